@@ -1,0 +1,43 @@
+# make setup && rota dev   (after: source .venv/bin/activate, or call .venv/bin/rota)
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: setup lock lint types test bench fuzz chaos dev openapi clean
+
+setup: .venv/.ready  ## Make .venv with rota and everything it needs on one machine
+
+.venv/.ready: requirements.lock pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet uv
+	VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/uv pip install --quiet --require-hashes --requirement requirements.lock
+	VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/uv pip install --quiet --no-deps --editable .
+	@touch $@
+	@echo "Ready. Next: source .venv/bin/activate && rota dev"
+
+lock:  ## Renew requirements.lock from pyproject.toml
+	$(BIN)/uv export --quiet --no-emit-project --all-extras --all-groups --no-header --no-annotate --prune llm --prune llama-cpp-python --output-file requirements.lock
+
+lint: setup  ## Style, types and the direction of imports
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: setup  ## Everything that CI runs, on real parts
+	$(BIN)/pytest
+
+bench: setup  ## Ratios against bare handlers, in one run on this machine
+	$(BIN)/python -m tests.load.bench
+
+fuzz: setup  ## 500 examples per operation, both variants
+	ROTA_FUZZ_EXAMPLES=500 $(BIN)/pytest tests/fuzz
+
+chaos: setup  ## The long forms of the outage tests
+	ROTA_TEST_REDIS_OUTAGE_S=20 $(BIN)/pytest tests/e2e
+
+dev: setup  ## Run everything on this machine
+	$(BIN)/rota dev
+
+openapi: setup  ## Renew the descriptions in openapi/
+	$(BIN)/rota openapi --variant a --output openapi/variant-a.json
+	$(BIN)/rota openapi --variant b --output openapi/variant-b.json

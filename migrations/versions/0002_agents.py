@@ -1,0 +1,10 @@
+"""The catalog of agents: what each one is now, every version that it had, and its search."""
+
+from alembic import context
+
+revision = "0002"
+down_revision = "0001"
+
+
+def upgrade() -> None:
+    context.config.attributes["run_sql"](__file__)

@@ -1,0 +1,163 @@
+"""The SQL of users and accounts."""
+
+from datetime import datetime
+from uuid import UUID
+
+from rota.accounts.model import Account, Role, User
+from rota.platform.db import ReadConnection, WriteConnection
+
+
+async def user_of_identity(connection: ReadConnection, issuer: str, subject: str) -> UUID | None:
+    found: UUID | None = await connection.fetchval(
+        "SELECT user_id FROM identities WHERE issuer = $1 AND subject = $2", issuer, subject
+    )
+    return found
+
+
+async def claim_identity(
+    connection: WriteConnection, issuer: str, subject: str, user_id: UUID
+) -> bool:
+    """Whether the identity is this user's now; False when somebody was faster."""
+    claimed = await connection.fetchval(
+        """
+        INSERT INTO identities (issuer, subject, user_id) VALUES ($1, $2, $3)
+        ON CONFLICT DO NOTHING RETURNING true
+        """,
+        issuer,
+        subject,
+        user_id,
+    )
+    return bool(claimed)
+
+
+async def create_user(
+    connection: WriteConnection,
+    user_id: UUID,
+    email: str | None,
+    name: str | None,
+    trial_ends_at: datetime | None,
+) -> None:
+    """A user with the personal account that every user has, under the same UUID."""
+    await connection.execute(
+        """
+        WITH account AS (
+            INSERT INTO accounts (id, kind, name, trial_ends_at)
+            VALUES ($1, 'personal', coalesce($3, $2, 'Personal'), $4)
+        )
+        INSERT INTO users (id, email, name) VALUES ($1, $2, $3)
+        """,
+        user_id,
+        email,
+        name,
+        trial_ends_at,
+    )
+
+
+async def update_profile(
+    connection: WriteConnection, user_id: UUID, email: str | None, name: str | None
+) -> None:
+    await connection.execute(
+        """
+        UPDATE users SET email = coalesce($2, email), name = coalesce($3, name)
+        WHERE id = $1 AND (email, name) IS DISTINCT FROM (coalesce($2, email), coalesce($3, name))
+        """,
+        user_id,
+        email,
+        name,
+    )
+
+
+async def user_with_accounts(
+    connection: ReadConnection, user_id: UUID
+) -> tuple[User, list[Account]] | None:
+    """The user and every account the user may select, the personal one first."""
+    rows = await connection.fetch(
+        """
+        SELECT u.email, u.name AS user_name, u.created_at AS user_created_at,
+               a.id, a.kind, a.name, a.tier, coalesce(m.role, 'owner') AS role,
+               a.trial_ends_at, a.created_at
+        FROM users u
+        JOIN accounts a ON a.id = u.id
+                        OR a.id IN (SELECT account_id FROM members WHERE user_id = $1)
+        LEFT JOIN members m ON m.account_id = a.id AND m.user_id = u.id
+        WHERE u.id = $1
+        ORDER BY a.kind = 'personal' DESC, a.id
+        """,
+        user_id,
+    )
+    if not rows:
+        return None
+    first = rows[0]
+    user = User(user_id, first["email"], first["user_name"], first["user_created_at"])
+    return user, [_account(row) for row in rows]
+
+
+def _account(row: dict[str, object]) -> Account:
+    return Account(
+        *(
+            row[name]
+            for name in ("id", "kind", "name", "tier", "role", "trial_ends_at", "created_at")
+        )  # type: ignore[arg-type]
+    )
+
+
+async def create_company(
+    connection: WriteConnection, account_id: UUID, name: str, tier: str, seats: int | None
+) -> None:
+    await connection.execute(
+        "INSERT INTO accounts (id, kind, name, tier, seats) VALUES ($1, 'company', $2, $3, $4)",
+        account_id,
+        name,
+        tier,
+        seats,
+    )
+
+
+async def put_member(
+    connection: WriteConnection, account_id: UUID, user_id: UUID, role: Role
+) -> bool:
+    """Whether the member is new; one who is not has another role now."""
+    new = await connection.fetchval(
+        """
+        INSERT INTO members (account_id, user_id, role) VALUES ($1, $2, $3)
+        ON CONFLICT (account_id, user_id) DO UPDATE SET role = excluded.role
+        RETURNING xmax = 0
+        """,
+        account_id,
+        user_id,
+        role,
+    )
+    return bool(new)
+
+
+async def user_exists(connection: ReadConnection, user_id: UUID) -> bool:
+    """Asked in a transaction of that user's: nobody else sees the row."""
+    return bool(await connection.fetchval("SELECT true FROM users WHERE id = $1", user_id))
+
+
+async def lock_company(connection: WriteConnection, account_id: UUID) -> bool:
+    """Whether there is such a company; others who change its members wait for us."""
+    locked = await connection.fetchval(
+        "SELECT true FROM accounts WHERE id = $1 AND kind = 'company' FOR NO KEY UPDATE",
+        account_id,
+    )
+    return bool(locked)
+
+
+async def seats(connection: ReadConnection, account_id: UUID) -> tuple[int | None, int]:
+    """How many seats a company has (None is without limit), and how many are taken."""
+    row = await connection.fetchrow(
+        """
+        SELECT seats, (SELECT count(*) FROM members WHERE account_id = $1) AS taken
+        FROM accounts WHERE id = $1
+        """,
+        account_id,
+    )
+    return row["seats"], row["taken"]
+
+
+async def set_tier(connection: WriteConnection, account_id: UUID, tier: str) -> bool:
+    updated = await connection.fetchval(
+        "UPDATE accounts SET tier = $2 WHERE id = $1 RETURNING true", account_id, tier
+    )
+    return bool(updated)

@@ -1,0 +1,1 @@
+"""The catalog of agents: its files and their versions, search, and who may use which."""

@@ -1,0 +1,98 @@
+"""The front matter of an agent's file: its fields, and what each must be.
+
+A field's description ends the sentence "it must be …", which an author is told.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic.alias_generators import to_camel
+
+from rota.agents.model import Approval, Definition, Level
+
+Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$", max_length=64)]
+Tool = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.*-]+/[A-Za-z0-9_./*-]+$", max_length=200)]
+
+
+def _text(at_most: int) -> StringConstraints:
+    return StringConstraints(strip_whitespace=True, min_length=1, max_length=at_most)
+
+
+class _FrontMatter(BaseModel):
+    model_config = ConfigDict(alias_generator=to_camel, strict=True, extra="forbid")
+
+
+_YES_NO = "true or false"
+_TOOLS = "patterns of the form server/tool, where * is any characters"
+
+
+class ApprovalFields(_FrontMatter):
+    run: Annotated[bool, Field(description=_YES_NO)] = False
+    tools: Annotated[
+        Literal["never", "writes", "always"] | list[Tool],
+        Field(description=f"never, writes, always, or a list of {_TOOLS}"),
+    ] = "writes"
+    output: Annotated[bool, Field(description=_YES_NO)] = False
+
+    def policy(self) -> Approval:
+        tools = self.tools if isinstance(self.tools, str) else tuple(self.tools)
+        return Approval(self.run, tools, self.output)
+
+
+class AgentFields(_FrontMatter):
+    name: Annotated[
+        Name,
+        Field(description="at most 64 of a-z, 0-9 and -, beginning with a letter"),
+    ]
+    display_name: Annotated[str, _text(100), Field(description="text of 1 to 100 characters")]
+    description: Annotated[str, _text(1000), Field(description="text of 1 to 1000 characters")]
+    department: Annotated[str, _text(100), Field(description="text of 1 to 100 characters")]
+    tier: Annotated[int, Field(ge=1, le=3, description="1 (director), 2 (lead) or 3 (specialist)")]
+    tags: Annotated[
+        list[Annotated[str, _text(50)]],
+        Field(max_length=20, description="a list of at most 20 texts of 1 to 50 characters"),
+    ]
+    aliases: Annotated[
+        list[Name], Field(max_length=20, description="a list of at most 20 names like `name`")
+    ] = []
+    premium: Annotated[bool, Field(description=_YES_NO)]
+    required_tier: Annotated[
+        Level, Field(description="BASIC, STANDARD, ADVANCED, CORPORATE or ENTERPRISE")
+    ]
+    model: Annotated[
+        str,
+        Field(
+            pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/@-]*$",
+            max_length=100,
+            description="a model's name, such as default, fast or strong",
+        ),
+    ]
+    tools: Annotated[
+        list[Tool], Field(max_length=100, description=f"a list of at most 100 {_TOOLS}")
+    ]
+    approval: Annotated[
+        ApprovalFields, Field(description="a group of the fields run, tools and output")
+    ] = ApprovalFields()
+    budget_cents: Annotated[
+        int, Field(ge=1, le=100_000, description="a whole number from 1 to 100000")
+    ]
+    max_steps: Annotated[int, Field(ge=1, le=1000, description="a whole number from 1 to 1000")]
+
+    def definition(self, instructions: str) -> Definition:
+        return Definition(
+            name=self.name,
+            display_name=self.display_name,
+            description=self.description,
+            department=self.department,
+            tier=self.tier,
+            tags=tuple(self.tags),
+            premium=self.premium,
+            required_tier=self.required_tier,
+            model=self.model,
+            aliases=tuple(self.aliases),
+            tools=tuple(self.tools),
+            approval=self.approval.policy(),
+            budget_cents=self.budget_cents,
+            max_steps=self.max_steps,
+            instructions=instructions,
+        )

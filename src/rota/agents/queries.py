@@ -1,0 +1,234 @@
+"""The SQL of the catalog. The service only reads it; what writes is for `sync`."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import Any
+
+import orjson
+
+from rota.agents.model import Agent, AgentVersion, Approval, Definition, Department
+from rota.platform.db import ReadConnection, WriteConnection
+
+_SHOWN = tuple(field.name for field in fields(Agent))
+_WRITTEN = tuple(field.name for field in fields(Definition))
+_LISTS = ("tags", "aliases", "tools")
+_ALONE = ", ".join(_SHOWN)
+_WHOLE = ", ".join((*_WRITTEN, "version"))
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    agents: list[Agent]
+    departments: list[str]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the catalog holds of an agent before a sync."""
+
+    version: int
+    content_hash: bytes
+    retired: bool
+
+
+async def page(
+    connection: ReadConnection,
+    *,
+    department: str | None,
+    tier: int | None,
+    search: str | None,
+    limit: int,
+    offset: int,
+) -> Page:
+    """A page, the count of all that match, and every department, in one statement.
+
+    The totals are joined to the page from the left, so a page past the end has them too.
+    """
+    rows = await connection.fetch(
+        f"""
+        WITH matching AS (
+            SELECT c.*, coalesce(ts_rank(c.search, query), 0) AS rank
+            FROM current_agents c, agent_search($3) AS query
+            WHERE ($1::text IS NULL OR c.department = $1)
+              AND ($2::integer IS NULL OR c.tier <= $2)
+              AND ($3::text IS NULL OR c.search @@ query)
+        ), page AS (
+            SELECT * FROM matching ORDER BY rank DESC, name LIMIT $4 OFFSET $5
+        )
+        SELECT (SELECT count(*) FROM matching) AS total,
+               ARRAY(SELECT DISTINCT department FROM current_agents ORDER BY 1) AS departments,
+               {_ALONE}
+        FROM (SELECT) AS totals LEFT JOIN page ON true
+        ORDER BY rank DESC, name
+        """,  # noqa: S608
+        department,
+        tier,
+        search,
+        limit,
+        offset,
+    )
+    found = [_agent(row) for row in rows if row["name"] is not None]
+    return Page(found, rows[0]["departments"], rows[0]["total"])
+
+
+async def get(connection: ReadConnection, name: str) -> Agent | None:
+    row = await connection.fetchrow(
+        f"SELECT {_ALONE} FROM current_agents WHERE name = $1",  # noqa: S608
+        name,
+    )
+    return _agent(row) if row else None
+
+
+async def named(connection: ReadConnection, name: str) -> Agent | None:
+    """By name or alias. `sync` sees to it that nothing is called the same twice."""
+    row = await connection.fetchrow(
+        f"SELECT {_ALONE} FROM current_agents WHERE name = $1 OR $1 = ANY (aliases)",  # noqa: S608
+        name,
+    )
+    return _agent(row) if row else None
+
+
+async def best_match(connection: ReadConnection, work: str) -> tuple[Agent, float] | None:
+    """The agent whose texts say most of what the description of work says.
+
+    Each word counts by how few agents have it, so that "write" says little and
+    "tender" much. The score is the share of the description that the agent covers.
+    """
+    row = await connection.fetchrow(
+        f"""
+        WITH words AS (
+            SELECT format('''%s''', lexeme)::tsquery AS word
+            FROM unnest(to_tsvector('pg_catalog.english', agent_words($1)))
+        ), rated AS (
+            SELECT word, ln(1 + (SELECT count(*) FROM current_agents)::float8
+                              / greatest(count(c.name), 1)) AS rarity
+            FROM words LEFT JOIN current_agents c ON c.search @@ word
+            GROUP BY word
+        ), best AS (
+            SELECT name, sum(rarity * ts_rank('{{0, 0.5, 0.8, 1}}', search, word))
+                       / (SELECT sum(rarity) FROM rated) AS score
+            FROM rated JOIN current_agents ON search @@ word
+            GROUP BY name
+            ORDER BY score DESC, name
+            LIMIT 1
+        )
+        SELECT {_ALONE}, score FROM best JOIN current_agents USING (name)
+        """,  # noqa: S608
+        work,
+    )
+    # A rank is at most 1, give or take its last bit.
+    return (_agent(row), min(row["score"], 1.0)) if row else None
+
+
+async def departments(connection: ReadConnection) -> list[Department]:
+    rows = await connection.fetch(
+        """
+        SELECT department, count(*), array_agg(DISTINCT tier ORDER BY tier)
+        FROM current_agents GROUP BY department ORDER BY department
+        """
+    )
+    return [Department(*row) for row in rows]
+
+
+async def by_department(connection: ReadConnection) -> list[Agent]:
+    """Everyone, department by department, the highest rank first."""
+    rows = await connection.fetch(
+        f"SELECT {_ALONE} FROM current_agents ORDER BY department, tier, name"  # noqa: S608
+    )
+    return [_agent(row) for row in rows]
+
+
+async def find(connection: ReadConnection, name: str) -> AgentVersion | None:
+    """What new work for this agent starts with. A retired agent takes no new work."""
+    row = await connection.fetchrow(
+        f"SELECT {_WHOLE} FROM current_agents WHERE name = $1",  # noqa: S608
+        name,
+    )
+    return _version(row) if row else None
+
+
+async def find_version(connection: ReadConnection, name: str, version: int) -> AgentVersion | None:
+    """What work under way goes on with, whatever became of the agent since."""
+    row = await connection.fetchrow(
+        f"SELECT {_WHOLE} FROM agent_versions WHERE name = $1 AND version = $2",  # noqa: S608
+        name,
+        version,
+    )
+    return _version(row) if row else None
+
+
+async def lock(connection: WriteConnection) -> None:
+    """Two syncs take turns; readers are not held up."""
+    await connection.execute("LOCK TABLE agents IN EXCLUSIVE MODE")
+
+
+async def known(connection: ReadConnection) -> dict[str, Known]:
+    rows = await connection.fetch(
+        """
+        SELECT name, version, content_hash, retired_at IS NOT NULL
+        FROM agents JOIN agent_versions USING (name, version)
+        """
+    )
+    return {row["name"]: Known(*row[1:]) for row in rows}
+
+
+async def add_versions(
+    connection: WriteConnection, versions: Iterable[tuple[Definition, int, bytes]]
+) -> None:
+    columns = (*_WRITTEN, "version", "content_hash")
+    numbers = ", ".join(f"${n}" for n in range(1, len(columns) + 1))
+    await connection.executemany(
+        f"INSERT INTO agent_versions ({', '.join(columns)}) VALUES ({numbers})",  # noqa: S608
+        [
+            (*(_stored(getattr(definition, name)) for name in _WRITTEN), version, content_hash)
+            for definition, version, content_hash in versions
+        ],
+    )
+
+
+async def offer(connection: WriteConnection, current: Iterable[tuple[str, int]]) -> None:
+    """Makes these, and no others, the agents of the catalog."""
+    names, versions = zip(*current, strict=True)
+    await connection.execute(
+        """
+        WITH offered AS (
+            SELECT name, version, agent_document(name, display_name, tags, description) AS search
+            FROM unnest($1::text[], $2::integer[]) AS given (name, version)
+            JOIN agent_versions USING (name, version)
+        ), retired AS (
+            UPDATE agents SET retired_at = now()
+            WHERE retired_at IS NULL AND name <> ALL ($1::text[])
+        )
+        INSERT INTO agents (name, version, search) SELECT name, version, search FROM offered
+        ON CONFLICT (name) DO UPDATE
+            SET version = excluded.version, search = excluded.search, retired_at = NULL
+            WHERE (agents.version, agents.search, agents.retired_at)
+                  IS DISTINCT FROM (excluded.version, excluded.search, NULL)
+        """,
+        names,
+        versions,
+    )
+
+
+def _stored(value: Any) -> Any:
+    return orjson.dumps(value).decode() if isinstance(value, Approval) else value
+
+
+def _field(row: Any, name: str) -> Any:
+    value = row[name]
+    if name in _LISTS:
+        return tuple(value)
+    if name == "approval":
+        policy = orjson.loads(value)
+        tools = policy["tools"]
+        return Approval(**policy | {"tools": tools if isinstance(tools, str) else tuple(tools)})
+    return value
+
+
+def _agent(row: Any) -> Agent:
+    return Agent(**{name: _field(row, name) for name in _SHOWN})
+
+
+def _version(row: Any) -> AgentVersion:
+    return AgentVersion(**{name: _field(row, name) for name in (*_WRITTEN, "version")})

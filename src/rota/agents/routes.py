@@ -1,0 +1,135 @@
+"""Endpoints: the catalog of agents."""
+
+from hashlib import sha256
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Header, Query
+from pydantic import Field
+from starlette.responses import Response
+
+from rota.agents.catalog import Catalog
+from rota.agents.gating import Gating
+from rota.agents.model import Agent
+from rota.agents.schemas import (
+    AgentAnswer,
+    AgentsAnswer,
+    AgentShape,
+    CatalogAnswer,
+    CatalogSection,
+    DepartmentsAnswer,
+    DepartmentShape,
+    ResolvedAnswer,
+)
+from rota.auth.caller import Caller
+from rota.auth.routing import allowed, secured_router
+from rota.platform.http.description import documented
+from rota.platform.http.schemas import QueryInt, Text
+
+Reader = Annotated[Caller, Depends(allowed("agents:read"))]
+Name = Annotated[Text, Field(min_length=1, max_length=200)]
+Rank = Annotated[QueryInt, Field(ge=1, le=3)]
+
+
+def agent_routes(catalog: Catalog, gating: Gating) -> APIRouter:
+    router = secured_router("Agents")
+
+    def listed(agent: Agent, caller: Caller) -> AgentShape:
+        return AgentShape.of(agent, caller.tier, gating, gating.model_in_lists)
+
+    def alone(agent: Agent, caller: Caller) -> AgentShape:
+        return AgentShape.of(agent, caller.tier, gating, gating.model_alone)
+
+    @router.get("/api/agents", summary="List and search agents")
+    async def list_agents(
+        caller: Reader,
+        department: Annotated[
+            Text | None, Query(max_length=200, description="Only this department.")
+        ] = None,
+        tier: Annotated[
+            Rank | None, Query(description="This tier and those above it: 2 gives 1 and 2.")
+        ] = None,
+        search: Annotated[
+            Text | None,
+            Query(max_length=200, description="Words, whole or begun. The best match is first."),
+        ] = None,
+        page: Annotated[QueryInt, Query(ge=1, le=2**31 - 1)] = 1,
+        limit: Annotated[QueryInt, Query(ge=1, le=200)] = 50,
+    ) -> AgentsAnswer:
+        found = await catalog.page(
+            caller, department=department, tier=tier, search=search, page=page, limit=limit
+        )
+        return AgentsAnswer(
+            agents=[listed(agent, caller) for agent in found.agents],
+            departments=found.departments,
+            total=found.total,
+            page=page,
+            limit=limit,
+        )
+
+    @router.get(
+        "/api/agents/resolve",
+        summary="Find the agent meant by a name, an alias or a description of work",
+        responses=documented(404),
+    )
+    async def resolve_agent(
+        caller: Reader,
+        name: Annotated[
+            Name | None, Query(description="A name or an alias, in any case. Wins over `q`.")
+        ] = None,
+        q: Annotated[
+            Text | None,
+            Query(min_length=1, max_length=2000, description="What is to be done, in words."),
+        ] = None,
+    ) -> ResolvedAnswer:
+        agent, score = await catalog.resolve(caller, name, q)
+        return ResolvedAnswer(agent=alone(agent, caller), score=score)
+
+    @router.get("/api/agents/departments", summary="List departments")
+    async def list_departments(caller: Reader) -> DepartmentsAnswer:
+        found = await catalog.departments(caller)
+        return DepartmentsAnswer(
+            departments=[DepartmentShape.of(department) for department in found],
+            total=len(found),
+        )
+
+    @router.get(
+        "/api/agents/catalog",
+        summary="The whole catalog, department by department",
+        response_model=CatalogAnswer,
+        responses={304: {"description": "It is what the caller has already."}},
+    )
+    async def get_catalog(
+        caller: Reader, if_none_match: Annotated[str | None, Header()] = None
+    ) -> Response:
+        sections = [
+            CatalogSection(department=name, agents=[listed(agent, caller) for agent in agents])
+            for name, agents in await catalog.by_department(caller)
+        ]
+        total = sum(len(section.agents) for section in sections)
+        answer = CatalogAnswer(catalog=sections, total=total)
+        return _revalidated(answer.model_dump_json(by_alias=True).encode(), if_none_match)
+
+    # Last, because its pattern fits the paths above too.
+    @router.get("/api/agents/{name}", summary="Get an agent", responses=documented(404))
+    async def get_agent(caller: Reader, name: Text) -> AgentAnswer:
+        return AgentAnswer(agent=alone(await catalog.get(caller, name), caller))
+
+    return router
+
+
+def _revalidated(body: bytes, if_none_match: str | None) -> Response:
+    """The body, or 304 to a caller that has it.
+
+    The ETag is the body's own hash, so that whatever changes the body changes it:
+    a sync, the account's tier, a new release.
+    """
+    etag = f'"{sha256(body).hexdigest()[:32]}"'
+    headers = {
+        "ETag": etag,
+        "Cache-Control": "private, no-cache",
+        "Vary": "Authorization, X-Service-Account",
+    }
+    had = [tag.strip().removeprefix("W/") for tag in (if_none_match or "").split(",")]
+    if etag in had or "*" in had:
+        return Response(status_code=304, headers=headers)
+    return Response(body, headers=headers, media_type="application/json")

@@ -1,0 +1,92 @@
+"""Wire shapes of agents, as an account of a given tier sees them."""
+
+from typing import Annotated
+
+from pydantic import Field, WithJsonSchema
+
+from rota.agents.gating import Disclosure, Gating
+from rota.agents.model import Agent, Department
+from rota.platform.http.schemas import Wire
+
+
+def _is_none(value: object) -> bool:
+    return value is None
+
+
+class AgentShape(Wire):
+    name: str
+    display_name: str
+    description: str
+    department: str
+    tier: Annotated[int, Field(ge=1, le=3)]
+    tags: list[str]
+    premium: bool
+    required_tier: str
+    locked: bool
+    # Absent, and never null, where it is not told.
+    model: Annotated[str | None, Field(exclude_if=_is_none), WithJsonSchema({"type": "string"})] = (
+        None
+    )
+
+    @classmethod
+    def of(cls, agent: Agent, tier: str, gating: Gating, disclosure: Disclosure) -> "AgentShape":
+        locked = gating.locked(agent, tier)
+        return cls(
+            name=agent.name,
+            display_name=agent.display_name,
+            description=agent.description,
+            department=agent.department,
+            tier=agent.tier,
+            tags=list(agent.tags),
+            premium=agent.premium,
+            required_tier=gating.required_tier(agent),
+            locked=locked,
+            model=agent.model if disclosure(tier, locked) else None,
+        )
+
+
+class AgentAnswer(Wire):
+    agent: AgentShape
+
+
+class ResolvedAnswer(Wire):
+    agent: AgentShape
+    # How much of the description of work the agent covers; only where one was given.
+    score: Annotated[
+        float | None,
+        Field(exclude_if=_is_none),
+        WithJsonSchema({"type": "number", "minimum": 0, "maximum": 1}),
+    ] = None
+
+
+class AgentsAnswer(Wire):
+    agents: list[AgentShape]
+    departments: list[str]
+    total: int
+    page: int
+    limit: int
+
+
+class DepartmentShape(Wire):
+    name: str
+    agents: int
+    tiers: list[int]
+
+    @classmethod
+    def of(cls, department: Department) -> "DepartmentShape":
+        return cls(name=department.name, agents=department.agents, tiers=department.tiers)
+
+
+class DepartmentsAnswer(Wire):
+    departments: list[DepartmentShape]
+    total: int
+
+
+class CatalogSection(Wire):
+    department: str
+    agents: list[AgentShape]
+
+
+class CatalogAnswer(Wire):
+    catalog: list[CatalogSection]
+    total: int

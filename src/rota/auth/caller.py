@@ -1,0 +1,37 @@
+"""The Caller: who sends a request, for which account, and what it may do there."""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+from uuid import UUID
+
+from rota.accounts.model import Kind, Role
+
+Scope = Literal[
+    "tasks:read",
+    "tasks:write",
+    "tasks:approve",
+    "agents:read",
+    "mcp:read",
+    "mcp:write",
+    "mcp:invoke",
+    "billing:read",
+    "billing:write",
+]
+ALL_SCOPES: tuple[Scope, ...] = get_args(Scope)
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    user_id: UUID
+    account_id: UUID
+    account_kind: Kind
+    role: Role
+    # The selected account's tier, and the tier of the user's personal account.
+    tier: str
+    user_tier: str
+    # None is a session, which may do all that the role may.
+    scopes: frozenset[str] | None
+    session_id: UUID | None
+
+    def has_scope(self, scope: Scope) -> bool:
+        return self.scopes is None or scope in self.scopes

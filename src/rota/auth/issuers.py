@@ -1,0 +1,203 @@
+"""Identity providers: their published keys, and whether an ID token is theirs and meant for us."""
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx
+import structlog
+from joserfc.errors import JoseError
+from joserfc.jwk import JWKRegistry, Key
+
+from rota.accounts.service import Profile
+from rota.auth import compact
+from rota.auth.compact import BadToken, Compact
+from rota.platform import json
+from rota.platform.errors import Unavailable
+from rota.platform.settings import Issuer
+
+ALGORITHMS = (
+    *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
+    *("ES256", "ES384", "ES512", "Ed25519", "EdDSA"),
+)
+SYMMETRIC = frozenset({"oct"})
+
+MAX_AGE_S = 600
+# Clocks differ a little; a token may not be from further ahead than this.
+LEEWAY_S = 30
+# However many unknown key ids arrive, the provider is asked no more often than this.
+REFETCH_FLOOR_S = 30
+# With no key at all there is nothing to fall back on, so the next try comes sooner.
+RETRY_FLOOR_S = 1
+# Known keys are looked at again after this time, and used on if that fails.
+STALE_AFTER_S = 600
+FETCH_TIMEOUT_S = 10
+MAX_DOCUMENT_BYTES = 512 * 1024
+# OpenID Connect allows a subject no more.
+MAX_SUBJECT_CHARACTERS = 255
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Somebody whom an issuer vouches for, and the mark that makes the token single-use."""
+
+    profile: Profile
+    token_hash: bytes
+    expires_at: datetime
+
+
+class KeyCache:
+    """The keys one issuer publishes, fetched seldom and kept when the issuer is away."""
+
+    def __init__(self, issuer: str, client: httpx.AsyncClient) -> None:
+        self._issuer = issuer
+        self._client = client
+        self._keys: tuple[Key, ...] = ()
+        self._tried_at = float("-inf")
+        self._fetched_at = float("-inf")
+        self._lock = asyncio.Lock()
+        self._renewal: asyncio.Task[None] | None = None
+
+    async def find(self, kid: str | None) -> Key:
+        key = self._known(kid)
+        if key is not None:
+            stale = time.monotonic() - self._fetched_at > STALE_AFTER_S
+            if stale and (self._renewal is None or self._renewal.done()):
+                # Nobody waits for this: the known key is good until we hear otherwise.
+                self._renewal = asyncio.create_task(self._refetch())
+            return key
+        await self._refetch()
+        key = self._known(kid)
+        if key is not None:
+            return key
+        if not self._keys:
+            raise Unavailable("The identity provider does not answer. Try again in a moment.")
+        raise BadToken("signed by a key that the issuer does not publish")
+
+    def _known(self, kid: str | None) -> Key | None:
+        if kid is None:
+            # Allowed by OpenID Connect where there is no doubt which key is meant.
+            return self._keys[0] if len(self._keys) == 1 else None
+        return next((key for key in self._keys if key.kid == kid), None)
+
+    async def _refetch(self) -> None:
+        async with self._lock:
+            floor = REFETCH_FLOOR_S if self._keys else RETRY_FLOOR_S
+            if time.monotonic() - self._tried_at < floor:
+                return
+            self._tried_at = time.monotonic()
+            try:
+                async with asyncio.timeout(FETCH_TIMEOUT_S):
+                    self._keys = await self._fetch()
+                self._fetched_at = time.monotonic()
+            except Exception as error:
+                # Whatever is wrong with somebody else's documents, known keys stay good.
+                log.warning("issuer keys not fetched", issuer=self._issuer, reason=repr(error))
+
+    async def _fetch(self) -> tuple[Key, ...]:
+        url = self._issuer.rstrip("/") + "/.well-known/openid-configuration"
+        discovery = await self._get(url)
+        if discovery["issuer"] != self._issuer:
+            raise ValueError(f"discovery names another issuer: {discovery['issuer']!r}")
+        document = await self._get(discovery["jwks_uri"])
+        keys = tuple(key for jwk in document["keys"] if (key := _usable(jwk)))
+        if not keys:
+            raise ValueError("the issuer publishes no key that can sign")
+        return keys
+
+    async def _get(self, url: str) -> Any:
+        async with self._client.stream("GET", url) as response:
+            response.raise_for_status()
+            body = b""
+            async for chunk in response.aiter_bytes():
+                body += chunk
+                if len(body) > MAX_DOCUMENT_BYTES:
+                    raise ValueError("the issuer's document is too large")
+        return json.loads(body)
+
+
+def _usable(jwk: Any) -> Key | None:
+    """A public key for signatures; None for keys that we have no use for or do not understand."""
+    try:
+        if jwk["kty"] in SYMMETRIC or jwk.get("use", "sig") != "sig":
+            return None
+        return JWKRegistry.import_key(jwk)
+    except (JoseError, ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+class Issuers:
+    """Checks ID tokens of the issuers that the operator trusts."""
+
+    def __init__(self, issuers: Sequence[Issuer], client: httpx.AsyncClient) -> None:
+        self._issuers = {issuer.issuer: issuer for issuer in issuers}
+        self._keys = {name: KeyCache(name, client) for name in self._issuers}
+
+    async def verify(self, text: str) -> Identity:
+        token = compact.parse(text)
+        issuer = self._issuers.get(token.text_claim("iss"))
+        if issuer is None:
+            raise BadToken("unknown issuer")
+        if token.header.get("typ", "JWT") != "JWT":
+            raise BadToken("another kind of token")
+        # Everything that needs no key is checked first: strangers cause no fetches with it.
+        if token.header.get("alg") not in ALGORITHMS:
+            raise BadToken("algorithm not allowed")
+        _check_audience(token, issuer.client_id)
+        expires_at = _check_times(token)
+        kid = token.header.get("kid")
+        if kid is not None and not isinstance(kid, str):
+            raise BadToken("kid is no text")
+        key = await self._keys[issuer.issuer].find(kid)
+        if key.alg is not None and key.alg != token.header["alg"]:
+            raise BadToken("the key is for another algorithm")
+        compact.verify(token, key, ALGORITHMS)
+        subject = token.text_claim("sub")
+        if len(subject) > MAX_SUBJECT_CHARACTERS:
+            raise BadToken("sub is too long")
+        return Identity(
+            Profile(
+                issuer.issuer,
+                subject,
+                _optional(token, "email"),
+                _optional(token, "name"),
+            ),
+            hashlib.sha256(token.signing_input.encode()).digest(),
+            datetime.fromtimestamp(expires_at, UTC),
+        )
+
+
+def _check_audience(token: Compact, client_id: str) -> None:
+    audience = token.claims.get("aud")
+    audiences = audience if isinstance(audience, list) else [audience]
+    if client_id not in audiences:
+        raise BadToken("meant for another client")
+    authorized = token.claims.get("azp")
+    if authorized != client_id and (authorized is not None or len(audiences) > 1):
+        raise BadToken("issued to another client")
+
+
+def _check_times(token: Compact) -> float:
+    now = time.time()
+    issued, expires = token.time_claim("iat"), token.time_claim("exp")
+    if expires <= now:
+        raise BadToken("expired")
+    if issued > now + LEEWAY_S:
+        raise BadToken("issued in the future")
+    if issued < now - MAX_AGE_S:
+        raise BadToken("issued too long ago")
+    if "nbf" in token.claims and token.time_claim("nbf") > now + LEEWAY_S:
+        raise BadToken("not valid yet")
+    # It is remembered as used until it is too old to be accepted anyway.
+    return min(expires, issued + MAX_AGE_S)
+
+
+def _optional(token: Compact, name: str) -> str | None:
+    value = token.claims.get(name)
+    return value[:320] if isinstance(value, str) and value else None

@@ -1,0 +1,279 @@
+"""The SQL of sessions, API keys and signing keys."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import orjson
+
+from rota.accounts.model import Kind, Role
+from rota.platform.db import ReadConnection, WriteConnection
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What a user is in the account that a request selects."""
+
+    account_id: UUID
+    kind: Kind
+    role: Role
+    tier: str
+    user_tier: str
+
+
+@dataclass(frozen=True, slots=True)
+class SigningKeyRow:
+    kid: str
+    sealed_private: bytes
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class KeyOwner:
+    account_id: UUID
+    user_id: UUID
+    key_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    id: UUID
+    name: str
+    prefix: str
+    scopes: list[str]
+    created_at: datetime
+    last_used_at: datetime | None
+    expires_at: datetime | None
+
+
+_KEY_COLUMNS = "id, name, prefix, scopes, created_at, last_used_at, expires_at"
+
+
+async def take_id_token(
+    connection: WriteConnection, token_hash: bytes, expires_at: datetime
+) -> bool:
+    """Whether the token was not taken before. Sweeps out a few that have expired."""
+    taken = await connection.fetchval(
+        """
+        WITH swept AS (
+            DELETE FROM used_id_tokens WHERE token_hash IN (
+                SELECT token_hash FROM used_id_tokens WHERE expires_at < now() - interval '1 minute'
+                LIMIT 10 FOR UPDATE SKIP LOCKED
+            )
+        )
+        INSERT INTO used_id_tokens (token_hash, expires_at) VALUES ($1, $2)
+        ON CONFLICT DO NOTHING RETURNING true
+        """,
+        token_hash,
+        expires_at,
+    )
+    return bool(taken)
+
+
+async def create_session(connection: WriteConnection, user_id: UUID, session_id: UUID) -> None:
+    await connection.execute(
+        "INSERT INTO sessions (user_id, id) VALUES ($1, $2)", user_id, session_id
+    )
+
+
+async def live_session(
+    connection: ReadConnection, user_id: UUID, session_id: UUID, idle_days: int
+) -> bool:
+    live = await connection.fetchval(
+        """
+        SELECT true FROM sessions
+        WHERE user_id = $1 AND id = $2 AND revoked_at IS NULL
+          AND refreshed_at > now() - make_interval(days => $3)
+        """,
+        user_id,
+        session_id,
+        idle_days,
+    )
+    return bool(live)
+
+
+async def touch_session(connection: WriteConnection, user_id: UUID, session_id: UUID) -> None:
+    await connection.execute(
+        "UPDATE sessions SET refreshed_at = now() WHERE user_id = $1 AND id = $2",
+        user_id,
+        session_id,
+    )
+
+
+async def revoke_session(connection: WriteConnection, user_id: UUID, session_id: UUID) -> None:
+    await connection.execute(
+        """
+        UPDATE sessions SET revoked_at = now()
+        WHERE user_id = $1 AND id = $2 AND revoked_at IS NULL
+        """,
+        user_id,
+        session_id,
+    )
+
+
+async def personal_standing(connection: ReadConnection, user_id: UUID) -> Standing | None:
+    tier = await connection.fetchval(
+        "SELECT a.tier FROM accounts a JOIN users u ON u.id = a.id WHERE a.id = $1", user_id
+    )
+    return Standing(user_id, "personal", "owner", tier, tier) if tier is not None else None
+
+
+async def session_standing(
+    connection: ReadConnection, user_id: UUID, session_id: UUID, idle_days: int
+) -> Standing | None:
+    """`live_session` and `personal_standing` at once: the way most requests go."""
+    tier = await connection.fetchval(
+        """
+        SELECT a.tier FROM sessions s
+        JOIN users u ON u.id = s.user_id
+        JOIN accounts a ON a.id = s.user_id
+        WHERE s.user_id = $1 AND s.id = $2 AND s.revoked_at IS NULL
+          AND s.refreshed_at > now() - make_interval(days => $3)
+        """,
+        user_id,
+        session_id,
+        idle_days,
+    )
+    return Standing(user_id, "personal", "owner", tier, tier) if tier is not None else None
+
+
+async def company_standings(connection: ReadConnection, user_id: UUID) -> list[Standing]:
+    rows = await connection.fetch(
+        """
+        SELECT a.id, m.role, a.tier, p.tier AS user_tier
+        FROM members m
+        JOIN accounts a ON a.id = m.account_id
+        JOIN accounts p ON p.id = m.user_id
+        WHERE m.user_id = $1
+        """,
+        user_id,
+    )
+    return [
+        Standing(row["id"], "company", row["role"], row["tier"], row["user_tier"]) for row in rows
+    ]
+
+
+async def owner_of_key(connection: ReadConnection, secret_hash: bytes) -> KeyOwner | None:
+    row = await connection.fetchrow(
+        "SELECT account_id, user_id, key_id FROM api_key_hashes WHERE secret_hash = $1",
+        secret_hash,
+    )
+    return KeyOwner(*row) if row else None
+
+
+async def key_scopes(
+    connection: WriteConnection, account_id: UUID, key_id: UUID
+) -> list[str] | None:
+    """The scopes of a key that is good now; notes its use, at most once a minute."""
+    row = await connection.fetchrow(
+        """
+        SELECT scopes, last_used_at IS NULL OR last_used_at < now() - interval '1 minute' AS unnoted
+        FROM api_keys
+        WHERE account_id = $1 AND id = $2 AND (expires_at IS NULL OR expires_at > now())
+        """,
+        account_id,
+        key_id,
+    )
+    if row is None:
+        return None
+    if row["unnoted"]:
+        await connection.execute(
+            "UPDATE api_keys SET last_used_at = now() WHERE account_id = $1 AND id = $2",
+            account_id,
+            key_id,
+        )
+    scopes: list[str] = row["scopes"]
+    return scopes
+
+
+async def list_keys(connection: ReadConnection, account_id: UUID) -> list[ApiKey]:
+    rows = await connection.fetch(
+        f"SELECT {_KEY_COLUMNS} FROM api_keys WHERE account_id = $1 ORDER BY id DESC",  # noqa: S608
+        account_id,
+    )
+    return [ApiKey(*row) for row in rows]
+
+
+async def create_key(
+    connection: WriteConnection, owner: KeyOwner, key: ApiKey, secret_hash: bytes, limit: int
+) -> bool:
+    """Whether there was room for one more key in the account."""
+    # Before the statement that counts, which would not see keys made while it waits.
+    await connection.execute(
+        "SELECT FROM accounts WHERE id = $1 FOR NO KEY UPDATE", owner.account_id
+    )
+    created = await connection.fetchval(
+        """
+        WITH key AS (
+            INSERT INTO api_keys (account_id, id, user_id, name, prefix, secret_hash, scopes,
+                                  created_at, expires_at)
+            SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9
+            WHERE (SELECT count(*) FROM api_keys WHERE account_id = $1) < $10
+            RETURNING id
+        )
+        INSERT INTO api_key_hashes (secret_hash, account_id, user_id, key_id)
+        SELECT $6, $1, $3, id FROM key RETURNING true
+        """,
+        owner.account_id,
+        key.id,
+        owner.user_id,
+        key.name,
+        key.prefix,
+        secret_hash,
+        key.scopes,
+        key.created_at,
+        key.expires_at,
+        limit,
+    )
+    return bool(created)
+
+
+async def delete_key(connection: WriteConnection, account_id: UUID, key_id: UUID) -> bytes | None:
+    """The hash of the deleted key's secret, or None when there is no such key."""
+    secret_hash: bytes | None = await connection.fetchval(
+        """
+        WITH key AS (
+            DELETE FROM api_keys WHERE account_id = $1 AND id = $2 RETURNING secret_hash
+        )
+        DELETE FROM api_key_hashes USING key WHERE api_key_hashes.secret_hash = key.secret_hash
+        RETURNING api_key_hashes.secret_hash
+        """,
+        account_id,
+        key_id,
+    )
+    return secret_hash
+
+
+async def signing_keys(connection: ReadConnection) -> list[SigningKeyRow]:
+    """The signing keys that are not retired, the newest first."""
+    rows = await connection.fetch(
+        """
+        SELECT kid, sealed_private, created_at FROM signing_keys
+        WHERE retires_at IS NULL OR retires_at > now()
+        ORDER BY created_at DESC, kid
+        """
+    )
+    return [SigningKeyRow(*row) for row in rows]
+
+
+async def insert_signing_key(
+    connection: WriteConnection, kid: str, public_jwk: dict[str, Any], sealed: bytes
+) -> None:
+    await connection.execute(
+        "INSERT INTO signing_keys (kid, public_jwk, sealed_private) VALUES ($1, $2, $3)",
+        kid,
+        orjson.dumps(public_jwk).decode(),
+        sealed,
+    )
+
+
+async def retire_signing_keys(connection: WriteConnection, after_s: int) -> None:
+    """Gives every key that is still in full use the moment at which it ends."""
+    await connection.execute(
+        """
+        UPDATE signing_keys SET retires_at = now() + make_interval(secs => $1)
+        WHERE retires_at IS NULL OR retires_at > now() + make_interval(secs => $1)
+        """,
+        after_s,
+    )

@@ -1,0 +1,142 @@
+"""Endpoints: sessions, the caller's own view, API keys."""
+
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.requests import Request
+
+from rota.accounts import queries as accounts
+from rota.auth.authenticator import NOT_YOURS, bearer
+from rota.auth.keys import Keys
+from rota.auth.routing import AnyCaller, SessionCaller, public_router, secured_router
+from rota.auth.schemas import (
+    AccountShape,
+    AuthConfigAnswer,
+    CreateKey,
+    DeletedAnswer,
+    IssuerShape,
+    KeyCreatedAnswer,
+    KeysAnswer,
+    KeyShape,
+    LogoutAnswer,
+    MeAnswer,
+    StartSession,
+    TokenAnswer,
+    UserShape,
+)
+from rota.auth.sessions import Sessions
+from rota.auth.tokens import KeyRing
+from rota.platform import ids
+from rota.platform.db import Database
+from rota.platform.errors import AuthenticationFailed, Forbidden
+from rota.platform.http.description import documented
+from rota.platform.http.schemas import Text
+from rota.platform.settings import Issuer
+
+
+def sign_in_routes(sessions: Sessions, variant: str, issuers: tuple[Issuer, ...]) -> APIRouter:
+    public = public_router("Auth")
+    config = AuthConfigAnswer(
+        variant=variant,
+        issuers=[IssuerShape(**issuer.model_dump()) for issuer in issuers],
+    )
+
+    @public.get("/api/auth/config", summary="How to sign in here")
+    async def auth_config() -> AuthConfigAnswer:
+        return config
+
+    @public.post(
+        "/api/auth/session",
+        summary="Exchange an ID token for a session token",
+        responses=documented(401, 503),
+    )
+    async def start_session(body: StartSession) -> TokenAnswer:
+        return TokenAnswer(token=await sessions.start(body.id_token))
+
+    @public.post(
+        "/api/auth/refresh",
+        summary="Renew a session token, also an expired one",
+        responses=documented(401, 404),
+        openapi_extra={"security": [{"bearer": []}]},
+    )
+    async def refresh_session(request: Request) -> TokenAnswer:
+        token = bearer(request.headers.get("authorization"))
+        return TokenAnswer(token=await sessions.refresh(token))
+
+    return public
+
+
+def logout_routes(sessions: Sessions) -> APIRouter:
+    router = secured_router("Auth")
+
+    @router.post("/api/auth/logout", summary="End the current session")
+    async def logout(caller: SessionCaller) -> LogoutAnswer:
+        await sessions.end(caller)
+        return LogoutAnswer(logged_out=True)
+
+    return router
+
+
+def me_routes(db: Database, variant: str) -> APIRouter:
+    router = secured_router("Account")
+
+    @router.get("/api/me", summary="Who is calling, and for which account")
+    async def me(caller: AnyCaller) -> MeAnswer:
+        async with db.read(caller.account_id, caller.user_id) as connection:
+            found = await accounts.user_with_accounts(connection, caller.user_id)
+        if found is None:
+            raise AuthenticationFailed("The user of this token no longer exists.")
+        user, all_accounts = found
+        selected = next((a for a in all_accounts if a.id == caller.account_id), None)
+        if selected is None:
+            # A membership that ended a moment ago.
+            raise Forbidden(NOT_YOURS)
+        if caller.session_id is None:
+            # Whoever holds a key need not know where else its maker belongs.
+            all_accounts = [selected]
+        return MeAnswer(
+            user=UserShape.of(user),
+            account=AccountShape.of(selected),
+            accounts=[AccountShape.of(account) for account in all_accounts],
+            effective_tier=caller.tier.upper(),
+            user_tier=caller.user_tier.upper(),
+            variant=variant,
+        )
+
+    return router
+
+
+def key_routes(keys: Keys) -> APIRouter:
+    router = secured_router("API keys")
+
+    @router.get("/api/keys", summary="List the account's API keys")
+    async def list_keys(caller: SessionCaller) -> KeysAnswer:
+        found = await keys.all(caller)
+        return KeysAnswer(keys=[KeyShape.of(key) for key in found], total=len(found))
+
+    @router.post(
+        "/api/keys",
+        status_code=201,
+        summary="Make an API key; its secret is shown this once",
+        responses=documented(409),
+    )
+    async def create_key(caller: SessionCaller, body: CreateKey) -> KeyCreatedAnswer:
+        key, secret = await keys.create(caller, body.name, body.scopes, body.expires_at)
+        return KeyCreatedAnswer(key=KeyShape.of(key), secret=secret)
+
+    @router.delete("/api/keys/{id}", summary="Revoke an API key", responses=documented(404))
+    async def delete_key(caller: SessionCaller, id: Text) -> DeletedAnswer:  # noqa: A002
+        await keys.delete(caller, ids.from_wire("key", id))
+        return DeletedAnswer(id=id)
+
+    return router
+
+
+def jwks_routes(ring: KeyRing) -> APIRouter:
+    router = public_router("Auth")
+
+    @router.get("/.well-known/jwks.json", summary="Public keys of session tokens")
+    async def jwks() -> dict[str, list[dict[str, Any]]]:
+        return {"keys": await ring.public_keys()}
+
+    return router

@@ -1,0 +1,74 @@
+"""Routes that know their caller: closed unless they say otherwise.
+
+A `secured` router refuses before it reads a body; inside, an endpoint asks for
+the Caller with the scope that it needs.
+"""
+
+from collections.abc import Callable
+from typing import Annotated
+
+from fastapi import APIRouter, Depends
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Scope as AsgiScope
+
+from rota.auth.caller import Caller, Scope
+from rota.platform.errors import ApiError, AuthenticationFailed, Forbidden
+from rota.platform.http.description import documented
+from rota.platform.http.routes import Handler, Route
+
+# Where the gate leaves the Caller, or the error that keeps it from being known.
+CALLER = "rota.caller"
+
+
+def caller_of(scope: AsgiScope) -> Caller:
+    caller = scope.get(CALLER)
+    if isinstance(caller, Caller):
+        return caller
+    raise caller if isinstance(caller, ApiError) else AuthenticationFailed.missing()
+
+
+class SecuredRoute(Route):
+    def get_route_handler(self) -> Handler:
+        handle = super().get_route_handler()
+
+        async def secured(request: Request) -> Response:
+            caller_of(request.scope)
+            return await handle(request)
+
+        return secured
+
+
+def secured_router(tag: str) -> APIRouter:
+    return APIRouter(route_class=SecuredRoute, tags=[tag], responses=documented(401, 403))
+
+
+def public_router(tag: str) -> APIRouter:
+    return APIRouter(route_class=Route, tags=[tag])
+
+
+async def _any_caller(request: Request) -> Caller:
+    return caller_of(request.scope)
+
+
+async def _session(request: Request) -> Caller:
+    caller = caller_of(request.scope)
+    if caller.session_id is None:
+        raise Forbidden("An API key cannot do this. Sign in and use a session token.")
+    return caller
+
+
+def allowed(scope: Scope) -> Callable[[Request], object]:
+    """A dependency: the Caller, if it has this scope."""
+
+    async def check(request: Request) -> Caller:
+        caller = caller_of(request.scope)
+        if not caller.has_scope(scope):
+            raise Forbidden(f"This API key lacks the scope {scope}. Make one that has it.")
+        return caller
+
+    return check
+
+
+AnyCaller = Annotated[Caller, Depends(_any_caller)]
+SessionCaller = Annotated[Caller, Depends(_session)]

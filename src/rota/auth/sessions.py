@@ -1,0 +1,74 @@
+"""Sessions: from an ID token to a session token, and on to the next, until it ends."""
+
+from datetime import timedelta
+
+from rota.accounts import service as accounts
+from rota.auth import queries
+from rota.auth.authenticator import Authenticator
+from rota.auth.caller import Caller
+from rota.auth.compact import BadToken
+from rota.auth.issuers import Issuers
+from rota.auth.tokens import SessionTokens
+from rota.platform.db import Database
+from rota.platform.errors import AuthenticationFailed, NotFound
+from rota.platform.ids import new_uuid
+
+_BAD_ID_TOKEN = "The ID token is not valid here. Sign in again at your identity provider."
+_BAD_SESSION = "The session is no longer valid. Sign in again with POST /api/auth/session."
+
+
+class Sessions:
+    def __init__(
+        self,
+        db: Database,
+        issuers: Issuers,
+        tokens: SessionTokens,
+        authenticator: Authenticator,
+        *,
+        idle_days: int,
+        signup_trial: timedelta | None,
+    ) -> None:
+        self._db = db
+        self._issuers = issuers
+        self._tokens = tokens
+        self._authenticator = authenticator
+        self._idle_days = idle_days
+        self._signup_trial = signup_trial
+
+    async def start(self, id_token: str) -> str:
+        try:
+            identity = await self._issuers.verify(id_token)
+        except BadToken:
+            raise AuthenticationFailed(_BAD_ID_TOKEN) from None
+        session_id = new_uuid()
+        async with self._db.directory() as connection:
+            if not await queries.take_id_token(
+                connection, identity.token_hash, identity.expires_at
+            ):
+                raise AuthenticationFailed(
+                    "This ID token was used already. Sign in again at your identity provider."
+                )
+            user_id = await accounts.sign_in(connection, identity.profile, self._signup_trial)
+            await queries.create_session(connection, user_id, session_id)
+        return await self._tokens.issue(user_id, session_id)
+
+    async def refresh(self, token: str) -> str:
+        try:
+            claims = await self._tokens.verify(token, allow_expired=True)
+        except BadToken:
+            raise AuthenticationFailed(_BAD_SESSION) from None
+        async with self._db.write(claims.user_id, claims.user_id) as connection:
+            if not await queries.live_session(
+                connection, claims.user_id, claims.session_id, self._idle_days
+            ):
+                raise AuthenticationFailed(_BAD_SESSION)
+            if await queries.personal_standing(connection, claims.user_id) is None:
+                raise NotFound("The account of this session no longer exists.")
+            await queries.touch_session(connection, claims.user_id, claims.session_id)
+        return await self._tokens.issue(claims.user_id, claims.session_id)
+
+    async def end(self, caller: Caller) -> None:
+        assert caller.session_id is not None
+        async with self._db.write(caller.user_id, caller.user_id) as connection:
+            await queries.revoke_session(connection, caller.user_id, caller.session_id)
+        self._authenticator.forget_session(caller.session_id)

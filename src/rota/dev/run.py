@@ -1,0 +1,168 @@
+"""What `rota dev` does: parts, migrations, the service, and keeping them running."""
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rota.dev import ports
+from rota.dev.directory import DataDirectory, Running
+from rota.dev.parts import Service
+from rota.dev.processes import PartError, PartState, Status, run_to_end
+from rota.dev.stack import ALL, TEMPORAL_UI, Endpoints, Stack
+
+MIGRATIONS = "migrations"
+# Each part's port is the service's and this.
+OFFSETS = {"postgres": 1, "redis": 2, "temporal": 3, TEMPORAL_UI: 4, "model": 5, "idp": 6}
+STOP_WITHIN_S = 60.0
+
+
+@dataclass(frozen=True)
+class Options:
+    data: Path
+    variant: str = "a"
+    port: int = 8080
+    fresh: bool = False
+    without: tuple[str, ...] = ()
+    migrate: Sequence[str] = (sys.executable, "-m", "rota.cli", "migrate")
+    serve: Sequence[str] = (sys.executable, "-m", "rota.cli", "serve")
+
+
+async def run(
+    options: Options,
+    environ: Mapping[str, str],
+    on_change: Callable[[PartState], None],
+    on_ready: Callable[[str], None],
+) -> None:
+    """Everything, until the task is cancelled or a part cannot be kept running."""
+    directory = DataDirectory(options.data)
+    await directory.claim(fresh=options.fresh)
+    stack = Stack(
+        directory,
+        parts=[name for name in ALL if name not in options.without],
+        on_change=on_change,
+        ports={name: options.port + offset for name, offset in OFFSETS.items()},
+        environ=environ,
+    )
+    try:
+        await stack.start()
+        service = await _serve(stack, options, on_change)
+        words = greeting(service.url, stack.endpoints, directory.path)
+        directory.announce(Running(os.getpid(), service.url, words))
+        on_ready(words)
+        await stack.supervise()
+    finally:
+        await stack.stop()
+        directory.release()
+
+
+async def _serve(stack: Stack, options: Options, on_change: Callable[[PartState], None]) -> Service:
+    taken = {stack.part(name).port for name in stack.names}
+    port = ports.find(options.port, besides=taken)
+    environment = stack.environment() | {
+        "ROTA_ENV": "development",
+        "ROTA_VARIANT": options.variant,
+        "ROTA_HOST": "127.0.0.1",
+        "ROTA_PORT": str(port),
+        "ROTA_PUBLIC_URL": f"http://127.0.0.1:{port}",
+        "ROTA_LOG_FORMAT": "console",
+    }
+    await _migrate(stack, options.migrate, environment, on_change)
+    service = Service(stack.site, port, options.serve, environment)
+    if port != options.port:
+        service.note = f"port {options.port} is taken"
+    await stack.add(service)
+    return service
+
+
+async def _migrate(
+    stack: Stack,
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    on_change: Callable[[PartState], None],
+) -> None:
+    began = time.monotonic()
+    log = stack.directory.log(MIGRATIONS)
+    log.write_bytes(b"")
+    on_change(PartState(MIGRATIONS, Status.STARTING, log))
+    try:
+        await run_to_end(stack.site, MIGRATIONS, command, environment)
+    except PartError as error:
+        on_change(PartState(MIGRATIONS, Status.FAILED, log, detail=error.reason))
+        raise
+    took_s = time.monotonic() - began
+    on_change(PartState(MIGRATIONS, Status.DONE, log, took_s=took_s))
+
+
+def greeting(service_url: str, at: Endpoints, data: Path) -> str:
+    addresses = {
+        "API": service_url,
+        "API docs": f"{service_url}/docs",
+        "Temporal": at.temporal_ui_url,
+        "Sign-in": at.issuer_url,
+        "Model": at.model_url,
+        "Logs": str(data / "logs"),
+    }
+    lines = [f"  {name:<10}{where}" for name, where in addresses.items() if where]
+    if at.issuer_url:
+        lines += ["", "Sign in as Ada and ask who you are:", "", *_first_calls(service_url, at)]
+    return "\n".join(lines)
+
+
+def _first_calls(service_url: str, at: Endpoints) -> list[str]:
+    def post(url: str, body: str, field: str) -> str:
+        pick = f"python3 -c 'import json,sys; print(json.load(sys.stdin)[\"{field}\"])'"
+        return f"$(curl -s {url} -H 'Content-Type: application/json' -d {body} | {pick})"
+
+    ada = """'{"sub": "ada"}'"""
+    id_token = '''"{\\"idToken\\": \\"$ID_TOKEN\\"}"'''
+    return [
+        f"  ID_TOKEN={post(f'{at.issuer_url}/dev/token', ada, 'idToken')}",
+        f"  TOKEN={post(f'{service_url}/api/auth/session', id_token, 'token')}",
+        f'  curl -s {service_url}/api/me -H "Authorization: Bearer $TOKEN"',
+    ]
+
+
+async def until_signalled(work: asyncio.Task[None], on_abort: Callable[[], object]) -> None:
+    """Wait for the work; Ctrl-C and the like end it in order, and once more at once."""
+    loop = asyncio.get_running_loop()
+    asked = False
+
+    def stop(number: int) -> None:
+        nonlocal asked
+        if asked:
+            # The guards see us go and finish what we began.
+            on_abort()
+            os._exit(128 + number)
+        asked = True
+        work.cancel()
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, stop, number)
+    try:
+        await work
+    except asyncio.CancelledError:
+        if not asked:
+            raise
+
+
+def stop_other(directory: DataDirectory) -> bool:
+    """End whoever uses the directory, and wait until no process of theirs is left.
+
+    False when nobody does.
+    """
+    if not directory.in_use():
+        return False
+    running = directory.running()
+    if running and running.alive:
+        os.kill(running.pid, signal.SIGTERM)
+    deadline = time.monotonic() + STOP_WITHIN_S
+    while directory.in_use():
+        if time.monotonic() > deadline:
+            raise TimeoutError
+        time.sleep(0.1)
+    return True

@@ -1,0 +1,83 @@
+"""The event log: append-only, numbered for each account without gaps."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import orjson
+
+from rota.platform.db import ReadConnection, WriteConnection
+from rota.platform.ids import new_uuid
+
+# A piece for statements that change an account's tasks: the row that they all
+# lock first, so that no two of them can wait for each other in a circle.
+LOCK_HEAD = "SELECT account_id FROM account_heads WHERE account_id = $1 FOR UPDATE"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    sequence: int
+    id: UUID
+    type: str
+    task_id: UUID | None
+    data: dict[str, Any]
+    created_at: datetime
+
+
+async def append(
+    connection: WriteConnection,
+    account_id: UUID,
+    kind: str,
+    data: Mapping[str, Any],
+    task_id: UUID | None = None,
+) -> None:
+    """Adds an event. It shows to others when the transaction commits, and not otherwise."""
+    await connection.execute(
+        """
+        WITH head AS (
+            UPDATE account_heads SET last_sequence = last_sequence + 1
+            WHERE account_id = $1 RETURNING last_sequence
+        )
+        INSERT INTO events (account_id, sequence, id, type, task_id, data, created_at)
+        SELECT $1, last_sequence, $2, $3, $4, $5, clock_timestamp() FROM head
+        """,
+        account_id,
+        new_uuid(),
+        kind,
+        task_id,
+        orjson.dumps(data).decode(),
+    )
+
+
+async def after(
+    connection: ReadConnection,
+    account_id: UUID,
+    sequence: int,
+    *,
+    task_id: UUID | None = None,
+    limit: int = 200,
+) -> list[Event]:
+    """Events that follow `sequence`, in order; of one task only where one is named."""
+    of_task = "AND task_id = $4" if task_id is not None else ""
+    arguments = (task_id,) if task_id is not None else ()
+    rows = await connection.fetch(
+        f"""
+        SELECT sequence, id, type, task_id, data, created_at FROM events
+        WHERE account_id = $1 AND sequence > $2 {of_task}
+        ORDER BY sequence LIMIT $3
+        """,  # noqa: S608
+        account_id,
+        sequence,
+        limit,
+        *arguments,
+    )
+    return [Event(r[0], r[1], r[2], r[3], orjson.loads(r[4]), r[5]) for r in rows]
+
+
+async def last_sequence(connection: ReadConnection, account_id: UUID) -> int:
+    number = await connection.fetchval(
+        "SELECT last_sequence FROM account_heads WHERE account_id = $1", account_id
+    )
+    return number or 0

@@ -1,0 +1,101 @@
+"""The outbox: instructions written with the change that wants them, carried out after it.
+
+The relay is a loop in every worker. It takes a row that nobody else has, hands
+it to the handler of its kind and deletes it, all in one transaction, so a
+crash anywhere means the row is taken again. Handlers must not mind that.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import orjson
+import structlog
+from prometheus_client import Counter
+
+from rota.platform.db import Database, WriteConnection
+
+log = structlog.get_logger()
+
+RELAYED = Counter("rota_outbox_relayed_total", "Instructions carried out.", ["kind"])
+FAILED = Counter("rota_outbox_failed_total", "Instructions that will be tried again.", ["kind"])
+
+LOOK_EVERY_S = 0.5
+MAX_BACKOFF_S = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    account_id: UUID
+    kind: str
+    task_id: UUID | None
+    payload: dict[str, Any]
+
+
+Handler = Callable[[Instruction], Awaitable[None]]
+
+
+async def put(connection: WriteConnection, instruction: Instruction) -> None:
+    await connection.execute(
+        "INSERT INTO outbox (account_id, kind, task_id, payload) VALUES ($1, $2, $3, $4)",
+        instruction.account_id,
+        instruction.kind,
+        instruction.task_id,
+        orjson.dumps(instruction.payload).decode(),
+    )
+
+
+class Relay:
+    def __init__(self, db: Database, handlers: Mapping[str, Handler]) -> None:
+        self._db = db
+        self._handlers = handlers
+
+    async def run(self) -> None:
+        """Carries out what is due, for ever."""
+        while True:
+            try:
+                if not await self.step():
+                    await asyncio.sleep(LOOK_EVERY_S)
+            except Exception:
+                # The database is away, most likely. The rows are safe in it.
+                log.exception("relay stumbled")
+                await asyncio.sleep(LOOK_EVERY_S)
+
+    async def step(self) -> bool:
+        """Takes one instruction that is due, if there is one."""
+        async with self._db.relay() as connection:
+            row = await connection.fetchrow(
+                """
+                SELECT id, account_id, kind, task_id, payload, attempts FROM outbox
+                WHERE due_at <= now() AND kind = ANY($1)
+                ORDER BY due_at, id LIMIT 1 FOR UPDATE SKIP LOCKED
+                """,
+                list(self._handlers),
+            )
+            if row is None:
+                return False
+            kind = row["kind"]
+            instruction = Instruction(
+                row["account_id"], kind, row["task_id"], orjson.loads(row["payload"])
+            )
+            try:
+                await self._handlers[kind](instruction)
+            except Exception as error:
+                FAILED.labels(kind).inc()
+                log.warning("instruction failed", kind=kind, reason=repr(error))
+                wait_s = min(MAX_BACKOFF_S, 2 ** min(row["attempts"], 6))
+                await connection.execute(
+                    """
+                    UPDATE outbox SET attempts = attempts + 1,
+                        due_at = now() + make_interval(secs => $2)
+                    WHERE id = $1
+                    """,
+                    row["id"],
+                    wait_s,
+                )
+            else:
+                RELAYED.labels(kind).inc()
+                await connection.execute("DELETE FROM outbox WHERE id = $1", row["id"])
+        return True

@@ -1,0 +1,135 @@
+"""The errors that a client can see.
+
+One base class; a subclass fixes status and code, and its message tells the
+reader what to do next. It derives from Starlette's HTTPException because
+FastAPI rewrites every other exception raised while a body is being read.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from starlette.exceptions import HTTPException
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """One thing that is wrong with a request, and where."""
+
+    field: str
+    message: str
+
+
+class ApiError(HTTPException):
+    status: ClassVar[int] = 500
+    # None leaves `code` out of the envelope.
+    code: ClassVar[str | None] = "INTERNAL_SERVER_ERROR"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        details: object = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(self.status, detail=message, headers=dict(headers) if headers else None)
+        self.message = message
+        self.details = details
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class ValidationFailed(ApiError):
+    status = 400
+    code = "VALIDATION_ERROR"
+
+    @classmethod
+    def of(cls, *errors: FieldError) -> "ValidationFailed":
+        text = "; ".join(f"{e.field}: {e.message}" if e.field else e.message for e in errors)
+        details = [{"field": e.field, "message": e.message} for e in errors]
+        return cls(f"The request is not valid. {text}", details=details)
+
+
+class AuthenticationFailed(ApiError):
+    status = 401
+    code = "AUTHENTICATION_ERROR"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, headers={"WWW-Authenticate": "Bearer"})
+
+    @classmethod
+    def missing(cls) -> "AuthenticationFailed":
+        return cls(
+            "Authentication is needed. Send the header Authorization: Bearer <API key or token>."
+        )
+
+
+class Forbidden(ApiError):
+    status = 403
+    code = "AUTHORIZATION_ERROR"
+
+
+class NotFound(ApiError):
+    status = 404
+    code = "NOT_FOUND"
+
+
+class Conflict(ApiError):
+    status = 409
+    code = "CONFLICT"
+
+
+class PayloadTooLarge(ApiError):
+    status = 413
+    code = "PAYLOAD_TOO_LARGE"
+
+    def __init__(self, message: str) -> None:
+        # What is still coming is not worth reading.
+        super().__init__(message, headers={"Connection": "close"})
+
+
+class UnsupportedMediaType(ApiError):
+    status = 415
+    code = "UNSUPPORTED_MEDIA_TYPE"
+
+
+class Unavailable(ApiError):
+    """A part that this request cannot do without does not answer."""
+
+    status = 503
+    code = "SERVICE_UNAVAILABLE"
+
+
+class DatabaseFailed(ApiError):
+    status = 500
+    code = "DATABASE_ERROR"
+
+
+# Codes of statuses that the framework itself answers with.
+CODES: Mapping[int, str] = {
+    kind.status: str(kind.code)
+    for kind in (
+        ValidationFailed,
+        AuthenticationFailed,
+        Forbidden,
+        NotFound,
+        Conflict,
+        PayloadTooLarge,
+        UnsupportedMediaType,
+        Unavailable,
+        ApiError,
+    )
+} | {405: "METHOD_NOT_ALLOWED"}
+
+
+def envelope(
+    message: str, code: str | None, details: object, *, timestamp: str, path: str
+) -> dict[str, Any]:
+    """The error body that every failed request carries."""
+    error: dict[str, Any] = {"message": message}
+    if code is not None:
+        error["code"] = code
+    if details is not None:
+        error["details"] = details
+    return {"error": error | {"timestamp": timestamp, "path": path}}

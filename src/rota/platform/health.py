@@ -1,0 +1,60 @@
+"""Whether the service lives, and whether what it stands on answers."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Literal
+
+from fastapi import APIRouter, Response
+
+from rota.platform.http.schemas import Wire
+
+Check = Callable[[], Awaitable[object]]
+TIMEOUT_S = 2.0
+
+
+class LiveAnswer(Wire):
+    status: Literal["live"] = "live"
+
+
+class ReadyAnswer(Wire):
+    # degraded: something is away that the service can do without for a while.
+    status: Literal["ready", "degraded", "unavailable"]
+    checks: dict[str, str]
+
+
+async def _outcome(check: Check) -> str:
+    try:
+        async with asyncio.timeout(TIMEOUT_S):
+            await check()
+    except TimeoutError:
+        return f"no answer within {TIMEOUT_S:g} s"
+    except Exception as error:
+        return f"failed: {type(error).__name__}"
+    return "ok"
+
+
+def health_routes(essential: Mapping[str, Check], others: Mapping[str, Check]) -> APIRouter:
+    """`essential` parts decide whether requests may come; `others` only show."""
+    router = APIRouter(tags=["Health"])
+    checks = {**essential, **others}
+
+    @router.get("/health/live", summary="The process answers")
+    async def live() -> LiveAnswer:
+        return LiveAnswer()
+
+    @router.get(
+        "/health/ready",
+        summary="PostgreSQL, Redis and Temporal answer",
+        responses={503: {"model": ReadyAnswer, "description": "PostgreSQL does not answer."}},
+    )
+    async def ready(response: Response) -> ReadyAnswer:
+        outcomes = dict(
+            zip(checks, await asyncio.gather(*map(_outcome, checks.values())), strict=True)
+        )
+        if any(outcomes[name] != "ok" for name in essential):
+            response.status_code = 503
+            return ReadyAnswer(status="unavailable", checks=outcomes)
+        good = all(outcome == "ok" for outcome in outcomes.values())
+        return ReadyAnswer(status="ready" if good else "degraded", checks=outcomes)
+
+    return router

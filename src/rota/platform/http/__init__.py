@@ -1,0 +1,1 @@
+"""HTTP manners: the edge every request passes, strict bodies, the error envelope."""

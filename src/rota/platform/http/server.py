@@ -1,0 +1,84 @@
+"""The HTTP server under the application: uvicorn, with the bounds and manners it lacks."""
+
+import asyncio
+import http
+
+import orjson
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from rota.platform import clock
+from rota.platform.errors import ValidationFailed, envelope
+from rota.platform.settings import Settings
+
+MAX_HEAD_BYTES = 64 * 1024
+
+
+class Protocol(HttpToolsProtocol):
+    """uvicorn's own, where a request's head has to end some time, and JSON answers what is no HTTP.
+
+    The request line and the headers are kept in memory until they are complete.
+    """
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._start_head()
+
+    def data_received(self, data: bytes) -> None:
+        was_in_head = self._in_head
+        super().data_received(data)
+        if was_in_head and self._in_head and not self.transport.is_closing():
+            self._head_bytes += len(data)
+            if self._head_bytes > MAX_HEAD_BYTES:
+                self._refuse(431, f"The headers are larger than {MAX_HEAD_BYTES} bytes.")
+
+    def on_headers_complete(self) -> None:
+        self._in_head = False
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        super().on_message_complete()
+        self._start_head()
+
+    def send_400_response(self, msg: str) -> None:
+        self._refuse(400, msg)
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Says nothing: anyone may ask for an upgrade, and gets an ordinary answer."""
+
+    def _start_head(self) -> None:
+        self._in_head, self._head_bytes = True, 0
+
+    def _refuse(self, status: int, message: str) -> None:
+        now = clock.to_wire(clock.now())
+        body = orjson.dumps(
+            envelope(message, ValidationFailed.code, None, timestamp=now, path=self._path())
+        )
+        self.transport.write(
+            b"HTTP/1.1 %d %s\r\ncontent-type: application/json\r\ncontent-length: %d\r\n"
+            b"connection: close\r\n\r\n%s"
+            % (status, http.HTTPStatus(status).phrase.encode(), len(body), body)
+        )
+        self.transport.close()
+
+    def _path(self) -> str:
+        # As far as it is known: what came may have no path at all.
+        url: bytes = getattr(self, "url", b"")
+        return url.partition(b"?")[0][:1000].decode("latin-1")
+
+
+def server_config(app: ASGIApp, settings: Settings) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        host=settings.host,
+        port=settings.port,
+        http=Protocol,
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        # The gate itself decides whom to believe about the client's address.
+        proxy_headers=False,
+        timeout_graceful_shutdown=int(settings.shutdown_grace_s),
+    )

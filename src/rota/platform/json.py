@@ -1,0 +1,113 @@
+"""JSON from strangers: one reader that refuses what other readers let through.
+
+Duplicate keys, NaN and Infinity, lone surrogates, NUL, numbers of absurd
+length, nesting without end and values without number are errors here, so
+nothing behind the edge ever has to think of them.
+"""
+
+import json
+import math
+import re
+from itertools import islice
+from typing import Any
+
+MAX_DEPTH = 64
+# Two million zeros fit in a body, and would hold the process for a second or more.
+MAX_VALUES = 20_000
+MAX_NUMBER_CHARACTERS = 400
+
+
+class InvalidJson(ValueError):
+    """The text is not JSON that this service accepts; the message says why."""
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise InvalidJson(f"the key {key[:80]!r} appears more than once in an object")
+            seen.add(key)
+    return result
+
+
+def _constant(name: str) -> Any:
+    raise InvalidJson(f"{name} is not a JSON number")
+
+
+def _integer(text: str) -> int:
+    if len(text) > MAX_NUMBER_CHARACTERS:
+        raise InvalidJson(f"a number is longer than {MAX_NUMBER_CHARACTERS} characters")
+    return int(text)
+
+
+def _float(text: str) -> float:
+    number = float(text) if len(text) <= MAX_NUMBER_CHARACTERS else math.inf
+    if math.isinf(number):
+        raise InvalidJson("a number is too large")
+    return number
+
+
+_decoder = json.JSONDecoder(
+    object_pairs_hook=_object, parse_constant=_constant, parse_int=_integer, parse_float=_float
+)
+
+
+# Each value but the first follows a comma or a bracket that opens. This finds the next such
+# character outside strings; it never goes back, so the input cannot make it slow.
+_BEFORE_VALUE = re.compile(rb'(?:[^",\[{]|"[^"\\]*+(?:\\.[^"\\]*+)*+"?)*+(?:[,\[{]|\Z)', re.DOTALL)
+
+
+def _has_too_many_values(raw: bytes) -> bool:
+    if raw.count(b",") + raw.count(b"[") + raw.count(b"{") <= MAX_VALUES:
+        return False
+    # Most of them may be text, so these are counted one by one.
+    return next(islice(_BEFORE_VALUE.finditer(raw), MAX_VALUES, None), None) is not None
+
+
+def _check_text(text: str) -> None:
+    if "\0" in text:
+        raise InvalidJson("text contains a NUL character")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InvalidJson("text contains a lone surrogate") from None
+
+
+def _walk(root: Any) -> None:
+    """Checks depth and texts level by level: the input decides how deep it goes."""
+    level, depth = [root], 0
+    while level:
+        below: list[Any] = []
+        for value in level:
+            if isinstance(value, str):
+                _check_text(value)
+            elif isinstance(value, dict):
+                for key in value:
+                    _check_text(key)
+                below.extend(value.values())
+            elif isinstance(value, list):
+                below.extend(value)
+        level, depth = below, depth + 1
+        if depth >= MAX_DEPTH and any(isinstance(value, dict | list) for value in level):
+            raise InvalidJson(f"nested deeper than {MAX_DEPTH} levels")
+
+
+def loads(raw: bytes) -> Any:
+    if _has_too_many_values(raw):
+        raise InvalidJson(f"there are more than {MAX_VALUES} values")
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError:
+        raise InvalidJson("the text is not UTF-8") from None
+    try:
+        value = _decoder.decode(text)
+    except RecursionError:
+        raise InvalidJson(f"nested deeper than {MAX_DEPTH} levels") from None
+    except json.JSONDecodeError as error:
+        raise InvalidJson(f"{error.msg} at character {error.pos}") from None
+    # Raw NULs and surrogates cannot get this far: only escapes can bring them.
+    if "\\u" in text or text.count("[") + text.count("{") > MAX_DEPTH:
+        _walk(value)
+    return value

@@ -1,0 +1,96 @@
+"""Logs and metrics: one JSON line per event, Prometheus figures, never a secret."""
+
+import logging
+import re
+import sys
+from collections.abc import MutableMapping
+from functools import lru_cache
+from typing import Any
+
+import orjson
+import structlog
+from prometheus_client import Counter, Histogram
+
+REQUESTS = Counter("rota_http_requests_total", "Requests answered.", ["method", "route", "status"])
+REQUEST_SECONDS = Histogram(
+    "rota_http_request_seconds",
+    "Time from the first byte of a request to the last of its answer.",
+    ["route"],
+    buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10),
+)
+
+HIDDEN = "[hidden]"
+_SECRET_NAMES = re.compile(
+    r"authorization|cookie|password|secret|token|api_?key|private|credential", re.IGNORECASE
+)
+# API keys, JSON web tokens, whatever follows "Bearer", and passwords inside URLs, wherever
+# they stand in a text.
+_SECRET_TEXTS = re.compile(
+    r"rota_[0-9A-Za-z]{20,}|eyJ[\w-]{8,}\.[\w-]*\.?[\w-]*|(?<=[Bb]earer )\S+"
+    r"|(?<=://)[^/@\s:]*:[^/@\s]+(?=@)"
+)
+
+
+@lru_cache(maxsize=1024)
+def _is_secret(name: str) -> bool:
+    return _SECRET_NAMES.search(name) is not None
+
+
+def _without_secrets(name: str, value: Any) -> Any:
+    if _is_secret(name):
+        return HIDDEN
+    if value is None or isinstance(value, int | float):
+        return value
+    if isinstance(value, dict):
+        return {str(key): _without_secrets(str(key), item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_without_secrets("", item) for item in value]
+    return _SECRET_TEXTS.sub(HIDDEN, str(value))
+
+
+def redact(_: object, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    for name, value in event.items():
+        event[name] = _without_secrets(name, value)
+    return event
+
+
+def _to_json(event: Any, **_: Any) -> bytes:
+    return orjson.dumps(event, default=str)
+
+
+def configure_logging(level: str, fmt: str) -> None:
+    """Sets up structlog for the process, and sends the standard library's logs through it."""
+    minimum = logging.getLevelNamesMapping()[level]
+    shared: list[Any] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.format_exc_info,
+        redact,
+    ]
+    if fmt == "json":
+        renderer: Any = structlog.processors.JSONRenderer(serializer=_to_json)
+        factory: Any = structlog.BytesLoggerFactory(sys.stdout.buffer)
+    else:
+        renderer = structlog.dev.ConsoleRenderer(colors=sys.stdout.isatty())
+        factory = structlog.PrintLoggerFactory(sys.stdout)
+    structlog.configure(
+        processors=[*shared, renderer],
+        wrapper_class=structlog.make_filtering_bound_logger(minimum),
+        logger_factory=factory,
+        cache_logger_on_first_use=True,
+    )
+    handler = _ToStructlog()
+    logging.basicConfig(handlers=[handler], level=max(minimum, logging.WARNING), force=True)
+
+
+class _ToStructlog(logging.Handler):
+    """Libraries log through the standard library; their lines join ours."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        structlog.get_logger().log(
+            record.levelno,
+            record.getMessage(),
+            logger=record.name,
+            exc_info=record.exc_info,
+        )

@@ -1,0 +1,1 @@
+"""The task resource: its states, reviews, and endpoints."""

@@ -1,0 +1,52 @@
+"""A task and its reviews as the rest of the code sees them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from rota.tasks.states import Gate, Status
+
+ReviewState = Literal["pending", "approved", "rejected", "expired"]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    id: UUID
+    status: Status
+    hosted: bool
+    depth: int
+    run: int
+    agent: str | None
+    agent_version: int | None
+    project_id: str | None
+    parent_task_id: UUID | None
+    name: str
+    priority: float
+    created_at: datetime
+    updated_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    description: str | None
+    input: str
+    output: str | None
+    actions: list[str]
+    error: Mapping[str, Any] | None
+    steps: int
+    input_tokens: int
+    output_tokens: int
+    cost_micros: int
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    number: int
+    state: ReviewState
+    gate: Gate | None
+    requested_at: datetime
+    expires_at: datetime
+    decided_at: datetime | None
+    decided_by: UUID | None
+    reason: str | None
+    items: list[dict[str, Any]]

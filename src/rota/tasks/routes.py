@@ -1,0 +1,166 @@
+"""Endpoints of tasks."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Response
+from fastapi.responses import StreamingResponse
+from pydantic import Field
+from starlette.requests import Request
+
+from rota.auth.authenticator import Authenticator
+from rota.auth.caller import Caller
+from rota.auth.routing import allowed, secured_router
+from rota.events.routes import After, LastEventId, still_allowed
+from rota.events.stream import Streams
+from rota.platform import ids
+from rota.platform.http.description import documented
+from rota.platform.http.schemas import QueryInt, Text
+from rota.platform.idempotency import IdempotencyKey
+from rota.tasks.queries import Filter
+from rota.tasks.schemas import (
+    ApproveTask,
+    CreateTask,
+    DecisionAnswer,
+    PatchTask,
+    RejectTask,
+    RetryTask,
+    ReviewAnswer,
+    ReviewShape,
+    TaskAnswer,
+    TasksAnswer,
+    TaskShape,
+)
+from rota.tasks.service import Tasks
+from rota.tasks.states import FINAL, Status
+
+Reader = Annotated[Caller, Depends(allowed("tasks:read"))]
+Writer = Annotated[Caller, Depends(allowed("tasks:write"))]
+Approver = Annotated[Caller, Depends(allowed("tasks:approve"))]
+
+FilterText = Annotated[Text, Field(max_length=255)]
+
+
+def task_routes(tasks: Tasks, streams: Streams, authenticator: Authenticator) -> APIRouter:
+    router = secured_router("Tasks")
+
+    @router.post(
+        "/api/tasks",
+        status_code=201,
+        response_model=TaskAnswer,
+        summary="Hand over a task",
+        responses=documented(404, 409),
+    )
+    async def create_task(
+        caller: Writer, body: CreateTask, idempotency_key: IdempotencyKey = None
+    ) -> Response:
+        return await tasks.create(caller, body, idempotency_key)
+
+    @router.get("/api/tasks", summary="List tasks, newest first")
+    async def list_tasks(
+        caller: Reader,
+        status: Status | None = None,
+        project_id: Annotated[FilterText | None, Query(alias="projectId")] = None,
+        parent_task_id: Annotated[FilterText | None, Query(alias="parentTaskId")] = None,
+        agent: FilterText | None = None,
+        limit: Annotated[QueryInt, Query(ge=1, le=100)] = 50,
+        offset: Annotated[QueryInt, Query(ge=0, le=2**31 - 1)] = 0,
+    ) -> TasksAnswer:
+        parent = ids.from_wire("task", parent_task_id) if parent_task_id is not None else None
+        if parent_task_id is not None and parent is None:
+            return TasksAnswer(tasks=[], total=0)
+        wanted = Filter(status, agent, project_id, parent)
+        found, total = await tasks.page(caller, wanted, limit, offset)
+        return TasksAnswer(tasks=[TaskShape.of(task) for task in found], total=total)
+
+    @router.get("/api/tasks/{id}", summary="Fetch a task", responses=documented(404))
+    async def get_task(caller: Reader, id: Text) -> TaskAnswer:  # noqa: A002
+        return TaskAnswer(task=TaskShape.of(await tasks.get(caller, ids.from_wire("task", id))))
+
+    @router.patch("/api/tasks/{id}", summary="Change a task", responses=documented(404, 409))
+    async def patch_task(caller: Writer, id: Text, body: PatchTask) -> TaskAnswer:  # noqa: A002
+        task = await tasks.patch(caller, ids.from_wire("task", id), body)
+        return TaskAnswer(task=TaskShape.of(task))
+
+    @router.post(
+        "/api/tasks/{id}/approve",
+        summary="Approve what waits, all of it or the items named",
+        responses=documented(404, 409),
+    )
+    async def approve_task(
+        caller: Approver,
+        id: Text,  # noqa: A002
+        body: ApproveTask | None = None,
+    ) -> DecisionAnswer:
+        named = [decision.id for decision in body.decisions] if body and body.decisions else None
+        task, reviews = await tasks.approve(caller, ids.from_wire("task", id), named)
+        return DecisionAnswer(task=TaskShape.of(task), review=ReviewShape.of(task, reviews))
+
+    @router.post(
+        "/api/tasks/{id}/reject",
+        summary="Reject a task that waits",
+        responses=documented(404, 409),
+    )
+    async def reject_task(
+        caller: Approver,
+        id: Text,  # noqa: A002
+        body: RejectTask | None = None,
+    ) -> DecisionAnswer:
+        body = body or RejectTask()
+        task, reviews = await tasks.reject(
+            caller, ids.from_wire("task", id), body.reason, resume=body.resume
+        )
+        return DecisionAnswer(task=TaskShape.of(task), review=ReviewShape.of(task, reviews))
+
+    @router.post(
+        "/api/tasks/{id}/retry",
+        response_model=TaskAnswer,
+        summary="Run a failed task again",
+        responses=documented(404, 409),
+    )
+    async def retry_task(
+        caller: Writer,
+        id: Text,  # noqa: A002
+        body: RetryTask | None = None,
+        idempotency_key: IdempotencyKey = None,
+    ) -> Response:
+        start_at = body.from_ if body else "start"
+        return await tasks.retry(caller, ids.from_wire("task", id), start_at, idempotency_key)
+
+    @router.get(
+        "/api/tasks/{id}/review", summary="What waits for a person", responses=documented(404)
+    )
+    async def review_task(caller: Reader, id: Text) -> ReviewAnswer:  # noqa: A002
+        task, reviews = await tasks.review(caller, ids.from_wire("task", id))
+        return ReviewAnswer(review=ReviewShape.of(task, reviews))
+
+    @router.get(
+        "/api/tasks/{id}/events",
+        summary="Live events of a task",
+        response_class=StreamingResponse,
+        responses={
+            200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}},
+            **documented(404),
+        },
+    )
+    async def task_events(
+        request: Request,
+        caller: Reader,
+        id: Text,  # noqa: A002
+        last_event_id: LastEventId = None,
+        after: After = None,
+    ) -> StreamingResponse:
+        """Server-sent events from the task's beginning, or after the given number.
+
+        The stream ends when the task is COMPLETED or CANCELLED, which are final.
+        """
+        task = await tasks.get(caller, ids.from_wire("task", id))
+        start = last_event_id if last_event_id is not None else after
+        return streams.open(
+            caller.account_id,
+            start or 0,
+            still_allowed(request, authenticator),
+            task_id=task.id,
+            ends_with=FINAL,
+        )
+
+    return router

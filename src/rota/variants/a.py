@@ -1,0 +1,28 @@
+"""Variant A: five subscription tiers."""
+
+from rota.agents.gating import Gating, always, for_tiers
+from rota.limits.verdict import Ceilings
+from rota.variants.variant import Tier, Variant
+
+VARIANT_A = Variant(
+    name="A",
+    tiers=(
+        Tier("basic", Ceilings(all=600, ai=300)),
+        Tier("standard", Ceilings(all=3000, ai=2400)),
+        Tier("advanced", Ceilings(all=6000, ai=4800)),
+        Tier("corporate", Ceilings(all=3000, ai=2400)),
+        Tier("enterprise", Ceilings(all=6000, ai=4800)),
+    ),
+    signup_trial=False,
+    gating=Gating(
+        opens={
+            "basic": "BASIC",
+            "standard": "STANDARD",
+            "advanced": "ADVANCED",
+            "corporate": "CORPORATE",
+            "enterprise": "ENTERPRISE",
+        },
+        model_in_lists=for_tiers("advanced", "corporate", "enterprise"),
+        model_alone=always,
+    ),
+)

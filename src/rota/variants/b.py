@@ -1,0 +1,19 @@
+"""Variant B: two tiers, and a personal add-on with a trial at signup."""
+
+from rota.agents.gating import Gating, when_open
+from rota.limits.verdict import Ceilings
+from rota.variants.variant import Tier, Variant
+
+VARIANT_B = Variant(
+    name="B",
+    tiers=(
+        Tier("basic", Ceilings(all=600, ai=300)),
+        Tier("business", Ceilings(all=6000, ai=4800)),
+    ),
+    signup_trial=True,
+    gating=Gating(
+        opens={"basic": "BASIC", "business": "ENTERPRISE"},
+        model_in_lists=when_open,
+        model_alone=when_open,
+    ),
+)

@@ -1,0 +1,129 @@
+"""A service of each variant with the shipped catalog, and databases to sync other ones into."""
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rota.agents.files import catalog_folder
+from rota.agents.sync import sync
+from rota.dev.stack import Stack
+from rota.platform.db import Database
+from tests.service import Person, Service, prepared_settings
+
+Folder = Callable[..., Path]
+
+AGENT = """\
+---
+name: {name}
+displayName: {display}
+description: {description}
+department: {department}
+tier: {tier}
+tags: [{tags}]
+aliases: [{aliases}]
+premium: false
+requiredTier: {required}
+model: default
+tools: []
+budgetCents: 10
+maxSteps: 5
+---
+{instructions}
+"""
+
+
+def agent_text(name: str, **changes: Any) -> str:
+    fields: dict[str, Any] = {
+        "display": name.title(),
+        "description": f"What {name} does.",
+        "department": "Sales",
+        "tier": 3,
+        "tags": "",
+        "aliases": "",
+        "required": "BASIC",
+        "instructions": "Do it well.",
+    }
+    return AGENT.format(name=name, **fields | changes)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    """Makes a catalog folder of the given files, each a whole text by the file's name."""
+
+    def make(**files: str) -> Path:
+        root = tmp_path / "catalog"
+        root.mkdir(exist_ok=True)
+        for old in root.glob("*.md"):
+            old.unlink()
+        for name, text in files.items():
+            (root / f"{name.replace('_', '-')}.md").write_text(text)
+        return root
+
+    return make
+
+
+@pytest.fixture(scope="session", params=["a", "b"])
+async def catalog(request: pytest.FixtureRequest, stack: Stack) -> AsyncIterator[Service]:
+    """A service of each variant with the agents that come with Rota."""
+    name = f"agents_{request.param}"
+    async with Service.start(stack, variant=request.param, name=name) as started:
+        await sync(started.database_url, catalog_folder())
+        yield started
+
+
+@pytest.fixture(scope="session")
+async def sync_url(stack: Stack) -> str:
+    """A database for the tests of sync, which leave anything behind in it."""
+    settings = await prepared_settings(stack, "a", "agents_sync")
+    return settings.database_url.get_secret_value()
+
+
+async def person_of(service: Service, tier: str) -> Person:
+    """Somebody whose personal account has this tier."""
+    person = await service.sign_in()
+    async with service.owner() as connection:
+        await connection.execute(
+            "UPDATE accounts SET tier = $2 WHERE id = $1", person.user_id, tier
+        )
+    # A new session, because the old one's tier is remembered for a moment.
+    return await service.sign_in(person.subject)
+
+
+@pytest.fixture(scope="session")
+async def reader(catalog: Service) -> Person:
+    """Somebody of the highest tier, whose window is wide enough for many requests."""
+    return await person_of(catalog, {"a": "enterprise", "b": "business"}[catalog.variant])
+
+
+class _Counting:
+    def __init__(self, connection: Any, statements: list[str]) -> None:
+        self._connection = connection
+        self._statements = statements
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._connection, name)
+
+        async def counted(query: str, *args: object) -> Any:
+            self._statements.append(query)
+            return await method(query, *args)
+
+        return counted
+
+
+@contextmanager
+def counted_statements(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """The statements that the service sends meanwhile, besides BEGIN and COMMIT."""
+    statements: list[str] = []
+    transaction = Database._transaction
+
+    @asynccontextmanager
+    async def counting(self: Database, begin: str) -> AsyncIterator[Any]:
+        async with transaction(self, begin) as connection:
+            yield _Counting(connection, statements)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Database, "_transaction", counting)
+        yield statements

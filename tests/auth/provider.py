@@ -1,0 +1,86 @@
+"""A small identity provider whose every word a test decides, and which counts its visitors."""
+
+import asyncio
+import secrets
+import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI, Response
+from fastapi.responses import JSONResponse
+from joserfc.jwk import Key
+
+from rota.platform.settings import Issuer
+from tests.auth.forge import Json, Mint, stranger_to
+from tests.service import free_port
+
+CLIENT_ID = "rota-tests"
+
+
+class Provider:
+    def __init__(self, *keys: Key) -> None:
+        self.port = free_port()
+        self.issuer = f"http://127.0.0.1:{self.port}"
+        self.keys = {str(key.kid): key for key in keys}
+        self.strangers: dict[str, Key] = {}
+        self.visits: Counter[str] = Counter()
+        self.discovery: Any = {"issuer": self.issuer, "jwks_uri": f"{self.issuer}/jwks"}
+        self.jwks: Any = {"keys": [key.as_dict(private=False) for key in keys]}
+
+    @property
+    def setting(self) -> Issuer:
+        return Issuer(issuer=self.issuer, client_id=CLIENT_ID)
+
+    def claims(self, **changes: Any) -> Json:
+        now = int(time.time())
+        return {
+            "iss": self.issuer,
+            "aud": CLIENT_ID,
+            "sub": f"person-{secrets.token_hex(6)}",
+            "iat": now,
+            "exp": now + 300,
+            "jti": secrets.token_hex(8),
+        } | changes
+
+    def mint(self, kid: str, alg: str | None = None, **claims: Any) -> Mint:
+        key = self.keys[kid]
+        if kid not in self.strangers:
+            self.strangers[kid] = stranger_to(key)
+        header = {"alg": alg or key.alg, "kid": kid, "typ": "JWT"}
+        return Mint(header, self.claims(**claims), key, self.strangers[kid])
+
+    @asynccontextmanager
+    async def serve(self) -> AsyncIterator["Provider"]:
+        app = FastAPI()
+
+        @app.get("/.well-known/openid-configuration")
+        async def discovery() -> Response:
+            return self._answer("discovery", self.discovery)
+
+        @app.get("/jwks")
+        async def jwks() -> Response:
+            return self._answer("jwks", self.jwks)
+
+        server = uvicorn.Server(
+            uvicorn.Config(app, host="127.0.0.1", port=self.port, log_config=None)
+        )
+        running = asyncio.create_task(server._serve())
+        async with asyncio.timeout(30):
+            while not server.started:
+                await asyncio.sleep(0.01)
+        try:
+            yield self
+        finally:
+            server.should_exit = True
+            await running
+
+    def _answer(self, name: str, document: Any) -> Response:
+        self.visits[name] += 1
+        if isinstance(document, Response):
+            return document
+        if isinstance(document, bytes):
+            return Response(document, media_type="application/json")
+        return JSONResponse(document)

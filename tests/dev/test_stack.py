@@ -1,0 +1,237 @@
+"""The stack as tests use it: start parts, lose one, get it back, leave others' alone."""
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import asyncpg
+import httpx
+import psutil
+import pytest
+import redis.asyncio
+
+from rota.dev import ports
+from rota.dev import stack as stack_module
+from rota.dev.directory import DataDirectory, DirectoryInUseError
+from rota.dev.parts import WITHOUT_WEIGHTS, Model, Redis, Service
+from rota.dev.processes import Part, PartError, PartState, Site, Status
+from rota.dev.stack import Stack
+
+DEADLINE_S = 20
+
+
+@pytest.fixture(scope="module")
+async def stack(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stack]:
+    data = tmp_path_factory.mktemp("stack") / "data"
+    async with Stack(data, parts=("postgres", "redis"), durable=False) as stack:
+        yield stack
+
+
+class Stubborn(Part):
+    """Something small to start: a command that says why it does not start."""
+
+    name = "stubborn"
+
+    def command(self) -> Sequence[str]:
+        return [sys.executable, "-c", "import sys; sys.exit('the moon is in the wrong phase')"]
+
+    async def check(self) -> None:
+        raise ConnectionError
+
+
+async def test_the_service_role_is_bound_by_row_security(stack: Stack) -> None:
+    connection = await asyncpg.connect(stack.endpoints.database_url)
+    role = await connection.fetchrow("SELECT * FROM pg_roles WHERE rolname = current_user")
+    encoding = await connection.fetchval("SHOW server_encoding")
+    most = await connection.fetchval("SHOW max_connections")
+    await connection.close()
+    assert role is not None
+    assert (role["rolname"], role["rolsuper"], role["rolbypassrls"]) == ("rota", False, False)
+    assert (role["rolcreaterole"], role["rolcreatedb"]) == (True, True)
+    assert (encoding, most) == ("UTF8", "200")
+
+
+async def test_nobody_gets_in_without_the_password(stack: Stack) -> None:
+    for user in ("postgres", "rota"):
+        with pytest.raises(asyncpg.InvalidPasswordError):
+            await asyncpg.connect(
+                f"postgresql://{user}:guess@127.0.0.1:{stack.postgres.port}/postgres"
+            )
+    async with redis.asyncio.from_url(f"redis://127.0.0.1:{stack.redis.port}/0") as client:
+        with pytest.raises(redis.exceptions.AuthenticationError):
+            await client.ping()
+    secrets = list(stack.directory.path.glob("*.password"))
+    assert {file.name for file in secrets} >= {"postgres.password", "rota.password"}
+    assert {file.stat().st_mode & 0o777 for file in secrets} == {0o600}
+
+
+async def test_a_killed_database_comes_back_on_its_port_with_what_was_committed(
+    stack: Stack,
+) -> None:
+    port = stack.postgres.port
+    connection = await asyncpg.connect(stack.endpoints.database_url)
+    await connection.execute("CREATE TABLE kept AS SELECT 42 AS answer")
+
+    await stack.postgres.kill()
+    with pytest.raises((asyncpg.PostgresError, asyncpg.InterfaceError, OSError)):
+        await connection.fetchval("SELECT 1")
+    await stack.postgres.start()
+
+    assert stack.postgres.port == port
+    connection = await asyncpg.connect(stack.endpoints.database_url)
+    assert await connection.fetchval("SELECT answer FROM kept") == 42
+    await connection.close()
+
+
+async def test_a_pid_file_that_names_a_stranger_does_not_block_the_database(
+    stack: Stack,
+) -> None:
+    await stack.postgres.kill()
+    file = stack.postgres.cluster / "postmaster.pid"
+    owner = file.stat()
+    stranger = subprocess.Popen(["sleep", "600"], user=owner.st_uid)
+    lines = file.read_text().splitlines()
+    file.write_text("\n".join([str(stranger.pid), *lines[1:]]) + "\n")
+
+    await stack.postgres.start()
+
+    assert stranger.poll() is None
+    stranger.kill()
+    stranger.wait()
+
+
+async def test_a_part_that_dies_is_noticed_and_started_again_by_the_supervisor(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stack_module, "BACKOFF_S", 0.01)
+    seen: asyncio.Queue[PartState] = asyncio.Queue()
+    monkeypatch.setattr(stack, "_on_change", seen.put_nowait)
+    supervisor = asyncio.create_task(stack.supervise())
+    server = next(
+        process
+        for process in psutil.Process().children(recursive=True)
+        if process.name() == "redis-server" and str(stack.redis.port) in process.cmdline()[0]
+    )
+
+    server.send_signal(signal.SIGKILL)
+
+    async with asyncio.timeout(DEADLINE_S):
+        states = [await seen.get() for _ in range(3)]
+    assert [state.status for state in states] == [Status.DIED, Status.STARTING, Status.READY]
+    assert states[0].detail == f"ended with exit code {128 + signal.SIGKILL}"
+    assert states[2].detail == "restarted 1 of at most 3 times"
+    supervisor.cancel()
+
+
+async def test_a_part_that_keeps_dying_ends_the_supervision_with_the_reason(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stack_module, "BACKOFF_S", 0.01)
+    stub = str(Path(__file__).with_name("stub_service.py"))
+    port = ports.find(besides=set())
+    environment = stack.environment() | {"ROTA_PORT": str(port)}
+    service = Service(stack.site, port, (sys.executable, stub, "crash"), environment)
+    # It answers once and ends; whether that answer still counted is a matter of luck.
+    try:
+        await stack.add(service)
+    except PartError:
+        stack._deaths.put_nowait(service.name)
+    with pytest.raises(PartError, match="ended with exit code 7, after 3 restarts"):
+        async with asyncio.timeout(DEADLINE_S):
+            await stack.supervise()
+
+
+async def test_a_part_that_does_not_start_says_why_and_where_its_log_is(stack: Stack) -> None:
+    part = Stubborn(stack.site)
+    with pytest.raises(PartError) as failure:
+        await part.start()
+    assert "ended with exit code 1\n  | the moon is in the wrong phase" in str(failure.value)
+    assert str(part.log) in str(failure.value)
+    assert part.state.status is Status.FAILED
+
+
+async def test_a_directory_serves_one_stack_at_a_time(stack: Stack) -> None:
+    with pytest.raises(DirectoryInUseError, match=f"process {os.getpid()}"):
+        await Stack(stack.directory.path, parts=("redis",)).start()
+
+
+async def test_a_port_that_is_taken_is_replaced_and_said_so(data: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        taken = listener.getsockname()[1]
+        async with Stack(data, parts=("redis",), ports={"redis": taken}) as stack:
+            assert stack.redis.port != taken
+            assert stack.redis.state.detail == f"port {taken} is taken"
+            assert stack.redis.running
+
+
+async def test_servers_of_others_are_asked_and_left_alone(stack: Stack, data: Path) -> None:
+    at = stack.endpoints
+    environ = {"ROTA_REDIS_URL": at.redis_url, "ROTA_DATABASE_URL": at.database_url}
+    async with Stack(data, parts=("postgres", "redis"), environ=environ) as other:
+        assert other.endpoints.redis_url == at.redis_url
+        assert other.environment()["ROTA_DATABASE_URL"] == at.database_url
+        assert other.redis.state.detail == "not ours: ROTA_REDIS_URL"
+        assert not (data / "postgres").exists()
+    async with redis.asyncio.from_url(at.redis_url) as client:
+        assert await client.ping()
+
+
+async def test_a_server_of_others_that_does_not_answer_is_a_failure(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nobody = ports.find(besides=set())
+    monkeypatch.setattr(Redis, "ready_within_s", 0.3)
+    environ = {"ROTA_REDIS_URL": f"redis://127.0.0.1:{nobody}/0"}
+    with pytest.raises(PartError, match=r"redis: was not ready within 0 s: ConnectionError"):
+        async with Stack(data, parts=("redis",), environ=environ):
+            pass
+    assert not DataDirectory(data).in_use()
+
+
+async def test_without_weights_the_model_is_left_out_and_the_rest_goes_on(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Model, "_weights", lambda _: None)
+    async with Stack(data, parts=("redis", "model")) as stack:
+        assert stack.model.state.status is Status.MISSING
+        assert stack.model.state.detail == WITHOUT_WEIGHTS
+        assert stack.endpoints.model_url is None
+        assert stack.redis.running
+
+
+def test_a_file_that_is_not_there_is_named(data: Path) -> None:
+    directory = DataDirectory(data)
+    directory.adopt()
+    model = Model(Site(directory, environ={"ROTA_MODEL_PATH": "/no/such.gguf"}))
+    assert model.missing() == "there is no file /no/such.gguf (ROTA_MODEL_PATH)"
+
+
+async def test_the_model_answers(data: Path) -> None:
+    async with Stack(data, parts=("model",)) as stack, httpx.AsyncClient(timeout=60) as client:
+        answer = await client.post(
+            f"{stack.endpoints.model_url}/chat/completions",
+            json={
+                "model": "smollm2",
+                "messages": [{"role": "user", "content": "Say hello."}],
+                "max_tokens": 8,
+            },
+        )
+    assert answer.json()["choices"][0]["message"]["content"]
+
+
+async def test_fresh_forgets_everything_that_was_there(data: Path) -> None:
+    directory = await DataDirectory(data).claim()
+    password = directory.password("redis")
+    directory.log("redis").write_text("old")
+    directory.release()
+
+    await directory.claim(fresh=True)
+
+    assert not (data / "logs").exists()
+    assert directory.password("redis") != password
+    directory.release()

@@ -1,0 +1,77 @@
+"""Schemathesis reads the description and tries to find an answer that is not in it.
+
+`ROTA_FUZZ_EXAMPLES` is the number of examples per operation: few here, 500 in
+`make fuzz`. The seed is fixed unless `ROTA_FUZZ_SEED` says otherwise.
+"""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from rota.dev.stack import Stack
+from tests.service import Service
+
+EXAMPLES = os.environ.get("ROTA_FUZZ_EXAMPLES", "15")
+SEED = os.environ.get("ROTA_FUZZ_SEED", "20261101")
+HIGHEST_TIER = {"a": "enterprise", "b": "business"}
+CHECKS = (
+    "not_a_server_error",
+    "status_code_conformance",
+    "content_type_conformance",
+    "response_headers_conformance",
+    "response_schema_conformance",
+    "negative_data_rejection",
+    "positive_data_acceptance",
+    "missing_required_header",
+    "unsupported_method",
+    "allow_header_conformance",
+    "use_after_free",
+    "ensure_resource_availability",
+    "ignored_auth",
+)
+
+
+@pytest.mark.parametrize("variant", ["a", "b"])
+async def test_every_answer_to_generated_requests_is_as_described(
+    stack: Stack, variant: str, tmp_path: Path
+) -> None:
+    async with Service.start(
+        stack, variant=variant, name=f"fuzz_{variant}", trusted_proxies=("127.0.0.1",)
+    ) as service:
+        await _fuzz(service, tmp_path)
+
+
+async def _fuzz(service: Service, folder: Path) -> None:
+    person = await service.sign_in()
+    async with service.owner() as connection:
+        await connection.execute(
+            "UPDATE accounts SET tier = $1 WHERE id = $2",
+            HIGHEST_TIER[service.variant],
+            person.user_id,
+        )
+    url = f"http://127.0.0.1:{service.settings.port}"
+    schemathesis = await asyncio.create_subprocess_exec(
+        *(Path(sys.executable).with_name("schemathesis"), "run", f"{url}/openapi.json"),
+        *("--phases", "examples,coverage,fuzzing,stateful", "--checks", ",".join(CHECKS)),
+        *("--max-examples", EXAMPLES, "--seed", SEED, "--continue-on-failure"),
+        # The answer that says how long to wait is waited for.
+        *("--rate-limit", "auto", "--request-timeout", "10", "--no-color"),
+        cwd=folder,
+        env=os.environ
+        | {
+            "SCHEMATHESIS_HOOKS": "tests.fuzz.hooks",
+            "PYTHONPATH": str(Path(__file__).parents[2]),
+            "FUZZ_SERVICE_URL": url,
+            "FUZZ_ISSUER_URL": service.stack.endpoints.issuer_url,
+            "FUZZ_TOKEN": person.token,
+            "FUZZ_SUBJECT": person.subject,
+        },
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    output, _ = await schemathesis.communicate()
+    assert schemathesis.returncode == 0, output.decode()
+    assert (await service.http.get("/health/live")).status_code == 200

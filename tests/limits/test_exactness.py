@@ -1,0 +1,140 @@
+"""The window against a brute-force oracle, and against the real minute."""
+
+import asyncio
+import json
+import random
+import sys
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from rota.limits.window import Ceilings, Verdict, Window, connect
+
+WINDOW_S = 1.0
+WINDOW_US = 1_000_000
+
+
+class Row(NamedTuple):
+    key: str
+    ceiling_all: int
+    ceiling_ai: int
+    ai: bool
+    admitted: int
+    described: int
+    remaining: int
+    reset_s: int
+    at_us: int
+
+
+async def arrivals(url: str, seed: int, count: int) -> list[Row]:
+    script = str(Path(__file__).with_name("arrivals.py"))
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, script, url, str(seed), str(count), str(WINDOW_S),
+        stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    output, _ = await process.communicate()
+    assert process.returncode == 0
+    return [Row(*json.loads(line)) for line in output.splitlines()]
+
+
+def within(log: list[int], now: int) -> list[int]:
+    """The entries of a sorted log that the window ending now holds."""
+    return log[bisect_right(log, now - WINDOW_US) :]
+
+
+def mistakes(rows: list[Row]) -> Iterator[str]:
+    """Replays the decisions in the order Redis took them, with nothing but lists."""
+    admitted: dict[tuple[str, bool], list[int]] = defaultdict(list)
+    for row in sorted(rows, key=lambda row: row.at_us):
+        logs = [admitted[row.key, False], admitted[row.key, True]][: 2 if row.ai else 1]
+        ceilings = [row.ceiling_all, row.ceiling_ai][: len(logs)]
+        held = [within(log, row.at_us) for log in logs]
+        room = all(len(log) < ceiling for log, ceiling in zip(held, ceilings, strict=True))
+        if row.admitted != room:
+            yield f"{row} had {'room' if room else 'no room'}: {[len(log) for log in held]}"
+        if row.admitted:
+            for log, kept in zip(logs, held, strict=True):
+                log.append(row.at_us)
+                kept.append(row.at_us)
+        lefts = [max(0, ceiling - len(log)) for log, ceiling in zip(held, ceilings, strict=True)]
+        described, ceiling = held[row.described - 1], ceilings[row.described - 1]
+        blocking = described[max(0, len(described) - ceiling)]
+        reset_s = -((row.at_us - blocking - WINDOW_US) // 1_000_000)
+        if row.remaining != min(lefts) or row.remaining != lefts[row.described - 1]:
+            yield f"{row} had {lefts} remaining"
+        if row.reset_s != reset_s:
+            yield f"{row} should wait {reset_s} s"
+
+
+async def test_a_hundred_thousand_arrivals_in_four_processes_are_decided_exactly(
+    redis_url: str,
+) -> None:
+    workers = await asyncio.gather(*(arrivals(redis_url, seed, 25_000) for seed in range(4)))
+    rows = [row for worker in workers for row in worker]
+
+    assert len(rows) == 100_000
+    assert list(mistakes(rows)) == []
+    # Both outcomes must be common for both kinds of request, or the test would show nothing.
+    for ai in (False, True):
+        for outcome in (0, 1):
+            assert sum(row.ai == ai and row.admitted == outcome for row in rows) > 5_000
+    # Said once more without the oracle: no window of any fixed tier holds more than its ceiling.
+    for key in {row.key for row in rows} - {"moving"}:
+        of_key = [row for row in rows if row.key == key]
+        times = sorted(row.at_us for row in of_key if row.admitted)
+        ai_times = sorted(row.at_us for row in of_key if row.admitted and row.ai)
+        ceilings = ((times, of_key[0].ceiling_all), (ai_times, of_key[0].ceiling_ai))
+        for log, ceiling in ceilings:
+            assert all(b - a >= WINDOW_US for a, b in zip(log, log[ceiling:], strict=False))
+
+
+async def test_the_real_minute_rolls_and_waiting_exactly_retry_after_passes(
+    redis_url: str,
+) -> None:
+    redis = connect(redis_url)
+    # Only Redis is to answer here, also on a machine so busy that it stalls for a moment.
+    window = Window(redis, processes=1, timeout_s=10)
+    dice = random.Random(60)
+
+    async def bursts() -> tuple[int, int]:
+        """Requests admitted of a hundred at second 59, and of a hundred at second 61."""
+        ceilings = Ceilings(all=100, ai=100)
+
+        async def burst() -> int:
+            verdicts = await asyncio.gather(
+                *(window.admit("burst", ceilings, ai=False) for _ in range(100))
+            )
+            return sum(verdict.allowed for verdict in verdicts)
+
+        assert (await window.admit("burst", ceilings, ai=False)).allowed
+        await asyncio.sleep(59)
+        at_59 = await burst()
+        await asyncio.sleep(2)
+        return at_59, await burst()
+
+    async def patient(key: str) -> tuple[Verdict, Verdict]:
+        """A refusal at some moment, and the answer to the same request once it has waited."""
+        ceilings = Ceilings(all=4, ai=2)
+        ai = dice.random() < 0.5
+        await asyncio.sleep(dice.random())
+        while (verdict := await window.admit(key, ceilings, ai=ai)).allowed:
+            await asyncio.sleep(dice.random() / 8)
+        await asyncio.sleep(dice.uniform(0, 57))
+        refused = await window.admit(key, ceilings, ai=ai)
+        assert refused.reset_s <= verdict.reset_s
+        await asyncio.sleep(refused.reset_s)
+        return refused, await window.admit(key, ceilings, ai=ai)
+
+    (at_59, at_61), waits = await asyncio.gather(
+        bursts(), asyncio.gather(*(patient(f"patient:{i}") for i in range(200)))
+    )
+    await window.aclose()
+    await redis.aclose()
+
+    # The minute began with one request, and that one alone is given back by second 61.
+    assert (at_59, at_61) == (99, 1)
+    assert sum(not refused.allowed for refused, _ in waits) == 200
+    assert sum(passed.allowed for _, passed in waits) == 200
+    assert len({refused.reset_s for refused, _ in waits}) > 30

@@ -1,0 +1,80 @@
+"""The yardstick: a bare FastAPI handler that does the same necessary I/O and nothing else.
+
+One EVALSHA of the limiter's script and the endpoint's own statement, under the
+same row security, on the raw driver. No authentication, no envelope, no logs.
+"""
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import uvicorn
+from fastapi import FastAPI
+from redis.asyncio import Redis
+
+from rota.limits.window import SCRIPT
+
+ME = """
+SELECT u.email, u.name AS user_name, u.created_at AS user_created_at,
+       a.id, a.kind, a.name, a.tier, coalesce(m.role, 'owner') AS role,
+       a.trial_ends_at, a.created_at
+FROM users u
+JOIN accounts a ON a.id = u.id
+                OR a.id IN (SELECT account_id FROM members WHERE user_id = $1)
+LEFT JOIN members m ON m.account_id = a.id AND m.user_id = u.id
+WHERE u.id = $1
+ORDER BY a.kind = 'personal' DESC, a.id
+"""
+
+
+async def _leave_as_is(_: Any) -> None:
+    pass
+
+
+def create() -> FastAPI:
+    state: dict[str, Any] = {}
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        state["pool"] = await asyncpg.create_pool(
+            os.environ["ROTA_DATABASE_URL"],
+            server_settings={"role": "rota_app"},
+            # Not even the reset between two uses, which the service does without as well.
+            reset=_leave_as_is,
+        )
+        state["redis"] = redis = Redis.from_url(os.environ["ROTA_REDIS_URL"], protocol=2)
+        state["sha"] = await redis.script_load(SCRIPT)
+        yield
+
+    app = FastAPI(
+        lifespan=lifespan,
+        telemetry={"tracing": False, "metrics": False, "logs": False, "operation_spans": False},
+    )
+
+    async def count(user: UUID) -> None:
+        await state["redis"].evalsha(
+            state["sha"], 1, f"limits:{{bare:{user.hex}}}", 60_000_000, 1_000_000, 1_000_000
+        )
+
+    @app.get("/me/{user}")
+    async def me(user: UUID) -> list[dict[str, Any]]:
+        await count(user)
+        async with state["pool"].acquire() as connection:
+            await connection.execute(
+                f"BEGIN READ ONLY; SET LOCAL rota.account_id = '{user}'; "
+                f"SET LOCAL rota.user_id = '{user}'"
+            )
+            rows = await connection.fetch(ME, user)
+            await connection.execute("COMMIT")
+        return [dict(row) for row in rows]
+
+    return app
+
+
+if __name__ == "__main__":
+    uvicorn.run(
+        create(), host="127.0.0.1", port=int(os.environ["PORT"]), log_config=None, access_log=False
+    )

@@ -1,0 +1,174 @@
+"""`make bench`: our endpoints beside bare handlers, in one run on one machine.
+
+Machines are noisy, so every figure is a ratio: the two sides take turns, and
+the middle of the rounds' ratios is what counts.
+"""
+
+import argparse
+import asyncio
+import os
+import re
+import shutil
+import statistics
+import sys
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+from rich.console import Console
+from rich.table import Table
+
+from rota.dev.stack import Stack
+from tests.service import Person, Service, free_port, until_live
+
+PARTS = ("postgres", "redis", "temporal", "idp")
+PEOPLE = 64
+CONNECTIONS = 32
+
+
+@dataclass
+class Row:
+    name: str
+    target: float
+    ours: list[float]
+    bare: list[float]
+
+    @property
+    def ratio(self) -> float:
+        return statistics.median(o / b for o, b in zip(self.ours, self.bare, strict=True))
+
+
+async def wrk(url: str, script: str, seconds: int) -> float:
+    """Requests a second, all of which must have succeeded."""
+    with tempfile.NamedTemporaryFile("w", suffix=".lua") as file:
+        file.write(script)
+        file.flush()
+        process = await asyncio.create_subprocess_exec(
+            *("wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "-s", file.name, url),
+            stdout=asyncio.subprocess.PIPE,
+        )
+        text = (await process.communicate())[0].decode()
+    if "Non-2xx" in text or "Socket errors" in text:
+        raise RuntimeError(f"not every request of {url} succeeded:\n{text}")
+    found = re.search(r"Requests/sec:\s+([\d.]+)", text)
+    assert found, text
+    return float(found[1])
+
+
+def rotating(paths: list[str], headers: list[dict[str, str]]) -> str:
+    """A wrk script that goes round a list of requests."""
+
+    def table(pairs: dict[str, str]) -> str:
+        return "{" + ",".join(f'["{k}"]="{v}"' for k, v in pairs.items()) + "}"
+
+    requests = ",".join(
+        f'wrk.format("GET","{path}",{table(pairs)})'
+        for path, pairs in zip(paths, headers, strict=True)
+    )
+    return f"""
+    init = function(args)
+      requests = {{{requests}}}
+      at = 0
+    end
+    request = function()
+      at = at % #requests + 1
+      return requests[at]
+    end
+    """
+
+
+@asynccontextmanager
+async def bare_server(service: Service) -> AsyncIterator[str]:
+    port = free_port()
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "tests.load.bare"),
+        env=os.environ
+        | {
+            "PORT": str(port),
+            "ROTA_DATABASE_URL": service.database_url,
+            "ROTA_REDIS_URL": service.settings.redis_url.get_secret_value(),
+        },
+    )
+    url = f"http://127.0.0.1:{port}"
+    try:
+        async with httpx.AsyncClient(base_url=url) as http, asyncio.timeout(30):
+            while True:
+                try:
+                    await http.get("/nothing")
+                    break
+                except httpx.TransportError:
+                    await asyncio.sleep(0.05)
+        yield url
+    finally:
+        process.terminate()
+        await process.wait()
+
+
+async def measure(
+    row: Row, ours: tuple[str, str], bare: tuple[str, str], rounds: int, seconds: int
+) -> Row:
+    for number in range(rounds):
+        # Who goes first changes from round to round.
+        for side in ("ours", "bare") if number % 2 else ("bare", "ours"):
+            figure = await wrk(*(ours if side == "ours" else bare), seconds)
+            getattr(row, side).append(figure)
+    return row
+
+
+async def people_of(service: Service) -> list[Person]:
+    people = []
+    for _ in range(PEOPLE):
+        # The limiter counts sign-ins by address; these are not what is measured.
+        people.append(await service.sign_in())
+    async with service.owner() as connection:
+        await connection.execute("UPDATE accounts SET tier = 'enterprise'")
+    return people
+
+
+async def main(rounds: int, seconds: int) -> int:
+    if shutil.which("wrk") is None:
+        print("wrk is needed: apt-get install wrk", file=sys.stderr)
+        return 2
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory() as data:
+        async with Stack(Path(data), parts=PARTS) as stack:
+            async with Service.start(stack, variant="a", name="bench") as inside:
+                people = await people_of(inside)
+                async with inside.process(log_level="INFO") as service, bare_server(inside) as bare:
+                    url = str(service.http.base_url)
+                    await until_live(service.http)
+                    row = Row("GET /api/me", 0.6, [], [])
+                    ours = rotating(["/api/me"] * len(people), [p.auth for p in people])
+                    theirs = rotating([f"/me/{p.user_id}" for p in people], [{}] * len(people))
+                    rows.append(
+                        await measure(row, (url, ours), (bare, theirs), rounds, seconds)
+                    )
+    report(rows)
+    return 0 if all(row.ratio >= row.target for row in rows) else 1
+
+
+def report(rows: list[Row]) -> None:
+    table = Table(title="Ours beside a bare handler with the same I/O (requests/s, medians)")
+    for column in ("what", "ours", "bare", "ratio", "aim", ""):
+        table.add_column(column, justify="left" if column in ("what", "") else "right")
+    for row in rows:
+        table.add_row(
+            row.name,
+            f"{statistics.median(row.ours):.0f}",
+            f"{statistics.median(row.bare):.0f}",
+            f"{row.ratio:.2f}",
+            f"≥ {row.target:.2f}",
+            "holds" if row.ratio >= row.target else "falls short",
+        )
+    Console(width=100).print(table)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=int, default=4)
+    options = parser.parse_args()
+    raise SystemExit(asyncio.run(main(options.rounds, options.seconds)))

@@ -1,0 +1,230 @@
+"""A running service for tests, and people who use it."""
+
+import asyncio
+import json
+import os
+import socket
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID, uuid4
+
+import asyncpg
+import httpx
+import uvicorn
+from fastapi import APIRouter, FastAPI
+
+from rota.app import create_app
+from rota.auth import rotation
+from rota.dev.stack import Stack
+from rota.platform import ids
+from rota.platform.crypto import Vault
+from rota.platform.http.server import server_config
+from rota.platform.migrate import migrate
+from rota.platform.settings import Settings
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@dataclass
+class Person:
+    """Somebody who has signed in."""
+
+    service: "Service"
+    subject: str
+    token: str
+    user_id: UUID = field(default_factory=uuid4)
+
+    @property
+    def auth(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.token}"}
+
+    async def request(self, method: str, path: str, **options: Any) -> httpx.Response:
+        headers = self.auth | dict(options.pop("headers", {}))
+        return await self.service.http.request(method, path, headers=headers, **options)
+
+    async def get(self, path: str, **options: Any) -> httpx.Response:
+        return await self.request("GET", path, **options)
+
+    async def post(self, path: str, json: Any = None, **options: Any) -> httpx.Response:
+        return await self.request("POST", path, json=json, **options)
+
+    async def delete(self, path: str, **options: Any) -> httpx.Response:
+        return await self.request("DELETE", path, **options)
+
+
+class Service:
+    def __init__(self, stack: Stack, settings: Settings, http: httpx.AsyncClient) -> None:
+        self.stack = stack
+        self.settings = settings
+        self.http = http
+        self.database_url = settings.database_url.get_secret_value()
+
+    @property
+    def variant(self) -> str:
+        return self.settings.variant
+
+    @classmethod
+    @asynccontextmanager
+    async def start(
+        cls,
+        stack: Stack,
+        *,
+        variant: str,
+        name: str | None = None,
+        routers: Sequence[APIRouter] = (),
+        ai_prefixes: tuple[str, ...] = ("/api/agents",),
+        **changes: Any,
+    ) -> AsyncIterator["Service"]:
+        """A service with a database of its own, in this process, on a real socket."""
+        settings = await prepared_settings(stack, variant, name or f"variant_{variant}", **changes)
+        app = create_app(settings, extra_routers=routers, ai_prefixes=ai_prefixes)
+        async with serving(app, settings), _client(settings) as http:
+            yield cls(stack, settings, http)
+
+    @asynccontextmanager
+    async def process(self, **changes: Any) -> AsyncIterator["Service"]:
+        """A second service on the same database, in a process of its own."""
+        settings = self.settings.model_copy(update={"port": free_port(), **changes})
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "rota.cli", "serve"),
+            env=os.environ | environment(settings),
+            stdout=asyncio.subprocess.DEVNULL,
+        )
+        try:
+            async with _client(settings) as http:
+                await until_live(http)
+                yield Service(self.stack, settings, http)
+        finally:
+            if process.returncode is None:
+                process.terminate()
+            await process.wait()
+
+    async def sign_in(self, subject: str | None = None) -> Person:
+        subject = subject or f"person-{uuid4().hex[:12]}"
+        answer = await self.http.post(
+            "/api/auth/session", json={"idToken": await self.id_token(subject)}
+        )
+        assert answer.status_code == 200, answer.text
+        person = Person(self, subject, answer.json()["token"])
+        me = (await person.get("/api/me")).json()
+        user_id = ids.from_wire("user", me["user"]["id"])
+        assert user_id is not None
+        person.user_id = user_id
+        return person
+
+    async def id_token(self, subject: str) -> str:
+        url = f"{self.stack.endpoints.issuer_url}/dev/token"
+        async with httpx.AsyncClient() as client:
+            answer = await client.post(
+                url, json={"sub": subject, "email": f"{subject}@example.test"}
+            )
+        token: str = answer.json()["idToken"]
+        return token
+
+    @asynccontextmanager
+    async def owner(self) -> AsyncIterator[Any]:
+        """A connection that row security does not bind, to look behind the scenes."""
+        admin = self.stack.endpoints.admin_database_url
+        assert admin is not None
+        connection = await asyncpg.connect(
+            admin.rpartition("/")[0] + "/" + self.database_url.rpartition("/")[2]
+        )
+        try:
+            yield connection
+        finally:
+            await connection.close()
+
+
+async def prepared_settings(stack: Stack, variant: str, name: str, **changes: Any) -> Settings:
+    """Settings for a service with a fresh, migrated database."""
+    endpoints = stack.endpoints
+    base = endpoints.database_url.rpartition("/")[0]
+    port = free_port()
+    number = await _create_database(endpoints.database_url, name)
+    settings = Settings(
+        env="test",
+        variant=variant,  # type: ignore[arg-type]
+        port=port,
+        public_url=f"http://127.0.0.1:{port}",
+        database_url=f"{base}/{name}",
+        redis_url=endpoints.redis_url.rsplit("/", 1)[0] + f"/{number % 16}",
+        temporal_address=endpoints.temporal_address,
+        oidc_issuers=json.loads(stack.environment()["ROTA_OIDC_ISSUERS"]),
+        log_level="WARNING",
+        shutdown_grace_s=5,
+    ).model_copy(update=changes)
+    url = settings.database_url.get_secret_value()
+    await asyncio.to_thread(migrate, url)
+    await rotation.ensure_key(url, Vault(settings.secret_key_bytes))
+    return settings
+
+
+_databases: list[str] = []
+
+
+async def _create_database(url: str, name: str) -> int:
+    connection = await asyncpg.connect(url)
+    await connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+    await connection.execute(f"CREATE DATABASE {name}")
+    await connection.close()
+    _databases.append(name)
+    return len(_databases)
+
+
+def environment(settings: Settings) -> Mapping[str, str]:
+    """The settings as the variables that a process of its own reads."""
+    plain = settings.model_dump(mode="json", exclude_none=True, by_alias=True)
+    secret = {
+        name: getattr(settings, name).get_secret_value()
+        for name in ("database_url", "redis_url", "secret_key")
+    }
+    issuers = [issuer.model_dump_json(by_alias=True) for issuer in settings.oidc_issuers]
+    texts = {name: str(value) for name, value in (plain | secret).items()}
+    texts |= {
+        "oidc_issuers": f"[{','.join(issuers)}]",
+        "trusted_proxies": ",".join(settings.trusted_proxies),
+    }
+    return {f"ROTA_{name.upper()}": text for name, text in texts.items()}
+
+
+def _client(settings: Settings) -> httpx.AsyncClient:
+    return httpx.AsyncClient(
+        base_url=f"http://127.0.0.1:{settings.port}",
+        timeout=30,
+        limits=httpx.Limits(max_connections=200),
+    )
+
+
+async def until_live(http: httpx.AsyncClient, deadline_s: float = 30) -> None:
+    async with asyncio.timeout(deadline_s):
+        while True:
+            try:
+                if (await http.get("/health/live")).status_code == 200:
+                    return
+            except httpx.TransportError:
+                await asyncio.sleep(0.05)
+
+
+@asynccontextmanager
+async def serving(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
+    config = server_config(app, settings)
+    server = uvicorn.Server(config)
+    running = asyncio.create_task(server._serve())
+    async with asyncio.timeout(30):
+        while not server.started:
+            if running.done():
+                running.result()
+            await asyncio.sleep(0.01)
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        await running
