@@ -8,6 +8,7 @@ import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -61,10 +62,18 @@ class Person:
 
 
 class Service:
-    def __init__(self, stack: Stack, settings: Settings, http: httpx.AsyncClient) -> None:
+    def __init__(
+        self,
+        stack: Stack,
+        settings: Settings,
+        http: httpx.AsyncClient,
+        running: asyncio.subprocess.Process | None = None,
+    ) -> None:
         self.stack = stack
         self.settings = settings
         self.http = http
+        # Where the service is a process of its own.
+        self.running = running
         self.database_url = settings.database_url.get_secret_value()
 
     @property
@@ -90,18 +99,25 @@ class Service:
             yield cls(stack, settings, http)
 
     @asynccontextmanager
-    async def process(self, **changes: Any) -> AsyncIterator["Service"]:
+    async def process(
+        self,
+        *,
+        command: Sequence[str] = ("rota.cli", "serve"),
+        output: Path = Path(os.devnull),
+        **changes: Any,
+    ) -> AsyncIterator["Service"]:
         """A second service on the same database, in a process of its own."""
         settings = self.settings.model_copy(update={"port": free_port(), **changes})
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "rota.cli", "serve"),
-            env=os.environ | environment(settings),
-            stdout=asyncio.subprocess.DEVNULL,
-        )
+        with output.open("ab") as stdout:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", *command),
+                env=os.environ | environment(settings),
+                stdout=stdout,
+            )
         try:
             async with _client(settings) as http:
                 await until_live(http)
-                yield Service(self.stack, settings, http)
+                yield Service(self.stack, settings, http, process)
         finally:
             if process.returncode is None:
                 process.terminate()

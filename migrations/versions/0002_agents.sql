@@ -67,7 +67,8 @@ CREATE FUNCTION agent_document(name text, display_name text, tags text[], descri
 
 -- Every word must be there, whole, begun or in another form. Words like "the" and
 -- "for" count only where there is nothing else. NULL, which finds nothing, when
--- there is no word at all.
+-- there is no word at all. A stem that is the word itself is left out: ranking keeps
+-- one of two equal words, and must keep the one that is a prefix.
 CREATE FUNCTION agent_search(given text) RETURNS tsquery
     LANGUAGE sql STABLE PARALLEL SAFE
 BEGIN ATOMIC
@@ -77,7 +78,8 @@ BEGIN ATOMIC
     )
     SELECT string_agg(
         format('(''%s'':*%s)', lexeme, (SELECT string_agg(format(' | ''%s''', stem), '')
-                                        FROM unnest(stems) AS stem)),
+                                        FROM unnest(stems) AS stem
+                                        WHERE stem <> lexeme)),
         ' & ')::tsquery
     FROM words
     WHERE stems <> '{}' OR NOT EXISTS (SELECT FROM words WHERE stems <> '{}');

@@ -1,7 +1,8 @@
-"""The command line: dev, serve, migrate, agents, keys, accounts, openapi."""
+"""The command line: dev, serve, worker, migrate, agents, keys, accounts, openapi, bench."""
 
 import asyncio
 import json
+import signal
 import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
@@ -18,6 +19,7 @@ from rota.agents.commands import sync_command
 from rota.app import create_app
 from rota.auth import rotation
 from rota.dev.command import dev
+from rota.dev.seed import seed_command
 from rota.platform import ids
 from rota.platform import migrate as migrations
 from rota.platform.crypto import Vault
@@ -26,6 +28,7 @@ from rota.platform.errors import ApiError
 from rota.platform.settings import Settings
 from rota.platform.telemetry import configure_logging
 from rota.variants import VARIANTS
+from rota.worker import run_worker
 
 cli = typer.Typer(
     no_args_is_help=True, help="Hand work to named AI agents and stay in charge of it."
@@ -33,9 +36,11 @@ cli = typer.Typer(
 keys = typer.Typer(no_args_is_help=True, help="The keys that sign session tokens.")
 companies = typer.Typer(no_args_is_help=True, help="Company accounts and their members.")
 agents = typer.Typer(no_args_is_help=True, help="The catalog of agents.")
+bench = typer.Typer(no_args_is_help=True, help="What measuring the service at size takes.")
 cli.add_typer(agents, name="agents")
 cli.add_typer(keys, name="keys")
 cli.add_typer(companies, name="accounts")
+cli.add_typer(bench, name="bench")
 cli.command()(dev)
 
 
@@ -71,6 +76,21 @@ def serve() -> None:
         proxy_headers=False,
         timeout_graceful_shutdown=int(settings.shutdown_grace_s),
     )
+
+
+@cli.command()
+def worker() -> None:
+    """Carry out runs. Start as many as the work needs; they share it by themselves."""
+    settings = _settings()
+    configure_logging(settings.log_level, settings.log_format)
+
+    async def work() -> None:
+        stop = asyncio.Event()
+        for name in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(name, stop.set)
+        await run_worker(settings, stop)
+
+    asyncio.run(work())
 
 
 @cli.command()
@@ -150,6 +170,27 @@ def set_tier(account: str, tier: str) -> None:
     _check_tier(settings, tier)
     _with_database(settings, lambda db: accounts.set_tier(db, _id("acct", account), tier.lower()))
     typer.echo(f"{account} is {tier.upper()}.")
+
+
+@bench.command()
+def seed(
+    tasks: Annotated[int, typer.Option(min=2, help="How many tasks to make.")],
+    accounts: Annotated[
+        int | None, typer.Option(help="Over how many accounts; one for each 1,000 tasks.")
+    ] = None,
+    largest: Annotated[
+        int | None, typer.Option(help="How many of them in one account; a tenth.")
+    ] = None,
+    append: Annotated[
+        bool, typer.Option("--append", help="Although the database has tasks already.")
+    ] = False,
+) -> None:
+    """Fill a migrated database with made-up accounts and tasks. Never in production."""
+    settings = _settings()
+    if settings.env == "production":
+        typer.secho("ROTA_ENV is production: made-up tasks have no place there.", err=True)
+        raise typer.Exit(1)
+    seed_command(_owner_url(settings), tasks, accounts, largest, append=append)
 
 
 @cli.command()

@@ -86,6 +86,7 @@ async def test_a_forged_token_is_refused(realm: Realm, mint: Mint, name: str) ->
     assert forged not in answer.text
 
 
+@pytest.mark.filterwarnings("ignore:EdDSA is deprecated")
 @pytest.mark.parametrize(
     ("kid", "alg"),
     [

@@ -28,6 +28,7 @@ if __name__ == "__main__":
         given.fresh,
         tuple(given.without),
         migrate=(sys.executable, "-c", given.migrate),
+        sync=(sys.executable, "-c", "pass"),
         serve=(sys.executable, SERVICE, *(["crash"] if given.crash else [])),
     )
     if given.stop:

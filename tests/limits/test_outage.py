@@ -103,9 +103,11 @@ async def test_redis_killed_and_restarted_under_load(
     assert len(times_s["before"]) > 200
     for later in ("away", "returning", "after"):
         assert p99(times_s[later]) < p99(times_s["before"]) + 0.05
-    # Every key had its share and no more: even workers ask for AI, odd ones do not.
-    assert {admitted[f"acct:{i}", False] for i in (1, 3)} == {CEILINGS.all // PROCESSES}
-    assert {admitted[f"acct:{i}", True] for i in (0, 2)} == {CEILINGS.ai // PROCESSES}
+    # Every key had its share and no more. Even workers ask for AI, odd ones do not, and each of
+    # a key's four may have been waiting for Redis when it died, so that one is not counted here.
+    for key, ai in (("acct:1", False), ("acct:3", False), ("acct:0", True), ("acct:2", True)):
+        share = (CEILINGS.ai if ai else CEILINGS.all) // PROCESSES
+        assert share - 4 <= admitted[key, ai] <= share
 
 
 async def test_a_redis_that_hangs_is_waited_for_once_and_briefly(

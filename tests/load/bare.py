@@ -1,6 +1,6 @@
-"""The yardstick: a bare FastAPI handler that does the same necessary I/O and nothing else.
+"""The yardstick: bare FastAPI handlers that do the same necessary I/O and nothing else.
 
-One EVALSHA of the limiter's script and the endpoint's own statement, under the
+One EVALSHA of the limiter's script and the endpoint's own statements, under the
 same row security, on the raw driver. No authentication, no envelope, no logs.
 """
 
@@ -16,6 +16,7 @@ from fastapi import FastAPI
 from redis.asyncio import Redis
 
 from rota.limits.window import SCRIPT
+from tests.load.statements import InsertStatement, find_statement
 
 ME = """
 SELECT u.email, u.name AS user_name, u.created_at AS user_created_at,
@@ -47,6 +48,8 @@ def create() -> FastAPI:
         )
         state["redis"] = redis = Redis.from_url(os.environ["ROTA_REDIS_URL"], protocol=2)
         state["sha"] = await redis.script_load(SCRIPT)
+        state["find"] = await find_statement()
+        state["insert"] = await InsertStatement.take()
         yield
 
     app = FastAPI(
@@ -59,17 +62,38 @@ def create() -> FastAPI:
             state["sha"], 1, f"limits:{{bare:{user.hex}}}", 60_000_000, 1_000_000, 1_000_000
         )
 
+    def begin(mode: str, user: UUID) -> str:
+        return (
+            f"BEGIN {mode}; SET LOCAL rota.account_id = '{user}'; SET LOCAL rota.user_id = '{user}'"
+        )
+
     @app.get("/me/{user}")
     async def me(user: UUID) -> list[dict[str, Any]]:
         await count(user)
         async with state["pool"].acquire() as connection:
-            await connection.execute(
-                f"BEGIN READ ONLY; SET LOCAL rota.account_id = '{user}'; "
-                f"SET LOCAL rota.user_id = '{user}'"
-            )
+            await connection.execute(begin("READ ONLY", user))
             rows = await connection.fetch(ME, user)
             await connection.execute("COMMIT")
         return [dict(row) for row in rows]
+
+    @app.get("/tasks/{user}/{task}")
+    async def get_task(user: UUID, task: UUID) -> dict[str, Any]:
+        await count(user)
+        async with state["pool"].acquire() as connection:
+            await connection.execute(begin("READ ONLY", user))
+            row = await connection.fetchrow(state["find"], user, task)
+            await connection.execute("COMMIT")
+        return dict(row)
+
+    @app.post("/tasks/{user}", status_code=201)
+    async def create_task(user: UUID, body: dict[str, Any]) -> dict[str, Any]:
+        await count(user)
+        arguments = state["insert"].arguments(user, user)
+        async with state["pool"].acquire() as connection:
+            await connection.execute(begin("", user))
+            await connection.execute(state["insert"].text, *arguments)
+            await connection.execute("COMMIT")
+        return body
 
     return app
 

@@ -6,6 +6,7 @@ the middle of the rounds' ratios is what counts.
 
 import argparse
 import asyncio
+import json
 import os
 import re
 import shutil
@@ -14,19 +15,25 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from uuid import UUID
 
 import httpx
 from rich.console import Console
 from rich.table import Table
 
 from rota.dev.stack import Stack
+from rota.platform import ids
+from tests.load.statements import BODY
 from tests.service import Person, Service, free_port, until_live
 
 PARTS = ("postgres", "redis", "temporal", "idp")
+# Each has an account, and an account its own ceiling of 6,000 requests a minute.
 PEOPLE = 64
 CONNECTIONS = 32
+TASKS_OF_A_PERSON = 4
+AIM = 0.6
 
 
 @dataclass
@@ -58,19 +65,25 @@ async def wrk(url: str, script: str, seconds: int) -> float:
     return float(found[1])
 
 
-def rotating(paths: list[str], headers: list[dict[str, str]]) -> str:
+@dataclass(frozen=True)
+class Request:
+    method: str
+    path: str
+    headers: dict[str, str] = field(default_factory=dict)
+    body: str | None = None
+
+
+def rotating(requests: list[Request]) -> str:
     """A wrk script that goes round a list of requests."""
 
-    def table(pairs: dict[str, str]) -> str:
-        return "{" + ",".join(f'["{k}"]="{v}"' for k, v in pairs.items()) + "}"
+    def lua(request: Request) -> str:
+        headers = ",".join(f'["{k}"]="{v}"' for k, v in request.headers.items())
+        body = f"[==[{request.body}]==]" if request.body is not None else "nil"
+        return f'wrk.format("{request.method}","{request.path}",{{{headers}}},{body})'
 
-    requests = ",".join(
-        f'wrk.format("GET","{path}",{table(pairs)})'
-        for path, pairs in zip(paths, headers, strict=True)
-    )
     return f"""
     init = function(args)
-      requests = {{{requests}}}
+      requests = {{{",".join(map(lua, requests))}}}
       at = 0
     end
     request = function()
@@ -107,45 +120,82 @@ async def bare_server(service: Service) -> AsyncIterator[str]:
         await process.wait()
 
 
-async def measure(
-    row: Row, ours: tuple[str, str], bare: tuple[str, str], rounds: int, seconds: int
-) -> Row:
-    for number in range(rounds):
-        # Who goes first changes from round to round.
-        for side in ("ours", "bare") if number % 2 else ("bare", "ours"):
-            figure = await wrk(*(ours if side == "ours" else bare), seconds)
-            getattr(row, side).append(figure)
-    return row
+@dataclass(frozen=True)
+class Pair:
+    """The same work asked of both sides."""
+
+    name: str
+    ours: list[Request]
+    bare: list[Request]
+
+    async def measure(self, ours_url: str, bare_url: str, rounds: int, seconds: int) -> Row:
+        row = Row(self.name, AIM, [], [])
+        sides = {
+            "ours": (ours_url, rotating(self.ours)),
+            "bare": (bare_url, rotating(self.bare)),
+        }
+        for number in range(rounds):
+            # Who goes first changes from round to round.
+            for side in ("ours", "bare") if number % 2 else ("bare", "ours"):
+                getattr(row, side).append(await wrk(*sides[side], seconds))
+        return row
 
 
 async def people_of(service: Service) -> list[Person]:
-    people = []
-    for _ in range(PEOPLE):
-        # The limiter counts sign-ins by address; these are not what is measured.
-        people.append(await service.sign_in())
+    # The limiter counts sign-ins by address; these are not what is measured.
+    people = [await service.sign_in() for _ in range(PEOPLE)]
     async with service.owner() as connection:
         await connection.execute("UPDATE accounts SET tier = 'enterprise'")
     return people
+
+
+async def pairs(people: list[Person]) -> list[Pair]:
+    tasks = [(person, task) for person in people for task in await _tasks_of(person)]
+    body, typed = json.dumps(BODY), {"Content-Type": "application/json"}
+    return [
+        Pair(
+            "GET /api/me",
+            [Request("GET", "/api/me", p.auth) for p in people],
+            [Request("GET", f"/me/{p.user_id}") for p in people],
+        ),
+        Pair(
+            "GET /api/tasks/:id",
+            [Request("GET", f"/api/tasks/{ids.to_wire('task', t)}", p.auth) for p, t in tasks],
+            [Request("GET", f"/tasks/{p.user_id}/{t}") for p, t in tasks],
+        ),
+        Pair(
+            "POST /api/tasks",
+            [Request("POST", "/api/tasks", p.auth | typed, body) for p in people],
+            [Request("POST", f"/tasks/{p.user_id}", typed, body) for p in people],
+        ),
+    ]
+
+
+async def _tasks_of(person: Person) -> list[UUID]:
+    found = []
+    for _ in range(TASKS_OF_A_PERSON):
+        answer = await person.post("/api/tasks", BODY)
+        assert answer.status_code == 201, answer.text
+        task_id = ids.from_wire("task", answer.json()["task"]["id"])
+        assert task_id is not None
+        found.append(task_id)
+    return found
 
 
 async def main(rounds: int, seconds: int) -> int:
     if shutil.which("wrk") is None:
         print("wrk is needed: apt-get install wrk", file=sys.stderr)
         return 2
-    rows: list[Row] = []
     with tempfile.TemporaryDirectory() as data:
-        async with Stack(Path(data), parts=PARTS) as stack:
-            async with Service.start(stack, variant="a", name="bench") as inside:
-                people = await people_of(inside)
-                async with inside.process(log_level="INFO") as service, bare_server(inside) as bare:
-                    url = str(service.http.base_url)
-                    await until_live(service.http)
-                    row = Row("GET /api/me", 0.6, [], [])
-                    ours = rotating(["/api/me"] * len(people), [p.auth for p in people])
-                    theirs = rotating([f"/me/{p.user_id}" for p in people], [{}] * len(people))
-                    rows.append(
-                        await measure(row, (url, ours), (bare, theirs), rounds, seconds)
-                    )
+        async with (
+            Stack(Path(data), parts=PARTS) as stack,
+            Service.start(stack, variant="a", name="bench") as inside,
+        ):
+            work = await pairs(await people_of(inside))
+            async with inside.process(log_level="INFO") as service, bare_server(inside) as bare:
+                url = str(service.http.base_url)
+                await until_live(service.http)
+                rows = [await pair.measure(url, bare, rounds, seconds) for pair in work]
     report(rows)
     return 0 if all(row.ratio >= row.target for row in rows) else 1
 

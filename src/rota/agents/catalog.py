@@ -55,15 +55,16 @@ class Catalog:
                 FieldError("name", "give name (a name or an alias) or q (what is to be done)")
             )
         async with self._db.read(caller.account_id, caller.user_id) as connection:
+            match: tuple[Agent, float | None] | None
             if name is not None:
                 named = await queries.named(connection, name.lower())
-                if named is not None:
-                    return named, None
-            elif work is not None:
+                match = (named, None) if named else None
+            else:
+                assert work is not None
                 match = await queries.best_match(connection, work)
-                if match is not None:
-                    return match
-        raise NotFound("No agent fits. Use other words, or see GET /api/agents for them all.")
+        if match is None:
+            raise NotFound("No agent fits. Use other words, or see GET /api/agents for them all.")
+        return match
 
     async def departments(self, caller: Caller) -> list[Department]:
         async with self._db.read(caller.account_id, caller.user_id) as connection:

@@ -35,7 +35,8 @@ class Authenticator:
         self._db = db
         self._tokens = tokens
         self._idle_days = idle_days
-        self._sessions: ExpiringCache[UUID, dict[str | None, Caller]] = ExpiringCache(
+        # By user and session: a session is nobody's but its user's.
+        self._sessions: ExpiringCache[tuple[UUID, UUID], dict[str | None, Caller]] = ExpiringCache(
             max_items=10_000, max_age_s=REMEMBER_S
         )
         self._keys: ExpiringCache[bytes, Caller] = ExpiringCache(
@@ -53,8 +54,8 @@ class Authenticator:
             return caller
         return await self._by_session(token, selection)
 
-    def forget_session(self, session_id: UUID) -> None:
-        self._sessions.drop(session_id)
+    def forget_session(self, user_id: UUID, session_id: UUID) -> None:
+        self._sessions.drop((user_id, session_id))
 
     def forget_key(self, secret_hash: bytes) -> None:
         self._keys.drop(secret_hash)
@@ -64,10 +65,11 @@ class Authenticator:
             claims = await self._tokens.verify(token)
         except BadToken:
             raise AuthenticationFailed(_BAD_TOKEN) from None
-        callers = self._sessions.get(claims.session_id)
+        session = (claims.user_id, claims.session_id)
+        callers = self._sessions.get(session)
         if callers is None:
             callers = {}
-            self._sessions.put(claims.session_id, callers)
+            self._sessions.put(session, callers)
         caller = callers.get(selection)
         if caller is None:
             caller = await self._look_up(claims, selection)

@@ -71,4 +71,4 @@ class Sessions:
         assert caller.session_id is not None
         async with self._db.write(caller.user_id, caller.user_id) as connection:
             await queries.revoke_session(connection, caller.user_id, caller.session_id)
-        self._authenticator.forget_session(caller.session_id)
+        self._authenticator.forget_session(caller.user_id, caller.session_id)

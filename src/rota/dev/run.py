@@ -1,4 +1,4 @@
-"""What `rota dev` does: parts, migrations, the service, and keeping them running."""
+"""What `rota dev` does: parts, migrations, the catalog, the service, and keeping them running."""
 
 import asyncio
 import os
@@ -16,6 +16,7 @@ from rota.dev.processes import PartError, PartState, Status, run_to_end
 from rota.dev.stack import ALL, TEMPORAL_UI, Endpoints, Stack
 
 MIGRATIONS = "migrations"
+CATALOG = "catalog"
 # Each part's port is the service's and this.
 OFFSETS = {"postgres": 1, "redis": 2, "temporal": 3, TEMPORAL_UI: 4, "model": 5, "idp": 6}
 STOP_WITHIN_S = 60.0
@@ -29,6 +30,7 @@ class Options:
     fresh: bool = False
     without: tuple[str, ...] = ()
     migrate: Sequence[str] = (sys.executable, "-m", "rota.cli", "migrate")
+    sync: Sequence[str] = (sys.executable, "-m", "rota.cli", "agents", "sync")
     serve: Sequence[str] = (sys.executable, "-m", "rota.cli", "serve")
 
 
@@ -71,7 +73,8 @@ async def _serve(stack: Stack, options: Options, on_change: Callable[[PartState]
         "ROTA_PUBLIC_URL": f"http://127.0.0.1:{port}",
         "ROTA_LOG_FORMAT": "console",
     }
-    await _migrate(stack, options.migrate, environment, on_change)
+    await _run_once(stack, MIGRATIONS, options.migrate, environment, on_change)
+    await _run_once(stack, CATALOG, options.sync, environment, on_change)
     service = Service(stack.site, port, options.serve, environment)
     if port != options.port:
         service.note = f"port {options.port} is taken"
@@ -79,23 +82,24 @@ async def _serve(stack: Stack, options: Options, on_change: Callable[[PartState]
     return service
 
 
-async def _migrate(
+async def _run_once(
     stack: Stack,
+    name: str,
     command: Sequence[str],
     environment: Mapping[str, str],
     on_change: Callable[[PartState], None],
 ) -> None:
     began = time.monotonic()
-    log = stack.directory.log(MIGRATIONS)
+    log = stack.directory.log(name)
     log.write_bytes(b"")
-    on_change(PartState(MIGRATIONS, Status.STARTING, log))
+    on_change(PartState(name, Status.STARTING, log))
     try:
-        await run_to_end(stack.site, MIGRATIONS, command, environment)
+        await run_to_end(stack.site, name, command, environment)
     except PartError as error:
-        on_change(PartState(MIGRATIONS, Status.FAILED, log, detail=error.reason))
+        on_change(PartState(name, Status.FAILED, log, detail=error.reason))
         raise
     took_s = time.monotonic() - began
-    on_change(PartState(MIGRATIONS, Status.DONE, log, took_s=took_s))
+    on_change(PartState(name, Status.DONE, log, took_s=took_s))
 
 
 def greeting(service_url: str, at: Endpoints, data: Path) -> str:

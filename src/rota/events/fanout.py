@@ -75,6 +75,6 @@ class Fanout:
                     async for message in subscription.listen():
                         if message["type"] == "message":
                             self._wake(UUID(bytes=message["data"]))
-            except (RedisError, OSError) as error:
+            except (RedisError, OSError, ValueError) as error:
                 log.warning("live events fall back to looking", reason=type(error).__name__)
                 await asyncio.sleep(_RECONNECT_S)

@@ -11,10 +11,6 @@ import orjson
 from rota.platform.db import ReadConnection, WriteConnection
 from rota.platform.ids import new_uuid
 
-# A piece for statements that change an account's tasks: the row that they all
-# lock first, so that no two of them can wait for each other in a circle.
-LOCK_HEAD = "SELECT account_id FROM account_heads WHERE account_id = $1 FOR UPDATE"
-
 
 @dataclass(frozen=True, slots=True)
 class Event:

@@ -2,7 +2,8 @@
 
 The relay is a loop in every worker. It takes a row that nobody else has, hands
 it to the handler of its kind and deletes it, all in one transaction, so a
-crash anywhere means the row is taken again. Handlers must not mind that.
+crash anywhere means the row is taken again. Handlers must not mind that, nor
+that an instruction which failed before comes after a later one.
 """
 
 import asyncio
@@ -24,6 +25,8 @@ FAILED = Counter("rota_outbox_failed_total", "Instructions that will be tried ag
 
 LOOK_EVERY_S = 0.5
 MAX_BACKOFF_S = 60
+# A handler holds a row and a connection, so it has to end some time.
+HANDLER_TIMEOUT_S = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,8 @@ class Relay:
                 row["account_id"], kind, row["task_id"], orjson.loads(row["payload"])
             )
             try:
-                await self._handlers[kind](instruction)
+                async with asyncio.timeout(HANDLER_TIMEOUT_S):
+                    await self._handlers[kind](instruction)
             except Exception as error:
                 FAILED.labels(kind).inc()
                 log.warning("instruction failed", kind=kind, reason=repr(error))

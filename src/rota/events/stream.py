@@ -48,10 +48,15 @@ class Streams:
         *,
         task_id: UUID | None = None,
         ends_with: frozenset[str] = frozenset(),
+        follow: bool = True,
     ) -> StreamingResponse:
-        """A stream of the account's events, or one task's, that follow number `after`."""
+        """A stream of the account's events, or one task's, that follow number `after`.
+
+        It ends after an event that leads to a state in `ends_with`, and, where
+        there is nothing more to `follow`, after the last event that there is.
+        """
         return StreamingResponse(
-            self._messages(account_id, after, still_allowed, task_id, ends_with),
+            self._messages(account_id, after, still_allowed, task_id, ends_with, follow),
             media_type="text/event-stream",
             headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
         )
@@ -63,6 +68,7 @@ class Streams:
         still_allowed: StillAllowed,
         task_id: UUID | None,
         ends_with: frozenset[str],
+        follow: bool,
     ) -> AsyncIterator[bytes]:
         loop = asyncio.get_running_loop()
         async with self._fanout.listening(account_id) as woken:
@@ -76,13 +82,14 @@ class Streams:
                     after = events[-1].sequence
                     spoke_at = loop.time()
                     yield b"".join(map(encode, events))
-                    if any(event.data.get("status") in ends_with for event in events[-1:]):
+                    if events[-1].data.get("status") in ends_with:
                         return
-                    if len(events) == BATCH:
-                        continue
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(LOOK_EVERY_S):
-                        await woken.wait()
+                if len(events) < BATCH:
+                    if not follow:
+                        return
+                    with contextlib.suppress(TimeoutError):
+                        async with asyncio.timeout(LOOK_EVERY_S):
+                            await woken.wait()
                 if not await still_allowed():
                     return
                 if loop.time() - spoke_at >= HEARTBEAT_EVERY_S:

@@ -108,7 +108,7 @@ class Breaker:
             return
         self.open = True
         DEGRADED.set(1)
-        log.warning("limiter_degraded", error=repr(error))
+        log.warning("limiter_degraded", error=f"{type(error).__name__}: {error}")
         self._recovery = asyncio.create_task(self._recover())
 
     async def _recover(self) -> None:

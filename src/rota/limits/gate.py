@@ -20,9 +20,16 @@ from rota.platform.errors import ApiError, AuthenticationFailed
 from rota.platform.http.answers import json_response
 from rota.platform.http.edge import Pass, as_api_error
 
-UNLIMITED = ("/health/", "/metrics", "/openapi.json", "/docs", "/.well-known/")
+UNLIMITED = ("/health", "/metrics", "/openapi.json", "/docs", "/.well-known")
 # Chat, agents and media generation are AI endpoints; agents are what there is of them.
 AI_PREFIXES = ("/api/agents",)
+
+
+def is_below(path: str, prefixes: tuple[str, ...]) -> bool:
+    """Whether the path is one of these or lies below one: /docs/x, but not /docsx."""
+    return path.startswith(prefixes) and any(
+        path == prefix or path.startswith(f"{prefix}/") for prefix in prefixes
+    )
 
 
 class Gate:
@@ -46,11 +53,11 @@ class Gate:
 
     async def __call__(self, scope: Scope, given: dict[bytes, bytes]) -> Pass:
         path: str = scope["path"]
-        if path.startswith(UNLIMITED):
+        if is_below(path, UNLIMITED):
             return Pass(self._unlimited)
         caller = await self._caller(given)
         scope[CALLER] = caller
-        ai = path.startswith(self._ai_prefixes)
+        ai = is_below(path, self._ai_prefixes)
         if isinstance(caller, Caller):
             ceilings = self._ceilings_of(caller.tier)
             key = f"acct:{caller.account_id.hex}"

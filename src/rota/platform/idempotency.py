@@ -61,8 +61,12 @@ class Replays:
         await connection.execute(
             """
             WITH swept AS (
-                DELETE FROM idempotency_keys
-                WHERE account_id = $1 AND created_at <= now() - interval '24 hours' AND key <> $2
+                DELETE FROM idempotency_keys WHERE account_id = $1 AND key IN (
+                    SELECT key FROM idempotency_keys
+                    WHERE account_id = $1 AND key <> $2
+                      AND created_at <= now() - interval '24 hours'
+                    LIMIT 10 FOR UPDATE SKIP LOCKED
+                )
             )
             INSERT INTO idempotency_keys (account_id, key, fingerprint, status, sealed_body)
             VALUES ($1, $2, $3, $4, $5)

@@ -13,7 +13,7 @@ from typing import Any
 
 MAX_DEPTH = 64
 # Two million zeros fit in a body, and would hold the process for a second or more.
-MAX_VALUES = 20_000
+MAX_VALUES = 10_000
 MAX_NUMBER_CHARACTERS = 400
 
 

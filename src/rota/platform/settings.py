@@ -6,6 +6,7 @@ Nothing else in the package reads the environment. Composition roots build a
 
 import base64
 import binascii
+from decimal import Decimal
 import json
 from functools import cached_property
 from ipaddress import IPv4Network, IPv6Network, ip_network
@@ -29,6 +30,26 @@ class Issuer(BaseModel):
     issuer: str
     client_id: str
     name: str = "Sign in"
+
+
+class ModelSettings(BaseModel):
+    """A model that agents can use, and how to reach it."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel, populate_by_name=True, frozen=True, protected_namespaces=()
+    )
+
+    provider: Literal["openai", "anthropic", "google"] = "openai"
+    model: str
+    # Anything that speaks OpenAI's protocol, with the provider `openai`.
+    base_url: str | None = None
+    api_key: SecretStr | None = None
+    # Prices of the operator's own; without them a public table is asked.
+    input_usd_per_million: Decimal | None = None
+    output_usd_per_million: Decimal | None = None
+    free: bool = False
+    # No answer is longer than this.
+    max_output_tokens: Annotated[int, Field(ge=64)] = 8_192
 
 
 class Settings(BaseSettings):
@@ -67,6 +88,17 @@ class Settings(BaseSettings):
 
     # How long a task waits for a person before it is cancelled.
     approval_days: Annotated[int, Field(ge=1)] = 7
+
+    # JSON: {"default": {"provider": "openai", "model": "…", "apiKey": "…"}, "fast": …}
+    models: dict[str, ModelSettings] = {}
+    # The local model of `rota dev`, used for everything while `models` is empty.
+    model_url: str | None = None
+    run_max_tokens: Annotated[int, Field(ge=1)] = 1_000_000
+    run_max_hours: Annotated[int, Field(ge=1)] = 24
+    # A worker that is silent for this long in a call is taken for dead.
+    run_heartbeat_s: Annotated[float, Field(gt=0)] = 15
+    # Model and tool calls under way at once in one worker.
+    worker_calls: Annotated[int, Field(ge=1)] = 50
 
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     log_format: Literal["json", "console"] = "json"

@@ -16,6 +16,10 @@ class Temporal:
             self._client = await Client.connect(self._address, namespace=self._namespace, lazy=True)
         return self._client
 
+    async def connect(self) -> Client:
+        """A client that has its connection, as a worker needs it; fails while Temporal is away."""
+        return await Client.connect(self._address, namespace=self._namespace)
+
     async def ping(self) -> None:
         if not await (await self.client()).service_client.check_health():
             raise ConnectionError("Temporal is not serving")

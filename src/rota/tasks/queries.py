@@ -1,6 +1,6 @@
 """The SQL of tasks and reviews. Whatever changes a task locks the account's head first."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -156,6 +156,13 @@ async def find(connection: ReadConnection, account_id: UUID, task_id: UUID) -> T
         task_id,
     )
     return _task(row) if row else None
+
+
+async def created_by(connection: ReadConnection, account_id: UUID, task_id: UUID) -> UUID:
+    user_id: UUID = await connection.fetchval(
+        "SELECT created_by FROM tasks WHERE account_id = $1 AND id = $2", account_id, task_id
+    )
+    return user_id
 
 
 async def lock_account(connection: WriteConnection, account_id: UUID) -> None:
@@ -333,15 +340,16 @@ async def page(
     if offset > matching // 2:
         direction, skip = "ASC", matching - offset - limit
     where, arguments = _where(account_id, wanted)
-    columns = ", ".join(f"t.{name.strip()}" for name in _COLUMNS.split(","))
     rows = await connection.fetch(
+        # An array of ids and not a join: PostgreSQL also plans for accounts it knows
+        # nothing of, and for those it would join by reading all of the account.
         f"""
-        SELECT {columns} FROM (
+        SELECT {_COLUMNS} FROM tasks
+        WHERE account_id = $1 AND id = ANY (ARRAY(
             SELECT id FROM tasks WHERE {where} ORDER BY id {direction}
             LIMIT ${len(arguments) + 1} OFFSET ${len(arguments) + 2}
-        ) AS page
-        JOIN tasks t ON t.account_id = $1 AND t.id = page.id
-        ORDER BY t.id DESC
+        ))
+        ORDER BY id DESC
         """,  # noqa: S608
         *arguments,
         limit,
@@ -370,11 +378,13 @@ async def open_review(
     gate: str | None,
     requested_at: datetime,
     expires_at: datetime,
+    items: Sequence[Mapping[str, Any]],
 ) -> None:
     await connection.execute(
         """
-        INSERT INTO reviews (account_id, task_id, number, state, gate, requested_at, expires_at)
-        SELECT $1, $2, coalesce(max(number), 0) + 1, 'pending', $3, $4, $5
+        INSERT INTO reviews (account_id, task_id, number, state, gate, requested_at, expires_at,
+                             items)
+        SELECT $1, $2, coalesce(max(number), 0) + 1, 'pending', $3, $4, $5, $6
         FROM reviews WHERE account_id = $1 AND task_id = $2
         """,
         account_id,
@@ -382,6 +392,7 @@ async def open_review(
         gate,
         requested_at,
         expires_at,
+        _json(items),
     )
 
 

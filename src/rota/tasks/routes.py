@@ -161,6 +161,7 @@ def task_routes(tasks: Tasks, streams: Streams, authenticator: Authenticator) ->
             still_allowed(request, authenticator),
             task_id=task.id,
             ends_with=FINAL,
+            follow=task.status not in FINAL,
         )
 
     return router

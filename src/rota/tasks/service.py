@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from itertools import groupby
 from uuid import UUID
 
 from fastapi import Response
@@ -11,32 +11,19 @@ from rota.agents import queries as agents
 from rota.agents.gating import Gating
 from rota.agents.model import AgentVersion
 from rota.auth.caller import Caller
-from rota.events import outbox
 from rota.events.fanout import Fanout
-from rota.events.outbox import Instruction
 from rota.platform import clock, ids
 from rota.platform.db import Database, ReadConnection, WriteConnection
 from rota.platform.errors import Conflict, FieldError, Forbidden, NotFound, ValidationFailed
 from rota.platform.idempotency import Replays
-from rota.tasks import queries
+from rota.tasks import moves, queries
 from rota.tasks.model import Review, Task
+from rota.tasks.moves import NUDGE, START
 from rota.tasks.queries import Filter
 from rota.tasks.schemas import MAX_ACTIONS, MAX_TEXT, CreateTask, PatchTask, TaskAnswer, TaskShape
-from rota.tasks.states import (
-    APPROVAL_OF,
-    EVENT_OF,
-    TERMINAL,
-    By,
-    MoveRefused,
-    Status,
-    allows,
-    target_of,
-)
+from rota.tasks.states import APPROVAL_OF, TERMINAL, By, Gate, MoveRefused, Status, target_of
 
 MAX_DEPTH = 8
-
-# Instructions for whoever carries tasks out.
-START, CANCEL, DECIDED = "run.start", "run.cancel", "run.decided"
 
 
 class TaskNotFound(NotFound):
@@ -101,7 +88,7 @@ class Tasks:
             cost_micros=0,
         )
         start = (START, {"run": 1}) if hosted and body.status == "PENDING" else None
-        data = _event_data(None, body.status, caller)
+        data = moves.event_data(None, body.status, caller.user_id)
         await queries.insert(connection, caller.account_id, caller.user_id, task, data, start)
         if body.status == "WAITING_APPROVAL":
             await self._open_review(connection, caller.account_id, task)
@@ -184,10 +171,12 @@ class Tasks:
                     after = replace(after, updated_at=clock.now())
                     await queries.update(connection, caller.account_id, before, after, None)
                 return after
-            by = By.CANCEL if body.status == "CANCELLED" else By.PATCH
-            after = await self._move(connection, caller, before, after, by, body.status)
-            if by is By.CANCEL:
-                await self._cancel_children(connection, caller, before)
+            if body.status == "CANCELLED":
+                after = await self._cancel(
+                    connection, caller.account_id, before, after, By.CANCEL, caller.user_id
+                )
+            else:
+                after = await self._move(connection, caller, before, after, By.PATCH, body.status)
         self._fanout.announce(caller.account_id)
         return after
 
@@ -210,12 +199,11 @@ class Tasks:
                     before.status, "RUNNING" if not before.hosted else "PENDING", _NOT_WAITING
                 )
             by = APPROVAL_OF[reviews[0].gate]
-            await self._close_review(connection, caller, before, "approved", None)
-            after = await self._move(
-                connection, caller, before, before, by, None, event="task.approved"
-            )
-            if by is By.APPROVE_RUN:
-                await _instruct(connection, caller.account_id, START, after)
+            await _close_review(connection, caller.account_id, before, "approved", caller.user_id)
+            after = await self._move(connection, caller, before, before, by, event="task.approved")
+            if before.hosted:
+                kind = START if by is By.APPROVE_RUN else NUDGE
+                await moves.instruct(connection, caller.account_id, kind, after)
             reviews = await queries.reviews(connection, caller.account_id, before.id)
         self._fanout.announce(caller.account_id)
         return after, reviews
@@ -223,26 +211,37 @@ class Tasks:
     async def reject(
         self, caller: Caller, task_id: UUID | None, reason: str | None, *, resume: bool
     ) -> tuple[Task, list[Review]]:
-        by = By.REJECT_RESUME if resume else By.REJECT
-        async with self._db.write(caller.account_id, caller.user_id) as connection:
+        account_id, user_id = caller.account_id, caller.user_id
+        async with self._db.write(account_id, user_id) as connection:
             before = await _for_change(connection, caller, task_id)
-            reviews = await queries.reviews(connection, caller.account_id, before.id)
+            reviews = await queries.reviews(connection, account_id, before.id)
             if before.status != "WAITING_APPROVAL":
-                if reviews and reviews[0].state == "rejected" and not resume:
+                resumed = before.status != "CANCELLED"
+                if reviews and reviews[0].state == "rejected" and resumed == resume:
                     return before, reviews  # Somebody else said the same a moment ago.
                 raise MoveRefused(before.status, "RUNNING" if resume else "CANCELLED", _NOT_WAITING)
             if resume and reviews[0].gate == "run":
                 raise MoveRefused(
                     before.status, "RUNNING", "Its run has not begun, so there is none to resume."
                 )
-            await self._close_review(connection, caller, before, "rejected", reason)
-            after = await self._move(
-                connection, caller, before, before, by, None, event="task.rejected", reason=reason
-            )
-            if by is By.REJECT:
-                await self._cancel_children(connection, caller, before)
-            reviews = await queries.reviews(connection, caller.account_id, before.id)
-        self._fanout.announce(caller.account_id)
+            event = "task.rejected"
+            await _close_review(connection, account_id, before, "rejected", user_id, reason)
+            if resume:
+                after = await self._move(
+                    *(connection, caller, before, before, By.REJECT_RESUME),
+                    event=event,
+                    reason=reason,
+                )
+                if before.hosted:
+                    await moves.instruct(connection, account_id, NUDGE, after)
+            else:
+                after = await self._cancel(
+                    *(connection, account_id, before, before, By.REJECT, user_id),
+                    event=event,
+                    reason=reason,
+                )
+            reviews = await queries.reviews(connection, account_id, before.id)
+        self._fanout.announce(account_id)
         return after, reviews
 
     async def retry(
@@ -264,10 +263,12 @@ class Tasks:
                     output=None if before.hosted else before.output,
                 )
                 after = await self._move(
-                    connection, caller, before, fresh, By.RETRY, None, event="task.retried"
+                    connection, caller, before, fresh, By.RETRY, event="task.retried"
                 )
                 if after.hosted:
-                    await _instruct(connection, caller.account_id, START, after, start_at=start_at)
+                    await moves.instruct(
+                        connection, caller.account_id, START, after, start_at=start_at
+                    )
                 return TaskAnswer(task=TaskShape.of(after))
 
             operation = f"POST /api/tasks/{task_id}/retry?from={start_at}"
@@ -277,6 +278,28 @@ class Tasks:
         self._fanout.announce(caller.account_id)
         return answer
 
+    async def expire_due(self, limit: int) -> int:
+        """Cancels tasks for which nobody decided in time, of any account; tells how many."""
+        async with self._db.relay() as connection:
+            due = sorted(await queries.due_reviews(connection, limit))
+        expired = 0
+        for account_id, tasks in groupby(due, lambda found: found[0]):
+            async with self._db.write(account_id) as connection:
+                for _, task_id in tasks:
+                    expired += await self._expire(connection, account_id, task_id)
+            self._fanout.announce(account_id)
+        return expired
+
+    async def _expire(self, connection: WriteConnection, account_id: UUID, task_id: UUID) -> bool:
+        task = await queries.find_for_change(connection, account_id, task_id)
+        reviews = await queries.reviews(connection, account_id, task_id)
+        if task is None or reviews[0].state != "pending" or reviews[0].expires_at > clock.now():
+            return False  # Somebody decided since we looked.
+        reason = "Nobody decided in time."
+        await _close_review(connection, account_id, task, "expired", None, reason)
+        await self._cancel(connection, account_id, task, task, By.EXPIRE, None, reason=reason)
+        return True
+
     async def _move(
         self,
         connection: WriteConnection,
@@ -284,79 +307,61 @@ class Tasks:
         before: Task,
         after: Task,
         by: By,
-        target: Status | None,
+        target: Status | None = None,
         *,
         event: str | None = None,
         reason: str | None = None,
     ) -> Task:
-        """One move of the table: the task, its event, and what follows from it."""
         target = target or target_of(before.status, by, hosted=before.hosted)
         assert target is not None
-        if not allows(before.status, target, by, hosted=before.hosted):
-            raise MoveRefused(before.status, target, _why_not(before, target))
-        now = clock.now()
-        after = replace(
-            after,
-            status=target,
-            updated_at=now,
-            started_at=now if target == "RUNNING" and not after.started_at else after.started_at,
-            finished_at=now if target in TERMINAL else None,
-        )
-        data = _event_data(before.status, target, caller, reason)
-        account_id = caller.account_id
-        await queries.update(
-            connection, account_id, before, after, (event or EVENT_OF[target], data)
+        after = await moves.move(
+            *(connection, caller.account_id, before, after, target, by),
+            user_id=caller.user_id,
+            event=event,
+            reason=reason,
         )
         if target == "WAITING_APPROVAL":
-            await self._open_review(connection, account_id, after)
-        if before.status == "WAITING_APPROVAL" and by is By.CANCEL:
-            await self._close_review(
-                connection, caller, before, "rejected", "The task was cancelled."
-            )
-        if target == "CANCELLED" and before.hosted:
-            await _instruct(connection, account_id, CANCEL, before)
+            await self._open_review(connection, caller.account_id, after)
         return after
 
-    async def _cancel_children(
-        self, connection: WriteConnection, caller: Caller, parent: Task
-    ) -> None:
-        for child in await queries.open_children(connection, caller.account_id, parent.id):
-            await self._move(
-                *(connection, caller, child, child, By.CANCEL, "CANCELLED"),
-                reason="The task above it was cancelled.",
-            )
-
-    async def _open_review(self, connection: WriteConnection, account_id: UUID, task: Task) -> None:
-        now = clock.now()
-        gate = "run" if task.hosted else None
-        await queries.open_review(connection, account_id, task.id, gate, now, now + self._gate_time)
-
-    async def _close_review(
+    async def _cancel(
         self,
         connection: WriteConnection,
-        caller: Caller,
-        task: Task,
-        state: str,
-        reason: str | None,
-    ) -> None:
-        await queries.close_review(
-            connection, caller.account_id, task.id, state, caller.user_id, reason, clock.now()
+        account_id: UUID,
+        before: Task,
+        after: Task,
+        by: By,
+        user_id: UUID | None,
+        *,
+        event: str | None = None,
+        reason: str | None = None,
+    ) -> Task:
+        """The end of a task, of its review if one is pending, and of all that is open below it."""
+        ended = await moves.move(
+            *(connection, account_id, before, after, "CANCELLED", by),
+            user_id=user_id,
+            event=event,
+            reason=reason,
         )
+        if by is By.CANCEL:
+            why = "The task was cancelled."
+            await _close_review(connection, account_id, before, "rejected", user_id, why)
+        for child in await queries.open_children(connection, account_id, before.id):
+            why = "The task above it was cancelled."
+            await moves.move(
+                *(connection, account_id, child, child, "CANCELLED", By.CANCEL),
+                user_id=user_id,
+                reason=why,
+            )
+            await _close_review(connection, account_id, child, "rejected", user_id, why)
+        return ended
+
+    async def _open_review(self, connection: WriteConnection, account_id: UUID, task: Task) -> None:
+        gate: Gate | None = "run" if task.hosted else None
+        await moves.open_gate(connection, account_id, task, gate, self._gate_time)
 
 
 _NOT_WAITING = "It does not wait for a person."
-
-
-def _why_not(task: Task, target: Status) -> str:
-    if task.status == "FAILED":
-        return "Run it again with POST /api/tasks/:id/retry."
-    if task.status in TERMINAL:
-        return f"{task.status} is final."
-    if task.status == "WAITING_APPROVAL":
-        return "It waits for a person: POST /api/tasks/:id/approve or reject."
-    if task.hosted:
-        return "The service runs this task; a client may only cancel it."
-    return "GET /api/tasks/:id shows its state; the documentation lists every move."
 
 
 async def _for_change(connection: WriteConnection, caller: Caller, task_id: UUID | None) -> Task:
@@ -366,21 +371,19 @@ async def _for_change(connection: WriteConnection, caller: Caller, task_id: UUID
     return task
 
 
-async def _instruct(
-    connection: WriteConnection, account_id: UUID, kind: str, task: Task, **details: Any
+async def _close_review(
+    connection: WriteConnection,
+    account_id: UUID,
+    task: Task,
+    state: str,
+    user_id: UUID | None,
+    reason: str | None = None,
 ) -> None:
-    payload = {"run": task.run, **details}
-    await outbox.put(connection, Instruction(account_id, kind, task.id, payload))
-
-
-def _event_data(
-    source: Status | None, target: Status, caller: Caller, reason: str | None = None
-) -> dict[str, Any]:
-    data: dict[str, Any] = {"status": target, "previousStatus": source}
-    data["by"] = ids.to_wire("user", caller.user_id)
-    if reason is not None:
-        data["reason"] = reason
-    return data
+    """Ends the review of a task that waits; one that does not has none to end."""
+    if task.status == "WAITING_APPROVAL":
+        await queries.close_review(
+            connection, account_id, task.id, state, user_id, reason, clock.now()
+        )
 
 
 def _patched(task: Task, body: PatchTask) -> Task:

@@ -170,11 +170,25 @@ def _describe(app: FastAPI, unlimited: tuple[str, ...]) -> dict[str, Any]:
         "WWW-Authenticate": _AUTHENTICATE,
     }
     components["parameters"] = _PARAMETERS
+    _translate_bounds(document)
     components["securitySchemes"] = _SECURITY
     for path, item in document["paths"].items():
         for operation in item.values():
             _complete(operation, path, schemas, limited=not path.startswith(unlimited))
     return document
+
+
+def _translate_bounds(part: Any) -> None:
+    """Pydantic leaves bounds in its own words where a type has a reader of its own."""
+    if isinstance(part, list):
+        for item in part:
+            _translate_bounds(item)
+    elif isinstance(part, dict):
+        for word, right in (("ge", "minimum"), ("le", "maximum")):
+            if isinstance(part.get(word), int):
+                part[right] = part.pop(word)
+        for item in part.values():
+            _translate_bounds(item)
 
 
 def _complete(

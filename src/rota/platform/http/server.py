@@ -2,6 +2,8 @@
 
 import asyncio
 import http
+import signal
+import sys
 
 import orjson
 import uvicorn
@@ -26,12 +28,10 @@ class Protocol(HttpToolsProtocol):
         self._start_head()
 
     def data_received(self, data: bytes) -> None:
-        was_in_head = self._in_head
+        self._head_bytes += len(data)
         super().data_received(data)
-        if was_in_head and self._in_head and not self.transport.is_closing():
-            self._head_bytes += len(data)
-            if self._head_bytes > MAX_HEAD_BYTES:
-                self._refuse(431, f"The headers are larger than {MAX_HEAD_BYTES} bytes.")
+        if self._in_head and self._head_bytes > MAX_HEAD_BYTES and not self.transport.is_closing():
+            self._refuse(431, f"The headers are larger than {MAX_HEAD_BYTES} bytes.")
 
     def on_headers_complete(self) -> None:
         self._in_head = False
@@ -66,6 +66,17 @@ class Protocol(HttpToolsProtocol):
         # As far as it is known: what came may have no path at all.
         url: bytes = getattr(self, "url", b"")
         return url.partition(b"?")[0][:1000].decode("latin-1")
+
+
+def run(app: ASGIApp, settings: Settings) -> None:
+    """Serves until a signal comes, and then until what is under way has its answer."""
+    # When all is done, uvicorn sends itself the signal that it got. Without this, that would
+    # be a violent death, where the sender looks for an end without errors.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    server = uvicorn.Server(server_config(app, settings))
+    server.run()
+    if not server.started:
+        sys.exit(3)
 
 
 def server_config(app: ASGIApp, settings: Settings) -> uvicorn.Config:

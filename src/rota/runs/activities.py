@@ -1,0 +1,375 @@
+"""The activities of a run. Each is an edge: it opens transactions, commits, and may call out.
+
+Each can be repeated at any point. What has happened is read from the rows, so
+a finished model call is never paid for twice, and a call to a writing tool
+whose outcome is unknown goes to a person instead of being made again.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from dataclasses import replace
+from datetime import timedelta
+from typing import TypeVar
+from uuid import UUID
+
+import asyncpg
+import structlog
+from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse
+from pydantic_ai.models import ModelRequestParameters
+from pydantic_ai.settings import ModelSettings
+from pydantic_ai.tools import ToolDefinition
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+
+from rota.agents import queries as agents
+from rota.agents.model import AgentVersion
+from rota.platform import clock, ids
+from rota.platform.db import Database, ReadConnection, WriteConnection
+from rota.runs import budget, metrics, steps
+from rota.runs.delegation import Delegation
+from rota.runs.loop import Loop, dump_response, messages
+from rota.runs.models import GiveUp, Models, TryAgain, told_apart, usage_of
+from rota.runs.orders import CallOrder, FailOrder, Next, RunOrder
+from rota.runs.steps import Step, Thought
+from rota.runs.tools import DELEGATE, Tool, Toolbox, ToolSource, ToolUnavailable
+from rota.tasks import moves, queries
+from rota.tasks.model import Task
+from rota.tasks.states import By
+
+log = structlog.get_logger()
+
+T = TypeVar("T")
+
+_UNKNOWN = (
+    "The worker stopped during this call, so nobody knows whether it took effect. "
+    "Look for yourself: approve to make the call again, reject to go on without it."
+)
+_CHANGED = (
+    "The tool's definition is not the one that was shown before. Look at it again: "
+    "approve to make the call, reject to go on without it."
+)
+
+
+class Activities:
+    def __init__(
+        self,
+        db: Database,
+        models: Models,
+        toolbox: Toolbox,
+        loop: Loop,
+        delegation: Delegation,
+        announce: Callable[[UUID], None],
+        *,
+        max_tokens: int,
+        max_time: timedelta,
+    ) -> None:
+        self._db = db
+        self._models = models
+        self._toolbox = toolbox
+        self._loop = loop
+        self._delegation = delegation
+        self._announce = announce
+        self._max_tokens = max_tokens
+        self._max_time = max_time
+
+    @activity.defn
+    async def begin(self, order: RunOrder) -> Next:
+        async with self._task(order) as (connection, account_id, task):
+            if task is None:
+                return Next("end")
+            if task.status == "PENDING":
+                metrics.QUEUE_SECONDS.observe((clock.now() - task.updated_at).total_seconds())
+                if order.resume:
+                    await steps.take_over(connection, account_id, task.id, task.run)
+                task = await moves.move(connection, account_id, task, task, "RUNNING", By.RUN)
+            return await self._loop.look(connection, account_id, task)
+
+    @activity.defn
+    async def look(self, order: RunOrder) -> Next:
+        async with self._task(order) as (connection, account_id, task):
+            if task is None:
+                return Next("end")
+            return await self._loop.look(connection, account_id, task)
+
+    @activity.defn
+    async def fail(self, order: FailOrder) -> Next:
+        async with self._task(order.run) as (connection, account_id, task):
+            if task is not None and task.status == "RUNNING":
+                error = {
+                    "code": order.code,
+                    "message": order.message,
+                    "retryable": order.retryable,
+                }
+                after = replace(task, error=error)
+                await moves.move(connection, account_id, task, after, "FAILED", By.RUN)
+                metrics.FAILURES.labels(order.code).inc()
+            return Next("end")
+
+    @activity.defn
+    async def think(self, order: CallOrder) -> Next:
+        account_id, task_id = _ids(order.run)
+        async with self._db.read(account_id) as connection:
+            task = await queries.find(connection, account_id, task_id)
+            if task is None or task.run != order.run.run or task.status != "RUNNING":
+                task = None
+            else:
+                rows = await steps.of_run(connection, account_id, task_id, task.run)
+                agent = await _agent(connection, task)
+                spent = await budget.spent_up_the_tree(connection, account_id, task_id)
+        if task is None or any(row.step == order.step for row in rows):
+            return await self.look(order.run)
+        with _giving_up():
+            self._check_bounds(task, agent, rows, order.step)
+            found = await self._toolbox.open(account_id, agent)
+            tools = {name: tool for name, (tool, _) in found.items()}
+            thought, response = await self._ask_model(task, agent, rows, spent, tools)
+        metrics.STEP_SECONDS.labels("model").observe(
+            (clock.now() - thought.started_at).total_seconds()
+        )
+        metrics.COST_MICROS.labels(thought.model).inc(thought.cost_micros)
+        return await _insist(
+            lambda: self._record(order, thought, response, tools, account_id, agent)
+        )
+
+    async def _record(
+        self,
+        order: CallOrder,
+        thought: Thought,
+        response: ModelResponse,
+        tools: dict[str, Tool],
+        account_id: UUID,
+        agent: AgentVersion,
+    ) -> Next:
+        _, task_id = _ids(order.run)
+        async with self._task(order.run) as (connection, _, task):
+            new = await steps.record_thought(
+                connection, account_id, task_id, order.run.run, order.step, thought
+            )
+            if task is None or task.status != "RUNNING":
+                # Cancelled meanwhile. The call was made all the same, and is on the books.
+                return Next("end")
+            if not new:
+                return await self._loop.look(connection, account_id, task)
+            return await self._loop.take_in(
+                connection, account_id, task, agent, order.step, response, tools
+            )
+
+    def _check_bounds(self, task: Task, agent: AgentVersion, rows: list[Step], step: int) -> None:
+        if step > agent.max_steps:
+            raise GiveUp(
+                "STEP_LIMIT",
+                f"The run took all of its {agent.max_steps} steps without coming to an end.",
+                retryable=True,
+            )
+        if sum(row.input_tokens + row.output_tokens for row in rows) >= self._max_tokens:
+            raise GiveUp("TOKEN_LIMIT", f"The run used all of its {self._max_tokens} tokens.")
+        if task.started_at and clock.now() - task.started_at > self._max_time:
+            raise GiveUp("TIME_LIMIT", f"The run took longer than {self._max_time}.")
+
+    async def _ask_model(
+        self,
+        task: Task,
+        agent: AgentVersion,
+        rows: list[Step],
+        spent: list[budget.Spent],
+        tools: dict[str, Tool],
+    ) -> tuple[Thought, ModelResponse]:
+        chosen = self._models.get(agent.model)
+        conversation = messages(agent, task, rows)
+        size = len(ModelMessagesTypeAdapter.dump_json(conversation))
+        most = budget.affordable_output_tokens(spent, chosen.price, size, chosen.max_output_tokens)
+        definitions = [
+            ToolDefinition(
+                name=name,
+                description=tool.description,
+                parameters_json_schema=tool.arguments_schema,
+            )
+            for name, tool in tools.items()
+        ]
+        started_at = clock.now()
+        async with _heartbeats():
+            try:
+                response = await chosen.model.request(
+                    conversation,
+                    ModelSettings(max_tokens=most, timeout=600),
+                    ModelRequestParameters(function_tools=definitions),
+                )
+            except Exception as error:
+                raise told_apart(error) from error
+        used = usage_of(response)
+        thought = Thought(
+            model=chosen.name,
+            response=dump_response(response),
+            input_tokens=used[0],
+            output_tokens=used[1],
+            cost_micros=chosen.price.cost_micros(*used),
+            price_version=chosen.price.version,
+            started_at=started_at,
+        )
+        return thought, response
+
+    @activity.defn
+    async def act(self, order: CallOrder) -> Next:
+        account_id, task_id = _ids(order.run)
+        async with self._db.read(account_id) as connection:
+            task = await queries.find(connection, account_id, task_id)
+            row = await steps.one(
+                connection, account_id, task_id, order.run.run, order.step, order.call
+            )
+            if task is None or row is None or task.run != order.run.run:
+                return Next("end")
+            agent = await _agent(connection, task)
+        if task.status != "RUNNING":
+            return await self.look(order.run)
+        if row.state == "finished":
+            return Next("think")
+        if row.name == DELEGATE.name and row.server is None:
+            return await self._delegate(order, agent)
+        found = await self._toolbox.open(account_id, agent)
+        tool, source = found.get(_model_name(row), (None, None))
+        if (blocked := await self._may_start(order, tool)) is not None:
+            return blocked
+        assert tool is not None
+        assert source is not None
+        return await self._call_tool(order, row, tool, source)
+
+    async def _may_start(self, order: CallOrder, tool: Tool | None) -> Next | None:
+        """Marks the call as started, unless it must not start; then says what comes instead."""
+        async with self._task(order.run) as (connection, account_id, task):
+            if task is None:
+                return Next("end")
+            row = await steps.one(connection, account_id, task.id, task.run, order.step, order.call)
+            assert row is not None
+            if task.status != "RUNNING" or row.state not in ("planned", "started"):
+                return await self._loop.look(connection, account_id, task)
+            if tool is None:
+                await steps.finish(
+                    connection, account_id, task.id, row, "The tool is no longer there.", "failed"
+                )
+                return Next("think")
+            if row.state == "started" and not row.read_only:
+                return await self._loop.regate(connection, account_id, task, row, tool, _UNKNOWN)
+            if tool.definition_hash != row.definition_hash:
+                return await self._loop.regate(connection, account_id, task, row, tool, _CHANGED)
+            await steps.set_state(connection, account_id, task.id, row, "started")
+        return None
+
+    async def _call_tool(self, order: CallOrder, row: Step, tool: Tool, source: ToolSource) -> Next:
+        account_id, task_id = _ids(order.run)
+        started = clock.now()
+        key = f"{task_id.hex}-{row.item_id}"
+        try:
+            async with _heartbeats():
+                result = await source.call(account_id, tool, row.arguments or {}, key)
+        except ToolUnavailable as error:
+            # It never got there, so starting over is safe, for a writing tool too.
+            await self._set_back(order, row)
+            raise ApplicationError(str(error), type="TOOL_UNAVAILABLE") from error
+        except Exception as error:
+            if row.read_only:
+                raise ApplicationError(repr(error), type="TOOL_FAILED") from error
+            log.warning("outcome of a writing tool is unknown", tool=tool.full_name)
+            return await _insist(lambda: self._ask_about(order, tool))
+        metrics.STEP_SECONDS.labels("tool").observe((clock.now() - started).total_seconds())
+        outcome = "failed" if result.is_error else "ok"
+
+        async def finish() -> Next:
+            async with self._db.write(account_id) as connection:
+                await steps.finish(connection, account_id, task_id, row, result.content, outcome)
+            return Next("think")
+
+        return await _insist(finish)
+
+    async def _set_back(self, order: CallOrder, row: Step) -> None:
+        account_id, task_id = _ids(order.run)
+        async with self._db.write(account_id) as connection:
+            await steps.set_state(connection, account_id, task_id, row, "planned")
+
+    async def _ask_about(self, order: CallOrder, tool: Tool) -> Next:
+        async with self._task(order.run) as (connection, account_id, task):
+            if task is None or task.status != "RUNNING":
+                return Next("end")
+            row = await steps.one(connection, account_id, task.id, task.run, order.step, order.call)
+            assert row is not None
+            return await self._loop.regate(connection, account_id, task, row, tool, _UNKNOWN)
+
+    async def _delegate(self, order: CallOrder, agent: AgentVersion) -> Next:
+        async with self._task(order.run) as (connection, account_id, task):
+            if task is None or task.status != "RUNNING":
+                return Next("end")
+            row = await steps.one(connection, account_id, task.id, task.run, order.step, order.call)
+            assert row is not None
+            if row.state == "planned":
+                await self._delegation.hand_over(connection, account_id, task, agent, row)
+            return await self._loop.look(connection, account_id, task)
+
+    @contextlib.asynccontextmanager
+    async def _task(
+        self, order: RunOrder
+    ) -> AsyncIterator[tuple[WriteConnection, UUID, Task | None]]:
+        """A transaction that has the task to itself; None when this run is not its current one."""
+        account_id, task_id = _ids(order)
+        async with self._db.write(account_id) as connection:
+            task = await queries.find_for_change(connection, account_id, task_id)
+            yield connection, account_id, task if task and task.run == order.run else None
+        self._announce(account_id)
+
+
+def _ids(order: RunOrder) -> tuple[UUID, UUID]:
+    account_id = ids.from_wire("acct", order.account_id)
+    task_id = ids.from_wire("task", order.task_id)
+    assert account_id is not None
+    assert task_id is not None
+    return account_id, task_id
+
+
+def _model_name(row: Step) -> str:
+    return f"{row.server}__{row.name}" if row.server else row.name
+
+
+async def _agent(connection: ReadConnection, task: Task) -> AgentVersion:
+    assert task.agent is not None
+    assert task.agent_version is not None
+    agent = await agents.find_version(connection, task.agent, task.agent_version)
+    assert agent is not None
+    return agent
+
+
+@contextlib.contextmanager
+def _giving_up() -> Iterator[None]:
+    """Tells the engine what it needs to know: whether to try again, and what to say if not."""
+    try:
+        yield
+    except GiveUp as error:
+        raise ApplicationError(error.message, type=error.code, non_retryable=True) from error
+    except TryAgain as error:
+        raise ApplicationError(str(error), type="MODEL_UNAVAILABLE") from error
+
+
+@contextlib.asynccontextmanager
+async def _heartbeats() -> AsyncIterator[None]:
+    """Tells the engine that this worker is alive for as long as the call takes."""
+    timeout = activity.info().heartbeat_timeout or timedelta(seconds=15)
+
+    async def beat() -> None:
+        while True:
+            activity.heartbeat()
+            await asyncio.sleep(timeout.total_seconds() / 3)
+
+    beating = asyncio.create_task(beat())
+    try:
+        yield
+    finally:
+        beating.cancel()
+
+
+async def _insist(work: Callable[[], Awaitable[T]]) -> T:
+    """Writes down what has been paid for, also when the database is away for a minute."""
+    for attempt in range(8):
+        try:
+            return await work()
+        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+            log.warning("could not write a result down yet", reason=repr(error))
+            await asyncio.sleep(min(10, 0.1 * 2**attempt))
+    return await work()

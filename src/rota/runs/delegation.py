@@ -1,0 +1,83 @@
+"""Handing a part of the work to an agent of a lower rank, as a subtask of its own."""
+
+from datetime import timedelta
+from uuid import UUID
+
+from rota.agents import queries as agents
+from rota.agents.gating import Gating
+from rota.agents.model import AgentVersion
+from rota.platform import ids
+from rota.platform.db import WriteConnection
+from rota.runs import steps
+from rota.runs.steps import Step
+from rota.tasks import moves, queries
+from rota.tasks.model import Task, new_task
+from rota.tasks.service import MAX_DEPTH
+
+
+class Delegation:
+    def __init__(self, gating: Gating, gate_time: timedelta) -> None:
+        self._gating = gating
+        self._gate_time = gate_time
+
+    async def hand_over(
+        self,
+        connection: WriteConnection,
+        account_id: UUID,
+        parent: Task,
+        agent: AgentVersion,
+        row: Step,
+    ) -> None:
+        """Makes the subtask, or finishes the call with the reason why there is none."""
+        assert row.arguments is not None
+        wanted = str(row.arguments["agent"])
+        helper = await agents.find(connection, wanted)
+        problem = await self._problem(connection, account_id, parent, agent, helper)
+        if problem is not None or helper is None:
+            await steps.finish(connection, account_id, parent.id, row, problem, "failed")
+            return
+        child = new_task(
+            ids.new_uuid(),
+            name=str(row.arguments["name"]),
+            status="WAITING_APPROVAL" if helper.approval.run else "PENDING",
+            hosted=True,
+            agent=helper.name,
+            agent_version=helper.version,
+            project_id=parent.project_id,
+            parent=parent,
+            priority=parent.priority,
+            input=str(row.arguments["input"]),
+        )
+        owner = await queries.created_by(connection, account_id, parent.id)
+        await queries.insert(
+            connection,
+            account_id,
+            owner,
+            child,
+            moves.event_data(None, child.status, None),
+            moves.start_of(child) if child.status == "PENDING" else None,
+        )
+        if child.status == "WAITING_APPROVAL":
+            await moves.open_gate(connection, account_id, child, "run", self._gate_time)
+        await steps.set_state(
+            connection, account_id, parent.id, row, "delegated", child_task_id=child.id
+        )
+
+    async def _problem(
+        self,
+        connection: WriteConnection,
+        account_id: UUID,
+        parent: Task,
+        agent: AgentVersion,
+        helper: AgentVersion | None,
+    ) -> str | None:
+        if helper is None:
+            return "There is no agent of that name in the catalog."
+        if helper.tier <= agent.tier:
+            return f"{helper.name} is not of a lower rank than you."
+        tier = await connection.fetchval("SELECT tier FROM accounts WHERE id = $1", account_id)
+        if self._gating.locked(helper, tier):
+            return f"{helper.name} needs a higher plan than this account has."
+        if parent.depth + 1 >= MAX_DEPTH:
+            return f"Tasks nest at most {MAX_DEPTH} deep."
+        return None

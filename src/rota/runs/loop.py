@@ -1,0 +1,320 @@
+"""The agent loop: what the model is told, and what follows from what it says.
+
+Everything here works on rows that are already in the database, inside a
+transaction of the caller's. Nothing calls out.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import jsonschema
+import orjson
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelMessagesTypeAdapter,
+    ModelRequest,
+    ModelResponse,
+    SystemPromptPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+
+from rota.agents.model import AgentVersion
+from rota.platform.db import WriteConnection
+from rota.runs import steps
+from rota.runs.orders import Next
+from rota.runs.steps import PlannedCall, Step
+from rota.runs.tools import ANSWER_SCHEMA, ASK_PERSON, DELEGATE, Tool
+from rota.tasks import moves, queries
+from rota.tasks.model import Review, Task
+from rota.tasks.schemas import MAX_TEXT
+from rota.tasks.states import TERMINAL, By, Gate
+
+# What a model reads of one tool result. The timeline keeps more.
+MAX_RESULT_CHARACTERS = 20_000
+
+
+def messages(agent: AgentVersion, task: Task, rows: list[Step]) -> list[ModelMessage]:
+    """The conversation so far, as the model gets it."""
+    work = "\n\n".join(part for part in (f"# {task.name}", task.description, task.input) if part)
+    found: list[ModelMessage] = [
+        ModelRequest(parts=[SystemPromptPart(agent.instructions), UserPromptPart(work)])
+    ]
+    thoughts = [row for row in rows if row.kind == "model"]
+    for thought in thoughts:
+        found.append(response_of(thought))
+        results = [r for r in rows if r.step == thought.step and r.kind == "tool"]
+        if results:
+            found.append(ModelRequest(parts=[_tool_return(row) for row in results]))
+        if thought.note:
+            found.append(ModelRequest(parts=[UserPromptPart(thought.note)]))
+    return found
+
+
+def response_of(thought: Step) -> ModelResponse:
+    [message] = ModelMessagesTypeAdapter.validate_python([thought.result])
+    assert isinstance(message, ModelResponse)
+    return message
+
+
+def dump_response(response: ModelResponse) -> Any:
+    return orjson.loads(ModelMessagesTypeAdapter.dump_json([response]))[0]
+
+
+def _tool_return(row: Step) -> ToolReturnPart:
+    text = row.result if isinstance(row.result, str) else orjson.dumps(row.result).decode()
+    if len(text) > MAX_RESULT_CHARACTERS:
+        text = text[:MAX_RESULT_CHARACTERS] + f"\n[cut: {len(text)} characters in all]"
+    return ToolReturnPart(tool_name=row.name, content=text, tool_call_id=row.call_id or "")
+
+
+class Loop:
+    def __init__(self, *, gate_time: timedelta) -> None:
+        self._gate_time = gate_time
+
+    async def look(self, connection: WriteConnection, account_id: UUID, task: Task) -> Next:
+        """What comes next, after taking in what people and subtasks have said meanwhile."""
+        if task.status == "WAITING_APPROVAL":
+            return Next("wait")
+        if task.status != "RUNNING":
+            return Next("end")
+        rows = await steps.of_run(connection, account_id, task.id, task.run)
+        if not rows:
+            return Next("think", 1)
+        last = rows[-1].step
+        thought = next(row for row in rows if row.step == last and row.kind == "model")
+        calls = [row for row in rows if row.step == last and row.kind == "tool"]
+        reviews = await queries.reviews(connection, account_id, task.id)
+        newest = reviews[0] if reviews else None
+        if not calls:
+            # A final answer that a person sent back, with words for the agent.
+            if thought.note is None and newest is not None and newest.state == "rejected":
+                await steps.note(
+                    connection, account_id, task.id, thought, _declined("answer", newest)
+                )
+            return Next("think", last + 1)
+        ready: list[int] = []
+        waiting = False
+        for row in calls:
+            state = await self._settle_call(connection, account_id, task, row, newest)
+            if state == "delegated":
+                waiting = True
+            elif state != "finished":
+                ready.append(row.call)
+        if ready:
+            return Next("act", last, ready)
+        return Next("wait") if waiting else Next("think", last + 1)
+
+    async def _settle_call(
+        self,
+        connection: WriteConnection,
+        account_id: UUID,
+        task: Task,
+        row: Step,
+        review: Review | None,
+    ) -> str:
+        if row.state == "delegated":
+            return await self._settle_child(connection, account_id, task, row)
+        if row.state != "gated" or review is None:
+            return row.state
+        item = next((i for i in review.items if i["id"] == row.item_id), None)
+        if item is None or item["decision"] != "approved":
+            await steps.finish(
+                connection, account_id, task.id, row, _declined("call", review), "rejected"
+            )
+            return "finished"
+        if row.name == ASK_PERSON.name and row.server is None:
+            answer = (item["arguments"] or {}).get("answer") or "Approved, without further words."
+            await steps.finish(connection, account_id, task.id, row, answer, "ok")
+            return "finished"
+        await steps.set_state(
+            connection, account_id, task.id, row, "planned", arguments=item["arguments"]
+        )
+        return "planned"
+
+    async def _settle_child(
+        self, connection: WriteConnection, account_id: UUID, task: Task, row: Step
+    ) -> str:
+        assert row.child_task_id is not None
+        child = await queries.find(connection, account_id, row.child_task_id)
+        if child is not None and child.status not in TERMINAL:
+            return "delegated"
+        if child is not None and child.status == "COMPLETED":
+            await steps.finish(connection, account_id, task.id, row, child.output or "", "ok")
+        else:
+            why = (child.error or {}).get("message") if child and child.error else None
+            text = f"The subtask ended as {child.status if child else 'GONE'}. {why or ''}".strip()
+            await steps.finish(connection, account_id, task.id, row, text, "failed")
+        return "finished"
+
+    async def take_in(
+        self,
+        connection: WriteConnection,
+        account_id: UUID,
+        task: Task,
+        agent: AgentVersion,
+        step: int,
+        response: ModelResponse,
+        tools: Mapping[str, Tool],
+    ) -> Next:
+        """Acts on what the model has just said: calls to make, people to ask, or the end."""
+        if not response.tool_calls:
+            return await self._answer(connection, account_id, task, agent, step, response)
+        planned = [self._plan(agent, call, tools) for call in response.tool_calls]
+        calls = [call for call, _ in planned]
+        await steps.plan_calls(connection, account_id, task.id, task.run, step, calls)
+        rows = [
+            row
+            for row in await steps.of_run(connection, account_id, task.id, task.run)
+            if row.step == step and row.kind == "tool"
+        ]
+        gated: list[Mapping[str, Any]] = []
+        ready: list[int] = []
+        for row, (call, problem) in zip(rows, planned, strict=True):
+            if problem is not None:
+                await steps.finish(connection, account_id, task.id, row, problem, "failed")
+            elif call.gated:
+                gated.append(_item(row, tools[_model_name(call)], None))
+            else:
+                ready.append(row.call)
+        if gated:
+            return await self.wait_at_gate(connection, account_id, task, "tool", gated)
+        return Next("act", step, ready) if ready else Next("think", step + 1)
+
+    def _plan(
+        self, agent: AgentVersion, call: Any, tools: Mapping[str, Tool]
+    ) -> tuple[PlannedCall, str | None]:
+        """The call as it will be made, and what is wrong with it, if anything is."""
+        tool = tools.get(call.tool_name)
+        arguments: dict[str, Any] = {}
+        problem: str | None
+        try:
+            arguments = call.args_as_dict()
+        except ValueError:
+            problem = "The arguments are not a JSON object. Call it again, rightly."
+        else:
+            problem = problem_with(tool, arguments) if tool else None
+        if tool is None:
+            problem = f"There is no tool of that name. There are: {', '.join(sorted(tools))}."
+        gated = tool is not None and problem is None and _asks(agent, tool)
+        planned = PlannedCall(
+            name=tool.name if tool else call.tool_name,
+            server=tool.server if tool else None,
+            call_id=call.tool_call_id,
+            read_only=tool.read_only if tool else True,
+            arguments=arguments,
+            definition_hash=tool.definition_hash if tool else "",
+            gated=gated,
+        )
+        return planned, problem
+
+    async def _answer(
+        self,
+        connection: WriteConnection,
+        account_id: UUID,
+        task: Task,
+        agent: AgentVersion,
+        step: int,
+        response: ModelResponse,
+    ) -> Next:
+        output = (response.text or "")[:MAX_TEXT]
+        if agent.approval.output:
+            item = {
+                **_EMPTY_ITEM,
+                "id": f"output-{task.run}-{step}",
+                "arguments": {"output": output},
+                "argumentsSchema": OUTPUT_SCHEMA,
+                "reason": "The agent's policy asks a person before its output counts.",
+            }
+            return await self.wait_at_gate(connection, account_id, task, "output", [item])
+        after = replace(task, output=output)
+        await moves.move(connection, account_id, task, after, "COMPLETED", By.RUN)
+        return Next("end")
+
+    async def wait_at_gate(
+        self,
+        connection: WriteConnection,
+        account_id: UUID,
+        task: Task,
+        gate: Gate,
+        items: list[Mapping[str, Any]],
+    ) -> Next:
+        await moves.move(connection, account_id, task, task, "WAITING_APPROVAL", By.RUN)
+        await moves.open_gate(connection, account_id, task, gate, self._gate_time, items)
+        return Next("wait")
+
+    async def regate(
+        self,
+        connection: WriteConnection,
+        account_id: UUID,
+        task: Task,
+        row: Step,
+        tool: Tool | None,
+        reason: str,
+    ) -> Next:
+        """Sends a call back to a person: what was decided about it no longer fits."""
+        await steps.set_state(connection, account_id, task.id, row, "gated")
+        item = _item(row, tool, reason)
+        return await self.wait_at_gate(connection, account_id, task, "tool", [item])
+
+
+OUTPUT_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"output": {"type": "string", "maxLength": MAX_TEXT}},
+    "required": ["output"],
+    "additionalProperties": False,
+}
+
+_EMPTY_ITEM: dict[str, Any] = {
+    "tool": None,
+    "server": None,
+    "decision": None,
+    "decidedBy": None,
+    "decidedAt": None,
+}
+
+
+def _item(row: Step, tool: Tool | None, reason: str | None) -> dict[str, Any]:
+    asks = tool is ASK_PERSON
+    return {
+        **_EMPTY_ITEM,
+        "id": row.item_id,
+        "tool": row.name,
+        "server": row.server,
+        "arguments": row.arguments,
+        "argumentsSchema": ANSWER_SCHEMA if asks else (tool.arguments_schema if tool else None),
+        "reason": reason
+        or ("The agent asks a question." if asks else "The agent's policy asks a person first."),
+        "definitionHash": row.definition_hash,
+    }
+
+
+def _model_name(call: PlannedCall) -> str:
+    return f"{call.server}__{call.name}" if call.server else call.name
+
+
+def _asks(agent: AgentVersion, tool: Tool) -> bool:
+    if tool is ASK_PERSON:
+        return True
+    if tool is DELEGATE:
+        return False
+    return agent.approval.asks_before(tool.full_name, read_only=tool.read_only)
+
+
+def problem_with(tool: Tool, arguments: Any) -> str | None:
+    """What is wrong with the arguments, in words that the model can act on."""
+    try:
+        jsonschema.validate(arguments, tool.arguments_schema)
+    except jsonschema.ValidationError as error:
+        return f"The arguments do not fit the tool: {error.message[:500]}"
+    except jsonschema.SchemaError:
+        return "The tool's own schema is broken, so it cannot be called."
+    return None
+
+
+def _declined(what: str, review: Review) -> str:
+    reason = f" Reason: {review.reason}" if review.reason else ""
+    return f"The person in charge did not accept this {what}.{reason}"

@@ -1,0 +1,318 @@
+"""The transcript of a run: its steps in the database."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+import orjson
+
+from rota.platform.db import ReadConnection, WriteConnection
+
+State = Literal["planned", "gated", "started", "delegated", "finished"]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    run: int
+    step: int
+    call: int
+    kind: Literal["model", "tool"]
+    state: State
+    name: str
+    server: str | None
+    call_id: str | None
+    read_only: bool
+    arguments: dict[str, Any] | None
+    definition_hash: str | None
+    result: Any
+    outcome: str | None
+    note: str | None
+    child_task_id: UUID | None
+    input_tokens: int
+    output_tokens: int
+    cost_micros: int
+    price_version: str | None
+    copied: bool
+    planned_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+
+    @property
+    def item_id(self) -> str:
+        """How a review names this call."""
+        return f"call-{self.run}-{self.step}-{self.call}"
+
+
+_COLUMNS = (
+    "run, step, call, kind, state, name, server, call_id, read_only, arguments, definition_hash,"
+    " result, outcome, note, child_task_id, input_tokens, output_tokens, cost_micros,"
+    " price_version, copied, planned_at, started_at, finished_at"
+)
+
+
+def _step(row: Any) -> Step:
+    values = list(row)
+    for at in (9, 11):
+        if values[at] is not None:
+            values[at] = orjson.loads(values[at])
+    return Step(*values)
+
+
+def _json(value: Any) -> str | None:
+    return orjson.dumps(value).decode() if value is not None else None
+
+
+async def of_run(
+    connection: ReadConnection, account_id: UUID, task_id: UUID, run: int
+) -> list[Step]:
+    rows = await connection.fetch(
+        f"""
+        SELECT {_COLUMNS} FROM steps WHERE account_id = $1 AND task_id = $2 AND run = $3
+        ORDER BY step, call
+        """,  # noqa: S608
+        account_id,
+        task_id,
+        run,
+    )
+    return [_step(row) for row in rows]
+
+
+async def of_task(
+    connection: ReadConnection, account_id: UUID, task_id: UUID, limit: int, offset: int
+) -> list[Step]:
+    """Steps of all runs in the order they began; those taken over are not told twice."""
+    rows = await connection.fetch(
+        f"""
+        SELECT {_COLUMNS} FROM steps
+        WHERE account_id = $1 AND task_id = $2 AND NOT copied
+        ORDER BY run, step, call LIMIT $3 OFFSET $4
+        """,  # noqa: S608
+        account_id,
+        task_id,
+        limit,
+        offset,
+    )
+    return [_step(row) for row in rows]
+
+
+async def one(
+    connection: ReadConnection, account_id: UUID, task_id: UUID, run: int, step: int, call: int
+) -> Step | None:
+    row = await connection.fetchrow(
+        f"""
+        SELECT {_COLUMNS} FROM steps
+        WHERE account_id = $1 AND task_id = $2 AND run = $3 AND step = $4 AND call = $5
+        """,  # noqa: S608
+        account_id,
+        task_id,
+        run,
+        step,
+        call,
+    )
+    return _step(row) if row else None
+
+
+@dataclass(frozen=True, slots=True)
+class Thought:
+    """A finished model call, ready to be written down."""
+
+    model: str
+    response: Any
+    input_tokens: int
+    output_tokens: int
+    cost_micros: int
+    price_version: str
+    started_at: datetime
+
+
+async def record_thought(
+    connection: WriteConnection,
+    account_id: UUID,
+    task_id: UUID,
+    run: int,
+    step: int,
+    thought: Thought,
+) -> bool:
+    """Writes a model call down and counts it, once: False when it was there already."""
+    recorded = await connection.fetchval(
+        """
+        WITH recorded AS (
+            INSERT INTO steps (account_id, task_id, run, step, call, kind, state, name, result,
+                outcome, input_tokens, output_tokens, cost_micros, price_version,
+                planned_at, started_at, finished_at)
+            VALUES ($1, $2, $3, $4, 0, 'model', 'finished', $5, $6, 'ok', $7, $8, $9, $10,
+                $11, $11, clock_timestamp())
+            ON CONFLICT DO NOTHING RETURNING true
+        )
+        UPDATE tasks SET steps = steps + 1, input_tokens = input_tokens + $7,
+            output_tokens = output_tokens + $8, cost_micros = cost_micros + $9
+        WHERE account_id = $1 AND id = $2 AND (SELECT true FROM recorded)
+        RETURNING true
+        """,
+        account_id,
+        task_id,
+        run,
+        step,
+        thought.model,
+        _json(thought.response),
+        thought.input_tokens,
+        thought.output_tokens,
+        thought.cost_micros,
+        thought.price_version,
+        thought.started_at,
+    )
+    return bool(recorded)
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCall:
+    name: str
+    server: str | None
+    call_id: str
+    read_only: bool
+    arguments: dict[str, Any]
+    definition_hash: str
+    gated: bool
+
+
+async def plan_calls(
+    connection: WriteConnection,
+    account_id: UUID,
+    task_id: UUID,
+    run: int,
+    step: int,
+    calls: Sequence[PlannedCall],
+) -> None:
+    await connection.executemany(
+        """
+        INSERT INTO steps (account_id, task_id, run, step, call, kind, state, name, server,
+            call_id, read_only, arguments, definition_hash)
+        VALUES ($1, $2, $3, $4, $5, 'tool', $6, $7, $8, $9, $10, $11, $12)
+        ON CONFLICT DO NOTHING
+        """,
+        [
+            (
+                account_id,
+                task_id,
+                run,
+                step,
+                number,
+                "gated" if call.gated else "planned",
+                call.name,
+                call.server,
+                call.call_id,
+                call.read_only,
+                _json(call.arguments),
+                call.definition_hash,
+            )
+            for number, call in enumerate(calls, 1)
+        ],
+    )
+
+
+async def set_state(
+    connection: WriteConnection,
+    account_id: UUID,
+    task_id: UUID,
+    at: Step,
+    state: State,
+    *,
+    arguments: dict[str, Any] | None = None,
+    child_task_id: UUID | None = None,
+) -> None:
+    await connection.execute(
+        """
+        UPDATE steps SET state = $6, arguments = coalesce($7, arguments),
+            child_task_id = coalesce($8, child_task_id),
+            started_at = CASE WHEN $6 IN ('started', 'delegated')
+                              THEN clock_timestamp() ELSE started_at END
+        WHERE account_id = $1 AND task_id = $2 AND run = $3 AND step = $4 AND call = $5
+        """,
+        account_id,
+        task_id,
+        at.run,
+        at.step,
+        at.call,
+        state,
+        _json(arguments),
+        child_task_id,
+    )
+
+
+async def finish(
+    connection: WriteConnection,
+    account_id: UUID,
+    task_id: UUID,
+    at: Step,
+    result: Any,
+    outcome: str,
+) -> None:
+    """The result of a tool call. The first one stays."""
+    await connection.execute(
+        """
+        UPDATE steps SET state = 'finished', result = $6, outcome = $7,
+            finished_at = clock_timestamp()
+        WHERE account_id = $1 AND task_id = $2 AND run = $3 AND step = $4 AND call = $5
+          AND state <> 'finished'
+        """,
+        account_id,
+        task_id,
+        at.run,
+        at.step,
+        at.call,
+        _json(result),
+        outcome,
+    )
+
+
+async def note(
+    connection: WriteConnection, account_id: UUID, task_id: UUID, at: Step, text: str
+) -> None:
+    await connection.execute(
+        """
+        UPDATE steps SET note = $6
+        WHERE account_id = $1 AND task_id = $2 AND run = $3 AND step = $4 AND call = $5
+        """,
+        account_id,
+        task_id,
+        at.run,
+        at.step,
+        at.call,
+        text,
+    )
+
+
+async def take_over(connection: WriteConnection, account_id: UUID, task_id: UUID, run: int) -> None:
+    """Copies the steps of the run before into this one. What they cost was paid there."""
+    await connection.execute(
+        f"""
+        INSERT INTO steps (account_id, task_id, {_COLUMNS})
+        SELECT account_id, task_id, $3, step, call, kind, state, name, server, call_id, read_only,
+            arguments, definition_hash, result, outcome, note, child_task_id, 0, 0, 0,
+            price_version, true, planned_at, started_at, finished_at
+        FROM steps WHERE account_id = $1 AND task_id = $2 AND run = $3 - 1
+        ON CONFLICT DO NOTHING
+        """,  # noqa: S608
+        account_id,
+        task_id,
+        run,
+    )
+
+
+async def cost_of_run(
+    connection: ReadConnection, account_id: UUID, task_id: UUID, run: int
+) -> tuple[int, int]:
+    """Micro-dollars and tokens that this run has used."""
+    row = await connection.fetchrow(
+        """
+        SELECT coalesce(sum(cost_micros), 0)::bigint,
+               coalesce(sum(input_tokens + output_tokens), 0)::bigint
+        FROM steps WHERE account_id = $1 AND task_id = $2 AND run = $3
+        """,
+        account_id,
+        task_id,
+        run,
+    )
+    return row[0], row[1]

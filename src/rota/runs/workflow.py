@@ -1,0 +1,108 @@
+"""The workflow of a run: a durable pump that does what the database says is next.
+
+It holds no state of its own beyond where it is in this loop, so it can be
+started again from nothing at any time. It imports no database, no settings and
+no service.
+"""
+
+from datetime import timedelta
+from typing import Any
+
+from temporalio import workflow
+from temporalio.common import RetryPolicy
+from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
+
+from rota.runs.orders import CallOrder, FailOrder, Next, RunOrder
+
+# The database comes back; until then these wait.
+_PATIENT = RetryPolicy(
+    initial_interval=timedelta(milliseconds=200), maximum_interval=timedelta(seconds=5)
+)
+# A provider that fails this often, over some minutes, fails the run.
+_MODEL = RetryPolicy(
+    initial_interval=timedelta(seconds=1),
+    backoff_coefficient=2,
+    maximum_interval=timedelta(seconds=60),
+    maximum_attempts=8,
+)
+_TOOL = RetryPolicy(
+    initial_interval=timedelta(seconds=1),
+    maximum_interval=timedelta(seconds=30),
+    maximum_attempts=10,
+)
+_CALL_TIMEOUT = timedelta(minutes=15)
+_SHORT = timedelta(seconds=30)
+
+
+@workflow.defn(name="run")
+class Run:
+    def __init__(self) -> None:
+        self._nudges = 0
+
+    @workflow.signal
+    def nudge(self) -> None:
+        """Something that this run waits for may have happened."""
+        self._nudges += 1
+
+    @workflow.run
+    async def run(self, order: RunOrder) -> None:
+        try:
+            await self._pump(order)
+        except ActivityError as error:
+            if is_cancelled_exception(error):
+                return  # The task is CANCELLED already; that is why the run was stopped.
+            await self._short("fail", FailOrder(order, *_cause(error)))
+
+    async def _pump(self, order: RunOrder) -> None:
+        seen = self._nudges
+        now: Next = await self._short("begin", order)
+        while now.kind != "end":
+            if workflow.info().is_continue_as_new_suggested():
+                workflow.continue_as_new(order)
+            if now.kind == "wait":
+                await workflow.wait_condition(lambda at=seen: self._nudges != at)  # type: ignore[misc]
+                seen = self._nudges
+                now = await self._short("look", order)
+            elif now.kind == "think":
+                seen = self._nudges
+                now = await self._call("think", CallOrder(order, now.step), _MODEL)
+            else:
+                seen = self._nudges
+                now = await self._act(order, now)
+
+    async def _act(self, order: RunOrder, now: Next) -> Next:
+        calls = [self._call("act", CallOrder(order, now.step, call), _TOOL) for call in now.calls]
+        outcomes = [await call for call in calls]
+        if all(outcome.kind == "think" for outcome in outcomes):
+            return Next("think", now.step + 1)
+        looked: Next = await self._short("look", order)
+        return looked
+
+    def _call(self, activity: str, order: CallOrder, retry: RetryPolicy) -> Any:
+        """A model or tool call: it can take long, and its worker can die in it."""
+        return workflow.start_activity(
+            activity,
+            order,
+            result_type=Next,
+            start_to_close_timeout=_CALL_TIMEOUT,
+            heartbeat_timeout=timedelta(seconds=order.run.heartbeat_s),
+            retry_policy=retry,
+        )
+
+    async def _short(self, activity: str, order: RunOrder | FailOrder) -> Any:
+        """A step in the database, done in place."""
+        return await workflow.execute_local_activity(
+            activity,
+            order,
+            result_type=Next,
+            start_to_close_timeout=_SHORT,
+            retry_policy=_PATIENT,
+        )
+
+
+def _cause(error: ActivityError) -> tuple[str, str, bool]:
+    cause = error.cause
+    if isinstance(cause, ApplicationError) and cause.type:
+        # Not worth trying again by itself; a person may still, after mending the cause.
+        return cause.type, cause.message, not cause.non_retryable
+    return "RUN_FAILED", "A step of the run failed too often. Retry the task from failure.", True

@@ -1,0 +1,99 @@
+"""One move of a task, whoever makes it: the row, its event, and what follows from it."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from rota.events import outbox
+from rota.events.outbox import Instruction
+from rota.platform import clock, ids
+from rota.platform.db import WriteConnection
+from rota.tasks import queries
+from rota.tasks.model import Task
+from rota.tasks.states import EVENT_OF, TERMINAL, By, Gate, MoveRefused, Status, allows
+
+# Instructions for whoever carries tasks out.
+START, CANCEL, NUDGE = "run.start", "run.cancel", "run.nudge"
+
+
+async def move(
+    connection: WriteConnection,
+    account_id: UUID,
+    before: Task,
+    after: Task,
+    target: Status,
+    by: By,
+    *,
+    user_id: UUID | None = None,
+    event: str | None = None,
+    reason: str | None = None,
+) -> Task:
+    """Writes `after` in its new state. The account's head must be locked."""
+    if not allows(before.status, target, by, hosted=before.hosted):
+        raise MoveRefused(before.status, target, why_not(before))
+    now = clock.now()
+    after = replace(
+        after,
+        status=target,
+        updated_at=now,
+        started_at=now if target == "RUNNING" and not after.started_at else after.started_at,
+        finished_at=now if target in TERMINAL else None,
+    )
+    data = event_data(before.status, target, user_id, reason)
+    await queries.update(connection, account_id, before, after, (event or EVENT_OF[target], data))
+    if before.hosted and target == "CANCELLED":
+        await instruct(connection, account_id, CANCEL, before)
+    if before.hosted and target in TERMINAL and before.parent_task_id:
+        parent = await queries.find(connection, account_id, before.parent_task_id)
+        if parent is not None and parent.hosted:
+            # It may have delegated this to us, and waits for how it ended.
+            await instruct(connection, account_id, NUDGE, parent)
+    return after
+
+
+def event_data(
+    source: Status | None, target: Status, user_id: UUID | None, reason: str | None = None
+) -> dict[str, Any]:
+    data: dict[str, Any] = {"status": target, "previousStatus": source}
+    data["by"] = ids.to_wire("user", user_id) if user_id else None
+    if reason is not None:
+        data["reason"] = reason
+    return data
+
+
+def start_of(task: Task) -> tuple[str, dict[str, Any]]:
+    """The instruction that a new task's first run begins with."""
+    return START, {"run": task.run, "priority": task.priority}
+
+
+async def instruct(
+    connection: WriteConnection, account_id: UUID, kind: str, task: Task, **details: Any
+) -> None:
+    payload = {"run": task.run, "priority": task.priority, **details}
+    await outbox.put(connection, Instruction(account_id, kind, task.id, payload))
+
+
+async def open_gate(
+    connection: WriteConnection,
+    account_id: UUID,
+    task: Task,
+    gate: Gate | None,
+    time: timedelta,
+    items: list[Mapping[str, Any]] | None = None,
+) -> None:
+    now = clock.now()
+    await queries.open_review(connection, account_id, task.id, gate, now, now + time, items or [])
+
+
+def why_not(task: Task) -> str:
+    if task.status == "FAILED":
+        return "Run it again with POST /api/tasks/:id/retry."
+    if task.status in TERMINAL:
+        return f"{task.status} is final."
+    if task.status == "WAITING_APPROVAL":
+        return "It waits for a person: POST /api/tasks/:id/approve or reject."
+    if task.hosted:
+        return "The service runs this task; a client may only cancel it."
+    return "GET /api/tasks/:id shows its state; the documentation lists every move."

@@ -1,0 +1,118 @@
+"""Builds the worker from settings: it carries out runs and relays instructions."""
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+from datetime import timedelta
+
+import structlog
+from redis.asyncio import Redis
+from temporalio.client import Client
+from temporalio.worker import Worker
+
+from rota.events.fanout import Fanout
+from rota.events.outbox import Relay
+from rota.platform.crypto import Vault
+from rota.platform.db import Database
+from rota.platform.idempotency import Replays
+from rota.platform.settings import Settings
+from rota.platform.temporal import Temporal
+from rota.runs.activities import Activities
+from rota.runs.delegation import Delegation
+from rota.runs.engine import Engine
+from rota.runs.loop import Loop
+from rota.runs.models import Models
+from rota.runs.orders import TASK_QUEUE
+from rota.runs.tools import Toolbox, ToolSource
+from rota.runs.workflow import Run
+from rota.tasks.service import Tasks
+from rota.variants import VARIANTS
+
+log = structlog.get_logger()
+
+# Loops that take from the outbox; each waits for Temporal with one instruction in hand.
+RELAYS = 4
+SWEEP_EVERY_S = 5.0
+
+
+async def run_worker(
+    settings: Settings, stop: asyncio.Event, *, sources: Sequence[ToolSource] = ()
+) -> None:
+    """Works until `stop` is set, then lets calls under way finish."""
+    gating = VARIANTS[settings.variant].gating
+    gate_time = timedelta(days=settings.approval_days)
+    db = Database(settings.database_url.get_secret_value(), pool_size=settings.database_pool_size)
+    await db.open()
+    redis = Redis.from_url(settings.redis_url.get_secret_value())
+    fanout = Fanout(redis)
+    temporal = Temporal(settings.temporal_address, settings.temporal_namespace)
+    relay = Relay(db, Engine(temporal, heartbeat_s=settings.run_heartbeat_s).handlers)
+    tasks = Tasks(
+        db,
+        Replays(Vault(settings.secret_key_bytes)),
+        gating,
+        fanout,
+        gate_days=settings.approval_days,
+    )
+    activities = Activities(
+        db,
+        Models(settings.models, settings.model_url),
+        Toolbox(sources),
+        Loop(gate_time=gate_time),
+        Delegation(gating, gate_time),
+        fanout.announce,
+        max_tokens=settings.run_max_tokens,
+        max_time=timedelta(hours=settings.run_max_hours),
+    )
+    async with contextlib.AsyncExitStack() as stack:
+        stack.push_async_callback(db.close)
+        stack.push_async_callback(redis.aclose)
+        stack.push_async_callback(fanout.aclose)
+        background = [
+            *(asyncio.create_task(relay.run()) for _ in range(RELAYS)),
+            asyncio.create_task(_sweep(tasks)),
+        ]
+        stack.callback(lambda: [task.cancel() for task in background])
+        client = await _connected(temporal, stop)
+        if client is None:
+            return
+        worker = Worker(
+            client,
+            task_queue=TASK_QUEUE,
+            workflows=[Run],
+            activities=[
+                activities.begin,
+                activities.look,
+                activities.fail,
+                activities.think,
+                activities.act,
+            ],
+            max_concurrent_activities=settings.worker_calls,
+            graceful_shutdown_timeout=timedelta(seconds=settings.shutdown_grace_s),
+        )
+        log.info("worker ready", queue=TASK_QUEUE)
+        async with worker:
+            await stop.wait()
+
+
+async def _sweep(tasks: Tasks) -> None:
+    """Ends what has waited for a person longer than it may."""
+    while True:
+        try:
+            await tasks.expire_due(100)
+        except Exception:
+            log.exception("sweep stumbled")
+        await asyncio.sleep(SWEEP_EVERY_S)
+
+
+async def _connected(temporal: Temporal, stop: asyncio.Event) -> Client | None:
+    """Temporal's client, as soon as it answers; None when told to stop before that."""
+    while not stop.is_set():
+        try:
+            return await temporal.connect()
+        except RuntimeError as error:
+            log.warning("waiting for Temporal", reason=str(error))
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(1):
+                    await stop.wait()
+    return None

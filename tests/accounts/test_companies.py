@@ -1,0 +1,143 @@
+"""Companies, as an operator makes and changes them from the command line."""
+
+import asyncio
+from uuid import UUID, uuid4
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from rota.accounts import service as accounts
+from rota.cli import cli
+from rota.platform.errors import Conflict
+from rota.platform.ids import to_wire
+from tests.accounts.test_selection import database, me
+from tests.service import Person, Service, environment
+
+
+async def rota(service: Service, *arguments: str) -> Result:
+    """`rota accounts …`, in a thread: the command has an event loop of its own."""
+    env = dict(environment(service.settings))
+    return await asyncio.to_thread(
+        lambda: CliRunner().invoke(cli, ["accounts", *arguments], env=env)
+    )
+
+
+async def told(service: Service, *arguments: str) -> str:
+    """The last line of what a command says that goes well."""
+    result = await rota(service, *arguments)
+    assert result.exit_code == 0, result.output
+    return result.stdout.strip().splitlines()[-1]
+
+
+def user(person: Person) -> str:
+    return to_wire("user", person.user_id)
+
+
+async def test_a_company_is_made_joined_and_promoted(service: Service) -> None:
+    owner, member = await service.sign_in(), await service.sign_in()
+    tier = "CORPORATE" if service.variant == "a" else "BUSINESS"
+    company = await told(service, "create-company", "Acme", "--owner", user(owner))
+    seen = await me(owner, company)
+    assert seen["account"]["name"] == "Acme"
+    assert (seen["account"]["role"], seen["effectiveTier"]) == ("owner", "BASIC")
+
+    await told(service, "put-member", company, user(member))
+    assert (await me(member, company))["account"]["role"] == "member"
+    await told(service, "put-member", company, user(member), "--role", "admin")
+    assert await told(service, "set-tier", company, tier.lower()) == f"{company} is {tier}."
+
+    # A session that no process remembers sees it at once.
+    again = await service.sign_in(member.subject)
+    seen = await me(again, company)
+    assert (seen["account"]["role"], seen["effectiveTier"]) == ("admin", tier)
+    assert seen["userTier"] == "BASIC"
+
+
+async def test_a_company_has_no_more_members_than_seats(service_a: Service) -> None:
+    people = [await service_a.sign_in() for _ in range(4)]
+    company = await told(
+        service_a, "create-company", "Acme", "--owner", user(people[0]), "--seats", "2"
+    )
+    await told(service_a, "put-member", company, user(people[1]))
+    full = await rota(service_a, "put-member", company, user(people[2]))
+    assert full.exit_code == 1
+    assert "All 2 seats" in full.output
+    # Those who are in may change their role.
+    await told(service_a, "put-member", company, user(people[1]), "--role", "owner")
+    assert len((await me(people[2]))["accounts"]) == 1
+
+
+async def test_seats_are_not_oversold_when_many_come_at_once(service_a: Service) -> None:
+    people = [await service_a.sign_in() for _ in range(8)]
+    async with database(service_a) as db:
+        company = await accounts.create_company(
+            db, "Acme", people[0].user_id, tier="basic", seats=3
+        )
+        outcomes = await asyncio.gather(
+            *(accounts.put_member(db, company, p.user_id, "member") for p in people[1:]),
+            return_exceptions=True,
+        )
+    assert sum(outcome is None for outcome in outcomes) == 2
+    assert sum(isinstance(outcome, Conflict) for outcome in outcomes) == 5
+    async with service_a.owner() as connection:
+        count = await connection.fetchval(
+            "SELECT count(*) FROM members WHERE account_id = $1", company
+        )
+    assert count == 3
+
+
+async def test_a_company_over_its_seats_can_still_change_roles(service_a: Service) -> None:
+    people = [await service_a.sign_in() for _ in range(3)]
+    async with database(service_a) as db:
+        company = await accounts.create_company(db, "Acme", people[0].user_id, tier="basic")
+        for person in people[1:]:
+            await accounts.put_member(db, company, person.user_id, "member")
+        async with service_a.owner() as connection:
+            await connection.execute("UPDATE accounts SET seats = 1 WHERE id = $1", company)
+        await accounts.put_member(db, company, people[2].user_id, "admin")
+        newcomer = await service_a.sign_in()
+        with pytest.raises(Conflict):
+            await accounts.put_member(db, company, newcomer.user_id, "member")
+
+
+async def test_a_personal_account_takes_no_members(service_a: Service) -> None:
+    person, guest = await service_a.sign_in(), await service_a.sign_in()
+    account = to_wire("acct", person.user_id)
+    result = await rota(service_a, "put-member", account, user(guest))
+    assert result.exit_code == 1
+    assert "no such company" in result.output
+    assert len((await me(guest))["accounts"]) == 1
+
+
+async def test_what_does_not_exist_is_said_so(service_a: Service) -> None:
+    person = await service_a.sign_in()
+    company = await told(service_a, "create-company", "Acme", "--owner", user(person))
+    nobody, nothing = to_wire("user", uuid4()), to_wire("acct", uuid4())
+    for arguments, said in (
+        (("create-company", "Acme", "--owner", nobody), "no such user"),
+        (("put-member", company, nobody), "no such user"),
+        (("put-member", nothing, user(person)), "no such company"),
+        (("set-tier", nothing, "basic"), "no such account"),
+    ):
+        result = await rota(service_a, *arguments)
+        assert result.exit_code == 1, result.output
+        assert said in result.output
+    async with service_a.owner() as connection:
+        members = await connection.fetch(
+            "SELECT user_id FROM members WHERE account_id = $1", UUID(company[5:])
+        )
+    assert [row["user_id"] for row in members] == [person.user_id]
+
+
+async def test_what_cannot_be_is_said_so(service_a: Service) -> None:
+    person = await service_a.sign_in()
+    account = to_wire("acct", person.user_id)
+    for arguments in (
+        ("create-company", "Acme", "--owner", "somebody"),
+        ("create-company", "Acme", "--owner", user(person), "--tier", "business"),
+        ("put-member", account, user(person), "--role", "emperor"),
+        ("put-member", "acme", user(person)),
+        ("set-tier", account, "golden"),
+    ):
+        assert (await rota(service_a, *arguments)).exit_code == 2

@@ -1,0 +1,33 @@
+"""docs/agents.md: its example works, and its tables say what the code does."""
+
+import re
+from pathlib import Path
+
+from rota.agents.fields import AgentFields
+from rota.agents.files import RESERVED
+from rota.agents.sync import sync
+
+DOC = (Path(__file__).parents[2] / "docs" / "agents.md").read_text()
+
+
+async def test_the_example_is_a_catalog_that_syncs(sync_url: str, tmp_path: Path) -> None:
+    [where] = re.findall(r"Save this as `(agents/[^`]+)`", DOC)
+    [example] = re.findall(r"```markdown\n(.*?)```", DOC, re.DOTALL)
+    file = tmp_path / where
+    file.parent.mkdir(parents=True)
+    file.write_text(example)
+    report = await sync(sync_url, tmp_path / "agents")
+    assert [change.name for change in report.added] == ["invoice-checker"]
+
+
+def test_the_table_has_every_field_with_what_it_must_be() -> None:
+    section = DOC.partition("## Fields")[2].partition("\n## ")[0]
+    told = dict(re.findall(r"^\| `(\w+)` \| ([^|]+) \|", section, re.MULTILINE))
+    assert told == {str(f.alias): f.description for f in AgentFields.model_fields.values()}
+
+
+def test_the_text_names_what_is_optional_and_what_is_reserved() -> None:
+    optional = [f.alias for f in AgentFields.model_fields.values() if not f.is_required()]
+    assert optional == ["aliases", "approval"]
+    assert "except `aliases` and `approval`" in DOC
+    assert all(f"`{name}`" in DOC for name in RESERVED)

@@ -1,0 +1,164 @@
+"""Search: what it finds, in which order, and that nothing typed into it breaks it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rota.agents import queries
+from rota.agents.sync import sync
+from rota.platform.db import Database
+from tests.agents.conftest import Folder, agent_text
+from tests.agents.test_endpoints import DEPARTMENTS, NAMES, listed
+from tests.service import Person
+
+
+async def test_a_word_is_found_whole_begun_or_in_another_form(reader: Person) -> None:
+    for search in ("receivables", "recei", "RECEIVABLE", "Receivables clerk", "clerk rec"):
+        assert "receivables-clerk" in await listed(reader, search=search), search
+    # "writi" begins "writing"; "write" is another form of it.
+    for search in ("writing", "writi", "write", "writes"):
+        assert "blog-writer" in await listed(reader, search=search), search
+
+
+async def test_every_word_has_to_be_there(reader: Person) -> None:
+    assert await listed(reader, search="month end close") == ["close-lead"]
+    assert await listed(reader, search="month end unicorn") == []
+
+
+async def test_little_words_count_only_alone(reader: Person) -> None:
+    assert await listed(reader, search="the month-end of the close") == ["close-lead"]
+    assert "sales-director" in await listed(reader, search="for")
+    assert "sales-director" in await listed(reader, search="fore")
+
+
+@pytest.mark.parametrize("search", ["", " ", "\t \n"])
+async def test_an_empty_search_is_none(reader: Person, search: str) -> None:
+    assert await listed(reader, search=search) == NAMES
+
+
+HOSTILE = [
+    *("!", "&", "|", "'", '"', "''", "\\", ":*", "!!", "a & | b", "a <-> b", "!blog", "blog:*"),
+    *("'blog':A", "blog\\", "blog'", "(((", ")", "<b>", "&amp;", "%", "_", "*", "?", "--", ";"),
+    *("'); DROP TABLE agents; --", "$1", "{}", "${x}", "🦆", "👩‍👩‍👧", "ж", "例え", "é", "ﬁ"),
+    *("\u200b", "\ufeff", "\x01", "\x7f", "\u202e", "\U0010ffff", "x" * 200, "🦆" * 200),
+    *("a " * 100, "http://example.com/a?b=c", "a@b.c", "/etc/passwd", "1e309", "-1", "0x10"),
+]
+
+
+@pytest.mark.parametrize("search", HOSTILE)
+async def test_hostile_text_is_only_text(reader: Person, search: str) -> None:
+    answer = await reader.get("/api/agents", params={"search": search})
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["departments"] == DEPARTMENTS
+    resolved = await reader.get("/api/agents/resolve", params={"q": search})
+    assert resolved.status_code in (200, 404), resolved.text
+
+
+async def test_operators_do_not_operate(reader: Person) -> None:
+    plain = await listed(reader, search="blog writer")
+    for search in ("blog & writer", "blog | writer", "blog <-> writer", "blog:* ('writer')"):
+        assert await listed(reader, search=search) == plain, search
+    assert await listed(reader, search="!blog") == await listed(reader, search="blog")
+
+
+async def test_ten_thousand_characters_are_refused(reader: Person) -> None:
+    answer = await reader.get("/api/agents", params={"search": "blog " * 2000})
+    assert answer.status_code == 400
+    assert answer.json()["error"]["details"][0]["field"] == "search"
+
+
+words = st.sampled_from(["writer", "lead", "the", "for", "review", "a", "ledg", "crm", "e-mail"])
+# What a query string can carry: no lone surrogates; NUL has an answer of its own.
+text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=200)
+searches = st.one_of(text, st.lists(st.one_of(words, text), max_size=4).map(" ".join)).map(
+    lambda search: search[:200]
+)
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    search=st.one_of(st.none(), searches),
+    department=st.one_of(st.none(), st.sampled_from([*DEPARTMENTS, "Astrology"])),
+    tier=st.one_of(st.none(), st.integers(1, 3)),
+    limit=st.integers(4, 200),
+)
+async def test_the_pages_together_are_the_list_with_everyone_once(
+    reader: Person, search: str | None, department: str | None, tier: int | None, limit: int
+) -> None:
+    query: dict[str, Any] = {"search": search, "department": department, "tier": tier}
+    query = {name: value for name, value in query.items() if value is not None}
+    everyone = await listed(reader, **query)
+    assert len(set(everyone)) == len(everyone)
+    pages: list[str] = []
+    for number in range(1, len(everyone) // limit + 2):
+        answer = await reader.get("/api/agents", params={**query, "page": number, "limit": limit})
+        body = answer.json()
+        assert answer.status_code == 200, answer.text
+        assert body["total"] == len(everyone)
+        assert len(body["agents"]) <= limit
+        pages += [agent["name"] for agent in body["agents"]]
+    assert pages == everyone
+
+
+@settings(max_examples=100, deadline=None)
+@given(search=searches)
+async def test_whatever_is_described_a_match_has_a_score_between_0_and_1(
+    reader: Person, search: str
+) -> None:
+    answer = await reader.get("/api/agents/resolve", params={"q": search or "-"})
+    assert answer.status_code in (200, 404), answer.text
+    if answer.status_code == 200:
+        assert 0 < answer.json()["score"] <= 1
+
+
+async def found(url: str, search: str) -> list[str]:
+    db = Database(url, pool_size=1)
+    await db.open()
+    try:
+        async with db.directory() as connection:
+            page = await queries.page(
+                connection, department=None, tier=None, search=search, limit=50, offset=0
+            )
+            return [agent.name for agent in page.agents]
+    finally:
+        await db.close()
+
+
+async def test_name_counts_more_than_tags_and_tags_more_than_description(
+    sync_url: str, folder: Folder
+) -> None:
+    plain = {"description": "Nothing."}
+    root: Path = folder(
+        one=agent_text("one", description="About ledgers."),
+        two=agent_text("two", tags="ledgers", **plain),
+        three=agent_text("ledgers", **plain),
+        four=agent_text("four", display="Ledgers", **plain),
+        five=agent_text("five", instructions="Ledgers, ledgers, ledgers.", **plain),
+    )
+    await sync(sync_url, root)
+    assert await found(sync_url, "ledgers") == ["ledgers", "four", "two", "one"]
+    assert await found(sync_url, "ledg") == ["ledgers", "four", "two", "one"]
+
+
+async def test_equal_matches_are_in_the_order_of_their_names(sync_url: str, folder: Folder) -> None:
+    files = {f"x_{n}": agent_text(f"x-{n}", display="Same", description="Same.") for n in range(9)}
+    await sync(sync_url, folder(**files))
+    assert await found(sync_url, "same") == [f"x-{n}" for n in range(9)]
+
+
+async def test_a_search_in_another_alphabet_works(sync_url: str, folder: Folder) -> None:
+    root = folder(
+        one=agent_text("one", description="Führt die Bücher."),
+        two=agent_text("two", description="Ведёт учёт."),
+        three=agent_text("three", description="请求/报表 and/or e-mail."),
+    )
+    await sync(sync_url, root)
+    assert await found(sync_url, "Büch") == ["one"]
+    assert await found(sync_url, "учёт") == ["two"]
+    assert await found(sync_url, "报") == ["three"]
+    assert await found(sync_url, "mail") == ["three"]

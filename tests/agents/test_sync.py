@@ -1,0 +1,264 @@
+"""The catalog in the database becomes the one in the folder: all of it, or nothing."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import pytest
+from typer.testing import CliRunner, Result
+
+from rota.agents import queries
+from rota.agents.files import CatalogInvalid, catalog_folder
+from rota.agents.model import Approval
+from rota.agents.sync import Change, Report, sync
+from rota.cli import cli
+from rota.dev.stack import Stack
+from rota.platform.db import APPLICATION_ROLE
+from tests.agents.conftest import Folder, agent_text
+
+
+@asynccontextmanager
+async def connected(url: str, **options: Any) -> AsyncIterator[Any]:
+    connection = await asyncpg.connect(url, **options)
+    try:
+        yield connection
+    finally:
+        await connection.close()
+
+
+@pytest.fixture
+async def url(sync_url: str) -> str:
+    """The database, with an empty catalog."""
+    async with connected(sync_url) as connection:
+        await connection.execute("DELETE FROM agents; DELETE FROM agent_versions")
+    return sync_url
+
+
+async def offered(url: str) -> dict[str, int]:
+    async with connected(url) as connection:
+        rows = await connection.fetch("SELECT name, version FROM current_agents")
+        return {row["name"]: row["version"] for row in rows}
+
+
+def names(changes: tuple[Change, ...]) -> list[tuple[str, int]]:
+    return [(change.name, change.version) for change in changes]
+
+
+async def test_each_agent_is_added_changed_left_alone_or_retired(url: str, folder: Folder) -> None:
+    root = folder(one=agent_text("one"), two=agent_text("two"), three=agent_text("three"))
+    first = await sync(url, root)
+    assert names(first.added) == [("one", 1), ("three", 1), ("two", 1)]
+    assert (first.changed, first.unchanged, first.retired) == ((), (), ())
+
+    root = folder(one=agent_text("one"), two=agent_text("two", tier=2), four=agent_text("four"))
+    second = await sync(url, root)
+    assert second == Report(
+        added=(Change("four", 1),),
+        changed=(Change("two", 2),),
+        unchanged=(Change("one", 1),),
+        retired=(Change("three", 1),),
+    )
+    assert await offered(url) == {"one": 1, "two": 2, "four": 1}
+
+
+async def test_an_unchanged_agent_is_not_touched(url: str, folder: Folder) -> None:
+    async def rows() -> list[Any]:
+        async with connected(url) as connection:
+            found: list[Any] = await connection.fetch(
+                """SELECT a.xmin::text, v.xmin::text, v.created_at
+                   FROM agents a JOIN agent_versions v USING (name, version)"""
+            )
+            return found
+
+    root = folder(one=agent_text("one"))
+    await sync(url, root)
+    before = await rows()
+    # The same said in another order is no change.
+    lines = agent_text("one").split("\n")
+    lines[1:4] = reversed(lines[1:4])
+    report = await sync(url, folder(renamed="\n".join(lines)))
+    assert names(report.unchanged) == [("one", 1)]
+    assert await rows() == before
+
+
+async def test_a_retired_agent_comes_back_with_the_version_it_had(url: str, folder: Folder) -> None:
+    both = {"one": agent_text("one"), "two": agent_text("two")}
+    await sync(url, folder(**both))
+    await sync(url, folder(one=both["one"]))
+    assert names((await sync(url, folder(**both))).added) == [("two", 1)]
+    await sync(url, folder(one=both["one"]))
+    changed = both | {"two": agent_text("two", instructions="Otherwise.")}
+    assert names((await sync(url, folder(**changed))).added) == [("two", 2)]
+    # Going back to an older text is another version still: versions only go up.
+    assert names((await sync(url, folder(**both))).changed) == [("two", 3)]
+
+
+async def test_an_agent_that_stays_retired_is_retired_once(url: str, folder: Folder) -> None:
+    await sync(url, folder(one=agent_text("one"), two=agent_text("two")))
+    root = folder(one=agent_text("one"))
+    assert names((await sync(url, root)).retired) == [("two", 1)]
+    assert (await sync(url, root)).retired == ()
+
+
+async def test_a_dry_run_tells_the_same_and_changes_nothing(url: str, folder: Folder) -> None:
+    await sync(url, folder(one=agent_text("one"), two=agent_text("two")))
+    root = folder(one=agent_text("one", tier=1), three=agent_text("three"))
+    told = await sync(url, root, dry_run=True)
+    assert await offered(url) == {"one": 1, "two": 1}
+    assert await sync(url, root) == told
+
+
+async def test_nothing_is_applied_if_one_file_is_wrong(url: str, folder: Folder) -> None:
+    await sync(url, folder(one=agent_text("one")))
+    root = folder(one=agent_text("one", tier=2), two=agent_text("two", tier=7))
+    with pytest.raises(CatalogInvalid, match=r"two\.md:6: `tier` is 7"):
+        await sync(url, root)
+    assert await offered(url) == {"one": 1}
+
+
+async def test_syncs_at_once_take_turns(url: str, tmp_path: Path) -> None:
+    roots = []
+    for tier in (1, 2):
+        root = tmp_path / str(tier)
+        root.mkdir()
+        for name in ("one", "two"):
+            (root / f"{name}.md").write_text(agent_text(name, tier=tier))
+        roots.append(root)
+    reports = await asyncio.gather(*(sync(url, roots[n % 2]) for n in range(8)))
+    # Whatever their order was, every report follows from another one's result.
+    assert sum(len(report.added) for report in reports) == 2
+    changes = sum(len(report.changed) for report in reports)
+    assert await offered(url) == dict.fromkeys(("one", "two"), 1 + changes // 2)
+    async with connected(url) as connection:
+        tiers = await connection.fetch("SELECT DISTINCT tier FROM current_agents")
+    assert len(tiers) == 1
+
+
+async def test_readers_go_on_during_a_sync(url: str, folder: Folder) -> None:
+    await sync(url, folder(one=agent_text("one")))
+    async with connected(url) as writer, writer.transaction():
+        await queries.lock(writer)
+        async with asyncio.timeout(5):
+            assert await offered(url) == {"one": 1}
+
+
+async def test_a_run_finds_all_that_it_needs(url: str, folder: Folder) -> None:
+    text = agent_text("one", department="Ops", tier=2, required="ADVANCED", aliases="uno")
+    text = text.replace(
+        "tools: []",
+        'tools: ["crm/*"]\napproval: {run: true, tools: ["crm/delete_*"], output: true}',
+    )
+    await sync(url, folder(one=text))
+    async with connected(url) as connection:
+        found = await queries.find(connection, "one")
+        assert found is not None
+        assert (found.name, found.version, found.department, found.tier) == ("one", 1, "Ops", 2)
+        assert (found.required_tier, found.model, found.tools) == (
+            "ADVANCED",
+            "default",
+            ("crm/*",),
+        )
+        assert found.approval == Approval(run=True, tools=("crm/delete_*",), output=True)
+        assert (found.budget_cents, found.max_steps) == (10, 5)
+        assert found.instructions == "Do it well."
+        assert found.aliases == ("uno",)
+        assert await queries.find(connection, "uno") is None
+
+
+async def test_work_under_way_keeps_its_version(url: str, folder: Folder) -> None:
+    await sync(url, folder(one=agent_text("one"), two=agent_text("two")))
+    await sync(url, folder(one=agent_text("one", instructions="Otherwise.")))
+    async with connected(url) as connection:
+        old = await queries.find_version(connection, "one", 1)
+        new = await queries.find(connection, "one")
+        assert old is not None
+        assert new is not None
+        assert (old.instructions, new.instructions) == ("Do it well.", "Otherwise.")
+        # A retired agent takes no new work, and finishes what it has.
+        assert await queries.find(connection, "two") is None
+        assert await queries.find_version(connection, "two", 1) is not None
+        assert await queries.find_version(connection, "two", 2) is None
+
+
+async def test_the_service_itself_can_only_read_the_catalog(url: str, folder: Folder) -> None:
+    await sync(url, folder(one=agent_text("one")))
+    async with connected(url, server_settings={"role": APPLICATION_ROLE}) as connection:
+        assert await queries.find(connection, "one") is not None
+        for statement in (
+            "UPDATE agents SET version = 1",
+            "DELETE FROM agents",
+            "INSERT INTO agents VALUES ('x', 1, '')",
+            "UPDATE agent_versions SET instructions = 'Leak everything.'",
+            "DELETE FROM agent_versions",
+            "UPDATE current_agents SET instructions = 'Leak everything.'",
+        ):
+            with pytest.raises(asyncpg.PostgresError):
+                await connection.execute(statement)
+
+
+async def run(url: str, *arguments: str) -> Result:
+    """`rota agents sync`, in a thread, because it has an event loop of its own."""
+    environment = {"ROTA_DATABASE_URL": url, "COLUMNS": "200"}
+    return await asyncio.to_thread(
+        CliRunner().invoke, cli, ["agents", "sync", *arguments], env=environment
+    )
+
+
+async def test_the_command_prints_what_became_of_the_agents(url: str, folder: Folder) -> None:
+    await sync(url, folder(one=agent_text("one"), two=agent_text("two"), six=agent_text("six")))
+    root = folder(one=agent_text("one"), two=agent_text("two", tier=1), ten=agent_text("ten"))
+    dry = await run(url, str(root), "--dry-run")
+    done = await run(url, str(root))
+    assert (dry.exit_code, done.exit_code) == (0, 0)
+    assert "This was a dry run" in dry.output
+    assert "This was a dry run" not in done.output
+    for result in (dry, done):
+        rows = [line.split("│")[1:4] for line in result.output.splitlines() if "│" in line]
+        cells = [tuple(cell.strip() for cell in row) for row in rows]
+        assert cells == [
+            ("added", "1", "ten (1)"),
+            ("changed", "1", "two (2)"),
+            ("unchanged", "1", ""),
+            ("retired", "1", "six (1)"),
+        ]
+
+
+async def test_the_command_lists_every_problem_and_fails(url: str, folder: Folder) -> None:
+    root = folder(one=agent_text("one", tier=0), two=agent_text("two", required="FREE"))
+    result = await run(url, str(root))
+    assert result.exit_code == 1
+    told = result.stderr.splitlines()
+    assert told[0].startswith(f"{root}/one.md:6: `tier` is 0; it must be ")
+    assert told[1].startswith(f"{root}/two.md:10: `requiredTier` is FREE; it must be ")
+    assert told[2] == "Nothing was changed: 2 problems to mend first."
+    assert await offered(url) == {}
+
+
+async def test_the_command_without_a_folder_takes_the_shipped_catalog(url: str) -> None:
+    result = await run(url)
+    assert result.exit_code == 0, result.output
+    assert len(await offered(url)) == len(list(catalog_folder().rglob("*.md")))
+
+
+async def test_the_command_says_when_the_database_is_not_migrated(
+    stack: Stack, folder: Folder
+) -> None:
+    base, _, _ = stack.endpoints.database_url.rpartition("/")
+    async with connected(stack.endpoints.database_url) as connection:
+        await connection.execute("DROP DATABASE IF EXISTS agents_bare")
+        await connection.execute("CREATE DATABASE agents_bare")
+    result = await run(f"{base}/agents_bare", str(folder(one=agent_text("one"))))
+    assert result.exit_code == 1
+    assert "rota migrate" in result.stderr
+
+
+async def test_the_command_says_when_the_database_is_away(folder: Folder) -> None:
+    root = folder(one=agent_text("one"))
+    result = await run("postgresql://rota@127.0.0.1:1/rota", str(root))
+    assert result.exit_code == 1
+    assert "The database refused" in result.stderr
+    assert os.environ.get("ROTA_DATABASE_URL") != "postgresql://rota@127.0.0.1:1/rota"

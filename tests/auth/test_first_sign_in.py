@@ -1,0 +1,65 @@
+"""The first sign-in makes a user, once, however many come at the same moment."""
+
+import asyncio
+
+import httpx
+
+from tests.auth.conftest import Realm
+
+
+async def users_and_sessions(realm: Realm, subject: str) -> tuple[int, int, int]:
+    async with realm.service.owner() as connection:
+        row = await connection.fetchrow(
+            """
+            SELECT count(DISTINCT i.user_id), count(DISTINCT u.id), count(DISTINCT s.id)
+            FROM identities i
+            JOIN users u ON u.id = i.user_id
+            JOIN accounts a ON a.id = u.id AND a.kind = 'personal'
+            LEFT JOIN sessions s ON s.user_id = u.id
+            WHERE i.issuer = $1 AND i.subject = $2
+            """,
+            realm.provider.issuer,
+            subject,
+        )
+    return tuple(row)
+
+
+async def start_all(realm: Realm, tokens: list[str]) -> list[httpx.Response]:
+    return await asyncio.gather(*map(realm.start, tokens))
+
+
+async def test_twenty_first_sign_ins_at_once_make_one_user(realm: Realm) -> None:
+    subject = "twenty-at-once"
+    tokens = [realm.provider.mint("ed", "Ed25519", sub=subject).token() for _ in range(20)]
+    answers = await start_all(realm, tokens)
+    assert [answer.status_code for answer in answers] == [200] * 20
+    seen = await asyncio.gather(*(realm.me(answer.json()["token"]) for answer in answers))
+    assert len({answer.json()["user"]["id"] for answer in seen}) == 1
+    assert await users_and_sessions(realm, subject) == (1, 1, 20)
+    async with realm.service.owner() as connection:
+        orphans = await connection.fetchval(
+            "SELECT count(*) FROM users WHERE NOT EXISTS"
+            " (SELECT FROM identities WHERE user_id = users.id)"
+        )
+    assert orphans == 0
+
+
+async def test_one_token_sent_twenty_times_at_once_gives_one_session(realm: Realm) -> None:
+    subject = "one-token"
+    token = realm.provider.mint("rs", sub=subject).token()
+    answers = await start_all(realm, [token] * 20)
+    assert sorted(answer.status_code for answer in answers) == [200] + [401] * 19
+    assert await users_and_sessions(realm, subject) == (1, 1, 1)
+
+
+async def test_the_profile_follows_the_provider(realm: Realm) -> None:
+    async def seen(**claims: str) -> tuple[str | None, str | None]:
+        started = await realm.start(realm.provider.mint("rs", sub="profile", **claims).token())
+        user = (await realm.me(started.json()["token"])).json()["user"]
+        return user["email"], user["name"]
+
+    assert await seen() == (None, None)
+    assert await seen(email="a@example.test") == ("a@example.test", None)
+    assert await seen(name="Ada") == ("a@example.test", "Ada")
+    assert await seen(email="b@example.test", name="Ada L.") == ("b@example.test", "Ada L.")
+    assert await seen(name="n" * 1000) == ("b@example.test", "n" * 320)

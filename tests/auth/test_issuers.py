@@ -1,0 +1,271 @@
+"""Identity providers: asked seldom, done without when away, and not believed blindly."""
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+from fastapi.responses import RedirectResponse, StreamingResponse
+from joserfc.jwk import ECKey, OctKey, OKPKey
+
+from rota.auth import issuers
+from rota.auth.compact import BadToken
+from rota.auth.issuers import MAX_DOCUMENT_BYTES, Issuers
+from rota.dev.stack import Stack
+from rota.platform.errors import Unavailable
+from tests.auth.conftest import from_somewhere, trusting
+from tests.auth.forge import Mint
+from tests.auth.provider import Provider
+from tests.auth.waiting import seconds_until
+from tests.service import Service
+
+
+@pytest.fixture
+async def http() -> AsyncIterator[httpx.AsyncClient]:
+    async with httpx.AsyncClient(timeout=5) as client:
+        yield client
+
+
+@pytest.fixture
+def provider() -> Provider:
+    return Provider(OKPKey.generate_key("Ed25519", {"kid": "first", "alg": "Ed25519"}))
+
+
+def unknown(mint: Mint) -> str:
+    """A token with a kid that nobody has, for which no signature need be made."""
+    return mint.token({"kid": secrets.token_hex(8)}, sign=lambda _: bytes(64))
+
+
+def now_signs_with(provider: Provider, kid: str) -> None:
+    key = OKPKey.generate_key("Ed25519", {"kid": kid, "alg": "Ed25519"})
+    provider.keys[kid] = key
+    provider.jwks["keys"].append(key.as_dict(private=False))
+
+
+async def test_ten_thousand_unknown_kids_cause_one_fetch(
+    provider: Provider, http: httpx.AsyncClient
+) -> None:
+    async with provider.serve():
+        trusted = Issuers([provider.setting], http)
+        mint = provider.mint("first")
+        for _ in range(100):
+            results = await asyncio.gather(
+                *(trusted.verify(unknown(mint)) for _ in range(100)), return_exceptions=True
+            )
+            assert all(isinstance(result, BadToken) for result in results)
+        assert provider.visits == {"discovery": 1, "jwks": 1}
+        # The good one is still recognised, and causes no fetch either.
+        assert (await trusted.verify(mint.token())).profile.issuer == provider.issuer
+        assert provider.visits["jwks"] == 1
+
+
+async def test_unknown_kids_over_http_cause_one_fetch(stack: Stack, provider: Provider) -> None:
+    async with (
+        provider.serve(),
+        Service.start(stack, variant="a", name="auth_kids", **trusting(stack, provider)) as service,
+    ):
+        mint = provider.mint("first")
+
+        async def send() -> int:
+            body = {"idToken": unknown(mint)}
+            headers = from_somewhere()
+            answer = await service.http.post("/api/auth/session", json=body, headers=headers)
+            return answer.status_code
+
+        for _ in range(15):
+            assert await asyncio.gather(*(send() for _ in range(20))) == [401] * 20
+        assert provider.visits == {"discovery": 1, "jwks": 1}
+
+
+async def test_known_keys_go_on_working_while_the_provider_is_away(
+    provider: Provider, http: httpx.AsyncClient
+) -> None:
+    trusted = Issuers([provider.setting], http)
+    async with provider.serve():
+        await trusted.verify(provider.mint("first").token())
+    for _ in range(5):
+        assert await trusted.verify(provider.mint("first").token())
+        with pytest.raises(BadToken):
+            await trusted.verify(unknown(provider.mint("first")))
+    assert provider.visits["jwks"] == 1
+
+
+async def test_sign_in_goes_on_while_the_provider_is_away(stack: Stack, provider: Provider) -> None:
+    async with Service.start(
+        stack, variant="a", name="auth_away", **trusting(stack, provider)
+    ) as service:
+
+        async def start(token: str) -> int:
+            return (
+                await service.http.post("/api/auth/session", json={"idToken": token})
+            ).status_code
+
+        # It has never answered: there is nothing to check a token with.
+        never = await service.http.post(
+            "/api/auth/session", json={"idToken": provider.mint("first").token()}
+        )
+        assert never.status_code == 503
+        assert never.json()["error"]["code"] == "SERVICE_UNAVAILABLE"
+        async with provider.serve():
+
+            async def answers() -> bool:
+                return await start(provider.mint("first").token()) == 200
+
+            # Once it answers it is not kept waiting for long.
+            assert await seconds_until(answers) < 3
+        for _ in range(3):
+            assert await start(provider.mint("first").token()) == 200
+
+
+async def test_a_new_key_is_found_when_a_token_names_it(
+    provider: Provider, http: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with provider.serve():
+        trusted = Issuers([provider.setting], http)
+        await trusted.verify(provider.mint("first").token())
+        now_signs_with(provider, "second")
+        with pytest.raises(BadToken):
+            await trusted.verify(provider.mint("second").token())
+        assert provider.visits["jwks"] == 1
+        monkeypatch.setattr(issuers, "REFETCH_FLOOR_S", 0)
+        assert await trusted.verify(provider.mint("second").token())
+        assert provider.visits["jwks"] == 2
+
+
+async def test_stale_keys_are_renewed_while_nobody_waits(
+    provider: Provider, http: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(issuers, "STALE_AFTER_S", 0)
+    monkeypatch.setattr(issuers, "REFETCH_FLOOR_S", 0)
+    async with provider.serve():
+        trusted = Issuers([provider.setting], http)
+        await trusted.verify(provider.mint("first").token())
+        now_signs_with(provider, "second")
+        provider.jwks["keys"].pop(0)
+        assert await trusted.verify(provider.mint("first").token())
+
+        async def renewed() -> bool:
+            return provider.visits["jwks"] == 2
+
+        await seconds_until(renewed)
+
+        async def withdrawn() -> bool:
+            try:
+                await trusted.verify(provider.mint("first").token())
+            except BadToken:
+                return True
+            return False
+
+        await seconds_until(withdrawn)
+
+
+async def test_keys_outlive_a_provider_that_has_gone_mad(
+    provider: Provider, http: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(issuers, "REFETCH_FLOOR_S", 0)
+    async with provider.serve():
+        trusted = Issuers([provider.setting], http)
+        await trusted.verify(provider.mint("first").token())
+        provider.jwks = {"keys": []}
+        with pytest.raises(BadToken):
+            await trusted.verify(unknown(provider.mint("first")))
+        assert await trusted.verify(provider.mint("first").token())
+
+
+SYMMETRIC = OctKey.generate_key(256, {"kid": "first", "alg": "HS256"}).as_dict()
+FOR_ENCRYPTION = ECKey.generate_key("P-256", {"kid": "first", "use": "enc"}).as_dict(private=False)
+
+
+async def slowly() -> AsyncIterator[bytes]:
+    while True:
+        yield b" "
+        await asyncio.sleep(0.02)
+
+
+DISCOVERIES: dict[str, Any] = {
+    "another issuer": {"issuer": "http://127.0.0.1:1", "jwks_uri": "{issuer}/jwks"},
+    "its issuer with a slash": {"issuer": "{issuer}/", "jwks_uri": "{issuer}/jwks"},
+    "no issuer": {"jwks_uri": "{issuer}/jwks"},
+    "no keys' address": {"issuer": "{issuer}"},
+    "an address that is none": {"issuer": "{issuer}", "jwks_uri": "http://["},
+    "an address that is a file": {"issuer": "{issuer}", "jwks_uri": "file:///etc/passwd"},
+    "an address that is a number": {"issuer": "{issuer}", "jwks_uri": 5},
+    "an address that nobody answers at": {
+        "issuer": "{issuer}",
+        "jwks_uri": "http://127.0.0.1:1/jwks",
+    },
+    "a list": [],
+    "no JSON": b"<html>",
+    "names twice": b'{"issuer":"{issuer}","issuer":"{issuer}","jwks_uri":"{issuer}/jwks"}',
+    "far too much": b"[" + b" " * MAX_DOCUMENT_BYTES + b"]",
+    "the way elsewhere": lambda: RedirectResponse("/elsewhere"),
+    "no end": lambda: StreamingResponse(slowly()),
+}
+KEY_SETS: dict[str, Any] = {
+    "symmetric keys": {"keys": [SYMMETRIC]},
+    "keys for encryption": {"keys": [FOR_ENCRYPTION]},
+    "no keys": {"keys": []},
+    "keys that are texts": {"keys": ["first", 5, None, []]},
+    "keys of unknown kinds": {"keys": [{"kty": "AKP", "kid": "first"}, {"kty": []}]},
+    "an object for a list": {"keys": {}},
+    "a list": [],
+    "no list of keys": {},
+    "no JSON": b"-----BEGIN PUBLIC KEY-----",
+    "far too much": b'{"keys":[' + b" " * MAX_DOCUMENT_BYTES + b"]}",
+}
+
+
+def filled(document: Any, issuer: str) -> Any:
+    if callable(document):
+        return document()
+    if isinstance(document, bytes):
+        return document.replace(b"{issuer}", issuer.encode())
+    if isinstance(document, dict):
+        return {
+            k: v.replace("{issuer}", issuer) if isinstance(v, str) else v
+            for k, v in document.items()
+        }
+    return document
+
+
+@pytest.mark.parametrize(
+    ("document", "name"),
+    [*(("discovery", name) for name in DISCOVERIES), *(("jwks", name) for name in KEY_SETS)],
+)
+async def test_documents_that_say_anything_else_are_not_believed(
+    provider: Provider,
+    http: httpx.AsyncClient,
+    monkeypatch: pytest.MonkeyPatch,
+    document: str,
+    name: str,
+) -> None:
+    monkeypatch.setattr(issuers, "FETCH_TIMEOUT_S", 0.5)
+    told = filled((DISCOVERIES if document == "discovery" else KEY_SETS)[name], provider.issuer)
+    setattr(provider, document, told)
+    async with provider.serve():
+        trusted = Issuers([provider.setting], http)
+        with pytest.raises(Unavailable):
+            await trusted.verify(provider.mint("first").token())
+
+
+async def test_a_document_of_just_the_allowed_size_is_read(
+    provider: Provider, http: httpx.AsyncClient
+) -> None:
+    text = httpx.Request("POST", "http://x", json=provider.jwks).read()
+    provider.jwks = text + b" " * (MAX_DOCUMENT_BYTES - len(text))
+    async with provider.serve():
+        assert await Issuers([provider.setting], http).verify(provider.mint("first").token())
+
+
+async def test_a_provider_that_does_not_answer_is_asked_once_a_second(
+    provider: Provider, http: httpx.AsyncClient
+) -> None:
+    provider.discovery = b"nonsense"
+    async with provider.serve():
+        trusted = Issuers([provider.setting], http)
+        for _ in range(20):
+            with pytest.raises(Unavailable):
+                await trusted.verify(provider.mint("first").token())
+        assert provider.visits["discovery"] <= 2

@@ -1,0 +1,111 @@
+"""What is revoked in one process is refused in every other within a second, Redis or not."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+import httpx
+import pytest
+from pydantic import SecretStr
+
+from rota.auth import rotation
+from rota.dev.stack import Stack
+from rota.platform.crypto import Vault
+from tests.auth.waiting import seconds_until
+from tests.service import Person, Service
+
+WITHIN_S = 1.0
+
+
+@dataclass
+class Pair:
+    """Two processes on one database. The second has no Redis."""
+
+    first: Service
+    second: Service
+
+    async def in_second(self, bearer: str) -> httpx.Response:
+        return await self.second.http.get("/api/me", headers={"Authorization": f"Bearer {bearer}"})
+
+    async def warm(self, bearer: str) -> None:
+        """The second process knows the caller, and may believe what it knows for a while."""
+        for _ in range(3):
+            assert (await self.in_second(bearer)).status_code == 200
+
+    async def seconds_until_refused(self, bearer: str) -> float:
+        async def refused() -> bool:
+            answer = await self.in_second(bearer)
+            assert answer.status_code in (200, 401), answer.text
+            return answer.status_code == 401
+
+        return await seconds_until(refused)
+
+
+@pytest.fixture(scope="module")
+async def pair(stack: Stack) -> AsyncIterator[Pair]:
+    nowhere = SecretStr("redis://127.0.0.1:1/0")
+    async with (
+        Service.start(stack, variant="a", name="auth_pair") as first,
+        first.process(redis_url=nowhere) as second,
+    ):
+        ready = (await second.http.get("/health/ready")).json()
+        assert ready["checks"]["redis"] != "ok"
+        yield Pair(first, second)
+
+
+@pytest.fixture
+async def person(pair: Pair) -> Person:
+    return await pair.first.sign_in()
+
+
+async def test_logging_out_reaches_the_other_process(pair: Pair, person: Person) -> None:
+    await pair.warm(person.token)
+    assert (await person.post("/api/auth/logout")).status_code == 200
+    assert (await person.get("/api/me")).status_code == 401
+    assert await pair.seconds_until_refused(person.token) < WITHIN_S
+
+
+async def test_every_token_of_the_session_is_refused(pair: Pair, person: Person) -> None:
+    renewed = (await person.post("/api/auth/refresh")).json()["token"]
+    await pair.warm(person.token)
+    await pair.warm(renewed)
+    assert (await person.post("/api/auth/logout")).status_code == 200
+    assert await pair.seconds_until_refused(renewed) < WITHIN_S
+    assert await pair.seconds_until_refused(person.token) < WITHIN_S
+
+
+async def test_deleting_a_key_reaches_the_other_process(pair: Pair, person: Person) -> None:
+    created = (await person.post("/api/keys", {"name": "ci"})).json()
+    await pair.warm(created["secret"])
+    assert (await person.delete(f"/api/keys/{created['key']['id']}")).status_code == 200
+    headers = {"Authorization": f"Bearer {created['secret']}"}
+    assert (await pair.first.http.get("/api/me", headers=headers)).status_code == 401
+    assert await pair.seconds_until_refused(created["secret"]) < WITHIN_S
+
+
+async def test_an_expired_key_is_refused_everywhere(pair: Pair, person: Person) -> None:
+    created = (await person.post("/api/keys", {"name": "ci"})).json()
+    await pair.warm(created["secret"])
+    async with pair.first.owner() as connection:
+        await connection.execute(
+            "UPDATE api_keys SET expires_at = now() WHERE account_id = $1", person.user_id
+        )
+    assert await pair.seconds_until_refused(created["secret"]) < WITHIN_S
+
+
+async def test_signing_in_works_without_redis(pair: Pair) -> None:
+    person = await pair.second.sign_in()
+    assert (await person.get("/api/me")).headers["RateLimit-Limit"] == "600"
+
+
+async def test_a_leaked_signing_key_is_refused_everywhere(pair: Pair, person: Person) -> None:
+    await pair.warm(person.token)
+    vault = Vault(pair.first.settings.secret_key_bytes)
+    new = await rotation.rotate(pair.first.database_url, vault, overlap_s=0)
+    assert await pair.seconds_until_refused(person.token) < WITHIN_S
+
+    async def has_taken_up_the_new_key() -> bool:
+        published = (await pair.first.http.get("/.well-known/jwks.json")).json()["keys"]
+        return [key["kid"] for key in published] == [new]
+
+    assert await seconds_until(has_taken_up_the_new_key) < WITHIN_S
+    await pair.warm((await pair.first.sign_in()).token)

@@ -1,0 +1,144 @@
+"""Rotating the keys of session tokens, as an operator does it."""
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator
+
+import pytest
+
+from rota.auth import rotation
+from rota.auth.compact import BadToken
+from rota.auth.tokens import KeyRing
+from rota.dev.stack import Stack
+from rota.platform.crypto import Vault
+from rota.platform.db import Database
+from rota.platform.errors import Unavailable
+from tests.auth.forge import header_of
+from tests.auth.waiting import seconds_until
+from tests.service import Service, environment
+
+
+@pytest.fixture(scope="module")
+async def service(stack: Stack) -> AsyncIterator[Service]:
+    async with Service.start(stack, variant="a", name="auth_rotation") as started:
+        yield started
+
+
+async def rota(service: Service, *arguments: str) -> str:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "rota.cli", *arguments),
+        env=os.environ | environment(service.settings),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    output, _ = await process.communicate()
+    assert process.returncode == 0, output
+    return output.decode()
+
+
+async def published(service: Service) -> list[str]:
+    document = (await service.http.get("/.well-known/jwks.json")).json()
+    return [key["kid"] for key in document["keys"]]
+
+
+async def test_keys_rotate_with_overlap_and_without(service: Service) -> None:
+    before = await service.sign_in()
+    old = header_of(before.token)["kid"]
+    said = await rota(service, "keys", "rotate")
+    new = next(kid for kid in await published(service) if kid != old)
+    assert new in said
+    assert sorted(await published(service)) == sorted([old, new])
+
+    # The new key signs only once every process must have read it.
+    assert header_of((await service.sign_in()).token)["kid"] == old
+
+    async def signs() -> bool:
+        refreshed = (await before.post("/api/auth/refresh")).json()["token"]
+        return bool(header_of(refreshed)["kid"] == new)
+
+    assert await seconds_until(signs) < 5
+    assert (await before.get("/api/me")).status_code == 200
+
+    after = await service.sign_in()
+    said = await rota(service, "keys", "rotate", "--immediately")
+
+    async def refused() -> bool:
+        return (await after.get("/api/me")).status_code == 401
+
+    assert await seconds_until(refused) < 1
+    (newest,) = await published(service)
+    assert newest in said
+    for person in (before, after):
+        assert (await person.get("/api/me")).status_code == 401
+        assert (await person.post("/api/auth/refresh")).status_code == 401
+    again = await service.sign_in()
+    assert header_of(again.token)["kid"] == newest
+    assert (await again.get("/api/me")).status_code == 200
+
+
+async def test_old_keys_last_as_long_as_a_session_that_nobody_refreshes(service: Service) -> None:
+    assert rotation.default_overlap_s(service.settings) == (30 + 7) * 86_400
+
+
+async def test_a_rotation_never_gives_an_older_key_more_time(service: Service) -> None:
+    vault = Vault(service.settings.secret_key_bytes)
+    await rotation.rotate(service.database_url, vault, overlap_s=100)
+    await rotation.rotate(service.database_url, vault, overlap_s=1_000_000)
+    async with service.owner() as connection:
+        left = await connection.fetch(
+            "SELECT extract(epoch FROM retires_at - now())::float AS s FROM signing_keys"
+            " WHERE retires_at > now() ORDER BY created_at"
+        )
+    assert [row["s"] <= limit for row, limit in zip(left, (100, 1_000_000), strict=True)]
+    assert left[0]["s"] <= 100 < left[1]["s"]
+
+
+async def test_a_database_has_one_first_key_however_often_it_is_asked_for(
+    service: Service,
+) -> None:
+    vault = Vault(service.settings.secret_key_bytes)
+    async with service.owner() as connection:
+        await connection.execute("DELETE FROM signing_keys")
+    await asyncio.gather(*(rotation.ensure_key(service.database_url, vault) for _ in range(5)))
+    assert len(await published(service)) == 1
+
+
+async def test_without_a_key_nobody_signs_in_and_nothing_is_believed(service: Service) -> None:
+    db = Database(service.database_url, pool_size=1)
+    await db.open()
+    vault = Vault(service.settings.secret_key_bytes)
+    try:
+        async with service.owner() as connection:
+            await connection.execute("DELETE FROM signing_keys")
+        ring = KeyRing(db, vault)
+        with pytest.raises(Unavailable):
+            await ring.active()
+        with pytest.raises(BadToken):
+            await ring.find("anything")
+        assert await ring.public_keys() == []
+    finally:
+        await rotation.ensure_key(service.database_url, vault)
+        await db.close()
+
+
+async def test_unknown_kids_cause_few_look_ups(service: Service) -> None:
+    db = CountingDatabase(service.database_url, pool_size=1)
+    await db.open()
+    try:
+        ring = KeyRing(db, Vault(service.settings.secret_key_bytes))
+        began = asyncio.get_running_loop().time()
+        for number in range(10_000):
+            with pytest.raises(BadToken):
+                await ring.find(f"unknown-{number}")
+        elapsed_s = asyncio.get_running_loop().time() - began
+        assert db.transactions <= 2 + elapsed_s * 10
+    finally:
+        await db.close()
+
+
+class CountingDatabase(Database):
+    transactions = 0
+
+    def directory(self):  # type: ignore[no-untyped-def]
+        self.transactions += 1
+        return super().directory()

@@ -1,0 +1,89 @@
+"""The secrets of API keys: their form, and what a checksum is good for."""
+
+import re
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rota.auth import secrets
+from rota.auth.authenticator import Authenticator
+from rota.auth.tokens import KeyRing, SessionTokens
+from rota.platform.crypto import Vault
+from rota.platform.db import Database
+from rota.platform.errors import AuthenticationFailed
+
+FORM = re.compile(r"rota_[0-9A-Za-z]{32}[0-9A-Za-z]{6}")
+BASE62 = string.digits + string.ascii_letters
+
+made = st.builds(secrets.new_secret)
+
+
+class NoDatabase(Database):
+    """Whoever comes here was about to ask the database."""
+
+    class Asked(Exception):
+        pass
+
+    def directory(self):  # type: ignore[no-untyped-def]
+        raise self.Asked
+
+
+@given(made)
+def test_a_secret_has_the_form_of_the_contract(secret: str) -> None:
+    assert FORM.fullmatch(secret)
+    assert secrets.is_well_formed(secret)
+    assert len(secrets.hash_of(secret)) == 32
+    assert secret.startswith(secrets.visible_prefix(secret))
+    assert len(secrets.visible_prefix(secret)) < 16
+
+
+@given(made, st.data())
+def test_one_wrong_character_is_noticed(secret: str, data: st.DataObject) -> None:
+    at = data.draw(st.integers(0, len(secret) - 1))
+    other = data.draw(st.sampled_from(BASE62).filter(lambda c: c != secret[at]))
+    assert not secrets.is_well_formed(secret[:at] + other + secret[at + 1 :])
+
+
+@given(made, st.data())
+def test_two_characters_in_the_wrong_order_are_noticed(secret: str, data: st.DataObject) -> None:
+    at = data.draw(st.integers(5, len(secret) - 2))
+    swapped = secret[:at] + secret[at + 1] + secret[at] + secret[at + 2 :]
+    assert secrets.is_well_formed(swapped) == (swapped == secret)
+
+
+@given(made, st.integers(0, 42))
+def test_a_part_of_a_secret_is_noticed(secret: str, length: int) -> None:
+    assert not secrets.is_well_formed(secret[:length])
+    assert not secrets.is_well_formed(secret + secret[:1])
+
+
+@given(st.text(alphabet=st.characters(), min_size=32, max_size=32))
+def test_only_base_62_is_well_formed(body: str) -> None:
+    whole = secrets.PREFIX + body
+    # The right checksum, also where the rest is not right.
+    whole += secrets._checksum(whole) if whole.isascii() else "000000"
+    assert secrets.is_well_formed(whole) == bool(FORM.fullmatch(whole))
+
+
+@pytest.fixture(scope="module")
+def authenticator() -> Authenticator:
+    db = NoDatabase("", pool_size=1)
+    ring = KeyRing(db, Vault(bytes(32)))
+    return Authenticator(db, SessionTokens(ring, "http://127.0.0.1"), idle_days=30)
+
+
+async def test_a_wrong_checksum_is_refused_without_asking_the_database(
+    authenticator: Authenticator,
+) -> None:
+    for _ in range(1000):
+        secret = secrets.new_secret()
+        wrong = secret[:-1] + ("0" if secret[-1] != "0" else "1")
+        with pytest.raises(AuthenticationFailed):
+            await authenticator.authenticate(f"Bearer {wrong}", None)
+
+
+async def test_a_right_checksum_is_looked_up(authenticator: Authenticator) -> None:
+    with pytest.raises(NoDatabase.Asked):
+        await authenticator.authenticate(f"Bearer {secrets.new_secret()}", None)

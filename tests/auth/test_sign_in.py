@@ -1,0 +1,156 @@
+"""Signing in as a browser does: authorization code and PKCE at a certified provider."""
+
+import asyncio
+import hashlib
+import html
+import re
+import secrets
+import subprocess
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urljoin, urlsplit
+
+import httpx
+import pytest
+
+from rota.dev.stack import Stack
+from rota.platform.settings import Issuer
+from tests.auth.forge import b64, claims_of
+from tests.service import Service, free_port
+
+PEER = Path(__file__).parents[1] / "peers" / "oidc"
+CLIENT_ID = "spa"
+REDIRECT_URI = "http://127.0.0.1:5173/callback"
+
+
+@dataclass
+class Peer:
+    issuer: str
+    service: Service
+
+
+@pytest.fixture(scope="module")
+async def peer(stack: Stack) -> AsyncIterator[Peer]:
+    if not (PEER / "node_modules").is_dir():
+        subprocess.run(["npm", "ci", "--ignore-scripts"], cwd=PEER, check=True)
+    port = free_port()
+    # It ends with its standard input, whose other end is ours: also when we are killed.
+    process = await asyncio.create_subprocess_exec(
+        *("node", "server.mjs", str(port)),
+        cwd=PEER,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    issuer = f"http://127.0.0.1:{port}"
+    try:
+        await until_it_answers(issuer)
+        setting = Issuer(issuer=issuer, client_id=CLIENT_ID, name="Certified")
+        async with Service.start(
+            stack, variant="b", name="auth_sign_in", oidc_issuers=(setting,)
+        ) as service:
+            yield Peer(issuer, service)
+    finally:
+        assert process.stdin is not None
+        process.stdin.close()
+        await asyncio.wait_for(process.wait(), 10)
+
+
+async def until_it_answers(issuer: str) -> None:
+    async with asyncio.timeout(30), httpx.AsyncClient() as http:
+        while True:
+            try:
+                (await http.get(f"{issuer}/.well-known/openid-configuration")).raise_for_status()
+                return
+            except httpx.TransportError:
+                await asyncio.sleep(0.05)
+
+
+def form(page: httpx.Response) -> tuple[str, dict[str, str]]:
+    """Where the form on a page goes, and what stands in it already."""
+    action = re.search(r'<form[^>]*action="([^"]+)"', page.text)
+    assert action, page.text
+    hidden = re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', page.text)
+    return urljoin(str(page.url), html.unescape(action[1])), dict(hidden)
+
+
+async def browse(http: httpx.AsyncClient, login: str, question: dict[str, str]) -> str:
+    """Answers every page until the provider sends us back; that address."""
+    page = await http.get("/auth", params=question)
+    for _ in range(20):
+        if page.is_redirect:
+            location = urljoin(str(page.url), page.headers["location"])
+            if location.startswith(REDIRECT_URI):
+                return location
+            page = await http.get(location)
+        else:
+            assert page.status_code == 200, page.text
+            action, fields = form(page)
+            if fields["prompt"] == "login":
+                fields |= {"login": login, "password": "any"}
+            page = await http.post(action, data=fields)
+    raise AssertionError("the provider never sent us back")
+
+
+async def id_token_of(peer: Peer, login: str) -> str:
+    verifier = secrets.token_urlsafe(32)
+    state, nonce = secrets.token_urlsafe(8), secrets.token_urlsafe(8)
+    async with httpx.AsyncClient(base_url=peer.issuer) as http:
+        address = await browse(
+            http,
+            login,
+            {
+                "client_id": CLIENT_ID,
+                "redirect_uri": REDIRECT_URI,
+                "response_type": "code",
+                "scope": "openid email profile",
+                "code_challenge": b64(hashlib.sha256(verifier.encode()).digest()),
+                "code_challenge_method": "S256",
+                "state": state,
+                "nonce": nonce,
+            },
+        )
+        answer: dict[str, Any] = parse_qs(urlsplit(address).query)
+        assert answer["state"] == [state], address
+        redeemed = await http.post(
+            "/token",
+            data={
+                "grant_type": "authorization_code",
+                "client_id": CLIENT_ID,
+                "redirect_uri": REDIRECT_URI,
+                "code": answer["code"][0],
+                "code_verifier": verifier,
+            },
+        )
+    token: str = redeemed.json()["id_token"]
+    assert claims_of(token)["nonce"] == nonce
+    return token
+
+
+async def test_somebody_signs_in_at_a_certified_provider(peer: Peer) -> None:
+    http = peer.service.http
+    config = (await http.get("/api/auth/config")).json()
+    assert config == {
+        "variant": "B",
+        "issuers": [{"issuer": peer.issuer, "clientId": CLIENT_ID, "name": "Certified"}],
+    }
+
+    id_token = await id_token_of(peer, "grace")
+    answer = await http.post("/api/auth/session", json={"idToken": id_token})
+    assert answer.status_code == 200, answer.text
+    session = {"Authorization": f"Bearer {answer.json()['token']}"}
+    me = (await http.get("/api/me", headers=session)).json()
+    assert me["user"]["email"] == "grace@example.test"
+    assert me["user"]["name"] == "grace"
+    assert me["account"]["kind"] == "personal"
+
+    again = await http.post("/api/auth/session", json={"idToken": id_token})
+    assert again.status_code == 401
+
+    second = await http.post(
+        "/api/auth/session", json={"idToken": await id_token_of(peer, "grace")}
+    )
+    headers = {"Authorization": f"Bearer {second.json()['token']}"}
+    assert (await http.get("/api/me", headers=headers)).json()["user"] == me["user"]

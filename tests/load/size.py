@@ -1,0 +1,402 @@
+"""`make bench`, second part: does it stay as fast when the tables grow a thousandfold?
+
+Two databases on one PostgreSQL cluster, a small and a large one, each with a service
+process of its own. The same requests go to both in turn, one at a time, over one
+connection that is kept; the middle of many is what counts.
+"""
+
+import argparse
+import asyncio
+import statistics
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import httpx
+from pydantic import SecretStr
+from rich.console import Console
+from rich.table import Table
+
+from rota.agents.files import catalog_folder
+from rota.agents.sync import sync
+from rota.auth import rotation
+from rota.dev.seed import Plan, seed
+from rota.dev.stack import Stack
+from rota.platform import ids
+from rota.platform.crypto import Vault
+from rota.platform.db import APPLICATION_ROLE, WriteConnection
+from rota.platform.migrate import migrate
+from rota.platform.settings import Settings
+from rota.tasks import queries
+from rota.tasks.queries import Filter
+from tests.load.bench import PARTS
+from tests.load.statements import BODY, Recorder, external_task
+from tests.service import Person, Service, free_port, prepared_settings
+
+SMALL, LARGE = "size_small", "size_large"
+PAGE = 50
+# Size may cost this much, and the far end of a list this many first pages.
+GROWTH, DEPTH = 1.3, 25
+RESULTS = Path("bench-results")
+
+# A round is four to six requests, and an account may make 6,000 in a minute.
+ROUNDS = 400
+WARM_UP = 20
+
+console = Console(width=110)
+
+
+@dataclass
+class Side:
+    """One of the databases, the service in front of it, and its largest account."""
+
+    name: str
+    service: Service
+    account: UUID
+    http: httpx.AsyncClient
+    # As the service's role, bound by row security like the service.
+    connection: Any
+    ids: list[UUID]
+    # Seconds, by what was done, once the warming up is over.
+    times: dict[str, list[float]] = field(default_factory=dict)
+    warm: bool = False
+
+    async def total(self, **filters: str) -> int:
+        answer = await self.http.get("/api/tasks", params={"limit": 1, **filters})
+        total: int = answer.raise_for_status().json()["total"]
+        return total
+
+    @contextmanager
+    def timed(self, what: str) -> Iterator[None]:
+        started = time.perf_counter()
+        yield
+        if self.warm:
+            self.times.setdefault(what, []).append(time.perf_counter() - started)
+
+    def median_ms(self, what: str) -> float:
+        return statistics.median(self.times[what]) * 1000
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[WriteConnection]:
+        """Never committed: what is timed here must not change what is measured next."""
+        await self.connection.execute(
+            f"BEGIN; SET LOCAL rota.account_id = '{self.account}'; "
+            f"SET LOCAL rota.user_id = '{self.account}'"
+        )
+        try:
+            yield self.connection
+        finally:
+            await self.connection.execute("ROLLBACK")
+
+
+# Preparing
+
+
+async def ready(stack: Stack, base: Settings, name: str, plan: Plan) -> Settings:
+    """A seeded database, made now or, in a cluster that was kept, found."""
+    server = stack.endpoints.database_url.rpartition("/")[0]
+    url = f"{server}/{name}"
+    settings = base.model_copy(update={"database_url": SecretStr(url)})
+    admin = await asyncpg.connect(stack.endpoints.database_url)
+    try:
+        known = await admin.fetchval("SELECT 1 FROM pg_database WHERE datname = $1", name)
+        if not known:
+            await admin.execute(f"CREATE DATABASE {name}")
+    finally:
+        await admin.close()
+    await asyncio.to_thread(migrate, url)
+    if not known:
+        await sync(url, catalog_folder())
+        seeded = await seed(url, plan)
+        rate = plan.tasks / seeded.seconds
+        console.print(f"{name}: {plan.tasks:,} tasks in {seeded.seconds:.0f} s ({rate:,.0f}/s)")
+    await rotation.ensure_key(url, Vault(settings.secret_key_bytes))
+    return settings
+
+
+@asynccontextmanager
+async def side(stack: Stack, name: str, settings: Settings) -> AsyncIterator[Side]:
+    async with AsyncExitStack() as exits:
+        idle = await exits.enter_async_context(httpx.AsyncClient())
+        service = await exits.enter_async_context(Service(stack, settings, idle).process())
+        person = await service.sign_in(f"size-{free_port()}")
+        async with service.owner() as owner:
+            await owner.execute("CHECKPOINT")
+            account, sample = await _largest(owner, person)
+        http = httpx.AsyncClient(
+            base_url=service.http.base_url,
+            headers=person.auth | {"X-Service-Account": ids.to_wire("acct", account)},
+            limits=httpx.Limits(max_connections=1),
+            timeout=60,
+        )
+        await exits.enter_async_context(http)
+        connection = await asyncpg.connect(
+            settings.database_url.get_secret_value(), server_settings={"role": APPLICATION_ROLE}
+        )
+        exits.push_async_callback(connection.close)
+        yield Side(name, service, account, http, connection, sample)
+
+
+async def _largest(owner: Any, person: Person) -> tuple[UUID, list[UUID]]:
+    """The largest account, of which the person becomes a member, and some of its tasks."""
+    account = await owner.fetchval(
+        "SELECT account_id FROM account_heads ORDER BY last_sequence DESC LIMIT 1"
+    )
+    await owner.execute(
+        "INSERT INTO members (account_id, user_id, role) VALUES ($1, $2, 'owner')",
+        account,
+        person.user_id,
+    )
+    rows = await owner.fetch(
+        "SELECT id FROM tasks WHERE account_id = $1 ORDER BY hashtext(id::text) LIMIT $2",
+        account,
+        ROUNDS + WARM_UP,
+    )
+    return account, [row[0] for row in rows]
+
+
+# Measuring
+
+
+async def over_http(side: Side, number: int, far: int, middle: int) -> None:
+    """One round of requests, each timed from sending it to having read the answer."""
+    task_id = ids.to_wire("task", side.ids[number % len(side.ids)])
+    await _get(side, "list", "/api/tasks")
+    await _get(side, "fetch", f"/api/tasks/{task_id}")
+    with side.timed("create"):
+        answer = await side.http.post("/api/tasks", json=BODY)
+    assert answer.status_code == 201, answer.text
+    await _get(side, "by status", "/api/tasks?status=COMPLETED")
+    if number % 4 == 0:
+        await _get(side, "far end", f"/api/tasks?offset={far}")
+        await _get(side, "middle", f"/api/tasks?offset={middle}")
+
+
+async def _get(side: Side, what: str, path: str) -> None:
+    with side.timed(what):
+        answer = await side.http.get(path)
+    assert answer.status_code == 200, answer.text
+
+
+async def statements(side: Side, number: int, far: int, middle: int) -> None:
+    """The same round as bare statements, on one connection, with the rows read."""
+    account, task_id = side.account, side.ids[number % len(side.ids)]
+    plain = Filter()
+    async with side.transaction() as connection:
+        with side.timed("list sql"):
+            total = await queries.total(connection, account, plain)
+            await queries.page(connection, account, plain, PAGE, 0, total)
+        with side.timed("fetch sql"):
+            await queries.find(connection, account, task_id)
+        wanted = Filter(status="COMPLETED")
+        with side.timed("by status sql"):
+            matching = await queries.total(connection, account, wanted)
+            await queries.page(connection, account, wanted, PAGE, 0, matching)
+        if number % 4 == 0:
+            for what, offset in (("far end sql", far), ("middle sql", middle)):
+                with side.timed(what):
+                    await queries.page(connection, account, plain, PAGE, offset, total)
+        task = external_task(ids.new_uuid())
+        with side.timed("create sql"):
+            await queries.insert(connection, account, account, task, {"status": "PENDING"}, None)
+
+
+Round = Callable[[Side, int, int, int], Awaitable[None]]
+
+
+async def alternate(sides: list[Side], work: Round, rounds: int) -> None:
+    """Both sides in turn, and who goes first changes from round to round."""
+    totals = {side.name: await side.total() for side in sides}
+    for number in range(WARM_UP + rounds):
+        for side in sides if number % 2 else reversed(sides):
+            side.warm = number >= WARM_UP
+            total = totals[side.name]
+            await work(side, number, total - PAGE, total // 2)
+
+
+async def check_totals(side: Side) -> list[str]:
+    """`total` beside a count of the rows, without a filter and for each state."""
+    async with side.service.owner() as owner:
+        rows = await owner.fetch(
+            "SELECT status, count(*) FROM tasks WHERE account_id = $1 GROUP BY status",
+            side.account,
+        )
+    counted = {row[0]: row[1] for row in rows}
+    wrong = []
+    if (total := await side.total()) != sum(counted.values()):
+        wrong.append(f"{side.name}: total is {total}, rows are {sum(counted.values())}")
+    for status, rows_of in counted.items():
+        if (total := await side.total(status=status)) != rows_of:
+            wrong.append(f"{side.name}: total of {status} is {total}, rows are {rows_of}")
+    return wrong
+
+
+# Plans
+
+
+async def plans(side: Side) -> str:
+    """How PostgreSQL goes about it: knowing the arguments, and planning for any account."""
+    account = side.account
+    total = await side.total()
+    texts = []
+    wanted: list[tuple[str, Callable[[Recorder], Awaitable[Any]]]] = [
+        ("list", lambda c: queries.page(c, account, Filter(), PAGE, 0, total)),
+        ("far end", lambda c: queries.page(c, account, Filter(), PAGE, total - PAGE, total)),
+        ("middle", lambda c: queries.page(c, account, Filter(), PAGE, total // 2, total)),
+        (
+            "by status",
+            lambda c: queries.page(c, account, Filter(status="COMPLETED"), PAGE, 0, total // 2),
+        ),
+        ("fetch", lambda c: queries.find(c, account, side.ids[0])),
+        (
+            "create",
+            lambda c: queries.insert(
+                c, account, account, external_task(ids.new_uuid()), {"status": "PENDING"}, None
+            ),
+        ),
+    ]
+    for name, run in wanted:
+        recorder = Recorder()
+        await run(recorder)
+        ((text, arguments),) = recorder.statements
+        for mode in ("force_custom_plan", "force_generic_plan"):
+            async with side.transaction() as connection:
+                await connection.execute(f"SET LOCAL plan_cache_mode = {mode}")
+                rows = await _explain(connection, text, arguments)
+            texts.append(f"## {side.name}, {name}, {mode}\n" + "\n".join(row[0] for row in rows))
+    return "\n\n".join(texts) + "\n"
+
+
+async def _explain(connection: WriteConnection, text: str, arguments: tuple[Any, ...]) -> list[Any]:
+    # EXPLAIN with arguments always knows them; only EXECUTE shows a generic plan.
+    await connection.execute(f"PREPARE measured AS {text}")
+    given = ", ".join(_literal(value) for value in arguments)
+    # The second time: the first reads what the connection has not looked at yet.
+    for _ in range(2):
+        await connection.execute("SAVEPOINT before")
+        rows = await connection.fetch(
+            f"EXPLAIN (ANALYZE, BUFFERS, SETTINGS) EXECUTE measured({given})"
+        )
+        await connection.execute("ROLLBACK TO before")
+    await connection.execute("DEALLOCATE measured")
+    return rows
+
+
+def _literal(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, list):
+        return f"ARRAY[{', '.join(map(_literal, value))}]::text[]"
+    if isinstance(value, bool | int | float):
+        return str(value)
+    text = str(value).replace("'", "''")
+    return f"'{text}'"
+
+
+# Telling
+
+
+@dataclass(frozen=True)
+class Finding:
+    name: str
+    base_ms: float
+    ms: float
+    aim: float | None
+
+    @property
+    def ratio(self) -> float:
+        return self.ms / self.base_ms
+
+    @property
+    def verdict(self) -> str:
+        if self.aim is None:
+            return ""
+        return "holds" if self.ratio <= self.aim else "falls short"
+
+
+def findings(small: Side, large: Side) -> list[Finding]:
+    found = []
+    for suffix in ("", " sql"):
+        how = "statements" if suffix else "HTTP"
+        names = {"list": "first page", "by status": "first page, one status"}
+        for what in ("list", "by status", "fetch", "create"):
+            key = what + suffix
+            found.append(
+                Finding(
+                    f"{names.get(what, what)}, {how}",
+                    small.median_ms(key),
+                    large.median_ms(key),
+                    GROWTH,
+                )
+            )
+        first = large.median_ms(f"list{suffix}")
+        for what, aim in (("far end", DEPTH), ("middle", None)):
+            found.append(
+                Finding(
+                    f"{what} of the large list beside its first page, {how}",
+                    first,
+                    large.median_ms(what + suffix),
+                    # The aim is for what a client sees.
+                    aim if not suffix else None,
+                )
+            )
+    return found
+
+
+def report(found: list[Finding]) -> None:
+    table = Table(title="What size costs (medians, milliseconds)")
+    for column in ("what", "base", "large", "ratio", "aim", ""):
+        table.add_column(column, justify="left" if column in ("what", "") else "right")
+    for row in found:
+        aim = f"≤ {row.aim:g}" if row.aim is not None else ""
+        table.add_row(
+            row.name, f"{row.base_ms:.2f}", f"{row.ms:.2f}", f"{row.ratio:.2f}", aim, row.verdict
+        )
+    console.print(table)
+
+
+async def main(small: Plan, large: Plan, data: Path | None, rounds: int) -> int:
+    with nullcontext(data) if data else tempfile.TemporaryDirectory() as folder:
+        async with Stack(Path(folder), parts=PARTS) as stack, AsyncExitStack() as exits:
+            base = await prepared_settings(stack, "a", "size_base")
+            sides = []
+            for name, plan in ((SMALL, small), (LARGE, large)):
+                settings = await ready(stack, base, name, plan)
+                sides.append(await exits.enter_async_context(side(stack, name, settings)))
+            await alternate(sides, over_http, rounds)
+            await alternate(sides, statements, rounds)
+            wrong = [problem for each in sides for problem in await check_totals(each)]
+            RESULTS.mkdir(exist_ok=True)
+            text = "\n".join([await plans(each) for each in sides])
+            (RESULTS / "size-plans.txt").write_text(text)
+    found = findings(*sides)
+    report(found)
+    console.print("\n".join(wrong) if wrong else "Every total equals a count of the rows.")
+    console.print(f"Plans are in {RESULTS}/size-plans.txt.")
+    return 1 if wrong or any(row.verdict == "falls short" for row in found) else 0
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--small", type=int, default=10_000)
+    parser.add_argument("--tasks", type=int, default=10_000_000)
+    parser.add_argument("--largest", type=int, default=None, help="a tenth of --tasks if not given")
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--data", type=Path, help="keep the cluster here, and use what is in it")
+    options = parser.parse_args()
+    raise SystemExit(
+        asyncio.run(
+            main(
+                Plan.of(options.small),
+                Plan.of(options.tasks, largest=options.largest),
+                options.data,
+                options.rounds,
+            )
+        )
+    )

@@ -1,0 +1,111 @@
+"""Routes that misbehave on request, and a server process that has them.
+
+`python -m tests.platform.probe` serves what `rota serve` does, and these.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Annotated, Literal
+
+import asyncpg
+from fastapi import APIRouter
+from fastapi.responses import StreamingResponse
+from prometheus_client import start_http_server
+from pydantic import Field
+from starlette.requests import Request
+
+from rota.app import create_app
+from rota.auth.routing import AnyCaller, public_router, secured_router
+from rota.platform.http import server
+from rota.platform.http.schemas import Body, BodyTimestamp, QueryInt, Text, Timestamp, Wire
+from rota.platform.settings import Settings
+from rota.platform.telemetry import configure_logging
+
+AI_PREFIX = "/api/probe/ai"
+
+
+class Letter(Body):
+    subject: Annotated[str, Field(max_length=20)]
+    kind: Literal["plain", "fancy"] = "plain"
+    copies: Annotated[int, Field(ge=1, le=9)] = 1
+    weight: float = 0.0
+    tags: list[Literal["a", "b"]] = []
+    notes: dict[str, int] = {}
+    send_at: BodyTimestamp | None = None
+
+
+class LetterAnswer(Wire):
+    subject: str
+    send_at: Timestamp | None
+
+
+def public_probe(database_url: str) -> APIRouter:
+    router = public_router("Probe")
+
+    @router.get("/api/probe/crash", summary="Raises what nothing foresees")
+    async def crash(request: Request) -> None:
+        raise RuntimeError(f"inside knowledge of {request.headers.get('authorization')}")
+
+    @router.get("/api/probe/crash-late", summary="Raises in the middle of its answer")
+    async def crash_late() -> StreamingResponse:
+        async def content() -> AsyncIterator[bytes]:
+            yield b"so far so good"
+            raise RuntimeError("inside knowledge")
+
+        return StreamingResponse(content())
+
+    @router.get("/api/probe/database", summary="Asks PostgreSQL the impossible")
+    async def database() -> None:
+        connection = await asyncpg.connect(database_url)
+        try:
+            await connection.execute("SELECT secret_column FROM secret_table")
+        finally:
+            await connection.close()
+
+    @router.get("/api/probe/until", summary="Begins to answer, and ends once there is a file")
+    async def until(file: str) -> StreamingResponse:
+        async def content() -> AsyncIterator[bytes]:
+            yield b"begun,"
+            while not await asyncio.to_thread(Path(file).exists):
+                await asyncio.sleep(0.01)
+            yield b"done"
+
+        return StreamingResponse(content())
+
+    @router.get("/api/probe/forever", summary="Does not answer at all")
+    async def forever() -> None:
+        await asyncio.Event().wait()
+
+    @router.get("/api/probe/page", summary="Takes a query")
+    async def page(limit: QueryInt = 50, search: Text = "") -> dict[str, int]:
+        return {"limit": limit}
+
+    @router.post("/api/probe/letters", summary="Takes a body", status_code=201)
+    async def letters(letter: Letter) -> LetterAnswer:
+        return LetterAnswer(subject=letter.subject, send_at=letter.send_at)
+
+    return router
+
+
+def secured_probe() -> APIRouter:
+    router = secured_router("Probe")
+
+    @router.get(f"{AI_PREFIX}/think", summary="Counts as an AI endpoint")
+    async def think(caller: AnyCaller) -> dict[str, str]:
+        return {"tier": caller.tier}
+
+    return router
+
+
+def main() -> None:
+    settings = Settings()
+    configure_logging(settings.log_level, settings.log_format)
+    if settings.metrics_port is not None:
+        start_http_server(settings.metrics_port, addr=settings.host)
+    routers = (public_probe(settings.database_url.get_secret_value()), secured_probe())
+    server.run(create_app(settings, extra_routers=routers, ai_prefixes=(AI_PREFIX,)), settings)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,342 @@
+"""Every answer is JSON with the same headers, and every failure has the same envelope."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import httpx
+import pytest
+
+from tests.answers import API_VERSION, assert_error, assert_headers, assert_invalid
+from tests.service import Person, Service
+
+JSON = {"Content-Type": "application/json"}
+LIMIT = 2 * 1024 * 1024
+
+
+@pytest.fixture(scope="module")
+async def ada(probed: Service) -> Person:
+    return await probed.sign_in()
+
+
+@pytest.fixture(scope="module")
+async def key(ada: Person) -> str:
+    answer = await ada.post("/api/keys", {"name": "probe"})
+    return str(answer.json()["secret"])
+
+
+def letter(**changes: object) -> dict[str, object]:
+    return {"subject": "Hello", **changes}
+
+
+async def test_an_unknown_path_is_not_found(probed: Service) -> None:
+    answer = await probed.http.get("/api/nothing/here?a=b")
+    assert_error(answer, 404, "NOT_FOUND", "/api/nothing/here")
+
+
+async def test_a_path_has_one_spelling(probed: Service, ada: Person) -> None:
+    for path in ("/api/me/", "//api/me", "/API/me", "/api/me%2F", "/api/./me/.."):
+        answer = await probed.http.get(httpx.URL(probed.http.base_url, raw_path=path.encode()))
+        assert_error(answer, 404, "NOT_FOUND")
+    encoded = httpx.URL(probed.http.base_url, raw_path=b"/api/%6De")
+    assert (await ada.service.http.get(encoded, headers=ada.auth)).status_code == 200
+
+
+async def test_a_wrong_method_is_told_all_the_right_ones(probed: Service) -> None:
+    answer = await probed.http.put("/api/keys")
+    assert_error(answer, 405, "METHOD_NOT_ALLOWED", "/api/keys")
+    assert answer.headers["Allow"] == "GET, POST"
+    answer = await probed.http.post("/api/me")
+    assert_error(answer, 405, "METHOD_NOT_ALLOWED", "/api/me")
+    assert answer.headers["Allow"] == "GET"
+
+
+async def test_a_head_request_has_the_headers_and_no_body(probed: Service) -> None:
+    answer = await probed.http.head("/api/me")
+    assert answer.status_code == 405
+    assert answer.content == b""
+    assert_headers(answer)
+
+
+@pytest.mark.parametrize("host", ["[", "evil.test/path?", "a b", "http://x", "😀".encode()])
+async def test_the_path_comes_from_the_request_line_whatever_the_host_header_says(
+    probed: Service, host: str | bytes
+) -> None:
+    answer = await probed.http.get("/api/nothing", headers={"Host": host})  # type: ignore[dict-item]
+    assert_error(answer, 404, "NOT_FOUND", "/api/nothing")
+    answer = await probed.http.post("/api/probe/letters", json={}, headers={"Host": host})  # type: ignore[dict-item]
+    assert_invalid(answer, "subject")
+
+
+async def test_a_body_of_the_limit_passes_and_one_byte_more_is_refused(probed: Service) -> None:
+    async def send(size: int) -> httpx.Response:
+        body = b'{"subject":"Hello"}'.ljust(size)
+        return await probed.http.post("/api/probe/letters", content=body, headers=JSON)
+
+    assert (await send(LIMIT)).status_code == 201
+    answer = await send(LIMIT + 1)
+    assert_error(answer, 413, "PAYLOAD_TOO_LARGE", "/api/probe/letters")
+    assert answer.headers["Connection"] == "close"
+
+
+async def test_a_body_that_does_not_say_its_size_is_cut_off_at_the_limit(probed: Service) -> None:
+    async def send(size: int) -> httpx.Response:
+        async def chunks() -> AsyncIterator[bytes]:
+            left = size
+            yield b'{"subject":"Hello"}'
+            left -= 19
+            while left > 0:
+                yield b" " * min(left, 50_000)
+                left -= 50_000
+
+        return await probed.http.post("/api/probe/letters", content=chunks(), headers=JSON)
+
+    assert (await send(LIMIT)).status_code == 201
+    answer = await send(LIMIT + 1)
+    assert_error(answer, 413, "PAYLOAD_TOO_LARGE", "/api/probe/letters")
+
+
+async def test_an_endless_sender_gets_its_answer_and_is_hung_up_on(probed: Service) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", probed.settings.port)
+    writer.write(
+        b"POST /api/probe/letters HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        b"Transfer-Encoding: chunked\r\n\r\n"
+    )
+    answer = asyncio.create_task(reader.readuntil(b"\r\n"))
+    chunk = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
+    sent = 0
+    async with asyncio.timeout(20):
+        try:
+            while sent < 50_000_000:
+                writer.write(chunk)
+                await writer.drain()
+                sent += len(chunk)
+        except ConnectionError:
+            pass
+    # Some of it went no further than the buffers of the socket.
+    assert sent < 25_000_000
+    assert await answer == b"HTTP/1.1 413 Request Entity Too Large\r\n"
+    writer.close()
+
+
+async def test_a_sender_that_stops_in_the_middle_costs_nothing(probed: Service) -> None:
+    _, writer = await asyncio.open_connection("127.0.0.1", probed.settings.port)
+    writer.write(
+        b"POST /api/probe/letters HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        b'Content-Length: 100\r\n\r\n{"subj'
+    )
+    await writer.drain()
+    writer.close()
+    assert (await probed.http.get("/health/live")).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "kind", ["text/plain", "application/xml", "application/x-www-form-urlencoded", "", "json", "/"]
+)
+async def test_a_body_that_is_not_json_is_refused(probed: Service, kind: str) -> None:
+    answer = await probed.http.post(
+        "/api/probe/letters", content=b'{"subject":"Hello"}', headers={"Content-Type": kind}
+    )
+    assert_error(answer, 415, "UNSUPPORTED_MEDIA_TYPE", "/api/probe/letters")
+
+
+@pytest.mark.parametrize(
+    "kind", ["application/json", "Application/JSON; charset=utf-8", "application/json;x=\xff"]
+)
+async def test_json_may_be_announced_in_any_case_and_with_parameters(
+    probed: Service, kind: str
+) -> None:
+    answer = await probed.http.post(
+        "/api/probe/letters",
+        content=b'{"subject":"Hello"}',
+        headers={"Content-Type": kind.encode("latin-1")},  # type: ignore[dict-item]
+    )
+    assert answer.status_code == 201, answer.text
+
+
+async def test_a_crash_tells_nothing_of_the_inside_and_the_process_lives(probed: Service) -> None:
+    answer = await probed.http.get("/api/probe/crash", headers={"Authorization": "Bearer abc"})
+    error = assert_error(answer, 500, "INTERNAL_SERVER_ERROR", "/api/probe/crash")
+    assert "details" not in error
+    assert not any(word in answer.text for word in ("inside", "RuntimeError", "abc", "Traceback"))
+    assert (await probed.http.get("/health/live")).status_code == 200
+
+
+async def test_a_crash_in_the_middle_of_an_answer_ends_the_connection(probed: Service) -> None:
+    with pytest.raises(httpx.RemoteProtocolError):
+        await probed.http.get("/api/probe/crash-late")
+    assert (await probed.http.get("/health/live")).status_code == 200
+
+
+async def test_an_error_of_the_database_is_called_that_and_no_more(probed: Service) -> None:
+    answer = await probed.http.get("/api/probe/database")
+    assert_error(answer, 500, "DATABASE_ERROR", "/api/probe/database")
+    assert "secret" not in answer.text
+
+
+async def test_lost_database_connections_are_replaced(probed: Service, ada: Person) -> None:
+    assert (await ada.get("/api/keys")).status_code == 200
+    async with probed.owner() as connection:
+        await connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+    async with asyncio.timeout(10):
+        while (answer := await ada.get("/api/keys")).status_code != 200:
+            assert_error(answer, 500, "DATABASE_ERROR", "/api/keys")
+
+
+async def test_validation_names_each_field_that_is_wrong(probed: Service) -> None:
+    async def errors(body: object) -> httpx.Response:
+        return await probed.http.post("/api/probe/letters", json=body)
+
+    error = assert_invalid(await errors({}), "subject")
+    assert error["details"][0]["message"] == "Field required"
+    assert "subject" in error["message"]
+    assert_invalid(await errors(letter(subject="x" * 21)), "subject")
+    assert_invalid(await errors(letter(copies=0, kind="odd")), "kind", "copies")
+    assert_invalid(await errors(letter(tags=["a", "c"])), "tags.1")
+    assert_invalid(await errors(letter(notes={"n": "1"})), "notes.n")
+    assert_invalid(await errors([]), "")
+    assert_invalid(await errors(None), "")
+
+
+async def test_a_body_wrong_in_a_thousand_places_gets_a_short_answer(probed: Service) -> None:
+    many = await probed.http.post("/api/probe/letters", json=letter(tags=["?"] * 1000))
+    assert_invalid(many, *(f"tags.{i}" for i in range(20)))
+    long = await probed.http.post("/api/probe/letters", json=letter(notes={"k" * 1_000_000: "?"}))
+    assert_invalid(long, "notes." + "k" * 194)
+
+
+async def test_types_are_strict(probed: Service) -> None:
+    for copies in ("5", True, 5.0, 5.5, None, [5]):
+        answer = await probed.http.post("/api/probe/letters", json=letter(copies=copies))
+        assert_invalid(answer, "copies")
+    for weight in ("5", True, None):
+        answer = await probed.http.post("/api/probe/letters", json=letter(weight=weight))
+        assert_invalid(answer, "weight")
+    for good in (letter(copies=5), letter(weight=5), letter(weight=5.5)):
+        answer = await probed.http.post("/api/probe/letters", json=good)
+        assert answer.status_code == 201, answer.text
+
+
+async def test_lengths_count_code_points(probed: Service) -> None:
+    answer = await probed.http.post("/api/probe/letters", json=letter(subject="😀" * 20))
+    assert answer.json()["subject"] == "😀" * 20
+    answer = await probed.http.post("/api/probe/letters", json=letter(subject="😀" * 21))
+    assert_invalid(answer, "subject")
+
+
+async def test_unknown_fields_are_ignored(probed: Service) -> None:
+    answer = await probed.http.post("/api/probe/letters", json=letter(admin=True, sendAT="x"))
+    assert answer.json() == {"subject": "Hello", "sendAt": None}
+
+
+async def test_times_need_an_offset_and_come_back_in_utc(probed: Service) -> None:
+    async def send(moment: object) -> httpx.Response:
+        return await probed.http.post("/api/probe/letters", json=letter(sendAt=moment))
+
+    answer = await send("2027-01-31T12:00:00.5+02:00")
+    assert answer.json()["sendAt"] == "2027-01-31T10:00:00.500Z"
+    for bad in (
+        *("2027-01-31T12:00:00", "2027-01-31", "soon", "", "2027-13-01T00:00:00Z", 1_800_000_000),
+        *("0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"),
+    ):
+        assert_invalid(await send(bad), "sendAt")
+
+
+async def test_whole_numbers_in_a_query_are_digits_only(probed: Service) -> None:
+    assert (await probed.http.get("/api/probe/page?limit=5")).json() == {"limit": 5}
+    for bad in ("5.0", "%205", "５", "1e1", "", "x", "99999999999", "+5", "5_0"):
+        assert_invalid(await probed.http.get(f"/api/probe/page?limit={bad}"), "limit")
+
+
+async def test_text_in_a_query_has_no_nul(probed: Service) -> None:
+    assert_invalid(await probed.http.get("/api/probe/page?search=a%00b"), "search")
+    assert (await probed.http.get("/api/probe/page?search=%FF%FE")).status_code == 200
+
+
+async def test_an_unknown_contract_version_is_refused_and_the_known_one_taken(
+    probed: Service,
+) -> None:
+    for version in ("2020-01-01", "", "latest", API_VERSION + " x"):
+        answer = await probed.http.get("/api/auth/config", headers={"Api-Version": version})
+        assert_invalid(answer, "Api-Version")
+        assert API_VERSION in answer.json()["error"]["message"]
+    answer = await probed.http.get("/api/auth/config", headers={"Api-Version": API_VERSION})
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize("given", ["a", "req-1.2:3_4", "A" * 128, "0" * 32])
+async def test_a_sane_request_id_is_given_back(probed: Service, given: str) -> None:
+    answer = await probed.http.get("/api/auth/config", headers={"X-Request-Id": given})
+    assert answer.headers["X-Request-Id"] == given
+
+
+@pytest.mark.parametrize(
+    "given", [b"", b"a b", b"A" * 129, b"\xff", b"<script>", b"a\tb", "😀".encode(), b"a,b"]
+)
+async def test_an_insane_request_id_is_replaced(probed: Service, given: bytes) -> None:
+    answer = await probed.http.get("/api/auth/config", headers={b"X-Request-Id": given})
+    assert_headers(answer)
+    assert answer.headers["X-Request-Id"].encode() != given
+
+
+Send = Callable[[Service, Person, str], Awaitable[httpx.Response]]
+
+
+def _send(method: str, path: str, **options: object) -> Send:
+    async def send(service: Service, person: Person, key: str) -> httpx.Response:
+        return await service.http.request(method, path, **options)  # type: ignore[arg-type]
+
+    return send
+
+
+def _send_as_person(method: str, path: str, **options: object) -> Send:
+    async def send(service: Service, person: Person, key: str) -> httpx.Response:
+        return await person.request(method, path, **options)
+
+    return send
+
+
+async def _send_as_key(service: Service, person: Person, key: str) -> httpx.Response:
+    return await service.http.get("/api/keys", headers={"Authorization": f"Bearer {key}"})
+
+
+@pytest.mark.parametrize(
+    ("status", "send"),
+    [
+        (200, _send_as_person("GET", "/api/me")),
+        (200, _send("GET", "/api/auth/config")),
+        (200, _send("GET", "/health/live")),
+        (200, _send("GET", "/health/ready")),
+        (200, _send("GET", "/metrics")),
+        (200, _send("GET", "/openapi.json")),
+        (200, _send("GET", "/docs")),
+        (200, _send("GET", "/.well-known/jwks.json")),
+        (201, _send_as_person("POST", "/api/keys", json={"name": "one"})),
+        (400, _send_as_person("POST", "/api/keys", json={})),
+        (400, _send_as_person("GET", "/api/me", headers={"Api-Version": "2020-01-01"})),
+        (401, _send("GET", "/api/me")),
+        (401, _send("GET", "/api/me", headers={"Authorization": "Bearer rota_x"})),
+        (401, _send("GET", "/api/me", headers={"Authorization": b"Bearer \xff"})),
+        (403, _send_as_key),
+        (404, _send("GET", "/nothing")),
+        (405, _send("DELETE", "/api/me")),
+        (413, _send_as_person("POST", "/api/keys", content=b" " * (LIMIT + 1), headers=JSON)),
+        (415, _send_as_person("POST", "/api/keys", content=b"x")),
+        (500, _send("GET", "/api/probe/crash")),
+        (500, _send("GET", "/api/probe/database")),
+    ],
+)
+async def test_every_status_carries_all_headers(
+    probed: Service, ada: Person, key: str, status: int, send: Send
+) -> None:
+    answer = await send(probed, ada, key)
+    assert answer.status_code == status, answer.text
+    assert_headers(answer)
+
+
+async def test_a_caller_without_authentication_is_told_how(probed: Service) -> None:
+    answer = await probed.http.get("/api/me")
+    assert_error(answer, 401, "AUTHENTICATION_ERROR", "/api/me")
+    assert answer.headers["WWW-Authenticate"] == "Bearer"

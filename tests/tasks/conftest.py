@@ -1,0 +1,26 @@
+"""A service of each variant with the shipped catalog."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from rota.agents.files import catalog_folder
+from rota.agents.sync import sync
+from rota.dev.stack import Stack
+from tests.service import Service
+
+
+@pytest.fixture(scope="session", params=["a", "b"])
+async def board(request: pytest.FixtureRequest, stack: Stack) -> AsyncIterator[Service]:
+    name = f"tasks_{request.param}"
+    async with Service.start(stack, variant=request.param, name=name) as started:
+        await sync(started.database_url, catalog_folder())
+        yield started
+
+
+@pytest.fixture(scope="session")
+async def board_a(stack: Stack) -> AsyncIterator[Service]:
+    """One service, for what does not depend on the variant."""
+    async with Service.start(stack, variant="a", name="tasks_only_a") as started:
+        await sync(started.database_url, catalog_folder())
+        yield started

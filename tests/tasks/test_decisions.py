@@ -1,0 +1,110 @@
+"""Two hundred people decide about one task at the same moment, fifty times over."""
+
+import asyncio
+from collections import Counter
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+
+from rota.platform import ids
+from tests.service import Person, Service
+from tests.tasks.wire import Answer, Wire, wires
+from tests.tasks.world import create, newcomer, newcomers, picture
+
+ROUNDS = 50
+EACH = 100
+ACCOUNTS = 5
+CONNECTIONS = 20
+
+
+async def test_of_many_decisions_at_once_exactly_one_is_carried_out(board_a: Service) -> None:
+    outcomes = Counter[str]()
+    async with board_a.process() as service:
+        for _ in range(ACCOUNTS):
+            people = await newcomers(board_a, 2)
+            tokens = [person.token for person in people]
+            async with wires(service.settings.port, tokens, CONNECTIONS) as connections:
+                for _ in range(ROUNDS // ACCOUNTS):
+                    outcomes[await decide_at_once(board_a, people[0], connections)] += 1
+    assert sum(outcomes.values()) == ROUNDS
+    # Otherwise the two were never at odds.
+    assert outcomes["RUNNING"]
+    assert outcomes["CANCELLED"]
+
+
+async def decide_at_once(service: Service, person: Person, connections: list[Wire]) -> str:
+    task = await create(person, status="WAITING_APPROVAL")
+    path = f"/api/tasks/{task['id']}"
+    per_connection = 2 * EACH // len(connections)
+
+    async def decide(wire: Wire, first: int) -> list[tuple[str, Answer]]:
+        decisions = ["approve" if (first + n) % 2 else "reject" for n in range(per_connection)]
+        return [(d, await wire.request("POST", f"{path}/{d}")) for d in decisions]
+
+    answers = await asyncio.gather(*(decide(wire, at) for at, wire in enumerate(connections)))
+    tally = Counter((decision, answer.status) for some in answers for decision, answer in some)
+    async with service.owner() as connection:
+        seen = await picture(connection, person.user_id)
+    task_id = ids.from_wire("task", task["id"])
+    [row] = [row for row in seen["tasks"] if row["id"] == task_id]
+    [review] = [row for row in seen["reviews"] if row["task_id"] == task_id]
+    told = [event["type"] for event in seen["events"] if event["task_id"] == task_id]
+    won, lost = ("approve", "reject") if row["status"] == "RUNNING" else ("reject", "approve")
+    past = {"approve": "approved", "reject": "rejected"}[won]
+    assert tally == {(won, 200): EACH, (lost, 409): EACH}
+    assert review["state"] == past
+    assert told == ["task.created", f"task.{past}"]
+    status: str = row["status"]
+    return status
+
+
+async def test_a_review_whose_time_has_run_out_cancels_its_task_and_all_below_it(
+    board_a: Service,
+) -> None:
+    person, other = await newcomer(board_a), await newcomer(board_a)
+    late = await create(person, status="WAITING_APPROVAL", agent="bug-triager")
+    child = await create(person, parentTaskId=late["id"])
+    in_time = await create(person, status="WAITING_APPROVAL")
+    elsewhere = await create(other, status="WAITING_APPROVAL")
+    async with board_a.owner() as connection:
+        await run_out(connection, late, elsewhere)
+        # Two workers look at the same time; each review is told of once.
+        both = await asyncio.gather(board_a_tasks(board_a), board_a_tasks(board_a))
+        assert sum(both) == 2
+        seen = await picture(connection, person.user_id)
+        there = await picture(connection, other.user_id)
+    shown = {task["id"]: task for task in (await person.get("/api/tasks")).json()["tasks"]}
+    assert shown[late["id"]]["status"] == "CANCELLED"
+    assert shown[child["id"]]["status"] == "CANCELLED"
+    assert shown[in_time["id"]]["status"] == "WAITING_APPROVAL"
+    review = (await person.get(f"/api/tasks/{late['id']}/review")).json()["review"]
+    assert review["state"] == "expired"
+    assert review["history"][0]["decidedBy"] is None
+    assert [event["type"] for event in seen["events"]][3:] == ["task.cancelled"] * 2
+    assert [event["type"] for event in there["events"]] == ["task.created", "task.cancelled"]
+    assert [row["kind"] for row in seen["outbox"]] == ["run.cancel"]
+    for decision in ("approve", "reject"):
+        answer = await person.post(f"/api/tasks/{late['id']}/{decision}")
+        assert answer.status_code == 409
+
+
+async def test_a_decision_that_comes_before_the_sweep_stands(board_a: Service) -> None:
+    person = await newcomer(board_a)
+    task = await create(person, status="WAITING_APPROVAL")
+    async with board_a.owner() as connection:
+        await run_out(connection, task)
+        transaction = connection.transaction()
+        await transaction.start()
+        await connection.execute(
+            "SELECT FROM account_heads WHERE account_id = $1 FOR UPDATE", person.user_id
+        )
+        # The approval is first in line for the account, the sweep second.
+        approval = asyncio.create_task(person.post(f"/api/tasks/{task['id']}/approve"))
+        await until_waiting(board_a, 1)
+        sweep = asyncio.create_task(board_a_tasks(board_a))
+        await until_waiting(board_a, 2)
+        await transaction.rollback()
+    assert (await approval).json()["task"]["status"] == "RUNNING"
+    assert await sweep == 0
+    assert (await person.get(f"/api/tasks/{task['id']}")).json()["task"]["status"] == "RUNNING"

@@ -1,0 +1,321 @@
+"""Tasks as a whole against a model in plain Python: states, totals, order, pages and events.
+
+Hypothesis makes up what several clients of one account do, one after another,
+and each answer has to be the model's. `ROTA_TEST_EXAMPLES` is the number of
+such stories, each with an account of its own.
+"""
+
+import asyncio
+import os
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+from uuid import UUID, uuid4
+
+import httpx
+import psycopg
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from rota.auth import secrets
+from rota.auth.caller import ALL_SCOPES
+from rota.platform import ids
+from tests.service import Service
+from tests.tasks.world import AGENT, NEW_ACCOUNT, STATUSES
+
+EXAMPLES = int(os.environ.get("ROTA_TEST_EXAMPLES", "25"))
+STEPS = 30
+CLIENTS = 3
+OTHER_AGENT = "meeting-scribe"
+OPEN = ("PENDING", "RUNNING", "WAITING_APPROVAL")
+ENDED = ("COMPLETED", "FAILED", "CANCELLED")
+# Where the client of an external task may take it with PATCH, besides CANCELLED.
+DRIVEN = {
+    "PENDING": ("RUNNING", "WAITING_APPROVAL", "COMPLETED", "FAILED"),
+    "RUNNING": ("WAITING_APPROVAL", "COMPLETED", "FAILED"),
+}
+
+number = st.integers(0, 10_000)
+status = st.sampled_from(STATUSES)
+agent = st.sampled_from([None, None, AGENT, OTHER_AGENT])
+project = st.sampled_from([None, None, "north", "south"])
+text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8)
+
+
+@dataclass
+class Known:
+    id: str
+    status: str
+    agent: str | None
+    project: str | None
+    parent: "Known | None"
+    hosted: bool
+    depth: int
+    name: str = "A task"
+    output: str | None = None
+    actions: list[str] = field(default_factory=list)
+    run: int = 1
+    reviews: list[str] = field(default_factory=list)
+
+    def shown(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "status": self.status,
+            "assignedAgent": self.agent,
+            "projectId": self.project,
+            "parentTaskId": self.parent.id if self.parent else None,
+            "name": self.name,
+            "output": self.output,
+            "metadata": {"actions": self.actions},
+        }
+
+    def below(self, top: "Known") -> bool:
+        return self.parent is not None and (self.parent is top or self.parent.below(top))
+
+
+class Board(RuleBasedStateMachine):
+    """What the service should do, beside the service that does it."""
+
+    base_url: ClassVar[str]
+    owner: ClassVar[Any]
+    pool: ClassVar[httpx.Client]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tasks: list[Known] = []
+        self.events: list[tuple[str, str]] = []
+
+    @initialize()
+    def open_account(self) -> None:
+        self.account_id: UUID = ids.new_uuid()
+        self.keys = [secrets.new_secret() for _ in range(CLIENTS)]
+        self.owner.execute(
+            NEW_ACCOUNT,
+            (
+                self.account_id,
+                "enterprise",
+                [uuid4() for _ in self.keys],
+                [secrets.hash_of(key) for key in self.keys],
+                list(ALL_SCOPES),
+            ),
+        )
+
+    def call(self, who: int, method: str, path: str, expected: int, body: Any = None) -> Any:
+        headers = {"Authorization": f"Bearer {self.keys[who % CLIENTS]}"}
+        answer = self.pool.request(method, f"/api/tasks{path}", headers=headers, json=body)
+        assert answer.status_code == expected, f"{method} {path} {body}: {answer.text}"
+        return answer.json()
+
+    def matches(self, answer: Any, task: Known) -> None:
+        shown = answer["task"]
+        assert {name: shown[name] for name in task.shown()} == task.shown()
+        assert shown["usage"]["run"] == task.run
+        assert (shown["finishedAt"] is not None) == (task.status in ENDED)
+
+    def pick(self, at: int) -> Known:
+        return self.tasks[at % len(self.tasks)]
+
+    def move(self, task: Known, target: str, event: str) -> None:
+        task.status = target
+        self.events.append((event, task.id))
+        if target == "WAITING_APPROVAL":
+            task.reviews.append("pending")
+
+    def cancel_below(self, top: Known) -> None:
+        for task in self.tasks:
+            if task.below(top) and task.status in OPEN:
+                self.cancel(task)
+
+    def cancel(self, task: Known) -> None:
+        if task.status == "WAITING_APPROVAL":
+            task.reviews[-1] = "rejected"
+        self.move(task, "CANCELLED", "task.cancelled")
+
+    @rule(
+        who=number,
+        status=st.sampled_from(["PENDING", *STATUSES]),
+        agent=agent,
+        project=project,
+        parent=st.none() | number,
+    )
+    def create(
+        self, who: int, status: str, agent: str | None, project: str | None, parent: int | None
+    ) -> None:
+        above = self.pick(parent) if parent is not None and self.tasks else None
+        body = {"name": "A task", "status": status, "projectId": project}
+        body |= {"agent": agent, "parentTaskId": above.id if above else None}
+        if above and above.status in ENDED:
+            self.call(who, "POST", "", 409, body)
+            return
+        if above and above.depth == 7:
+            self.call(who, "POST", "", 400, body)
+            return
+        answer = self.call(who, "POST", "", 201, body)
+        hosted = agent is not None and status in ("PENDING", "WAITING_APPROVAL")
+        task = Known(
+            *(answer["task"]["id"], status, agent, project, above, hosted),
+            depth=above.depth + 1 if above else 0,
+            reviews=["pending"] if status == "WAITING_APPROVAL" else [],
+        )
+        self.tasks.append(task)
+        self.events.append(("task.created", task.id))
+        self.matches(answer, task)
+
+    @precondition(lambda self: self.tasks)
+    @rule(who=number, at=number, wanted=status)
+    def patch_status(self, who: int, at: int, wanted: str) -> None:
+        task = self.pick(at)
+        driven = () if task.hosted else DRIVEN.get(task.status, ())
+        body = {"status": wanted}
+        if wanted == task.status:
+            pass
+        elif wanted == "CANCELLED" and task.status in OPEN:
+            self.cancel(task)
+            self.cancel_below(task)
+        elif wanted in driven:
+            event = {"WAITING_APPROVAL": "waiting_approval", "RUNNING": "started"}
+            self.move(task, wanted, f"task.{event.get(wanted, wanted.lower())}")
+        else:
+            self.call(who, "PATCH", f"/{task.id}", 409, body)
+            return
+        self.matches(self.call(who, "PATCH", f"/{task.id}", 200, body), task)
+
+    @precondition(lambda self: self.tasks)
+    @rule(who=number, at=number, name=text, logs=st.none() | text, action=st.none() | text)
+    def patch_texts(
+        self, who: int, at: int, name: str, logs: str | None, action: str | None
+    ) -> None:
+        task = self.pick(at)
+        actions = [action] if action is not None else None
+        body = {"name": name or None, "logs": logs, "actions": actions}
+        if task.hosted and logs is not None:
+            self.call(who, "PATCH", f"/{task.id}", 409, body)
+            return
+        task.name = name or task.name
+        if logs is not None:
+            task.output = (task.output or "") + logs
+        task.actions = [*task.actions, *(actions or [])]
+        self.matches(self.call(who, "PATCH", f"/{task.id}", 200, body), task)
+
+    @precondition(lambda self: self.tasks)
+    @rule(who=number, at=number)
+    def approve(self, who: int, at: int) -> None:
+        task = self.pick(at)
+        if task.status == "WAITING_APPROVAL":
+            task.reviews[-1] = "approved"
+            self.move(task, "PENDING" if task.hosted else "RUNNING", "task.approved")
+        elif task.reviews[-1:] != ["approved"]:
+            self.call(who, "POST", f"/{task.id}/approve", 409)
+            return
+        answer = self.call(who, "POST", f"/{task.id}/approve", 200)
+        self.matches(answer, task)
+        assert answer["review"]["state"] == "approved"
+
+    @precondition(lambda self: self.tasks)
+    @rule(who=number, at=number, resume=st.booleans())
+    def reject(self, who: int, at: int, resume: bool) -> None:
+        task = self.pick(at)
+        body = {"reason": "No.", "resume": resume}
+        if task.status == "WAITING_APPROVAL" and not (resume and task.hosted):
+            task.reviews[-1] = "rejected"
+            self.move(task, "RUNNING" if resume else "CANCELLED", "task.rejected")
+            if not resume:
+                self.cancel_below(task)
+        elif task.reviews[-1:] != ["rejected"] or resume == (task.status == "CANCELLED"):
+            self.call(who, "POST", f"/{task.id}/reject", 409, body)
+            return
+        answer = self.call(who, "POST", f"/{task.id}/reject", 200, body)
+        self.matches(answer, task)
+        assert answer["review"]["state"] == "rejected"
+
+    @precondition(lambda self: self.tasks)
+    @rule(who=number, at=number)
+    def retry(self, who: int, at: int) -> None:
+        task = self.pick(at)
+        if task.status != "FAILED":
+            self.call(who, "POST", f"/{task.id}/retry", 409)
+            return
+        task.run += 1
+        self.move(task, "PENDING", "task.retried")
+        self.matches(self.call(who, "POST", f"/{task.id}/retry", 200), task)
+
+    @rule(
+        who=number,
+        status=st.none() | status,
+        agent=agent,
+        project=project,
+        parent=st.none() | number,
+        limit=st.integers(1, 4) | st.just(100),
+        offset=st.integers(0, 12),
+    )
+    def list_page(
+        self,
+        who: int,
+        status: str | None,
+        agent: str | None,
+        project: str | None,
+        parent: int | None,
+        limit: int,
+        offset: int,
+    ) -> None:
+        above = self.pick(parent) if parent is not None and self.tasks else None
+        wanted = {"status": status, "agent": agent, "projectId": project}
+        wanted |= {"parentTaskId": above.id if above else None}
+        query = {name: value for name, value in wanted.items() if value is not None}
+        path = str(httpx.URL("", params={**query, "limit": limit, "offset": offset}))
+        answer = self.call(who, "GET", path, 200)
+        matching = [
+            task
+            for task in reversed(self.tasks)
+            if status in (None, task.status)
+            and agent in (None, task.agent)
+            and project in (None, task.project)
+            and above in (None, task.parent)
+        ]
+        assert answer["total"] == len(matching)
+        page = matching[offset : offset + limit]
+        assert [task["id"] for task in answer["tasks"]] == [task.id for task in page]
+        for shown, task in zip(answer["tasks"], page, strict=True):
+            self.matches({"task": shown}, task)
+
+    def teardown(self) -> None:
+        rows = self.owner.execute(
+            "SELECT sequence, type, task_id FROM events WHERE account_id = $1 ORDER BY sequence",
+            (self.account_id,),
+        ).fetchall()
+        told = [(kind, ids.to_wire("task", task_id)) for _, kind, task_id in rows]
+        assert told == self.events
+        assert [row[0] for row in rows] == list(range(1, len(rows) + 1))
+        for status in STATUSES:
+            total = self.call(0, "GET", f"?status={status}&limit=1", 200)["total"]
+            assert total == sum(task.status == status for task in self.tasks)
+
+
+async def test_tasks_are_what_a_plain_model_says_whatever_clients_do(board_a: Service) -> None:
+    profile = settings(
+        max_examples=EXAMPLES,
+        stateful_step_count=STEPS,
+        deadline=None,
+        derandomize=EXAMPLES <= 25,
+        suppress_health_check=list(HealthCheck),
+    )
+    admin = board_a.stack.endpoints.admin_database_url
+    assert admin is not None
+    url = admin.rpartition("/")[0] + "/" + board_a.database_url.rpartition("/")[2]
+
+    def play(base_url: str) -> None:
+        with (
+            psycopg.connect(url, autocommit=True, cursor_factory=psycopg.RawCursor) as owner,
+            httpx.Client(base_url=base_url, timeout=30) as pool,
+        ):
+            Board.owner, Board.pool = owner, pool
+            run_state_machine_as_test(Board, settings=profile)  # type: ignore[no-untyped-call]
+
+    async with board_a.process() as service:
+        await asyncio.to_thread(play, f"http://127.0.0.1:{service.settings.port}")

@@ -1,0 +1,229 @@
+"""Every state, every operation, both kinds of task: what is allowed works, the rest is a 409."""
+
+from typing import Any
+
+import pytest
+
+from tests.service import Person, Service
+from tests.tasks.world import (
+    AGENT,
+    STATUSES,
+    assert_sound,
+    create,
+    newcomer,
+    picture,
+    place,
+    uuid_of,
+)
+
+# Where a task stands: whose it is, its state, and the gate at which a hosted one waits.
+Standing = tuple[str, str, str | None]
+EXTERNAL: list[Standing] = [("external", status, None) for status in STATUSES]
+HOSTED: list[Standing] = [
+    ("hosted", status, None) for status in STATUSES if status != "WAITING_APPROVAL"
+]
+GATED: list[Standing] = [("hosted", "WAITING_APPROVAL", gate) for gate in ("run", "tool", "output")]
+
+OPERATIONS: dict[str, tuple[str, str, Any]] = {
+    **{f"PATCH {status}": ("PATCH", "", {"status": status}) for status in STATUSES},
+    "approve": ("POST", "/approve", None),
+    "reject": ("POST", "/reject", {"reason": "Not like this."}),
+    "resume": ("POST", "/reject", {"resume": True}),
+    "retry": ("POST", "/retry", None),
+}
+
+# What each allowed operation leads to, the event that tells of it, and the state of the
+# review that it ends. Written down by hand, so as not to believe the table under test.
+ALLOWED: dict[tuple[Standing, str], tuple[str, str, str | None]] = {
+    (("external", "PENDING", None), "PATCH RUNNING"): ("RUNNING", "task.started", None),
+    (("external", "PENDING", None), "PATCH WAITING_APPROVAL"): (
+        *("WAITING_APPROVAL", "task.waiting_approval", "pending"),
+    ),
+    (("external", "PENDING", None), "PATCH COMPLETED"): ("COMPLETED", "task.completed", None),
+    (("external", "PENDING", None), "PATCH FAILED"): ("FAILED", "task.failed", None),
+    (("external", "PENDING", None), "PATCH CANCELLED"): ("CANCELLED", "task.cancelled", None),
+    (("external", "RUNNING", None), "PATCH WAITING_APPROVAL"): (
+        *("WAITING_APPROVAL", "task.waiting_approval", "pending"),
+    ),
+    (("external", "RUNNING", None), "PATCH COMPLETED"): ("COMPLETED", "task.completed", None),
+    (("external", "RUNNING", None), "PATCH FAILED"): ("FAILED", "task.failed", None),
+    (("external", "RUNNING", None), "PATCH CANCELLED"): ("CANCELLED", "task.cancelled", None),
+    (("external", "WAITING_APPROVAL", None), "PATCH CANCELLED"): (
+        *("CANCELLED", "task.cancelled", "rejected"),
+    ),
+    (("external", "WAITING_APPROVAL", None), "approve"): ("RUNNING", "task.approved", "approved"),
+    (("external", "WAITING_APPROVAL", None), "reject"): ("CANCELLED", "task.rejected", "rejected"),
+    (("external", "WAITING_APPROVAL", None), "resume"): ("RUNNING", "task.rejected", "rejected"),
+    (("external", "FAILED", None), "retry"): ("PENDING", "task.retried", None),
+    (("hosted", "PENDING", None), "PATCH CANCELLED"): ("CANCELLED", "task.cancelled", None),
+    (("hosted", "RUNNING", None), "PATCH CANCELLED"): ("CANCELLED", "task.cancelled", None),
+    (("hosted", "FAILED", None), "retry"): ("PENDING", "task.retried", None),
+    (GATED[0], "approve"): ("PENDING", "task.approved", "approved"),
+    (GATED[1], "approve"): ("RUNNING", "task.approved", "approved"),
+    (GATED[2], "approve"): ("COMPLETED", "task.approved", "approved"),
+    (GATED[1], "resume"): ("RUNNING", "task.rejected", "rejected"),
+    (GATED[2], "resume"): ("RUNNING", "task.rejected", "rejected"),
+    **{(s, "PATCH CANCELLED"): ("CANCELLED", "task.cancelled", "rejected") for s in GATED},
+    **{(s, "reject"): ("CANCELLED", "task.rejected", "rejected") for s in GATED},
+}
+# What an operation that is refused would have led to, for the message to name.
+WANTED = {"approve": None, "reject": "CANCELLED", "resume": "RUNNING", "retry": "PENDING"}
+
+
+async def stand(connection: Any, person: Person, standing: Standing) -> dict[str, Any]:
+    kind, status, gate = standing
+    body: dict[str, Any] = {"projectId": "p"}
+    if kind == "hosted":
+        body["agent"] = AGENT
+    else:
+        body["status"] = status
+    task = await create(person, **body)
+    if kind == "hosted" and status != "PENDING":
+        await place(connection, task, status, gate)
+    return task
+
+
+@pytest.mark.parametrize(
+    "standing", [*EXTERNAL, *HOSTED, *GATED], ids=lambda s: "-".join(filter(None, s))
+)
+async def test_a_task_moves_as_the_table_says_and_not_otherwise(
+    board: Service, standing: Standing
+) -> None:
+    person = await newcomer(board)
+    async with board.owner() as connection:
+        for operation in OPERATIONS:
+            await check(connection, person, standing, operation)
+
+
+async def check(connection: Any, person: Person, standing: Standing, operation: str) -> None:
+    method, suffix, body = OPERATIONS[operation]
+    task = await stand(connection, person, standing)
+    before = await picture(connection, person.user_id)
+    answer = await person.request(method, f"/api/tasks/{task['id']}{suffix}", json=body)
+    after = await picture(connection, person.user_id)
+    assert_sound(after)
+    where = f"{standing} {operation}: {answer.text}"
+    if operation == f"PATCH {standing[1]}":
+        assert answer.status_code == 200, where
+        assert answer.json()["task"]["status"] == standing[1], where
+        assert after == before, where
+    elif (standing, operation) in ALLOWED:
+        status, event, review = ALLOWED[standing, operation]
+        assert answer.status_code == 200, where
+        shown = (await person.get(f"/api/tasks/{task['id']}")).json()["task"]
+        assert answer.json()["task"] == shown, where
+        assert shown["status"] == status, where
+        assert (shown["finishedAt"] is not None) == (
+            status in ("COMPLETED", "FAILED", "CANCELLED")
+        ), where
+        assert [e["type"] for e in after["events"][len(before["events"]) :]] == [event], where
+        assert [r["state"] for r in after["reviews"] if r["task_id"] == uuid_of(task)] == [
+            review
+        ] * bool(review), where
+        assert instructions(after)[len(before["outbox"]) :] == instruction(standing, operation), (
+            where
+        )
+    else:
+        assert answer.status_code == 409, where
+        error = answer.json()["error"]
+        assert error["code"] == "CONFLICT", where
+        wanted = WANTED.get(operation, operation.removeprefix("PATCH "))
+        assert f"is {standing[1]} cannot become {wanted or ''}" in error["message"], where
+        assert after == before, where
+
+
+def instructions(seen: dict[str, list[dict[str, Any]]]) -> list[str]:
+    return [row["kind"] for row in seen["outbox"]]
+
+
+def instruction(standing: Standing, operation: str) -> list[str]:
+    """What whoever runs hosted tasks is told, in the same transaction."""
+    if standing[0] == "external":
+        return []
+    if operation == "retry" or (operation == "approve" and standing[2] == "run"):
+        return ["run.start"]
+    if operation in ("PATCH CANCELLED", "reject"):
+        return ["run.cancel"]
+    return ["run.nudge"]
+
+
+async def test_cancelling_a_task_cancels_all_that_is_open_below_it(board: Service) -> None:
+    person = await newcomer(board)
+
+    async def add(parent: dict[str, Any] | None, **body: Any) -> dict[str, Any]:
+        return await create(person, **body, parentTaskId=parent["id"] if parent else None)
+
+    top = await add(None, status="RUNNING")
+    done = await add(top, status="RUNNING")
+    below_done = await add(done, agent=AGENT)
+    waiting = await add(top, agent=AGENT, status="WAITING_APPROVAL")
+    beside = await add(None)
+    path = f"/api/tasks/{done['id']}"
+    assert (await person.request("PATCH", path, json={"status": "COMPLETED"})).status_code == 200
+    path = f"/api/tasks/{top['id']}"
+    assert (await person.request("PATCH", path, json={"status": "CANCELLED"})).status_code == 200
+    tasks = (await person.get("/api/tasks")).json()["tasks"]
+    assert {task["id"]: task["status"] for task in tasks} == {
+        top["id"]: "CANCELLED",
+        done["id"]: "COMPLETED",
+        below_done["id"]: "CANCELLED",
+        waiting["id"]: "CANCELLED",
+        beside["id"]: "PENDING",
+    }
+    review = (await person.get(f"/api/tasks/{waiting['id']}/review")).json()["review"]
+    assert review["state"] == "rejected"
+    async with board.owner() as connection:
+        seen = await picture(connection, person.user_id)
+    assert_sound(seen)
+    assert instructions(seen) == ["run.start", "run.cancel", "run.cancel"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "status"),
+    [
+        ("approve", "approve", 200),
+        ("approve", "reject", 409),
+        ("approve", "resume", 409),
+        ("reject", "reject", 200),
+        ("reject", "approve", 409),
+        ("reject", "resume", 409),
+        ("resume", "resume", 200),
+        ("resume", "reject", 409),
+        ("resume", "approve", 409),
+    ],
+)
+async def test_a_second_decision_is_fine_where_it_is_the_same_and_a_conflict_where_not(
+    board_a: Service, first: str, second: str, status: int
+) -> None:
+    person = await newcomer(board_a)
+    task = await create(person, status="WAITING_APPROVAL")
+
+    async def decide(operation: str) -> Any:
+        method, suffix, body = OPERATIONS[operation]
+        return await person.request(method, f"/api/tasks/{task['id']}{suffix}", json=body)
+
+    winner = await decide(first)
+    assert winner.status_code == 200
+    async with board_a.owner() as connection:
+        before = await picture(connection, person.user_id)
+        loser = await decide(second)
+        assert loser.status_code == status, loser.text
+        assert await picture(connection, person.user_id) == before
+    if status == 200:
+        assert loser.json() == winner.json()
+
+
+async def test_a_hosted_task_keeps_its_output_to_itself(board: Service) -> None:
+    person = await newcomer(board)
+    task = await create(person, agent=AGENT)
+    path = f"/api/tasks/{task['id']}"
+    for body in ({"output": "x"}, {"logs": "x"}, {"status": "CANCELLED", "output": "x"}):
+        answer = await person.request("PATCH", path, json=body)
+        assert answer.status_code == 409
+        assert (await person.get(path)).json()["task"] == task
+    body = {"name": "Other", "description": "New", "priority": 3.5, "actions": ["looked"]}
+    answer = await person.request("PATCH", path, json=body)
+    changed = answer.json()["task"]
+    assert (changed["name"], changed["description"], changed["priority"]) == ("Other", "New", 3.5)
+    assert changed["metadata"] == {"actions": ["looked"]}
+    assert changed["updatedAt"] >= task["updatedAt"]

@@ -1,0 +1,150 @@
+"""People with an account of their own, and a look at all that the database holds of it."""
+
+from typing import Any
+from uuid import UUID, uuid4
+
+from rota.auth import secrets
+from rota.auth.caller import ALL_SCOPES
+from rota.platform import ids
+from tests.service import Person, Service
+
+HIGHEST_TIER = {"a": "enterprise", "b": "business"}
+AGENT = "bug-triager"
+LOCKED_AGENT = "sales-director"
+STATUSES = ("PENDING", "RUNNING", "COMPLETED", "FAILED", "CANCELLED", "WAITING_APPROVAL")
+
+NEW_ACCOUNT = """
+    WITH person AS (
+        INSERT INTO users (id, name) VALUES ($1, 'Test')
+    ), account AS (
+        INSERT INTO accounts (id, kind, name, tier) VALUES ($1, 'personal', 'Test', $2)
+    ), key AS (
+        INSERT INTO api_keys (account_id, id, user_id, name, prefix, secret_hash, scopes)
+        SELECT $1, k.id, $1, 'test', 'rota_', k.hash, $5
+        FROM unnest($3::uuid[], $4::bytea[]) AS k (id, hash)
+    )
+    INSERT INTO api_key_hashes (secret_hash, account_id, user_id, key_id)
+    SELECT k.hash, $1, $1, k.id FROM unnest($3::uuid[], $4::bytea[]) AS k (id, hash)
+"""
+
+
+async def newcomers(
+    service: Service, count: int = 1, *, tier: str | None = None, scopes: tuple[str, ...] = ()
+) -> list[Person]:
+    """Clients of one new account, each with an API key of its own.
+
+    The account has the highest tier unless another is named: its window is wide.
+    """
+    account_id = ids.new_uuid()
+    keys = [secrets.new_secret() for _ in range(count)]
+    async with service.owner() as connection:
+        await connection.execute(
+            NEW_ACCOUNT,
+            account_id,
+            tier or HIGHEST_TIER[service.variant],
+            [uuid4() for _ in keys],
+            [secrets.hash_of(key) for key in keys],
+            list(scopes or ALL_SCOPES),
+        )
+    return [Person(service, "newcomer", key, account_id) for key in keys]
+
+
+async def newcomer(service: Service, *, tier: str | None = None) -> Person:
+    return (await newcomers(service, tier=tier))[0]
+
+
+async def create(person: Person, **body: Any) -> dict[str, Any]:
+    answer = await person.post("/api/tasks", {"name": "A task", **body})
+    assert answer.status_code == 201, answer.text
+    task: dict[str, Any] = answer.json()["task"]
+    return task
+
+
+async def patch(person: Person, task_id: str, **body: Any) -> Any:
+    return await person.request("PATCH", f"/api/tasks/{task_id}", json=body)
+
+
+def uuid_of(task: dict[str, Any]) -> UUID:
+    value = ids.from_wire("task", task["id"])
+    assert value is not None
+    return value
+
+
+TABLES = {
+    "tasks": "id",
+    "account_heads": "account_id",
+    "task_counts": "dimension, value, status",
+    "events": "sequence",
+    "reviews": "task_id, number",
+    "outbox": "id",
+    "idempotency_keys": "key",
+}
+
+
+async def picture(connection: Any, account_id: UUID) -> dict[str, list[dict[str, Any]]]:
+    """Every row that belongs to the account's tasks."""
+    return {
+        table: [
+            dict(row)
+            for row in await connection.fetch(
+                f"SELECT * FROM {table} WHERE account_id = $1 ORDER BY {order}", account_id
+            )
+        ]
+        for table, order in TABLES.items()
+    }
+
+
+def assert_sound(seen: dict[str, list[dict[str, Any]]]) -> None:
+    """Kept totals are those of the tasks, and events are numbered without a gap."""
+    head = seen["account_heads"][0]
+    tasks = seen["tasks"]
+    for status in STATUSES:
+        assert head[status.lower()] == sum(task["status"] == status for task in tasks), status
+    for row in seen["task_counts"]:
+        column = {"agent": "agent", "project": "project_id", "parent": "parent_task_id"}
+        counted = sum(
+            str(task[column[row["dimension"]]]) == row["value"] and task["status"] == row["status"]
+            for task in tasks
+        )
+        assert row["tasks"] == counted, row
+    numbers = [event["sequence"] for event in seen["events"]]
+    assert numbers == list(range(1, head["last_sequence"] + 1))
+
+
+async def place(
+    connection: Any, task: dict[str, Any], status: str, gate: str | None = None
+) -> None:
+    """Puts a task into a state to which only its run brings it, and makes the totals fit."""
+    account_id = await connection.fetchval(
+        "UPDATE tasks SET status = $2, started_at = now() WHERE id = $1 RETURNING account_id",
+        uuid_of(task),
+        status,
+    )
+    if gate is not None:
+        await connection.execute(
+            """
+            INSERT INTO reviews (account_id, task_id, number, state, gate, requested_at, expires_at)
+            VALUES ($1, $2, 1, 'pending', $3, now(), now() + interval '7 days')
+            """,
+            account_id,
+            uuid_of(task),
+            gate,
+        )
+    counted = ", ".join(
+        f"{name} = (SELECT count(*) FROM tasks WHERE account_id = $1 AND status = '{name}')"
+        for name in STATUSES
+    )
+    await connection.execute(
+        f"UPDATE account_heads SET {counted} WHERE account_id = $1", account_id
+    )
+    await connection.execute("DELETE FROM task_counts WHERE account_id = $1", account_id)
+    await connection.execute(
+        """
+        INSERT INTO task_counts (account_id, dimension, value, status, tasks)
+        SELECT $1, dimension, value, status, count(*)
+        FROM tasks, LATERAL (VALUES ('agent', agent), ('project', project_id),
+                                    ('parent', parent_task_id::text)) AS d (dimension, value)
+        WHERE account_id = $1 AND value IS NOT NULL GROUP BY dimension, value, status
+        """,
+        account_id,
+    )
