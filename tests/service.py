@@ -167,7 +167,7 @@ async def prepared_settings(stack: Stack, variant: str, name: str, **changes: An
     number = await _create_database(endpoints.database_url, name)
     settings = Settings(
         env="test",
-        variant=variant,  # type: ignore[arg-type]
+        variant=variant,
         port=port,
         public_url=f"http://127.0.0.1:{port}",
         database_url=f"{base}/{name}",

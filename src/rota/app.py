@@ -25,6 +25,7 @@ from rota.auth.routes import (
 )
 from rota.auth.sessions import Sessions
 from rota.auth.tokens import KeyRing, SessionTokens
+from rota.events import log as event_log
 from rota.events.fanout import Fanout
 from rota.events.routes import event_routes
 from rota.events.stream import Streams
@@ -40,6 +41,7 @@ from rota.platform.http.edge import Edge
 from rota.platform.idempotency import Replays
 from rota.platform.settings import Settings
 from rota.platform.temporal import Temporal
+from rota.runs.routes import run_routes
 from rota.tasks.routes import task_routes
 from rota.tasks.service import Tasks
 from rota.variants import VARIANTS
@@ -62,6 +64,7 @@ def create_app(
     limiter = Window(redis, processes=settings.processes)
 
     vault = Vault(settings.secret_key_bytes)
+    replays = Replays(vault)
     ring = KeyRing(db, vault)
     tokens = SessionTokens(ring, settings.public_url)
     authenticator = Authenticator(db, tokens, idle_days=settings.session_idle_days)
@@ -71,6 +74,7 @@ def create_app(
         Issuers(settings.oidc_issuers, http),
         tokens,
         authenticator,
+        event_log.append,
         idle_days=settings.session_idle_days,
         signup_trial=trial,
     )
@@ -86,7 +90,7 @@ def create_app(
     live = Redis.from_url(settings.redis_url.get_secret_value())
     fanout = Fanout(live)
     streams = Streams(db, fanout)
-    tasks = Tasks(db, Replays(vault), variant.gating, fanout, gate_days=settings.approval_days)
+    tasks = Tasks(db, replays, variant.gating, fanout, gate_days=settings.approval_days)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -124,9 +128,10 @@ def create_app(
     app.include_router(sign_in_routes(sessions, variant.name, settings.oidc_issuers))
     app.include_router(logout_routes(sessions))
     app.include_router(me_routes(db, variant.name))
-    app.include_router(key_routes(Keys(db, authenticator)))
+    app.include_router(key_routes(Keys(db, authenticator, replays, event_log.append)))
     app.include_router(agent_routes(Catalog(db), variant.gating))
     app.include_router(task_routes(tasks, streams, authenticator))
+    app.include_router(run_routes(db))
     app.include_router(event_routes(streams, authenticator))
     for router in extra_routers:
         app.include_router(router)

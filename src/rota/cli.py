@@ -1,4 +1,8 @@
-"""The command line: dev, serve, worker, migrate, agents, keys, accounts, openapi, bench."""
+"""The command line: dev, serve, worker, migrate, agents, keys, accounts, openapi, bench.
+
+Commands import what they need when they are called: a command that only stops
+something should not wait for the whole service to load.
+"""
 
 import asyncio
 import json
@@ -7,28 +11,11 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
-import asyncpg
 import typer
-import uvicorn
-from prometheus_client import start_http_server
 from pydantic import ValidationError
 
-from rota.accounts import service as accounts
-from rota.accounts.model import Role
-from rota.agents.commands import sync_command
-from rota.app import create_app
-from rota.auth import rotation
 from rota.dev.command import dev
-from rota.dev.seed import seed_command
-from rota.platform import ids
-from rota.platform import migrate as migrations
-from rota.platform.crypto import Vault
-from rota.platform.db import Database
-from rota.platform.errors import ApiError
 from rota.platform.settings import Settings
-from rota.platform.telemetry import configure_logging
-from rota.variants import VARIANTS
-from rota.worker import run_worker
 
 cli = typer.Typer(
     no_args_is_help=True, help="Hand work to named AI agents and stay in charge of it."
@@ -61,10 +48,12 @@ def _owner_url(settings: Settings) -> str:
 @cli.command()
 def serve() -> None:
     """Serve the HTTP API. Settings come from ROTA_* variables."""
+    import uvicorn
+
+    from rota.app import create_app
+
     settings = _settings()
-    configure_logging(settings.log_level, settings.log_format)
-    if settings.metrics_port is not None:
-        start_http_server(settings.metrics_port, addr=settings.host)
+    _observe(settings)
     uvicorn.run(
         create_app(settings),
         host=settings.host,
@@ -81,8 +70,10 @@ def serve() -> None:
 @cli.command()
 def worker() -> None:
     """Carry out runs. Start as many as the work needs; they share it by themselves."""
+    from rota.worker import run_worker
+
     settings = _settings()
-    configure_logging(settings.log_level, settings.log_format)
+    _observe(settings)
 
     async def work() -> None:
         stop = asyncio.Event()
@@ -96,9 +87,13 @@ def worker() -> None:
 @cli.command()
 def migrate() -> None:
     """Bring the database up to date, and make the first signing key."""
+    from rota.auth import rotation
+    from rota.platform.crypto import Vault
+    from rota.platform.migrate import migrate as apply
+
     settings = _settings()
     url = _owner_url(settings)
-    migrations.migrate(url)
+    apply(url)
     asyncio.run(rotation.ensure_key(url, Vault(settings.secret_key_bytes)))
     typer.echo("The database is up to date.")
 
@@ -111,6 +106,8 @@ def sync(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would change.")] = False,
 ) -> None:
     """Make the catalog what the files in a folder say: all of them, or none if one is wrong."""
+    from rota.agents.commands import sync_command
+
     sync_command(_owner_url(_settings()), folder, dry_run=dry_run)
 
 
@@ -122,6 +119,9 @@ def rotate(
     ] = False,
 ) -> None:
     """Sign with a new key from now on; tokens of older keys stay valid while they last."""
+    from rota.auth import rotation
+    from rota.platform.crypto import Vault
+
     settings = _settings()
     overlap_s = 0 if immediately else rotation.default_overlap_s(settings)
     kid = asyncio.run(
@@ -138,6 +138,9 @@ def create_company(
     seats: Annotated[int | None, typer.Option(help="How many members it may have.")] = None,
 ) -> None:
     """Make a company account."""
+    from rota.accounts import service as accounts
+    from rota.platform import ids
+
     settings = _settings()
     _check_tier(settings, tier)
     account_id = _with_database(
@@ -152,12 +155,14 @@ def create_company(
 @companies.command("put-member")
 def put_member(account: str, user: str, role: str = "member") -> None:
     """Add a member to a company, or change a member's role (owner, admin, member)."""
+    from rota.accounts import service as accounts
+
     if role not in ("owner", "admin", "member"):
         raise typer.BadParameter("the role is owner, admin or member")
     _with_database(
         _settings(),
         lambda db: accounts.put_member(
-            db, _id("acct", account), _id("user", user), cast(Role, role)
+            db, _id("acct", account), _id("user", user), cast(Any, role)
         ),
     )
     typer.echo(f"{user} is {role} of {account}.")
@@ -166,6 +171,8 @@ def put_member(account: str, user: str, role: str = "member") -> None:
 @companies.command("set-tier")
 def set_tier(account: str, tier: str) -> None:
     """Give an account another tier by hand."""
+    from rota.accounts import service as accounts
+
     settings = _settings()
     _check_tier(settings, tier)
     _with_database(settings, lambda db: accounts.set_tier(db, _id("acct", account), tier.lower()))
@@ -186,6 +193,8 @@ def seed(
     ] = False,
 ) -> None:
     """Fill a migrated database with made-up accounts and tasks. Never in production."""
+    from rota.dev.seed import seed_command
+
     settings = _settings()
     if settings.env == "production":
         typer.secho("ROTA_ENV is production: made-up tasks have no place there.", err=True)
@@ -199,6 +208,8 @@ def openapi(
     output: Annotated[Path | None, typer.Option(help="Write here instead of printing.")] = None,
 ) -> None:
     """Print the OpenAPI description."""
+    from rota.app import create_app
+
     settings = Settings(variant=cast(Literal["a", "b"], variant))
     text = json.dumps(create_app(settings).openapi(), indent=2, ensure_ascii=False) + "\n"
     if output:
@@ -207,7 +218,20 @@ def openapi(
         sys.stdout.write(text)
 
 
+def _observe(settings: Settings) -> None:
+    """Logs, and metrics on a port of their own where one is set."""
+    from prometheus_client import start_http_server
+
+    from rota.platform.telemetry import configure_logging
+
+    configure_logging(settings.log_level, settings.log_format)
+    if settings.metrics_port is not None:
+        start_http_server(settings.metrics_port, addr=settings.host)
+
+
 def _id(prefix: str, text: str) -> Any:
+    from rota.platform import ids
+
     found = ids.from_wire(prefix, text)
     if found is None:
         raise typer.BadParameter(f"{text!r} is no id of the form {prefix}_…")
@@ -215,12 +239,19 @@ def _id(prefix: str, text: str) -> Any:
 
 
 def _check_tier(settings: Settings, tier: str) -> None:
+    from rota.variants import VARIANTS
+
     names = [t.name for t in VARIANTS[settings.variant].tiers]
     if tier.lower() not in names:
         raise typer.BadParameter(f"the tiers of this variant are {', '.join(names)}")
 
 
 def _with_database(settings: Settings, work: Any) -> Any:
+    import asyncpg
+
+    from rota.platform.db import Database
+    from rota.platform.errors import ApiError
+
     async def run() -> Any:
         db = Database(settings.database_url.get_secret_value(), pool_size=1)
         await db.open()

@@ -4,8 +4,7 @@ import asyncio
 from uuid import UUID, uuid4
 
 import pytest
-from click.testing import Result
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from rota.accounts import service as accounts
 from rota.cli import cli

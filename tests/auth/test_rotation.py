@@ -4,10 +4,12 @@ import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
 
 import pytest
 
-from rota.auth import rotation
+from rota.auth import rotation, tokens
 from rota.auth.compact import BadToken
 from rota.auth.tokens import KeyRing
 from rota.dev.stack import Stack
@@ -41,6 +43,17 @@ async def published(service: Service) -> list[str]:
     return [key["kid"] for key in document["keys"]]
 
 
+@asynccontextmanager
+async def opened(service: Service) -> AsyncIterator[KeyRing]:
+    """The keys as a process sees them that has just started."""
+    db = Database(service.database_url, pool_size=1)
+    await db.open()
+    try:
+        yield KeyRing(db, Vault(service.settings.secret_key_bytes))
+    finally:
+        await db.close()
+
+
 async def test_keys_rotate_with_overlap_and_without(service: Service) -> None:
     before = await service.sign_in()
     old = header_of(before.token)["kid"]
@@ -48,9 +61,6 @@ async def test_keys_rotate_with_overlap_and_without(service: Service) -> None:
     new = next(kid for kid in await published(service) if kid != old)
     assert new in said
     assert sorted(await published(service)) == sorted([old, new])
-
-    # The new key signs only once every process must have read it.
-    assert header_of((await service.sign_in()).token)["kid"] == old
 
     async def signs() -> bool:
         refreshed = (await before.post("/api/auth/refresh")).json()["token"]
@@ -80,17 +90,39 @@ async def test_old_keys_last_as_long_as_a_session_that_nobody_refreshes(service:
     assert rotation.default_overlap_s(service.settings) == (30 + 7) * 86_400
 
 
+async def test_a_new_key_signs_once_every_process_has_read_it(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tokens, "SPREAD", timedelta(hours=1))
+    async with service.owner() as connection:
+        await connection.execute("UPDATE signing_keys SET created_at = now() - interval '1 day'")
+    vault = Vault(service.settings.secret_key_bytes)
+    new = await rotation.rotate(service.database_url, vault, overlap_s=3600)
+    async with opened(service) as ring:
+        signs = (await ring.active()).kid
+        assert signs != new
+        assert (await ring.find(new)).kid == new
+        monkeypatch.setattr(tokens, "SPREAD", timedelta(0))
+        assert (await ring.active()).kid == new
+    # Where no other is left it signs at once.
+    monkeypatch.setattr(tokens, "SPREAD", timedelta(hours=1))
+    newest = await rotation.rotate(service.database_url, vault, overlap_s=0)
+    async with opened(service) as ring:
+        assert (await ring.active()).kid == newest
+
+
 async def test_a_rotation_never_gives_an_older_key_more_time(service: Service) -> None:
     vault = Vault(service.settings.secret_key_bytes)
-    await rotation.rotate(service.database_url, vault, overlap_s=100)
-    await rotation.rotate(service.database_url, vault, overlap_s=1_000_000)
+    older = await rotation.rotate(service.database_url, vault, overlap_s=0)
+    old = await rotation.rotate(service.database_url, vault, overlap_s=100)
+    new = await rotation.rotate(service.database_url, vault, overlap_s=1_000_000)
     async with service.owner() as connection:
-        left = await connection.fetch(
-            "SELECT extract(epoch FROM retires_at - now())::float AS s FROM signing_keys"
-            " WHERE retires_at > now() ORDER BY created_at"
+        rows = await connection.fetch(
+            "SELECT kid, extract(epoch FROM retires_at - now())::float AS s FROM signing_keys"
         )
-    assert [row["s"] <= limit for row, limit in zip(left, (100, 1_000_000), strict=True)]
-    assert left[0]["s"] <= 100 < left[1]["s"]
+    left_s = {row["kid"]: row["s"] for row in rows}
+    assert left_s[older] <= 100 < left_s[old] <= 1_000_000
+    assert left_s[new] is None
 
 
 async def test_a_database_has_one_first_key_however_often_it_is_asked_for(
@@ -104,21 +136,14 @@ async def test_a_database_has_one_first_key_however_often_it_is_asked_for(
 
 
 async def test_without_a_key_nobody_signs_in_and_nothing_is_believed(service: Service) -> None:
-    db = Database(service.database_url, pool_size=1)
-    await db.open()
-    vault = Vault(service.settings.secret_key_bytes)
-    try:
-        async with service.owner() as connection:
-            await connection.execute("DELETE FROM signing_keys")
-        ring = KeyRing(db, vault)
+    async with service.owner() as connection, opened(service) as ring:
+        await connection.execute("DELETE FROM signing_keys")
         with pytest.raises(Unavailable):
             await ring.active()
         with pytest.raises(BadToken):
             await ring.find("anything")
         assert await ring.public_keys() == []
-    finally:
-        await rotation.ensure_key(service.database_url, vault)
-        await db.close()
+    await rotation.ensure_key(service.database_url, Vault(service.settings.secret_key_bytes))
 
 
 async def test_unknown_kids_cause_few_look_ups(service: Service) -> None:

@@ -30,6 +30,7 @@ if __name__ == "__main__":
         migrate=(sys.executable, "-c", given.migrate),
         sync=(sys.executable, "-c", "pass"),
         serve=(sys.executable, SERVICE, *(["crash"] if given.crash else [])),
+        work=(sys.executable, SERVICE),
     )
     if given.stop:
         sys.exit(stop_command(options))

@@ -1,4 +1,4 @@
-"""Stands in for the service: ready when asked, and with a child of its own.
+"""Stands in for the service and the worker: ready when asked, and with a child of its own.
 
 With `crash` as its argument it ends as soon as it has been ready once.
 """
@@ -23,4 +23,6 @@ if __name__ == "__main__":
     subprocess.Popen(
         [sys.executable, "-c", "import signal; signal.pause()"], start_new_session=True
     )
-    http.server.HTTPServer(("127.0.0.1", int(os.environ["ROTA_PORT"])), Handler).serve_forever()
+    # The worker's stand-in answers where its metrics would be.
+    port = int(os.environ.get("ROTA_METRICS_PORT") or os.environ["ROTA_PORT"])
+    http.server.HTTPServer(("127.0.0.1", port), Handler).serve_forever()

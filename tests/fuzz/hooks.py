@@ -6,11 +6,23 @@ from typing import Any
 
 import httpx
 import schemathesis
+from schemathesis.openapi.checks import RejectedPositiveData
+from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 SERVICE = os.environ["FUZZ_SERVICE_URL"]
 ISSUER = os.environ["FUZZ_ISSUER_URL"]
 TOKEN = os.environ["FUZZ_TOKEN"]
 AUTHORIZATION = {"Authorization": f"Bearer {TOKEN}"}
+
+# Rules that no schema can express: the field that a 400 may blame although its value is well
+# formed.
+RULES = {
+    ("GET", "/api/agents/resolve"): {"name"},
+    ("POST", "/api/keys"): {"expiresAt"},
+    ("POST", "/api/tasks"): {"agent", "assignedAgent", "parentTaskId"},
+    ("PATCH", "/api/tasks/{id}"): {"logs", "actions"},
+    ("POST", "/api/tasks/{id}/approve"): {"decisions"},
+}
 
 _numbers = count()
 
@@ -40,3 +52,15 @@ def before_call(context: Any, case: Any, kwargs: dict[str, Any]) -> None:
     number = next(_numbers)
     case.headers = case.headers or {}
     case.headers["X-Forwarded-For"] = f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
+
+
+@schemathesis.check
+def acceptance_but_for_rules(ctx: Any, response: Any, case: Any) -> None:
+    """What is well formed is accepted, unless it breaks a rule of the operation."""
+    try:
+        positive_data_acceptance(ctx, response, case)
+    except RejectedPositiveData:
+        rules = RULES.get((case.operation.method.upper(), case.operation.path), set())
+        blamed = {item["field"] for item in response.json()["error"].get("details", ())}
+        if not blamed or not blamed <= rules:
+            raise

@@ -321,31 +321,18 @@ class Finding:
 
 
 def findings(small: Side, large: Side) -> list[Finding]:
+    """The aims are for what a client sees. What the statements alone take says why."""
+    names = {"list": "first page", "by status": "first page, one status"}
     found = []
-    for suffix in ("", " sql"):
-        how = "statements" if suffix else "HTTP"
-        names = {"list": "first page", "by status": "first page, one status"}
+    for how, suffix in (("HTTP", ""), ("statements", " sql")):
+        growth, depth = (GROWTH, DEPTH) if how == "HTTP" else (None, None)
         for what in ("list", "by status", "fetch", "create"):
-            key = what + suffix
-            found.append(
-                Finding(
-                    f"{names.get(what, what)}, {how}",
-                    small.median_ms(key),
-                    large.median_ms(key),
-                    GROWTH,
-                )
-            )
-        first = large.median_ms(f"list{suffix}")
-        for what, aim in (("far end", DEPTH), ("middle", None)):
-            found.append(
-                Finding(
-                    f"{what} of the large list beside its first page, {how}",
-                    first,
-                    large.median_ms(what + suffix),
-                    # The aim is for what a client sees.
-                    aim if not suffix else None,
-                )
-            )
+            times = (side.median_ms(what + suffix) for side in (small, large))
+            found.append(Finding(f"{names.get(what, what)}, {how}", *times, growth))
+        first = large.median_ms("list" + suffix)
+        for what, aim in (("far end", depth), ("middle", None)):
+            name = f"{what} of the large list beside its first page, {how}"
+            found.append(Finding(name, first, large.median_ms(what + suffix), aim))
     return found
 
 

@@ -30,8 +30,8 @@ class Letter(Body):
     kind: Literal["plain", "fancy"] = "plain"
     copies: Annotated[int, Field(ge=1, le=9)] = 1
     weight: float = 0.0
-    tags: list[Literal["a", "b"]] = []
-    notes: dict[str, int] = {}
+    tags: list[Literal["a", "b"]] | None = None
+    notes: dict[str, int] | None = None
     send_at: BodyTimestamp | None = None
 
 

@@ -3,10 +3,17 @@
 from collections.abc import AsyncIterator
 
 import pytest
+from redis.asyncio import Redis
 
 from rota.agents.files import catalog_folder
 from rota.agents.sync import sync
 from rota.dev.stack import Stack
+from rota.events.fanout import Fanout
+from rota.platform.crypto import Vault
+from rota.platform.db import Database
+from rota.platform.idempotency import Replays
+from rota.tasks.service import Tasks
+from rota.variants import VARIANTS
 from tests.service import Service
 
 
@@ -24,3 +31,26 @@ async def board_a(stack: Stack) -> AsyncIterator[Service]:
     async with Service.start(stack, variant="a", name="tasks_only_a") as started:
         await sync(started.database_url, catalog_folder())
         yield started
+
+
+@pytest.fixture(scope="session")
+async def process(board_a: Service) -> AsyncIterator[Service]:
+    """The same service once more, in a process of its own."""
+    async with board_a.process() as started:
+        yield started
+
+
+@pytest.fixture
+async def desk(board_a: Service) -> AsyncIterator[Tasks]:
+    """What can be done with tasks, as a worker has it."""
+    settings = board_a.settings
+    db = Database(board_a.database_url, pool_size=4)
+    await db.open()
+    redis = Redis.from_url(settings.redis_url.get_secret_value())
+    fanout = Fanout(redis)
+    yield Tasks(
+        *(db, Replays(Vault(settings.secret_key_bytes)), VARIANTS["a"].gating, fanout), gate_days=7
+    )
+    await fanout.aclose()
+    await redis.aclose()
+    await db.close()

@@ -297,7 +297,9 @@ class Board(RuleBasedStateMachine):
             assert total == sum(task.status == status for task in self.tasks)
 
 
-async def test_tasks_are_what_a_plain_model_says_whatever_clients_do(board_a: Service) -> None:
+async def test_tasks_are_what_a_plain_model_says_whatever_clients_do(
+    board_a: Service, process: Service
+) -> None:
     profile = settings(
         max_examples=EXAMPLES,
         stateful_step_count=STEPS,
@@ -315,7 +317,6 @@ async def test_tasks_are_what_a_plain_model_says_whatever_clients_do(board_a: Se
             httpx.Client(base_url=base_url, timeout=30) as pool,
         ):
             Board.owner, Board.pool = owner, pool
-            run_state_machine_as_test(Board, settings=profile)  # type: ignore[no-untyped-call]
+            run_state_machine_as_test(Board, settings=profile)
 
-    async with board_a.process() as service:
-        await asyncio.to_thread(play, f"http://127.0.0.1:{service.settings.port}")
+    await asyncio.to_thread(play, f"http://127.0.0.1:{process.settings.port}")

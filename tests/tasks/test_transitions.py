@@ -117,9 +117,8 @@ async def check(connection: Any, person: Person, standing: Standing, operation: 
             status in ("COMPLETED", "FAILED", "CANCELLED")
         ), where
         assert [e["type"] for e in after["events"][len(before["events"]) :]] == [event], where
-        assert [r["state"] for r in after["reviews"] if r["task_id"] == uuid_of(task)] == [
-            review
-        ] * bool(review), where
+        reviews = [r["state"] for r in after["reviews"] if r["task_id"] == uuid_of(task)]
+        assert reviews == [review] * bool(review), where
         assert instructions(after)[len(before["outbox"]) :] == instruction(standing, operation), (
             where
         )
@@ -217,11 +216,16 @@ async def test_a_hosted_task_keeps_its_output_to_itself(board: Service) -> None:
     person = await newcomer(board)
     task = await create(person, agent=AGENT)
     path = f"/api/tasks/{task['id']}"
-    for body in ({"output": "x"}, {"logs": "x"}, {"status": "CANCELLED", "output": "x"}):
-        answer = await person.request("PATCH", path, json=body)
+    for refused in ({"output": "x"}, {"logs": "x"}, {"status": "CANCELLED", "output": "x"}):
+        answer = await person.request("PATCH", path, json=refused)
         assert answer.status_code == 409
         assert (await person.get(path)).json()["task"] == task
-    body = {"name": "Other", "description": "New", "priority": 3.5, "actions": ["looked"]}
+    body: dict[str, Any] = {
+        "name": "Other",
+        "description": "New",
+        "priority": 3.5,
+        "actions": ["looked"],
+    }
     answer = await person.request("PATCH", path, json=body)
     changed = answer.json()["task"]
     assert (changed["name"], changed["description"], changed["priority"]) == ("Other", "New", 3.5)

@@ -1,5 +1,6 @@
 """People with an account of their own, and a look at all that the database holds of it."""
 
+import asyncio
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -148,3 +149,23 @@ async def place(
         """,
         account_id,
     )
+
+
+async def run_out(connection: Any, *tasks: dict[str, Any]) -> None:
+    """Lets the time of these tasks' reviews have passed."""
+    await connection.execute(
+        "UPDATE reviews SET expires_at = now() - interval '1 s' WHERE task_id = ANY ($1)",
+        [uuid_of(task) for task in tasks],
+    )
+
+
+async def until_waiting_for_locks(service: Service, count: int) -> None:
+    """Until so many transactions of the service's database wait for somebody else's."""
+    async with service.owner() as connection, asyncio.timeout(10):
+        while count > await connection.fetchval(
+            """
+            SELECT count(*) FROM pg_stat_activity
+            WHERE datname = current_database() AND wait_event_type = 'Lock'
+            """
+        ):
+            await asyncio.sleep(0.01)

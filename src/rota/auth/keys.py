@@ -1,24 +1,32 @@
 """API keys: listing, making and revoking them."""
 
-from datetime import datetime
 from uuid import UUID
+
+from fastapi import Response
 
 from rota.auth import queries, secrets
 from rota.auth.authenticator import Authenticator
-from rota.auth.caller import ALL_SCOPES, Caller, Scope
+from rota.auth.caller import ALL_SCOPES, Caller
 from rota.auth.queries import ApiKey, KeyOwner
+from rota.auth.record import Record
+from rota.auth.schemas import CreateKey, KeyCreatedAnswer, KeyShape
 from rota.platform import clock
-from rota.platform.db import Database
+from rota.platform.db import Database, WriteConnection
 from rota.platform.errors import Conflict, FieldError, Forbidden, NotFound, ValidationFailed
-from rota.platform.ids import new_uuid
+from rota.platform.idempotency import Replays
+from rota.platform.ids import new_uuid, to_wire
 
 MAX_KEYS = 100
 
 
 class Keys:
-    def __init__(self, db: Database, authenticator: Authenticator) -> None:
+    def __init__(
+        self, db: Database, authenticator: Authenticator, replays: Replays, record: Record
+    ) -> None:
         self._db = db
         self._authenticator = authenticator
+        self._replays = replays
+        self._record = record
 
     async def all(self, caller: Caller) -> list[ApiKey]:
         _check_role(caller)
@@ -26,29 +34,38 @@ class Keys:
             return await queries.list_keys(connection, caller.account_id)
 
     async def create(
-        self, caller: Caller, name: str, scopes: list[Scope] | None, expires_at: datetime | None
-    ) -> tuple[ApiKey, str]:
-        """The key, and its secret, which is known to nobody after this."""
+        self, caller: Caller, body: CreateKey, idempotency_key: str | None
+    ) -> Response:
+        """Answers with the key and its secret, which is known to nobody after this."""
         _check_role(caller)
-        if expires_at is not None and expires_at <= clock.now():
+        async with self._db.write(caller.account_id, caller.user_id) as connection:
+            return await self._replays.once(
+                *(connection, caller.account_id, idempotency_key),
+                ("POST /api/keys", body),
+                201,
+                lambda: self._create(connection, caller, body),
+            )
+
+    async def _create(
+        self, connection: WriteConnection, caller: Caller, body: CreateKey
+    ) -> KeyCreatedAnswer:
+        if body.expires_at is not None and body.expires_at <= clock.now():
             raise ValidationFailed.of(FieldError("expiresAt", "must be in the future"))
         secret = secrets.new_secret()
         key = ApiKey(
             id=new_uuid(),
-            name=name,
+            name=body.name,
             prefix=secrets.visible_prefix(secret),
-            scopes=[scope for scope in ALL_SCOPES if scopes is None or scope in scopes],
+            scopes=[s for s in ALL_SCOPES if body.scopes is None or s in body.scopes],
             created_at=clock.now(),
             last_used_at=None,
-            expires_at=expires_at,
+            expires_at=body.expires_at,
         )
         owner = KeyOwner(caller.account_id, caller.user_id, key.id)
-        async with self._db.write(caller.account_id, caller.user_id) as connection:
-            if not await queries.create_key(
-                connection, owner, key, secrets.hash_of(secret), MAX_KEYS
-            ):
-                raise Conflict(f"An account has at most {MAX_KEYS} keys. Delete one first.")
-        return key, secret
+        if not await queries.create_key(connection, owner, key, secrets.hash_of(secret), MAX_KEYS):
+            raise Conflict(f"An account has at most {MAX_KEYS} keys. Delete one first.")
+        await self._tell(connection, caller, "key.created", key.id)
+        return KeyCreatedAnswer(key=KeyShape.of(key), secret=secret)
 
     async def delete(self, caller: Caller, key_id: UUID | None) -> None:
         _check_role(caller)
@@ -56,9 +73,16 @@ class Keys:
             raise NotFound("There is no such API key.")
         async with self._db.write(caller.account_id, caller.user_id) as connection:
             secret_hash = await queries.delete_key(connection, caller.account_id, key_id)
-        if secret_hash is None:
-            raise NotFound("There is no such API key.")
+            if secret_hash is None:
+                raise NotFound("There is no such API key.")
+            await self._tell(connection, caller, "key.revoked", key_id)
         self._authenticator.forget_key(secret_hash)
+
+    async def _tell(
+        self, connection: WriteConnection, caller: Caller, kind: str, key_id: UUID
+    ) -> None:
+        data = {"keyId": to_wire("key", key_id), "by": to_wire("user", caller.user_id)}
+        await self._record(connection, caller.account_id, kind, data)
 
 
 def _check_role(caller: Caller) -> None:

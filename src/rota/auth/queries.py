@@ -101,15 +101,17 @@ async def touch_session(connection: WriteConnection, user_id: UUID, session_id: 
     )
 
 
-async def revoke_session(connection: WriteConnection, user_id: UUID, session_id: UUID) -> None:
-    await connection.execute(
+async def revoke_session(connection: WriteConnection, user_id: UUID, session_id: UUID) -> bool:
+    """Whether the session was good until now."""
+    revoked = await connection.fetchval(
         """
         UPDATE sessions SET revoked_at = now()
-        WHERE user_id = $1 AND id = $2 AND revoked_at IS NULL
+        WHERE user_id = $1 AND id = $2 AND revoked_at IS NULL RETURNING true
         """,
         user_id,
         session_id,
     )
+    return bool(revoked)
 
 
 async def personal_standing(connection: ReadConnection, user_id: UUID) -> Standing | None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 from starlette.requests import Request
 
 from rota.accounts import queries as accounts
@@ -31,6 +31,7 @@ from rota.platform.db import Database
 from rota.platform.errors import AuthenticationFailed, Forbidden
 from rota.platform.http.description import documented
 from rota.platform.http.schemas import Text
+from rota.platform.idempotency import IdempotencyKey
 from rota.platform.settings import Issuer
 
 
@@ -117,12 +118,14 @@ def key_routes(keys: Keys) -> APIRouter:
     @router.post(
         "/api/keys",
         status_code=201,
+        response_model=KeyCreatedAnswer,
         summary="Make an API key; its secret is shown this once",
         responses=documented(409),
     )
-    async def create_key(caller: SessionCaller, body: CreateKey) -> KeyCreatedAnswer:
-        key, secret = await keys.create(caller, body.name, body.scopes, body.expires_at)
-        return KeyCreatedAnswer(key=KeyShape.of(key), secret=secret)
+    async def create_key(
+        caller: SessionCaller, body: CreateKey, idempotency_key: IdempotencyKey = None
+    ) -> Response:
+        return await keys.create(caller, body, idempotency_key)
 
     @router.delete("/api/keys/{id}", summary="Revoke an API key", responses=documented(404))
     async def delete_key(caller: SessionCaller, id: Text) -> DeletedAnswer:  # noqa: A002

@@ -1,6 +1,7 @@
 """Sessions: from an ID token to a session token, and on to the next, until it ends."""
 
 from datetime import timedelta
+from uuid import UUID
 
 from rota.accounts import service as accounts
 from rota.auth import queries
@@ -8,10 +9,11 @@ from rota.auth.authenticator import Authenticator
 from rota.auth.caller import Caller
 from rota.auth.compact import BadToken
 from rota.auth.issuers import Issuers
+from rota.auth.record import Record
 from rota.auth.tokens import SessionTokens
-from rota.platform.db import Database
+from rota.platform.db import Database, WriteConnection
 from rota.platform.errors import AuthenticationFailed, NotFound
-from rota.platform.ids import new_uuid
+from rota.platform.ids import new_uuid, to_wire
 
 _BAD_ID_TOKEN = "The ID token is not valid here. Sign in again at your identity provider."
 _BAD_SESSION = "The session is no longer valid. Sign in again with POST /api/auth/session."
@@ -24,6 +26,7 @@ class Sessions:
         issuers: Issuers,
         tokens: SessionTokens,
         authenticator: Authenticator,
+        record: Record,
         *,
         idle_days: int,
         signup_trial: timedelta | None,
@@ -32,6 +35,7 @@ class Sessions:
         self._issuers = issuers
         self._tokens = tokens
         self._authenticator = authenticator
+        self._record = record
         self._idle_days = idle_days
         self._signup_trial = signup_trial
 
@@ -50,6 +54,7 @@ class Sessions:
                 )
             user_id = await accounts.sign_in(connection, identity.profile, self._signup_trial)
             await queries.create_session(connection, user_id, session_id)
+            await self._tell(connection, "session.created", user_id, session_id)
         return await self._tokens.issue(user_id, session_id)
 
     async def refresh(self, token: str) -> str:
@@ -70,5 +75,13 @@ class Sessions:
     async def end(self, caller: Caller) -> None:
         assert caller.session_id is not None
         async with self._db.write(caller.user_id, caller.user_id) as connection:
-            await queries.revoke_session(connection, caller.user_id, caller.session_id)
+            if await queries.revoke_session(connection, caller.user_id, caller.session_id):
+                await self._tell(connection, "session.revoked", caller.user_id, caller.session_id)
         self._authenticator.forget_session(caller.user_id, caller.session_id)
+
+    async def _tell(
+        self, connection: WriteConnection, kind: str, user_id: UUID, session_id: UUID
+    ) -> None:
+        """In the log of the user's own account: a session is nobody else's business."""
+        data = {"sessionId": to_wire("session", session_id), "by": to_wire("user", user_id)}
+        await self._record(connection, user_id, kind, data)

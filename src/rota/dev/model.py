@@ -21,7 +21,9 @@ def serve(port: int, weights: str) -> None:
     params.port = port
     params.n_ctx = CONTEXT_TOKENS
     params.n_parallel = PARALLEL
-    params.cpuparams.n_threads = min(os.cpu_count() or 1, 4)
+    # Half the cores: its threads wait for each other by spinning, so with none to spare
+    # for the rest of the stack they would mostly wait.
+    params.cpuparams.n_threads = max(1, min((os.cpu_count() or 1) // 2, 4))
     params.model_alias = {ALIAS}
     params.ui = False
     server = xllamacpp.Server(params)

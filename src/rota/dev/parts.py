@@ -213,3 +213,15 @@ class Service(Part):
 
     async def check(self) -> None:
         await answers(f"{self.url}/health/ready")
+
+
+class Worker(Service):
+    """The worker, which carries tasks out. What it tells of itself is on its metrics port."""
+
+    name = "worker"
+
+    def shown_url(self) -> str | None:
+        return f"{self.url}/metrics"
+
+    async def check(self) -> None:
+        await answers(f"{self.url}/metrics")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rota.dev import ports
 from rota.dev.directory import DataDirectory, Running
-from rota.dev.parts import Service
+from rota.dev.parts import Service, Worker
 from rota.dev.processes import PartError, PartState, Status, run_to_end
 from rota.dev.stack import ALL, TEMPORAL_UI, Endpoints, Stack
 
@@ -19,6 +19,7 @@ MIGRATIONS = "migrations"
 CATALOG = "catalog"
 # Each part's port is the service's and this.
 OFFSETS = {"postgres": 1, "redis": 2, "temporal": 3, TEMPORAL_UI: 4, "model": 5, "idp": 6}
+WORKER_OFFSET = 7
 STOP_WITHIN_S = 60.0
 
 
@@ -32,6 +33,7 @@ class Options:
     migrate: Sequence[str] = (sys.executable, "-m", "rota.cli", "migrate")
     sync: Sequence[str] = (sys.executable, "-m", "rota.cli", "agents", "sync")
     serve: Sequence[str] = (sys.executable, "-m", "rota.cli", "serve")
+    work: Sequence[str] = (sys.executable, "-m", "rota.cli", "worker")
 
 
 async def run(
@@ -78,7 +80,10 @@ async def _serve(stack: Stack, options: Options, on_change: Callable[[PartState]
     service = Service(stack.site, port, options.serve, environment)
     if port != options.port:
         service.note = f"port {options.port} is taken"
-    await stack.add(service)
+    worker_port = ports.find(options.port + WORKER_OFFSET, besides={*taken, port})
+    metrics = {"ROTA_METRICS_PORT": str(worker_port)}
+    worker = Worker(stack.site, worker_port, options.work, environment | metrics)
+    await stack.add(service, worker)
     return service
 
 

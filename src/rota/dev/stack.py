@@ -9,7 +9,7 @@ async with Stack(path, parts=("postgres", "redis"), durable=False) as stack:
 import asyncio
 import json
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self, TypeVar
@@ -94,17 +94,12 @@ class Stack:
         for name in self.names:
             self._parts[name] = KINDS[name](self.site)
         self._choose_ports()
-        try:
-            async with asyncio.TaskGroup() as group:
-                for part in self._parts.values():
-                    group.create_task(part.start())
-        except* PartError as failures:
-            raise failures.exceptions[0] from None
+        await _start_together(self._parts.values())
 
-    async def add(self, part: Part) -> None:
-        """Start one more part, which is stopped before all those it may need."""
-        self._parts[part.name] = part
-        await part.start()
+    async def add(self, *parts: Part) -> None:
+        """Start more parts, which are stopped before all those they may need."""
+        self._parts |= {part.name: part for part in parts}
+        await _start_together(parts)
 
     async def stop(self) -> None:
         for part in reversed(self._parts.values()):
@@ -210,3 +205,12 @@ class Stack:
         if state.status is Status.DIED:
             self._deaths.put_nowait(state.name)
         self._on_change(state)
+
+
+async def _start_together(parts: Iterable[Part]) -> None:
+    try:
+        async with asyncio.TaskGroup() as group:
+            for part in parts:
+                group.create_task(part.start())
+    except* PartError as failures:
+        raise failures.exceptions[0] from None

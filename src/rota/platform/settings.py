@@ -6,8 +6,8 @@ Nothing else in the package reads the environment. Composition roots build a
 
 import base64
 import binascii
-from decimal import Decimal
 import json
+from decimal import Decimal
 from functools import cached_property
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Annotated, Literal, Self

@@ -79,24 +79,6 @@ async def of_run(
     return [_step(row) for row in rows]
 
 
-async def of_task(
-    connection: ReadConnection, account_id: UUID, task_id: UUID, limit: int, offset: int
-) -> list[Step]:
-    """Steps of all runs in the order they began; those taken over are not told twice."""
-    rows = await connection.fetch(
-        f"""
-        SELECT {_COLUMNS} FROM steps
-        WHERE account_id = $1 AND task_id = $2 AND NOT copied
-        ORDER BY run, step, call LIMIT $3 OFFSET $4
-        """,  # noqa: S608
-        account_id,
-        task_id,
-        limit,
-        offset,
-    )
-    return [_step(row) for row in rows]
-
-
 async def one(
     connection: ReadConnection, account_id: UUID, task_id: UUID, run: int, step: int, call: int
 ) -> Step | None:
@@ -299,20 +281,3 @@ async def take_over(connection: WriteConnection, account_id: UUID, task_id: UUID
         task_id,
         run,
     )
-
-
-async def cost_of_run(
-    connection: ReadConnection, account_id: UUID, task_id: UUID, run: int
-) -> tuple[int, int]:
-    """Micro-dollars and tokens that this run has used."""
-    row = await connection.fetchrow(
-        """
-        SELECT coalesce(sum(cost_micros), 0)::bigint,
-               coalesce(sum(input_tokens + output_tokens), 0)::bigint
-        FROM steps WHERE account_id = $1 AND task_id = $2 AND run = $3
-        """,
-        account_id,
-        task_id,
-        run,
-    )
-    return row[0], row[1]

@@ -396,6 +396,39 @@ async def open_review(
     )
 
 
+async def pending_reviews(
+    connection: ReadConnection, account_id: UUID, task_ids: Sequence[UUID]
+) -> dict[UUID, list[Review]]:
+    rows = await connection.fetch(
+        f"""
+        SELECT task_id, {_REVIEW_COLUMNS} FROM reviews
+        WHERE account_id = $1 AND task_id = ANY($2) AND state = 'pending'
+        """,  # noqa: S608
+        account_id,
+        list(task_ids),
+    )
+    return {row[0]: [_review(row[1:])] for row in rows}
+
+
+async def save_items(
+    connection: WriteConnection,
+    account_id: UUID,
+    task_id: UUID,
+    items: Sequence[Mapping[str, Any]],
+) -> None:
+    """What has been decided so far in the review that is pending."""
+    if items:
+        await connection.execute(
+            """
+            UPDATE reviews SET items = $3
+            WHERE account_id = $1 AND task_id = $2 AND state = 'pending'
+            """,
+            account_id,
+            task_id,
+            orjson.dumps(list(items)).decode(),
+        )
+
+
 async def close_review(
     connection: WriteConnection,
     account_id: UUID,

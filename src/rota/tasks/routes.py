@@ -18,6 +18,8 @@ from rota.platform.http.schemas import QueryInt, Text
 from rota.platform.idempotency import IdempotencyKey
 from rota.tasks.queries import Filter
 from rota.tasks.schemas import (
+    ApprovalsAnswer,
+    ApprovalShape,
     ApproveTask,
     CreateTask,
     DecisionAnswer,
@@ -91,8 +93,8 @@ def task_routes(tasks: Tasks, streams: Streams, authenticator: Authenticator) ->
         id: Text,  # noqa: A002
         body: ApproveTask | None = None,
     ) -> DecisionAnswer:
-        named = [decision.id for decision in body.decisions] if body and body.decisions else None
-        task, reviews = await tasks.approve(caller, ids.from_wire("task", id), named)
+        decisions = body.decisions if body else None
+        task, reviews = await tasks.approve(caller, ids.from_wire("task", id), decisions)
         return DecisionAnswer(task=TaskShape.of(task), review=ReviewShape.of(task, reviews))
 
     @router.post(
@@ -130,8 +132,21 @@ def task_routes(tasks: Tasks, streams: Streams, authenticator: Authenticator) ->
         "/api/tasks/{id}/review", summary="What waits for a person", responses=documented(404)
     )
     async def review_task(caller: Reader, id: Text) -> ReviewAnswer:  # noqa: A002
-        task, reviews = await tasks.review(caller, ids.from_wire("task", id))
+        task, reviews = await tasks.review_of(caller, ids.from_wire("task", id))
         return ReviewAnswer(review=ReviewShape.of(task, reviews))
+
+    @router.get("/api/approvals", summary="Everything that waits for a person, oldest first")
+    async def list_approvals(
+        caller: Reader,
+        limit: Annotated[QueryInt, Query(ge=1, le=100)] = 50,
+        offset: Annotated[QueryInt, Query(ge=0, le=2**31 - 1)] = 0,
+    ) -> ApprovalsAnswer:
+        found, total = await tasks.approvals(caller, limit, offset)
+        shapes = [
+            ApprovalShape(task=TaskShape.of(task), review=ReviewShape.of(task, reviews))
+            for task, reviews in found
+        ]
+        return ApprovalsAnswer(approvals=shapes, total=total)
 
     @router.get(
         "/api/tasks/{id}/events",

@@ -207,3 +207,13 @@ class ReviewAnswer(Wire):
 class DecisionAnswer(Wire):
     task: TaskShape
     review: ReviewShape
+
+
+class ApprovalShape(Wire):
+    task: TaskShape
+    review: ReviewShape
+
+
+class ApprovalsAnswer(Wire):
+    approvals: list[ApprovalShape]
+    total: int

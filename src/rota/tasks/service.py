@@ -1,5 +1,6 @@
 """What can be done with a task. The database decides; each change is one transaction."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from itertools import groupby
@@ -11,16 +12,26 @@ from rota.agents import queries as agents
 from rota.agents.gating import Gating
 from rota.agents.model import AgentVersion
 from rota.auth.caller import Caller
+from rota.events import log
 from rota.events.fanout import Fanout
 from rota.platform import clock, ids
 from rota.platform.db import Database, ReadConnection, WriteConnection
 from rota.platform.errors import Conflict, FieldError, Forbidden, NotFound, ValidationFailed
 from rota.platform.idempotency import Replays
-from rota.tasks import moves, queries
-from rota.tasks.model import Review, Task
+from rota.tasks import moves, queries, review
+from rota.tasks.model import Review, Task, new_task
 from rota.tasks.moves import NUDGE, START
 from rota.tasks.queries import Filter
-from rota.tasks.schemas import MAX_ACTIONS, MAX_TEXT, CreateTask, PatchTask, TaskAnswer, TaskShape
+from rota.tasks.review import Items
+from rota.tasks.schemas import (
+    MAX_ACTIONS,
+    MAX_TEXT,
+    CreateTask,
+    Decision,
+    PatchTask,
+    TaskAnswer,
+    TaskShape,
+)
 from rota.tasks.states import APPROVAL_OF, TERMINAL, By, Gate, MoveRefused, Status, target_of
 
 MAX_DEPTH = 8
@@ -57,40 +68,29 @@ class Tasks:
     async def _create(self, connection: WriteConnection, caller: Caller, body: CreateTask) -> Task:
         agent = await self._agent(connection, caller, body)
         parent = await self._parent(connection, caller, body.parent_task_id)
-        task_id = ids.new_uuid()
-        # The time inside the id, so that listing by id is listing by time.
-        now = ids.time_of(task_id)
         hosted = agent is not None and body.status in ("PENDING", "WAITING_APPROVAL")
-        task = Task(
-            id=task_id,
-            status=body.status,
+        status = body.status
+        if hosted and agent and agent.approval.run:
+            status = "WAITING_APPROVAL"
+        task = new_task(
+            ids.new_uuid(),
+            name=body.name,
+            status=status,
             hosted=hosted,
-            depth=parent.depth + 1 if parent else 0,
-            run=1,
             agent=agent.name if agent else None,
             agent_version=agent.version if agent else None,
             project_id=body.project_id,
-            parent_task_id=parent.id if parent else None,
-            name=body.name,
-            priority=float(body.priority),
-            created_at=now,
-            updated_at=now,
-            started_at=now if body.status == "RUNNING" else None,
-            finished_at=now if body.status in TERMINAL else None,
+            parent=parent,
+            priority=body.priority,
             description=body.description,
             input=body.input or "",
             output=body.output,
-            actions=body.actions or [],
-            error=None,
-            steps=0,
-            input_tokens=0,
-            output_tokens=0,
-            cost_micros=0,
+            actions=body.actions,
         )
-        start = (START, {"run": 1}) if hosted and body.status == "PENDING" else None
-        data = moves.event_data(None, body.status, caller.user_id)
+        start = moves.start_of(task) if hosted and status == "PENDING" else None
+        data = moves.event_data(None, status, caller.user_id)
         await queries.insert(connection, caller.account_id, caller.user_id, task, data, start)
-        if body.status == "WAITING_APPROVAL":
+        if status == "WAITING_APPROVAL":
             await self._open_review(connection, caller.account_id, task)
         return task
 
@@ -153,7 +153,7 @@ class Tasks:
             raise TaskNotFound
         return task
 
-    async def review(self, caller: Caller, task_id: UUID | None) -> tuple[Task, list[Review]]:
+    async def review_of(self, caller: Caller, task_id: UUID | None) -> tuple[Task, list[Review]]:
         if task_id is None:
             raise TaskNotFound
         async with self._db.snapshot(caller.account_id, caller.user_id) as connection:
@@ -161,6 +161,23 @@ class Tasks:
             if task is None:
                 raise TaskNotFound
             return task, await queries.reviews(connection, caller.account_id, task_id)
+
+    async def approvals(
+        self, caller: Caller, limit: int, offset: int
+    ) -> tuple[list[tuple[Task, list[Review]]], int]:
+        """Everything in the account that waits for a person, oldest first."""
+        async with self._db.snapshot(caller.account_id, caller.user_id) as connection:
+            wanted = Filter(status="WAITING_APPROVAL")
+            total = await queries.total(connection, caller.account_id, wanted)
+            # The list is kept newest first, so the oldest are at its end.
+            limit = max(0, min(limit, total - offset))
+            tasks = await queries.page(
+                connection, caller.account_id, wanted, limit, total - offset - limit, total
+            )
+            pending = await queries.pending_reviews(
+                connection, caller.account_id, [task.id for task in tasks]
+            )
+        return [(task, pending.get(task.id, [])) for task in reversed(tasks)], total
 
     async def patch(self, caller: Caller, task_id: UUID | None, body: PatchTask) -> Task:
         async with self._db.write(caller.account_id, caller.user_id) as connection:
@@ -181,32 +198,52 @@ class Tasks:
         return after
 
     async def approve(
-        self, caller: Caller, task_id: UUID | None, decisions: list[str] | None
+        self, caller: Caller, task_id: UUID | None, decisions: Sequence[Decision] | None
     ) -> tuple[Task, list[Review]]:
-        async with self._db.write(caller.account_id, caller.user_id) as connection:
+        account_id, user_id = caller.account_id, caller.user_id
+        async with self._db.write(account_id, user_id) as connection:
             before = await _for_change(connection, caller, task_id)
-            reviews = await queries.reviews(connection, caller.account_id, before.id)
-            if decisions is not None:
-                known = {item["id"] for item in reviews[0].items} if reviews else set()
-                if unknown := [item for item in decisions if item not in known]:
-                    raise ValidationFailed.of(
-                        FieldError("decisions", f"no such item waits: {', '.join(unknown)}")
-                    )
+            reviews = await queries.reviews(connection, account_id, before.id)
             if before.status != "WAITING_APPROVAL":
                 if reviews and reviews[0].state == "approved":
                     return before, reviews  # Somebody else said the same a moment ago.
                 raise MoveRefused(
                     before.status, "RUNNING" if not before.hosted else "PENDING", _NOT_WAITING
                 )
-            by = APPROVAL_OF[reviews[0].gate]
-            await _close_review(connection, caller.account_id, before, "approved", caller.user_id)
-            after = await self._move(connection, caller, before, before, by, event="task.approved")
-            if before.hosted:
-                kind = START if by is By.APPROVE_RUN else NUDGE
-                await moves.instruct(connection, caller.account_id, kind, after)
-            reviews = await queries.reviews(connection, caller.account_id, before.id)
-        self._fanout.announce(caller.account_id)
+            items = review.approve(reviews[0], decisions, user_id)
+            await queries.save_items(connection, account_id, before.id, items)
+            after = before
+            if not review.still_waits(items):
+                after = await self._approved(connection, caller, before, reviews[0].gate, items)
+            reviews = await queries.reviews(connection, account_id, before.id)
+        self._fanout.announce(account_id)
         return after, reviews
+
+    async def _approved(
+        self,
+        connection: WriteConnection,
+        caller: Caller,
+        before: Task,
+        gate: Gate | None,
+        items: Items,
+    ) -> Task:
+        """Every item of the gate is decided, so the task goes on."""
+        account_id, user_id = caller.account_id, caller.user_id
+        wanted = before
+        if gate == "output":
+            wanted = replace(before, output=items[0]["arguments"]["output"])
+        await _close_review(connection, account_id, before, "approved", user_id)
+        after = await self._move(
+            connection, caller, before, wanted, APPROVAL_OF[gate], event="task.approved"
+        )
+        if after.status == "COMPLETED":
+            # Approved and completed are two things to whoever listens for one of them.
+            data = moves.event_data(before.status, after.status, user_id)
+            await log.append(connection, account_id, "task.completed", data, after.id)
+        if before.hosted:
+            kind = START if gate == "run" else NUDGE
+            await moves.instruct(connection, account_id, kind, after)
+        return after
 
     async def reject(
         self, caller: Caller, task_id: UUID | None, reason: str | None, *, resume: bool
@@ -225,6 +262,8 @@ class Tasks:
                     before.status, "RUNNING", "Its run has not begun, so there is none to resume."
                 )
             event = "task.rejected"
+            items = review.reject(reviews[0], user_id)
+            await queries.save_items(connection, account_id, before.id, items)
             await _close_review(connection, account_id, before, "rejected", user_id, reason)
             if resume:
                 after = await self._move(

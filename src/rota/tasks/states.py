@@ -54,7 +54,6 @@ class Move:
 MOVES: tuple[Move, ...] = (
     Move("PENDING", "RUNNING", By.RUN, True),
     Move("PENDING", "RUNNING", By.PATCH, False),
-    Move("PENDING", "WAITING_APPROVAL", By.RUN, True),
     Move("PENDING", "WAITING_APPROVAL", By.PATCH, False),
     Move("PENDING", "COMPLETED", By.PATCH, False),
     Move("PENDING", "FAILED", By.PATCH, False),

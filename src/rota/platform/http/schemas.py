@@ -81,7 +81,5 @@ def _moment(value: Any) -> Any:
 BodyTimestamp = Annotated[
     datetime,
     BeforeValidator(_moment),
-    WithJsonSchema(
-        {"type": "string", "format": "date-time", "examples": ["2099-01-31T12:00:00Z"]}
-    ),
+    WithJsonSchema({"type": "string", "format": "date-time", "examples": ["2099-01-31T12:00:00Z"]}),
 ]

@@ -1,0 +1,77 @@
+"""The timeline of a task: each model call, tool call and approval, in the order they began."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+import orjson
+
+from rota.platform.db import ReadConnection
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    id: str
+    kind: Literal["model", "tool", "approval"]
+    run: int | None
+    step: int | None
+    name: str | None
+    server: str | None
+    state: str
+    outcome: str | None
+    arguments: Any
+    result: Any
+    child_task_id: UUID | None
+    input_tokens: int
+    output_tokens: int
+    cost_micros: int
+    price_version: str | None
+    started_at: datetime
+    finished_at: datetime | None
+    decided_by: UUID | None
+
+
+_JSON = (8, 9)
+
+
+async def page(
+    connection: ReadConnection, account_id: UUID, task_id: UUID, limit: int, offset: int
+) -> tuple[list[Entry], int]:
+    """Steps that a retry took over from an earlier run are told once, where they happened."""
+    total: int = await connection.fetchval(
+        """
+        SELECT (SELECT count(*) FROM steps WHERE account_id = $1 AND task_id = $2 AND NOT copied)
+             + (SELECT count(*) FROM reviews WHERE account_id = $1 AND task_id = $2)
+        """,
+        account_id,
+        task_id,
+    )
+    rows = await connection.fetch(
+        """
+        SELECT format('call-%s-%s-%s', run, step, call), kind, run, step, name, server, state,
+               outcome, arguments, result, child_task_id, input_tokens, output_tokens,
+               cost_micros, price_version, coalesce(started_at, planned_at) AS at, finished_at,
+               NULL::uuid
+        FROM steps WHERE account_id = $1 AND task_id = $2 AND NOT copied
+        UNION ALL
+        SELECT format('review-%s', number), 'approval', NULL, NULL, gate, NULL, state,
+               NULL, items, to_jsonb(reason), NULL, 0, 0, 0, NULL, requested_at, decided_at,
+               decided_by
+        FROM reviews WHERE account_id = $1 AND task_id = $2
+        ORDER BY at, 1 LIMIT $3 OFFSET $4
+        """,
+        account_id,
+        task_id,
+        limit,
+        offset,
+    )
+    return [_entry(row) for row in rows], total
+
+
+def _entry(row: Any) -> Entry:
+    values = list(row)
+    for at in _JSON:
+        if values[at] is not None:
+            values[at] = orjson.loads(values[at])
+    return Entry(*values)

@@ -1,0 +1,27 @@
+"""A service whose events are read, in this process and in one that can be measured."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from rota.agents.files import catalog_folder
+from rota.agents.sync import sync
+from rota.dev.stack import Stack
+from rota.platform.db import Database
+from tests.service import Service
+
+
+@pytest.fixture(scope="session")
+async def board(stack: Stack) -> AsyncIterator[Service]:
+    async with Service.start(stack, variant="a", name="events") as started:
+        await sync(started.database_url, catalog_folder())
+        yield started
+
+
+@pytest.fixture
+async def db(board: Service) -> AsyncIterator[Database]:
+    """The database as a worker has it."""
+    database = Database(board.database_url, pool_size=5)
+    await database.open()
+    yield database
+    await database.close()

@@ -1,0 +1,104 @@
+"""A reader of server-sent events on a bare socket, which can hang up anywhere."""
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Message:
+    id: int
+    type: str
+    data: dict[str, Any]
+
+
+class Reader:
+    """One connection to a stream. What came in whole messages is kept in `messages`."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._raw = b""
+        self._text = b""
+        self.status = 0
+        self.messages: list[Message] = []
+        self.comments: list[str] = []
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls,
+        port: int,
+        token: str,
+        path: str,
+        after: int | None = None,
+        *,
+        buffer: int | None = None,
+    ) -> AsyncIterator["Reader"]:
+        sock = socket.socket()
+        if buffer is not None:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
+        sock.setblocking(False)
+        await asyncio.get_running_loop().sock_connect(sock, ("127.0.0.1", port))
+        # Never more in memory here than a little, however fast the stream is.
+        reader, writer = await asyncio.open_connection(sock=sock, limit=2048)
+        resume = f"Last-Event-ID: {after}\r\n" if after is not None else ""
+        writer.write(
+            f"GET {path} HTTP/1.1\r\nHost: rota\r\nAuthorization: Bearer {token}\r\n"
+            f"{resume}\r\n".encode()
+        )
+        try:
+            yield cls(reader, writer)
+        finally:
+            # A reset, not a farewell: networks rarely say goodbye.
+            writer.transport.abort()
+
+    async def head(self) -> None:
+        head = await self._reader.readuntil(b"\r\n\r\n")
+        self.status = int(head.split(b" ")[1])
+
+    async def read(self, at_most: int = 65536) -> bool:
+        """Takes in what is there, or comes next; False when the stream has ended."""
+        if not self.status:
+            await self.head()
+        piece = await self._reader.read(at_most)
+        self._raw += piece
+        ended = self._unchunk()
+        *whole, self._text = self._text.split(b"\n\n")
+        for block in whole:
+            self._take(block.decode())
+        return bool(piece) and not ended
+
+    async def until(self, last: int) -> None:
+        while not self.messages or self.messages[-1].id < last:
+            assert await self.read(), f"the stream ended before number {last}"
+
+    async def to_end(self) -> None:
+        while await self.read():
+            pass
+
+    def _unchunk(self) -> bool:
+        while b"\r\n" in self._raw:
+            size_line, _, rest = self._raw.partition(b"\r\n")
+            size = int(size_line, 16)
+            if size == 0:
+                return True
+            if len(rest) < size + 2:
+                break
+            self._text += rest[:size]
+            self._raw = rest[size + 2 :]
+        return False
+
+    def _take(self, block: str) -> None:
+        if block.startswith(":"):
+            self.comments.append(block[2:])
+            return
+        fields = dict(line.split(": ", 1) for line in block.split("\n"))
+        data = json.loads(fields["data"])
+        assert data["sequence"] == int(fields["id"])
+        assert data["type"] == fields["event"]
+        self.messages.append(Message(int(fields["id"]), fields["event"], data))

@@ -1,0 +1,345 @@
+"""Live streams: whatever breaks, each event arrives once and in order."""
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from pydantic import SecretStr
+
+from rota.events import log, stream
+from rota.events.fanout import Fanout
+from rota.platform.db import Database
+from tests.events.reader import Message, Reader
+from tests.limits.server import RedisServer
+from tests.service import Person, Service
+from tests.tasks.wire import Wire, wires
+from tests.tasks.world import create, newcomer, newcomers, patch, picture, uuid_of
+
+EVENTS = 2_000
+DISCONNECTS = 200
+
+
+async def cycle(wire: Wire, task_id: str, events: int) -> None:
+    """Fails and retries a task, which is an event each time."""
+    for number in range(events):
+        if number % 2:
+            answer = await wire.request("POST", f"/api/tasks/{task_id}/retry")
+        else:
+            answer = await wire.request("PATCH", f"/api/tasks/{task_id}", {"status": "FAILED"})
+        assert answer.status == 200, answer.body
+
+
+async def read_with_interruptions(
+    service: Service, person: Person, path: str, last: asyncio.Future[int], chance: random.Random
+) -> list[Message]:
+    """All messages up to number `last`, over a connection that is cut at random bytes."""
+    received: list[Message] = []
+    after, cuts = 0, 0
+    while not (last.done() and after >= last.result()):
+        cut_after = chance.randint(1, 6_000) if cuts < DISCONNECTS else None
+        async with Reader.open(service.settings.port, person.token, path, after) as reader:
+            if chance.random() < 0.05:
+                cuts += 1
+                continue  # Gone before the answer began.
+            await reader.head()
+            assert reader.status == 200
+            while cut_after is None or cut_after > 0:
+                before = len(reader.messages)
+                size = min(cut_after or 65536, 65536)
+                try:
+                    async with asyncio.timeout(0.2):
+                        await reader.read(size)
+                except TimeoutError:
+                    pass
+                if cut_after is not None:
+                    cut_after -= size if len(reader.messages) == before else 400
+                if last.done() and reader.messages[-1:] and reader.messages[-1].id >= last.result():
+                    break
+        cuts += cut_after is not None
+        received += reader.messages
+        after = received[-1].id if received else 0
+    assert cuts >= DISCONNECTS
+    return received
+
+
+async def test_a_stream_that_breaks_two_hundred_times_brings_each_event_once_and_in_order(
+    board: Service,
+) -> None:
+    person = await newcomer(board)
+    task = await create(person)
+    beside = await create(person)
+    last: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    chance = random.Random(3)
+    async with wires(board.settings.port, [person.token], 2) as [one, other]:
+        account, own = (
+            asyncio.create_task(read_with_interruptions(board, person, path, last, chance))
+            for path in ("/api/events?after=0", f"/api/tasks/{task['id']}/events")
+        )
+        await asyncio.gather(
+            cycle(one, task["id"], EVENTS - 200), cycle(other, beside["id"], 200 - 3)
+        )
+        # One more of the task's own, so that both streams end at the same number.
+        await cycle(one, task["id"], 1)
+        async with board.owner() as connection:
+            events = (await picture(connection, person.user_id))["events"]
+        last.set_result(events[-1]["sequence"])
+        async with asyncio.timeout(30):
+            received, of_task = await account, await own
+    assert len(events) == EVENTS
+    assert [(m.id, m.type) for m in received] == [(e["sequence"], e["type"]) for e in events]
+    assert [m.id for m in of_task] == [
+        e["sequence"] for e in events if e["task_id"] == uuid_of(task)
+    ]
+
+
+async def test_an_event_says_what_happened_to_what_and_by_whom(board: Service) -> None:
+    person = await newcomer(board)
+    task = await create(person, status="WAITING_APPROVAL")
+    await person.post(f"/api/tasks/{task['id']}/reject", {"reason": "No."})
+    async with Reader.open(board.settings.port, person.token, "/api/events?after=1") as reader:
+        await reader.until(2)
+    assert reader.comments == ["open"]
+    [message] = reader.messages
+    user = "user_" + person.user_id.hex
+    assert message.data == {
+        "id": message.data["id"],
+        "sequence": 2,
+        "type": "task.rejected",
+        "taskId": task["id"],
+        "data": {
+            "status": "CANCELLED",
+            "previousStatus": "WAITING_APPROVAL",
+            "by": user,
+            "reason": "No.",
+        },
+        "createdAt": message.data["createdAt"],
+    }
+    assert message.data["id"].startswith("evt_")
+
+
+async def test_without_a_number_the_account_stream_begins_with_what_happens_next(
+    board: Service,
+) -> None:
+    person = await newcomer(board)
+    await create(person)
+    async with Reader.open(board.settings.port, person.token, "/api/events") as reader:
+        await reader.read()
+        task = await create(person)
+        await reader.until(2)
+    assert [(m.id, m.data["taskId"]) for m in reader.messages] == [(2, task["id"])]
+
+
+@pytest.mark.parametrize("number", ["-1", "x", "1.5", str(2**60)])
+async def test_a_number_that_is_none_is_refused(board: Service, number: str) -> None:
+    person = await newcomer(board)
+    task = await create(person)
+    for path in ("/api/events", f"/api/tasks/{task['id']}/events"):
+        assert (await person.get(path, headers={"Last-Event-ID": number})).status_code == 400
+        assert (await person.get(path, params={"after": number})).status_code == 400
+
+
+@pytest.mark.parametrize("final", ["COMPLETED", "CANCELLED"])
+async def test_the_stream_of_a_task_ends_with_the_task(board: Service, final: str) -> None:
+    person = await newcomer(board)
+    task = await create(person)
+    path = f"/api/tasks/{task['id']}/events"
+    async with Reader.open(board.settings.port, person.token, path) as reader:
+        await reader.until(1)
+        await patch(person, task["id"], status="FAILED")
+        await person.post(f"/api/tasks/{task['id']}/retry")
+        await patch(person, task["id"], status=final)
+        async with asyncio.timeout(5):
+            await reader.to_end()
+    assert [m.id for m in reader.messages] == [1, 2, 3, 4]
+    # Whoever comes later, even after the last event, is not kept waiting.
+    for after in (0, 2, 4):
+        answer = await person.get(path, headers={"Last-Event-ID": str(after)}, timeout=5)
+        assert answer.text.count("id: ") == 4 - after
+
+
+async def test_logging_out_ends_the_stream(board: Service) -> None:
+    person = await board.sign_in()
+    task = await create(person)
+    path = f"/api/tasks/{task['id']}/events"
+    async with (
+        Reader.open(board.settings.port, person.token, "/api/events") as account,
+        Reader.open(board.settings.port, person.token, path) as own,
+    ):
+        await asyncio.gather(account.read(), own.read())
+        assert (await person.post("/api/auth/logout")).status_code == 200
+        left = time.monotonic()
+        async with asyncio.timeout(10):
+            await asyncio.gather(account.to_end(), own.to_end())
+        assert time.monotonic() - left < 2.5
+
+
+async def test_a_reader_that_catches_up_is_asked_for_its_leave_too(
+    board: Service, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream, "BATCH", 10)
+    person = await board.sign_in()
+    async with db.write(person.user_id) as connection:
+        for _ in range(50):
+            await log.append(connection, person.user_id, "test", {"text": "x" * 8_000})
+    path = "/api/events?after=0"
+    async with Reader.open(board.settings.port, person.token, path, buffer=4096) as reader:
+        await reader.read(1000)
+        await person.post("/api/auth/logout")
+        async with asyncio.timeout(10):
+            await reader.to_end()
+    assert len(reader.messages) < 50
+
+
+async def test_events_are_numbered_without_gaps_under_twenty_writers(board: Service) -> None:
+    people = await newcomers(board, 4)
+    tokens = [person.token for person in people]
+    async with wires(board.settings.port, tokens, 20) as connections:
+
+        async def write(wire: Wire) -> None:
+            body = {"name": "x", "status": "FAILED"}
+            task = (await wire.request("POST", "/api/tasks", body)).json()["task"]
+            assert (await wire.request("POST", f"/api/tasks/{task['id']}/retry")).status == 200
+            await cycle(wire, task["id"], 8)
+
+        await asyncio.gather(*(write(wire) for wire in connections))
+    async with board.owner() as connection:
+        events = (await picture(connection, people[0].user_id))["events"]
+    assert [event["sequence"] for event in events] == list(range(1, 201))
+    times = [event["created_at"] for event in events]
+    assert times == sorted(times)
+
+
+@pytest.fixture
+def redis(tmp_path: Path) -> Any:
+    server = RedisServer(tmp_path)
+    server.start()
+    yield server
+    server.kill()
+
+
+async def test_events_arrive_while_redis_is_away_and_after_it_is_back(
+    stack: Any, redis: RedisServer
+) -> None:
+    async with Service.start(
+        stack, variant="a", name="events_redis", redis_url=SecretStr(redis.url)
+    ) as service:
+        person = await newcomer(service)
+        async with Reader.open(service.settings.port, person.token, "/api/events") as reader:
+            await reader.read()
+            await create(person)
+            await reader.until(1)
+            redis.kill()
+            await create(person)
+            async with asyncio.timeout(5):
+                await reader.until(2)
+            redis.start()
+            await create(person)
+            async with asyncio.timeout(5):
+                await reader.until(3)
+    assert [m.id for m in reader.messages] == [1, 2, 3]
+
+
+async def test_an_event_written_by_another_process_wakes_the_stream(
+    board: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # So long that only a message through Redis can be in time.
+    monkeypatch.setattr(stream, "LOOK_EVERY_S", 60)
+    person = await newcomer(board)
+    async with board.process() as elsewhere:
+        path = "/api/events"
+        async with Reader.open(board.settings.port, person.token, path) as reader:
+            await reader.read()
+            there = Person(elsewhere, person.subject, person.token, person.user_id)
+            await create(there)
+            async with asyncio.timeout(5):
+                await reader.until(1)
+
+
+async def test_a_quiet_stream_shows_now_and_then_that_it_is_open(
+    board: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream, "LOOK_EVERY_S", 0.01)
+    monkeypatch.setattr(stream, "HEARTBEAT_EVERY_S", 0.05)
+    person = await newcomer(board)
+    async with Reader.open(board.settings.port, person.token, "/api/events") as reader:
+        async with asyncio.timeout(5):
+            while reader.comments.count("still here") < 2:
+                await reader.read()
+
+
+async def test_readers_that_hang_up_leave_nothing_behind(
+    board: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fanouts: set[Fanout] = set()
+    listening = Fanout.listening
+    monkeypatch.setattr(
+        Fanout, "listening", lambda self, account: fanouts.add(self) or listening(self, account)
+    )
+    person = await newcomer(board)
+    async with AsyncExitStack() as readers:
+        for _ in range(20):
+            reader = await readers.enter_async_context(
+                Reader.open(board.settings.port, person.token, "/api/events")
+            )
+            await reader.read()
+        [fanout] = fanouts
+        assert len(fanout._waiting[person.user_id]) == 20
+    async with asyncio.timeout(5):
+        while person.user_id in fanout._waiting:
+            await asyncio.sleep(0.01)
+
+
+LARGE = "x" * 10_000
+SLOW = 10
+
+
+@pytest.fixture
+async def measured(board: Service) -> AsyncIterator[tuple[Service, psutil.Process]]:
+    async with board.process() as service:
+        [process] = [
+            child
+            for child in psutil.Process().children()
+            if any(c.laddr.port == service.settings.port for c in child.net_connections("tcp"))
+        ]
+        yield service, process
+
+
+async def test_readers_that_never_read_cost_the_others_nothing_and_memory_little(
+    measured: tuple[Service, psutil.Process], db: Database
+) -> None:
+    service, process = measured
+    person = await newcomer(service)
+    port, path = service.settings.port, "/api/events?after=0"
+
+    async def write(count: int) -> None:
+        async with db.write(person.user_id) as connection:
+            for _ in range(count):
+                await log.append(connection, person.user_id, "test", {"text": LARGE})
+
+    await write(100)
+    async with AsyncExitStack() as stack:
+        async with Reader.open(port, person.token, path) as warm:
+            await warm.until(100)
+        before = process.memory_info().rss
+        for _ in range(SLOW):
+            slow = await stack.enter_async_context(
+                Reader.open(port, person.token, path, buffer=4096)
+            )
+            await slow.head()
+        for _ in range(15):
+            await write(100)
+        async with Reader.open(port, person.token, path) as reader, asyncio.timeout(20):
+            await reader.until(1600)
+            started = time.monotonic()
+            assert (await person.get("/api/tasks")).status_code == 200
+            assert time.monotonic() - started < 1
+        grown = process.memory_info().rss - before
+    assert [m.id for m in reader.messages] == list(range(1, 1601))
+    # All of it, for each of them, would be 160 MB; a batch each is 10.
+    assert grown < 60 * 1024 * 1024

@@ -1,0 +1,149 @@
+"""The small parts: sealed values, ids, times, the cache, and the checks behind /health/ready."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rota.dev.stack import Stack
+from rota.platform import clock, ids
+from rota.platform.cache import ExpiringCache
+from rota.platform.crypto import SealBroken, Vault
+from rota.platform.health import health_routes
+from rota.platform.temporal import Temporal
+from tests.service import Service, free_port
+
+VAULT = Vault(b"k" * 32)
+
+
+@given(st.binary(max_size=200), st.text(max_size=40))
+def test_a_sealed_value_opens_in_its_own_place(plaintext: bytes, context: str) -> None:
+    assert VAULT.open(VAULT.seal(plaintext, context), context) == plaintext
+
+
+def test_a_value_is_sealed_differently_each_time() -> None:
+    assert VAULT.seal(b"secret", "place") != VAULT.seal(b"secret", "place")
+    assert b"secret" not in VAULT.seal(b"secret", "place")
+
+
+def test_a_sealed_value_opens_nowhere_else_and_with_no_other_key() -> None:
+    sealed = VAULT.seal(b"secret", "account/row/field")
+    with pytest.raises(SealBroken):
+        VAULT.open(sealed, "account/other/field")
+    with pytest.raises(SealBroken):
+        Vault(b"x" * 32).open(sealed, "account/row/field")
+
+
+def test_not_one_byte_of_a_sealed_value_may_change_or_be_missing() -> None:
+    sealed = VAULT.seal(b"secret", "place")
+    for at in range(len(sealed)):
+        changed = bytearray(sealed)
+        changed[at] ^= 1
+        for broken in (bytes(changed), sealed[:at]):
+            with pytest.raises(SealBroken):
+                VAULT.open(broken, "place")
+
+
+def test_ids_sort_by_their_time_and_come_back() -> None:
+    made = [ids.new_uuid() for _ in range(1000)]
+    assert made == sorted(made)
+    assert len(set(made)) == 1000
+    assert all(ids.from_wire("task", ids.to_wire("task", value)) == value for value in made)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "task_", "task", f"key_{0:032x}", f"task_{0:031x}", f"task_{0:033x}"),
+        *(f"task_{'A' * 32}", f"task_{'g' * 32}", f"TASK_{0:032x}", f" task_{0:032x}", f"{0:032x}"),
+        *(f"task_{'٣' * 32}", f"x_task_{0:032x}", "task_00000000-0000-0000-0000-000000000000"),
+    ],
+)
+def test_an_id_has_one_spelling(text: str) -> None:
+    assert ids.from_wire("task", text) is None
+
+
+def test_times_on_the_wire_are_utc_in_milliseconds() -> None:
+    moment = datetime(2027, 1, 31, 14, 0, 0, 123_999, timezone(timedelta(hours=2)))
+    assert clock.to_wire(moment) == "2027-01-31T12:00:00.123Z"
+    assert clock.now().tzinfo is UTC
+
+
+def test_the_cache_forgets_the_oldest_first() -> None:
+    cache: ExpiringCache[str, int] = ExpiringCache(max_items=2, max_age_s=60)
+    for number, name in enumerate("abc"):
+        cache.put(name, number)
+    assert [cache.get(name) for name in "abc"] == [None, 1, 2]
+    cache.put("b", 7)
+    cache.put("d", 8)
+    assert [cache.get(name) for name in "bcd"] == [7, None, 8]
+    cache.drop("b")
+    cache.drop("nothing")
+    assert cache.get("b") is None
+
+
+def test_the_cache_forgets_what_is_too_old() -> None:
+    cache: ExpiringCache[str, int] = ExpiringCache(max_items=2, max_age_s=0)
+    cache.put("a", 1)
+    assert cache.get("a") is None
+
+
+async def test_a_service_whose_parts_all_answer_is_ready(probed: Service) -> None:
+    answer = await probed.http.get("/health/ready")
+    assert answer.status_code == 200
+    parts = {"postgres": "ok", "redis": "ok", "temporal": "ok"}
+    assert answer.json() == {"status": "ready", "checks": parts}
+
+
+async def test_a_service_does_without_redis_and_temporal_but_not_without_its_database(
+    stack: Stack,
+) -> None:
+    async with Service.start(
+        stack, variant="a", name="degraded", temporal_address=f"127.0.0.1:{free_port()}"
+    ) as service:
+        answer = await service.http.get("/health/ready")
+        assert answer.status_code == 200
+        assert answer.json()["status"] == "degraded"
+        assert answer.json()["checks"]["temporal"] != "ok"
+        async with service.owner() as connection:
+            name = service.database_url.rpartition("/")[2]
+            await connection.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
+            await connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+            try:
+                async with asyncio.timeout(10):
+                    while (answer := await service.http.get("/health/ready")).status_code != 503:
+                        pass
+            finally:
+                await connection.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
+        assert answer.json()["status"] == "unavailable"
+        assert answer.json()["checks"]["postgres"].startswith("failed: ")
+        async with asyncio.timeout(10):
+            while (await service.http.get("/health/ready")).status_code != 200:
+                pass
+
+
+async def test_a_check_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rota.platform.health.TIMEOUT_S", 0.01)
+
+    async def hang() -> None:
+        await asyncio.Event().wait()
+
+    from fastapi import FastAPI
+    from httpx import ASGITransport, AsyncClient
+
+    app = FastAPI()
+    app.include_router(health_routes({}, {"slow": hang}))
+    async with AsyncClient(transport=ASGITransport(app), base_url="http://x") as http:
+        answer = (await http.get("/health/ready")).json()
+    assert answer == {"status": "degraded", "checks": {"slow": "no answer within 0.01 s"}}
+
+
+async def test_temporal_is_asked_on_one_connection(stack: Stack) -> None:
+    temporal = Temporal(stack.endpoints.temporal_address, "default")
+    await temporal.ping()
+    assert await temporal.client() is await temporal.client()

@@ -1,0 +1,186 @@
+"""The service as a process: how it stops, what it logs, and where its metrics are."""
+
+import asyncio
+import json
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from tests.answers import assert_error
+from tests.service import Service, free_port
+
+PROBE = ("tests.platform.probe",)
+
+
+async def until_refused(service: Service) -> None:
+    async with asyncio.timeout(10):
+        while True:
+            try:
+                _, writer = await asyncio.open_connection("127.0.0.1", service.settings.port)
+            except ConnectionRefusedError:
+                return
+            writer.close()
+            await asyncio.sleep(0.01)
+
+
+def stop(service: Service) -> None:
+    assert service.running is not None
+    service.running.send_signal(signal.SIGTERM)
+
+
+async def exit_code(service: Service) -> int:
+    assert service.running is not None
+    async with asyncio.timeout(15):
+        return await service.running.wait()
+
+
+async def test_a_request_under_way_is_finished_and_no_new_one_begun(
+    probed: Service, tmp_path: Path
+) -> None:
+    file = tmp_path / "finish"
+    async with probed.process(command=PROBE) as service:
+        async with service.http.stream("GET", f"/api/probe/until?file={file}") as answer:
+            assert answer.status_code == 200
+            pieces = answer.aiter_bytes()
+            assert await anext(pieces) == b"begun,"
+            stop(service)
+            await until_refused(service)
+            file.touch()
+            assert b"".join([piece async for piece in pieces]) == b"done"
+        assert await exit_code(service) == 0
+
+
+async def test_an_idle_service_stops_at_once(probed: Service) -> None:
+    async with probed.process(command=PROBE) as service:
+        assert (await service.http.get("/api/auth/config")).status_code == 200
+        stop(service)
+        assert await exit_code(service) == 0
+
+
+async def test_a_request_that_outlasts_the_grace_is_told_to_try_again(probed: Service) -> None:
+    async with probed.process(command=PROBE, shutdown_grace_s=1) as service:
+        request = asyncio.create_task(service.http.get("/api/probe/forever"))
+        async with asyncio.timeout(10):
+            # It has begun as soon as its caller has been counted.
+            answer = await service.http.get("/api/auth/config")
+            while int(answer.headers["RateLimit-Remaining"]) > 600 - 3 and not request.done():
+                answer = await service.http.get("/api/auth/config")
+        stop(service)
+        answer = await request
+        assert_error(answer, 503, "SERVICE_UNAVAILABLE", "/api/probe/forever")
+        assert await exit_code(service) == 0
+
+
+async def test_a_port_that_is_taken_is_an_error(probed: Service) -> None:
+    process = await asyncio.create_subprocess_exec(
+        "python",
+        "-c",
+        "from tests.platform.probe import server; from rota.platform.settings import Settings;"
+        f"server.run(lambda *_: None, Settings(port={probed.settings.port}))",
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    assert await process.wait() != 0
+
+
+@asynccontextmanager
+async def logged(
+    probed: Service, file: Path
+) -> AsyncIterator[tuple[Service, list[dict[str, Any]]]]:
+    """A process, and its log lines once it has ended."""
+    lines: list[dict[str, Any]] = []
+    async with probed.process(command=PROBE, output=file, log_level="INFO") as service:
+        yield service, lines
+        stop(service)
+        assert await exit_code(service) == 0
+    lines += [json.loads(line) for line in file.read_bytes().splitlines()]
+
+
+async def test_each_request_is_one_line_of_json_that_says_what_it_was(
+    probed: Service, tmp_path: Path
+) -> None:
+    ada = await probed.sign_in()
+    async with logged(probed, tmp_path / "log") as (service, lines):
+        headers = ada.auth | {"X-Request-Id": "mine"}
+        assert (await service.http.get("/api/me?a=secret", headers=headers)).status_code == 200
+        missing = {"X-Request-Id": "lost"}
+        assert (await service.http.get("/api/nothing", headers=missing)).status_code == 404
+    (line,) = [line for line in lines if line.get("request_id") == "mine"]
+    assert line["event"] == "request"
+    assert line["level"] == "info"
+    assert (line["method"], line["route"], line["path"]) == ("GET", "/api/me", "/api/me")
+    assert (line["status"], line["account"]) == (200, f"acct_{ada.user_id.hex}")
+    assert line["ms"] > 0
+    assert line["timestamp"].endswith("Z")
+    (line,) = [line for line in lines if line.get("request_id") == "lost"]
+    assert (line["route"], line["status"], line["account"]) == ("unmatched", 404, None)
+    assert all("request_id" in line for line in lines if "path" in line)
+
+
+async def test_a_crash_is_logged_with_its_trace_and_the_same_request_id(
+    probed: Service, tmp_path: Path
+) -> None:
+    async with logged(probed, tmp_path / "log") as (service, lines):
+        await service.http.get("/api/probe/crash", headers={"X-Request-Id": "crash"})
+        await service.http.get("/api/probe/database", headers={"X-Request-Id": "database"})
+    for request_id, cause in (("crash", "inside knowledge"), ("database", "secret_table")):
+        failure, request = [line for line in lines if line.get("request_id") == request_id]
+        assert (failure["event"], failure["level"]) == ("request failed", "error")
+        assert cause in failure["exception"]
+        assert (request["event"], request["status"]) == ("request", 500)
+
+
+async def test_no_secret_reaches_the_log(probed: Service, tmp_path: Path) -> None:
+    ada = await probed.sign_in()
+    key = (await ada.post("/api/keys", {"name": "log"})).json()["secret"]
+    id_token = await probed.id_token("log")
+    log = tmp_path / "log"
+    async with logged(probed, log) as (service, lines):
+        for secret in (ada.token, key, id_token, "opaque-0123456789-secret"):
+            bearer = {"Authorization": f"Bearer {secret}"}
+            await service.http.get("/api/me", headers=bearer)
+            # Its message holds the header.
+            await service.http.get("/api/probe/crash", headers=bearer)
+            if not secret.startswith("opaque"):
+                await service.http.get(f"/api/keys/{secret}", headers=bearer)
+                await service.http.get(f"/api/me?token={secret}", headers=bearer)
+                await service.http.get("/api/me", headers=bearer | {"X-Request-Id": secret[:128]})
+                await service.http.get(f"/{secret}", headers={"Cookie": secret})
+        await service.http.post("/api/auth/session", json={"idToken": id_token})
+    assert len(lines) > 25
+    text = log.read_text()
+    for secret in (ada.token, key, id_token, "opaque-0123456789-secret"):
+        assert secret not in text
+        assert secret[:40] not in text
+    assert key[5:30] not in text
+    password = probed.database_url.partition("@")[0].rpartition(":")[2]
+    assert password not in text
+    assert "[hidden]" in text
+
+
+async def test_metrics_count_requests_by_route(probed: Service) -> None:
+    def value(text: str, name: str) -> float:
+        return sum(float(line.split()[-1]) for line in text.splitlines() if line.startswith(name))
+
+    name = 'rota_http_requests_total{method="GET",route="/api/auth/config",status="200"}'
+    before = (await probed.http.get("/metrics")).text
+    await probed.http.get("/api/auth/config")
+    answer = await probed.http.get("/metrics")
+    assert answer.headers["Content-Type"].startswith("text/plain")
+    assert value(answer.text, name) == value(before, name) + 1
+    assert 'rota_http_request_seconds_bucket{le="0.1",route="/api/auth/config"}' in answer.text
+    assert "rota_limiter_degraded 0.0" in answer.text
+    assert "process_cpu_seconds_total" in answer.text
+
+
+async def test_metrics_have_a_port_of_their_own_where_one_is_set(probed: Service) -> None:
+    port = free_port()
+    async with probed.process(metrics_port=port) as service:
+        assert_error(await service.http.get("/metrics"), 404, "NOT_FOUND", "/metrics")
+        async with httpx.AsyncClient() as http:
+            answer = await http.get(f"http://127.0.0.1:{port}/metrics")
+        assert answer.status_code == 200
+        assert "rota_http_requests_total" in answer.text

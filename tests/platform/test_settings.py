@@ -1,0 +1,127 @@
+"""Settings refuse what is not safe, and say which variable to mend."""
+
+import base64
+import json
+import os
+import subprocess
+import sys
+from ipaddress import ip_network
+
+import pytest
+from pydantic import ValidationError
+
+from rota.platform.settings import DEVELOPMENT_SECRET_KEY, Settings
+
+KEY = base64.b64encode(b"k" * 32).decode()
+ISSUER = {"issuer": "https://id.example.test", "clientId": "rota", "name": "Example"}
+PRODUCTION: dict[str, str] = {
+    "ROTA_ENV": "production",
+    "ROTA_SECRET_KEY": KEY,
+    "ROTA_OIDC_ISSUERS": json.dumps([ISSUER]),
+    "ROTA_METRICS_PORT": "9100",
+}
+
+
+@pytest.fixture
+def environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    for name in [name for name in os.environ if name.startswith("ROTA_")]:
+        monkeypatch.delenv(name)
+    return monkeypatch
+
+
+def read(environment: pytest.MonkeyPatch, **variables: str | None) -> Settings:
+    for name, value in variables.items():
+        if value is not None:
+            environment.setenv(name, value)
+    return Settings()
+
+
+def complaint(environment: pytest.MonkeyPatch, **variables: str | None) -> str:
+    """What is said, with the field it is said of."""
+    with pytest.raises(ValidationError) as raised:
+        read(environment, **variables)
+    (error,) = raised.value.errors()
+    return " ".join(["_".join(map(str, error["loc"])), error["msg"]])
+
+
+def test_production_with_everything_set_starts(environment: pytest.MonkeyPatch) -> None:
+    settings = read(environment, **PRODUCTION)
+    assert settings.oidc_issuers[0].client_id == "rota"
+    assert settings.secret_key_bytes == b"k" * 32
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("ROTA_SECRET_KEY", None),
+        ("ROTA_SECRET_KEY", DEVELOPMENT_SECRET_KEY),
+        ("ROTA_OIDC_ISSUERS", None),
+        ("ROTA_OIDC_ISSUERS", "[]"),
+        ("ROTA_OIDC_ISSUERS", json.dumps([ISSUER, ISSUER | {"issuer": "http://id.example.test"}])),
+        ("ROTA_METRICS_PORT", None),
+    ],
+)
+def test_production_refuses_what_is_not_safe_and_names_the_variable(
+    environment: pytest.MonkeyPatch, variable: str, value: str | None
+) -> None:
+    assert variable in complaint(environment, **PRODUCTION | {variable: value})
+
+
+@pytest.mark.parametrize(
+    "value", ["", "short", "not base64 !", base64.b64encode(b"k" * 31).decode()]
+)
+def test_a_key_that_is_no_key_is_refused_everywhere(
+    environment: pytest.MonkeyPatch, value: str
+) -> None:
+    said = complaint(environment, ROTA_SECRET_KEY=value)
+    assert said.startswith("secret_key")
+    assert "openssl rand -base64 32" in said
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("ROTA_OIDC_ISSUERS", "not json"),
+        ("ROTA_OIDC_ISSUERS", '{"issuer": "x"}'),
+        ("ROTA_TRUSTED_PROXIES", "10.0.0.0/8, nonsense"),
+        ("ROTA_PORT", "http"),
+        ("ROTA_VARIANT", "c"),
+        ("ROTA_PROCESSES", "0"),
+        ("ROTA_DATABASE_POOL_SIZE", "0"),
+        ("ROTA_LOG_LEVEL", "loud"),
+    ],
+)
+def test_a_value_that_makes_no_sense_is_refused_by_name(
+    environment: pytest.MonkeyPatch, variable: str, value: str
+) -> None:
+    assert complaint(environment, **{variable: value}).startswith(
+        variable.removeprefix("ROTA_").lower()
+    )
+
+
+def test_trusted_proxies_are_a_list_with_commas(environment: pytest.MonkeyPatch) -> None:
+    settings = read(environment, ROTA_TRUSTED_PROXIES="10.0.0.0/8, ::1,192.0.2.7/24 ,")
+    assert settings.trusted_networks == (
+        ip_network("10.0.0.0/8"),
+        ip_network("::1"),
+        ip_network("192.0.2.0/24"),
+    )
+
+
+def test_secrets_do_not_show(environment: pytest.MonkeyPatch) -> None:
+    settings = read(environment, ROTA_DATABASE_URL="postgresql://rota:hush@db/rota")
+    assert "hush" not in repr(settings)
+
+
+def test_the_command_says_which_variable_to_mend() -> None:
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("ROTA_")}
+    ended = subprocess.run(
+        [sys.executable, "-m", "rota.cli", "serve"],
+        env=variables | {"ROTA_ENV": "production", "ROTA_PORT": "1"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert ended.returncode == 2
+    assert "ROTA_SECRET_KEY" in ended.stderr
+    assert "Traceback" not in ended.stderr

@@ -1,0 +1,231 @@
+"""Requests with an Idempotency-Key: sent however often, done once."""
+
+import asyncio
+import os
+import random
+import signal
+import sys
+from collections import Counter
+from typing import Any
+from uuid import uuid4
+
+from tests.service import Person, Service, environment, free_port
+from tests.tasks.wire import Answer, Wire, wires
+from tests.tasks.world import create, newcomer, patch, picture, until_waiting_for_locks
+
+KEYS = 50
+TIMES = 10
+AT_ONCE = 20
+
+
+class Mortal:
+    """A service process that is killed and started again, on the same port."""
+
+    def __init__(self, service: Service) -> None:
+        settings = service.settings.model_copy(update={"port": free_port()})
+        self.port = settings.port
+        self._http = service.http
+        self._environment = os.environ | environment(settings)
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def start(self) -> None:
+        self._process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "rota.cli", "serve"),
+            env=self._environment,
+            stdout=asyncio.subprocess.DEVNULL,
+        )
+
+    async def kill(self) -> None:
+        assert self._process is not None
+        self._process.send_signal(signal.SIGKILL)
+        await self._process.wait()
+
+
+async def ask_until_answered(wire: Wire, body: Any, key: str) -> Answer:
+    """As a careful client does: the same request again, until there is an answer to it."""
+    async with asyncio.timeout(60):
+        while True:
+            try:
+                headers = {"Idempotency-Key": key}
+                answer = await wire.request("POST", "/api/tasks", body, headers)
+            except (OSError, asyncio.IncompleteReadError):
+                wire.close()
+            else:
+                if answer.status == 201:
+                    return answer
+                assert answer.status == 409, answer.body
+                assert "under way" in answer.json()["error"]["message"]
+            await asyncio.sleep(0.02)
+
+
+async def test_creations_with_a_key_happen_once_though_the_service_dies_in_between(
+    board_a: Service,
+) -> None:
+    person = await newcomer(board_a)
+    work = [f"key-{number % KEYS}" for number in range(KEYS * TIMES)]
+    random.Random(1).shuffle(work)
+    answers: dict[str, list[Answer]] = {}
+    half = asyncio.Event()
+
+    async def client(wire: Wire) -> None:
+        while work:
+            key = work.pop()
+            answer = await ask_until_answered(wire, {"name": key}, key)
+            answers.setdefault(key, []).append(answer)
+            if len(work) < KEYS * TIMES * 2 // 3:
+                half.set()
+
+    service = Mortal(board_a)
+    await service.start()
+    async with wires(service.port, [person.token], AT_ONCE) as connections:
+        clients = asyncio.gather(*(client(wire) for wire in connections))
+        await half.wait()
+        await service.kill()
+        await service.start()
+        await clients
+    await service.kill()
+
+    assert {key: len(found) for key, found in answers.items()} == {
+        f"key-{number}": TIMES for number in range(KEYS)
+    }
+    async with board_a.owner() as connection:
+        seen = await picture(connection, person.user_id)
+    assert sorted(task["name"] for task in seen["tasks"]) == sorted(answers)
+    assert len(seen["events"]) == len(seen["idempotency_keys"]) == KEYS
+    for key, found in answers.items():
+        assert {answer.body for answer in found} == {found[0].body}, key
+        fresh = [answer for answer in found if "idempotent-replayed" not in answer.headers]
+        # None where the service died between doing the work and saying so.
+        assert len(fresh) <= 1
+    replays = [a.headers.get("idempotent-replayed") for found in answers.values() for a in found]
+    assert set(Counter(replays)) == {None, "true"}
+
+
+async def send(person: Person, key: str, path: str = "/api/tasks", **body: Any) -> Any:
+    body = body if path.startswith("/api/tasks/") else {"name": "x", **body}
+    return await person.post(path, body, headers={"Idempotency-Key": key})
+
+
+async def test_a_key_used_for_another_request_is_a_conflict_and_changes_nothing(
+    board: Service,
+) -> None:
+    person = await newcomer(board)
+    first = await send(person, "k", priority=1)
+    again = await send(person, "k", priority=1, unknown="is ignored")
+    assert again.status_code == 201
+    assert again.headers["idempotent-replayed"] == "true"
+    assert again.content == first.content
+    assert "idempotent-replayed" not in first.headers
+    other = await send(person, "k", priority=2)
+    assert other.status_code == 409
+    assert other.json()["error"]["code"] == "CONFLICT"
+    assert (await person.get("/api/tasks")).json()["total"] == 1
+    failed = await create(person, status="FAILED")
+    other = await send(person, "k", f"/api/tasks/{failed['id']}/retry")
+    assert other.status_code == 409
+    assert (await person.get(f"/api/tasks/{failed['id']}")).json()["task"]["status"] == "FAILED"
+
+
+async def test_a_replay_is_the_first_answer_though_the_task_has_moved_on(board_a: Service) -> None:
+    person = await newcomer(board_a)
+    first = await send(person, "k")
+    await patch(person, first.json()["task"]["id"], status="COMPLETED")
+    assert (await send(person, "k")).json()["task"]["status"] == "PENDING"
+
+
+async def test_a_request_that_failed_leaves_its_key_free(board_a: Service) -> None:
+    person = await newcomer(board_a)
+    assert (await send(person, "k", agent="nobody")).status_code == 400
+    answer = await send(person, "k")
+    assert answer.status_code == 201
+    assert "idempotent-replayed" not in answer.headers
+
+
+async def test_a_retry_with_a_key_runs_the_task_again_once(board_a: Service) -> None:
+    person = await newcomer(board_a)
+    task = await create(person, status="FAILED")
+    path = f"/api/tasks/{task['id']}/retry"
+    first = await send(person, "k", path, **{"from": "failure"})
+    assert first.json()["task"]["usage"]["run"] == 2
+    await patch(person, task["id"], status="FAILED")
+    again = await send(person, "k", path, **{"from": "failure"})
+    assert (again.status_code, again.content) == (200, first.content)
+    assert (await send(person, "k", path, **{"from": "start"})).status_code == 409
+    assert (await send(person, "k2", path)).json()["task"]["usage"]["run"] == 3
+
+
+async def test_a_key_whose_request_is_under_way_is_a_conflict(board_a: Service) -> None:
+    person = await newcomer(board_a)
+    async with board_a.owner() as connection:
+        transaction = connection.transaction()
+        await transaction.start()
+        await connection.execute(
+            "SELECT FROM account_heads WHERE account_id = $1 FOR UPDATE", person.user_id
+        )
+        first = asyncio.create_task(send(person, "k"))
+        await until_waiting_for_locks(board_a, 1)
+        second = await send(person, "k")
+        assert second.status_code == 409
+        assert "under way" in second.json()["error"]["message"]
+        await transaction.rollback()
+    assert (await first).status_code == 201
+    assert (await send(person, "k")).content == (await first).content
+
+
+async def test_a_key_is_forgotten_after_a_day(board_a: Service) -> None:
+    person = await newcomer(board_a)
+    first = await send(person, "k")
+    await send(person, "other")
+    async with board_a.owner() as connection:
+        move = "UPDATE idempotency_keys SET created_at = created_at - $2::interval"
+        move += " WHERE account_id = $1"
+        day = "SELECT interval '23:59:50'"
+        await connection.execute(move, person.user_id, await connection.fetchval(day))
+        assert (await send(person, "k")).content == first.content
+        await connection.execute(
+            move, person.user_id, await connection.fetchval("SELECT interval '10 s'")
+        )
+        fresh = await send(person, "k", priority=7)
+        assert fresh.status_code == 201
+        assert "idempotent-replayed" not in fresh.headers
+        # What is too old goes when the account makes its next request with a key.
+        seen = await picture(connection, person.user_id)
+    assert [row["key"] for row in seen["idempotency_keys"]] == ["k"]
+    assert (await send(person, "k", priority=7)).content == fresh.content
+
+
+async def test_keys_of_two_accounts_do_not_meet(board_a: Service) -> None:
+    one, other = await newcomer(board_a), await newcomer(board_a)
+    key = uuid4().hex
+    first = await send(one, key, priority=1)
+    second = await send(other, key, priority=2)
+    assert (first.status_code, second.status_code) == (201, 201)
+    assert "idempotent-replayed" not in second.headers
+    assert first.json()["task"]["id"] != second.json()["task"]["id"]
+
+
+async def test_a_key_too_long_or_empty_is_refused(board_a: Service) -> None:
+    person = await newcomer(board_a)
+    for key in ("", "k" * 256):
+        assert (await send(person, key)).status_code == 400
+    assert (await send(person, "k" * 255)).status_code == 201
+
+
+async def test_an_api_key_is_made_once_and_its_secret_is_nowhere_in_the_clear(
+    board: Service,
+) -> None:
+    person = await board.sign_in()
+    first = await send(person, "k", "/api/keys")
+    assert first.status_code == 201, first.text
+    again = await send(person, "k", "/api/keys")
+    assert again.content == first.content
+    assert again.headers["idempotent-replayed"] == "true"
+    assert (await send(person, "k", "/api/keys", name="y")).status_code == 409
+    assert (await person.get("/api/keys")).json()["total"] == 1
+    secret = first.json()["secret"]
+    async with board.owner() as connection:
+        rows = await connection.fetch("SELECT * FROM idempotency_keys")
+        events = await connection.fetch("SELECT data FROM events")
+    assert any(row["account_id"] == person.user_id for row in rows)
+    assert secret.encode() not in b"".join(bytes(row["sealed_body"]) for row in rows)
+    assert secret not in repr([dict(row) for row in [*rows, *events]])
