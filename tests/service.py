@@ -171,7 +171,7 @@ async def prepared_settings(stack: Stack, variant: str, name: str, **changes: An
         port=port,
         public_url=f"http://127.0.0.1:{port}",
         database_url=f"{base}/{name}",
-        redis_url=endpoints.redis_url.rsplit("/", 1)[0] + f"/{number % 16}",
+        redis_url=endpoints.redis_url.rsplit("/", 1)[0] + f"/{number % 128}",
         temporal_address=endpoints.temporal_address,
         oidc_issuers=json.loads(stack.environment()["ROTA_OIDC_ISSUERS"]),
         log_level="WARNING",

@@ -127,7 +127,7 @@ def rotate(
     kid = asyncio.run(
         rotation.rotate(_owner_url(settings), Vault(settings.secret_key_bytes), overlap_s=overlap_s)
     )
-    typer.echo(f"Key {kid} signs from now on. Running processes take it up within 30 s.")
+    typer.echo(f"Key {kid} signs from now on. Running processes take it up within 2 s.")
 
 
 @companies.command("create-company")
@@ -135,7 +135,7 @@ def create_company(
     name: str,
     owner: Annotated[str, typer.Option(help="The owner's user id (user_…), from GET /api/me.")],
     tier: Annotated[str, typer.Option(help="Its tier.")] = "basic",
-    seats: Annotated[int | None, typer.Option(help="How many members it may have.")] = None,
+    seats: Annotated[int | None, typer.Option(min=1, help="How many members it may have.")] = None,
 ) -> None:
     """Make a company account."""
     from rota.accounts import service as accounts

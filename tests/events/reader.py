@@ -25,6 +25,8 @@ class Reader:
         self._raw = b""
         self._text = b""
         self.status = 0
+        # Bytes of the answer's body so far.
+        self.taken = 0
         self.messages: list[Message] = []
         self.comments: list[str] = []
 
@@ -66,6 +68,7 @@ class Reader:
         if not self.status:
             await self.head()
         piece = await self._reader.read(at_most)
+        self.taken += len(piece)
         self._raw += piece
         ended = self._unchunk()
         *whole, self._text = self._text.split(b"\n\n")

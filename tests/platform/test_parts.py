@@ -3,7 +3,10 @@
 import asyncio
 from datetime import UTC, datetime, timedelta, timezone
 
+import asyncpg
 import pytest
+from fastapi import FastAPI
+from httpx import ASGITransport, AsyncClient
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -107,19 +110,16 @@ async def test_a_service_does_without_redis_and_temporal_but_not_without_its_dat
         assert answer.status_code == 200
         assert answer.json()["status"] == "degraded"
         assert answer.json()["checks"]["temporal"] != "ok"
-        async with service.owner() as connection:
-            name = service.database_url.rpartition("/")[2]
-            await connection.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
-            await connection.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-                "WHERE datname = current_database() AND pid <> pg_backend_pid()"
-            )
-            try:
-                async with asyncio.timeout(10):
-                    while (answer := await service.http.get("/health/ready")).status_code != 503:
-                        pass
-            finally:
-                await connection.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
+        admin = await asyncpg.connect(stack.endpoints.admin_database_url)
+        await admin.execute("ALTER DATABASE degraded ALLOW_CONNECTIONS false")
+        await admin.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'degraded'"
+        )
+        async with asyncio.timeout(10):
+            while (answer := await service.http.get("/health/ready")).status_code != 503:
+                pass
+        await admin.execute("ALTER DATABASE degraded ALLOW_CONNECTIONS true")
+        await admin.close()
         assert answer.json()["status"] == "unavailable"
         assert answer.json()["checks"]["postgres"].startswith("failed: ")
         async with asyncio.timeout(10):
@@ -132,9 +132,6 @@ async def test_a_check_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -
 
     async def hang() -> None:
         await asyncio.Event().wait()
-
-    from fastapi import FastAPI
-    from httpx import ASGITransport, AsyncClient
 
     app = FastAPI()
     app.include_router(health_routes({}, {"slow": hang}))

@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import os
 import signal
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,7 +13,7 @@ from typing import Any
 import httpx
 
 from tests.answers import assert_error
-from tests.service import Service, free_port
+from tests.service import Service, environment, free_port
 
 PROBE = ("tests.platform.probe",)
 
@@ -77,13 +79,13 @@ async def test_a_request_that_outlasts_the_grace_is_told_to_try_again(probed: Se
 
 async def test_a_port_that_is_taken_is_an_error(probed: Service) -> None:
     process = await asyncio.create_subprocess_exec(
-        "python",
-        "-c",
-        "from tests.platform.probe import server; from rota.platform.settings import Settings;"
-        f"server.run(lambda *_: None, Settings(port={probed.settings.port}))",
-        stderr=asyncio.subprocess.DEVNULL,
+        *(sys.executable, "-m", *PROBE),
+        env=os.environ | environment(probed.settings),
+        stdout=asyncio.subprocess.PIPE,
     )
-    assert await process.wait() != 0
+    output, _ = await process.communicate()
+    assert process.returncode == 3
+    assert b"address already in use" in output
 
 
 @asynccontextmanager

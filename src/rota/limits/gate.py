@@ -55,7 +55,7 @@ class Gate:
         path: str = scope["path"]
         if is_below(path, UNLIMITED):
             return Pass(self._unlimited)
-        caller = await self._caller(given)
+        caller = await self._caller(scope, given)
         scope[CALLER] = caller
         ai = is_below(path, self._ai_prefixes)
         if isinstance(caller, Caller):
@@ -67,9 +67,12 @@ class Gate:
         verdict = await self._window.admit(key, ceilings, ai=ai)
         return Pass(headers(verdict), None if verdict.allowed else _refuse(verdict), account)
 
-    async def _caller(self, given: dict[bytes, bytes]) -> Caller | ApiError:
+    async def _caller(self, scope: Scope, given: dict[bytes, bytes]) -> Caller | ApiError:
         if b"authorization" not in given:
             return AuthenticationFailed.missing()
+        if len(given) < len(scope["headers"]) and _count(scope, b"authorization") > 1:
+            # Which of them somebody means is not ours to guess.
+            return AuthenticationFailed("Send one Authorization header, not several.")
         selection = given.get(b"x-service-account")
         try:
             return await self._authenticator.authenticate(
@@ -86,6 +89,10 @@ class Gate:
             return client_ip(peer, None, ())
         forwarded = b",".join(v for name, v in scope["headers"] if name == b"x-forwarded-for")
         return client_ip(peer, forwarded.decode("latin-1"), self._trusted)
+
+
+def _count(scope: Scope, header: bytes) -> int:
+    return sum(name == header for name, _ in scope["headers"])
 
 
 def _refuse(verdict: Verdict) -> Response:

@@ -1,0 +1,165 @@
+"""Redis goes away under load and comes back: nobody fails, and hardly anyone notices.
+
+`ROTA_TEST_REDIS_OUTAGE_S` says for how long: 5 seconds here, 20 in `make chaos`.
+"""
+
+import asyncio
+import json
+import os
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from rota.dev.stack import Stack
+from tests.answers import assert_headers
+from tests.service import Person, Service
+
+OUTAGE_S = float(os.environ.get("ROTA_TEST_REDIS_OUTAGE_S", "5"))
+CALLERS = 4
+PAUSE_S = 0.02
+
+
+@dataclass
+class Load:
+    """Callers who ask again and again, and note what they get and how long it took."""
+
+    people: list[Person]
+    times_s: list[float] = field(default_factory=list)
+    statuses: set[int] = field(default_factory=set)
+    phase: list[float] = field(default_factory=list)
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            for person in self.people:
+                group.create_task(self._ask(person))
+
+    async def _ask(self, person: Person) -> None:
+        while True:
+            started = time.perf_counter()
+            answer = await person.get("/api/me")
+            self.times_s.append(time.perf_counter() - started)
+            self.statuses.add(answer.status_code)
+            assert_headers(answer)
+            await asyncio.sleep(PAUSE_S)
+
+    def take(self) -> list[float]:
+        """The times since it was last asked."""
+        taken, self.times_s = self.times_s, []
+        return taken
+
+
+def p99_s(times_s: list[float]) -> float:
+    return sorted(times_s)[int(len(times_s) * 0.99)]
+
+
+async def status(service: Service) -> str:
+    answer = await service.http.get("/health/ready")
+    assert answer.status_code == 200, answer.text
+    return str(answer.json()["status"])
+
+
+async def until_status(service: Service, wanted: str) -> None:
+    async with asyncio.timeout(10):
+        while await status(service) != wanted:
+            await asyncio.sleep(0.02)
+
+
+async def degraded(service: Service) -> bool:
+    return "rota_limiter_degraded 1.0" in (await service.http.get("/metrics")).text
+
+
+async def until_degraded(service: Service, wanted: bool) -> None:
+    async with asyncio.timeout(10):
+        while await degraded(service) is not wanted:
+            await asyncio.sleep(0.02)
+
+
+@pytest.fixture
+async def own_redis(tmp_path: Path) -> AsyncIterator[Stack]:
+    async with Stack(tmp_path, parts=("redis",), durable=False) as started:
+        yield started
+
+
+async def test_redis_away_costs_no_answer_and_little_time(
+    stack: Stack, own_redis: Stack, tmp_path: Path
+) -> None:
+    log = tmp_path / "service.log"
+    async with (
+        Service.start(
+            stack,
+            variant="a",
+            name="outage",
+            redis_url=SecretStr(own_redis.endpoints.redis_url),
+            log_level="INFO",
+        ) as first,
+        # A process of its own, because the callers' work must not slow down the service.
+        first.process(output=log) as service,
+    ):
+        people = [await first.sign_in() for _ in range(CALLERS)]
+        async with first.owner() as connection:
+            await connection.execute("UPDATE accounts SET tier = 'enterprise'")
+        await until_status(service, "ready")
+        load = Load([Person(service, person.subject, person.token) for person in people])
+        callers = asyncio.create_task(load.run())
+
+        async def for_(seconds: float) -> list[float]:
+            load.take()
+            await asyncio.wait([callers], timeout=seconds)
+            if callers.done():
+                callers.result()
+            return load.take()
+
+        # The first answers come from a process that is still cold.
+        await for_(0.5)
+        normal_s = p99_s(await for_(2))
+        load.take()
+        await own_redis.redis.kill()
+        await until_degraded(service, True)
+        await until_status(service, "degraded")
+        change = load.take()
+        away = change + await for_(OUTAGE_S)
+        assert await degraded(service)
+        await own_redis.redis.start()
+        await until_degraded(service, False)
+        await until_status(service, "ready")
+        await for_(0.5)
+        callers.cancel()
+        await asyncio.wait([callers])
+
+    assert load.statuses == {200}
+    assert len(away) > OUTAGE_S * CALLERS
+    assert p99_s(away) < normal_s + 0.05, (p99_s(away), normal_s)
+    events = [json.loads(line)["event"] for line in log.read_bytes().splitlines()]
+    assert events.count("limiter_degraded") == 1
+    assert events.count("limiter_recovered") == 1
+    assert "request failed" not in events
+
+
+async def test_limits_hold_in_each_process_while_redis_is_away(
+    stack: Stack, own_redis: Stack
+) -> None:
+    async with Service.start(
+        stack,
+        variant="a",
+        name="outage_limits",
+        redis_url=SecretStr(own_redis.endpoints.redis_url),
+        processes=2,
+    ) as service:
+        await own_redis.redis.kill()
+        ada = await service.sign_in()
+        await until_status(service, "degraded")
+        answers = await asyncio.gather(*(ada.get("/api/me") for _ in range(400)))
+        passed = [answer for answer in answers if answer.status_code == 200]
+        refused = [answer for answer in answers if answer.status_code == 429]
+        # This process' half of 600, less the look at signing in.
+        assert (len(passed), len(refused)) == (299, 101)
+        for answer in (*passed, *refused):
+            assert_headers(answer)
+            assert answer.headers["RateLimit-Limit"] == "600"
+        await own_redis.redis.start()
+        await until_degraded(service, False)
+        assert (await ada.get("/api/me")).status_code == 200

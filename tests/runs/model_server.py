@@ -1,0 +1,289 @@
+"""A scripted model and a counting tool server, over real HTTP, in a process of its own.
+
+    python -m tests.runs.model_server --port 18100
+
+The model speaks OpenAI's chat completions. A conversation whose first user
+message contains `script:ID` is answered from the script that was put at
+`/scripts/ID`; any other gets the instant answer. Which turn of a script answers
+depends only on how many assistant turns the conversation has, so a call that is
+made again is answered alike. Everything is counted. See tests/runs/scripted.py
+for the client's side.
+"""
+
+import argparse
+import asyncio
+import json
+import re
+import time
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+INSTANT: dict[str, Any] = {"text": "Done.", "inputTokens": 10, "outputTokens": 5}
+SCRIPT = re.compile(r"script:([\w-]+)")
+
+# How a turn, or one of its `failures`, may look. Everything is optional.
+#   text, toolCalls: [{name, arguments (an object, or a string as it is), id}], finishReason
+#   inputTokens, outputTokens
+#   delayS: answers that much later;  hold: answers after POST /release/ID
+#   status, error: an error of that status with that body;  headers: sent along
+#   malformed: a 200 that is not what the protocol says;  drop: hangs up in the answer
+#   failures: what the first calls of this turn get instead
+
+
+@dataclass
+class Script:
+    turns: list[dict[str, Any]]
+    calls: list[dict[str, Any]] = field(default_factory=list)
+    released: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Scripts:
+    def __init__(self) -> None:
+        self.scripts: dict[str, Script] = {}
+        self.instant = Script([INSTANT])
+
+    async def put(self, request: Request) -> Response:
+        self.scripts[request.path_params["id"]] = Script(await request.json())
+        return JSONResponse({})
+
+    async def read(self, request: Request) -> Response:
+        script = self._script(request.path_params["id"])
+        return JSONResponse({"calls": script.calls if script else []})
+
+    async def release(self, request: Request) -> Response:
+        script = self._script(request.path_params["id"])
+        if script:
+            script.released.set()
+        return JSONResponse({})
+
+    async def calls(self, _: Request) -> Response:
+        """How often each turn of each script was asked for."""
+        counted: dict[str, dict[int, int]] = {}
+        for name, script in {**self.scripts, "instant": self.instant}.items():
+            turns: dict[int, int] = defaultdict(int)
+            for call in script.calls:
+                turns[call["turn"]] += 1
+            counted[name] = turns
+        return JSONResponse(counted)
+
+    async def completions(self, request: Request) -> Response:
+        body = await request.json()
+        messages = body["messages"]
+        first = next((_text(m) for m in messages if m["role"] == "user"), "")
+        found = SCRIPT.search(first)
+        script = (self.scripts.get(found.group(1)) if found else None) or self.instant
+        turn = sum(message["role"] == "assistant" for message in messages)
+        earlier = sum(call["turn"] == turn for call in script.calls)
+        call = {
+            "turn": turn,
+            "at": time.time(),
+            "messages": messages if script is not self.instant else [],
+            "tools": [tool["function"] for tool in body.get("tools", [])],
+            "maxTokens": body.get("max_completion_tokens") or body.get("max_tokens"),
+            "headers": dict(request.headers),
+            "answered": False,
+        }
+        script.calls.append(call)
+        says = script.turns[min(turn, len(script.turns) - 1)]
+        failures = says.get("failures", [])
+        says = failures[earlier] if earlier < len(failures) else says
+        if says.get("hold"):
+            await script.released.wait()
+        if says.get("delayS"):
+            await asyncio.sleep(says["delayS"])
+        if await request.is_disconnected():
+            return Response(status_code=499)
+        call["answered"] = True
+        return _answer(says, body["model"], turn)
+
+    def _script(self, name: str) -> Script | None:
+        return self.instant if name == "instant" else self.scripts.get(name)
+
+
+def _text(message: dict[str, Any]) -> str:
+    content = message.get("content") or ""
+    return content if isinstance(content, str) else " ".join(p.get("text", "") for p in content)
+
+
+def _answer(says: dict[str, Any], model: str, turn: int) -> Response:
+    if says.get("drop"):
+        return hang_up()
+    if says.get("malformed"):
+        return Response(says["malformed"], media_type="application/json")
+    if says.get("status", 200) != 200:
+        error = says.get("error", {"message": "Scripted.", "type": "scripted"})
+        return JSONResponse({"error": error}, says["status"], says.get("headers"))
+    calls = [
+        {
+            "id": call.get("id", f"call-{turn}-{number}"),
+            "type": "function",
+            "function": {
+                "name": call["name"],
+                "arguments": call["arguments"]
+                if isinstance(call["arguments"], str)
+                else json.dumps(call["arguments"]),
+            },
+        }
+        for number, call in enumerate(says.get("toolCalls", []))
+    ]
+    message: dict[str, Any] = {"role": "assistant", "content": says.get("text")}
+    if calls:
+        message["tool_calls"] = calls
+    given, used = says.get("inputTokens", 10), says.get("outputTokens", 5)
+    return JSONResponse(
+        {
+            "id": "chatcmpl-scripted",
+            "object": "chat.completion",
+            "created": int(time.time()),
+            "model": model,
+            "choices": [
+                {
+                    "index": 0,
+                    "message": message,
+                    "finish_reason": says.get("finishReason", "tool_calls" if calls else "stop"),
+                }
+            ],
+            "usage": {
+                "prompt_tokens": given,
+                "completion_tokens": used,
+                "total_tokens": given + used,
+            },
+        }
+    )
+
+
+def hang_up() -> Response:
+    """Begins an answer and never ends it: uvicorn then closes the connection."""
+    return Response(b"{", headers={"Content-Length": "1000"}, media_type="application/json")
+
+
+class Tools:
+    """Tools that write down who called them, and misbehave as they were told.
+
+    What a call gets depends on the `ref` in its arguments: the behaviours put at
+    `/behaviours/REF` answer its calls one after the other, then all goes well.
+      delayS; hold: until POST /release-tool/REF; status; drop: hangs up after acting;
+      unavailable: says so before acting; result; isError
+    """
+
+    def __init__(self) -> None:
+        self.log: list[dict[str, Any]] = []
+        self.behaviours: dict[str, list[dict[str, Any]]] = {}
+        self.released: dict[str, asyncio.Event] = defaultdict(asyncio.Event)
+        self.definitions: dict[str, list[dict[str, Any]]] = {}
+
+    async def behave(self, request: Request) -> Response:
+        self.behaviours[request.path_params["ref"]] = await request.json()
+        return JSONResponse({})
+
+    async def release(self, request: Request) -> Response:
+        self.released[request.path_params["ref"]].set()
+        return JSONResponse({})
+
+    async def define(self, request: Request) -> Response:
+        """Other definitions for one account."""
+        self.definitions[request.path_params["account"]] = await request.json()
+        return JSONResponse({})
+
+    async def list(self, request: Request) -> Response:
+        account = request.path_params["account"]
+        return JSONResponse(self.definitions.get(account, DEFINITIONS))
+
+    async def calls(self, request: Request) -> Response:
+        """What was done, in order. A call that never acted is not among them."""
+        ref = request.query_params.get("ref")
+        return JSONResponse(
+            [call for call in self.log if ref is None or call["arguments"].get("ref") == ref]
+        )
+
+    async def call(self, request: Request) -> Response:
+        body = await request.json()
+        ref = body["arguments"].get("ref", "")
+        waiting = self.behaviours.get(ref)
+        says = waiting.pop(0) if waiting else {}
+        if says.get("unavailable"):
+            return JSONResponse({"error": "not now"}, 503)
+        name = request.path_params["name"]
+        entry = {
+            "order": len(self.log),
+            "tool": name,
+            "arguments": body["arguments"],
+            "key": body["key"],
+            "at": time.time(),
+        }
+        self.log.append(entry)
+        if says.get("hold"):
+            await self.released[ref].wait()
+        if says.get("delayS"):
+            await asyncio.sleep(says["delayS"])
+        if says.get("drop"):
+            return hang_up()
+        if says.get("status", 200) != 200:
+            return JSONResponse({"error": "scripted"}, says["status"])
+        default = f"{name} did {json.dumps(body['arguments'], sort_keys=True)}"
+        return JSONResponse(
+            {"content": says.get("result", default), "isError": says.get("isError", False)}
+        )
+
+
+def _definition(name: str, description: str, *, read_only: bool) -> dict[str, Any]:
+    return {
+        "name": name,
+        "server": "desk",
+        "description": description,
+        "readOnly": read_only,
+        "argumentsSchema": {
+            "type": "object",
+            "properties": {"ref": {"type": "string"}, "text": {"type": "string", "maxLength": 100}},
+            "required": ["ref"],
+            "additionalProperties": False,
+        },
+    }
+
+
+DEFINITIONS = [
+    _definition("lookup", "Looks something up.", read_only=True),
+    _definition("send", "Sends something.", read_only=False),
+]
+
+
+def build_app() -> Starlette:
+    scripts, tools = Scripts(), Tools()
+
+    async def ready(_: Request) -> Response:
+        return JSONResponse({})
+
+    return Starlette(
+        routes=[
+            Route("/ready", ready),
+            Route("/v1/chat/completions", scripts.completions, methods=["POST"]),
+            Route("/scripts/{id}", scripts.put, methods=["POST"]),
+            Route("/scripts/{id}", scripts.read, methods=["GET"]),
+            Route("/release/{id}", scripts.release, methods=["POST"]),
+            Route("/calls", scripts.calls, methods=["GET"]),
+            Route("/behaviours/{ref}", tools.behave, methods=["POST"]),
+            Route("/release-tool/{ref}", tools.release, methods=["POST"]),
+            Route("/definitions/{account}", tools.define, methods=["POST"]),
+            Route("/definitions/{account}", tools.list, methods=["GET"]),
+            Route("/tools/{name}", tools.call, methods=["POST"]),
+            Route("/tool-calls", tools.calls, methods=["GET"]),
+        ]
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--port", type=int, required=True)
+    port = parser.parse_args().port
+    uvicorn.run(build_app(), host="127.0.0.1", port=port, log_level="critical", access_log=False)
+
+
+if __name__ == "__main__":
+    main()

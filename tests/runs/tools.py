@@ -1,0 +1,46 @@
+"""Tools of the scripted tool server, as a run sees them."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+import httpx
+
+from rota.agents.model import AgentVersion
+from rota.runs.tools import Tool, ToolResult, ToolUnavailable
+
+
+class ScriptedTools:
+    """A `ToolSource`: `desk/lookup` reads and `desk/send` writes."""
+
+    def __init__(self, url: str) -> None:
+        self._http = httpx.AsyncClient(base_url=url, timeout=60)
+
+    async def tools(self, account_id: UUID, agent: AgentVersion) -> Sequence[Tool]:
+        answer = await self._http.get(f"/definitions/{account_id.hex}")
+        found = [
+            Tool(
+                name=definition["name"],
+                server=definition["server"],
+                description=definition["description"],
+                arguments_schema=definition["argumentsSchema"],
+                read_only=definition["readOnly"],
+            )
+            for definition in answer.json()
+        ]
+        return [tool for tool in found if agent.may_use(tool.full_name)]
+
+    async def call(
+        self, account_id: UUID, tool: Tool, arguments: dict[str, Any], key: str
+    ) -> ToolResult:
+        try:
+            answer = await self._http.post(
+                f"/tools/{tool.name}", json={"arguments": arguments, "key": key}
+            )
+        except httpx.ConnectError as error:
+            raise ToolUnavailable(str(error)) from error
+        if answer.status_code == 503:
+            raise ToolUnavailable("The tool server is not there.")
+        answer.raise_for_status()
+        body = answer.json()
+        return ToolResult(body["content"], body["isError"])

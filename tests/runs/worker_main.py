@@ -1,0 +1,38 @@
+"""A worker with the scripted tools, in a process of its own.
+
+    python -m tests.runs.worker_main
+
+Settings come from ROTA_* variables, the tool server's address from TEST_TOOLS_URL.
+The line `worker ready` on its output says that it works.
+"""
+
+import asyncio
+import os
+import signal
+
+from prometheus_client import start_http_server
+
+from rota.platform.settings import Settings
+from rota.platform.telemetry import configure_logging
+from rota.worker import run_worker
+from tests.runs.tools import ScriptedTools
+
+
+async def work(settings: Settings) -> None:
+    stop = asyncio.Event()
+    for name in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(name, stop.set)
+    url = os.environ.get("TEST_TOOLS_URL")
+    await run_worker(settings, stop, sources=[ScriptedTools(url)] if url else [])
+
+
+def main() -> None:
+    settings = Settings()
+    configure_logging(settings.log_level, settings.log_format)
+    if settings.metrics_port is not None:
+        start_http_server(settings.metrics_port, addr=settings.host)
+    asyncio.run(work(settings))
+
+
+if __name__ == "__main__":
+    main()
