@@ -14,6 +14,7 @@ from uuid import UUID, uuid4
 
 import asyncpg
 import httpx
+import structlog
 import uvicorn
 from fastapi import APIRouter, FastAPI
 
@@ -25,6 +26,18 @@ from rota.platform.crypto import Vault
 from rota.platform.http.server import server_config
 from rota.platform.migrate import migrate
 from rota.platform.settings import Settings
+
+
+# The lines of the service under test. Left alone, structlog paints each exception with all its
+# variables, which takes longer than most tests.
+structlog.configure(
+    processors=[
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.format_exc_info,
+        structlog.processors.JSONRenderer(default=str),
+    ]
+)
 
 
 def free_port() -> int:
@@ -207,6 +220,8 @@ def environment(settings: Settings) -> Mapping[str, str]:
     texts |= {
         "oidc_issuers": f"[{','.join(issuers)}]",
         "trusted_proxies": ",".join(settings.trusted_proxies),
+        "egress_allow": ",".join(settings.egress_allow),
+        "secret_keys_old": ",".join(k.get_secret_value() for k in settings.secret_keys_old),
     }
     return {f"ROTA_{name.upper()}": text for name, text in texts.items()}
 

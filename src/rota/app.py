@@ -32,6 +32,10 @@ from rota.events.stream import Streams
 from rota.limits import window
 from rota.limits.gate import AI_PREFIXES, UNLIMITED, Gate
 from rota.limits.window import Window
+from rota.mcp.allowance import on_trial
+from rota.mcp.parts import mcp_parts
+from rota.mcp.routes import mcp_routes
+from rota.mcp.service import Servers
 from rota.platform.crypto import Vault
 from rota.platform.db import Database
 from rota.platform.health import health_routes
@@ -63,7 +67,7 @@ def create_app(
     http = httpx.AsyncClient(timeout=5, follow_redirects=False)
     limiter = Window(redis, processes=settings.processes)
 
-    vault = Vault(settings.secret_key_bytes)
+    vault = Vault(*settings.secret_keys)
     replays = Replays(vault)
     ring = KeyRing(db, vault)
     tokens = SessionTokens(ring, settings.public_url)
@@ -90,7 +94,19 @@ def create_app(
     live = Redis.from_url(settings.redis_url.get_secret_value())
     fanout = Fanout(live)
     streams = Streams(db, fanout)
-    tasks = Tasks(db, replays, variant.gating, fanout, gate_days=settings.approval_days)
+    tasks = Tasks(
+        *(db, replays, variant.gating, fanout),
+        gate_days=settings.approval_days,
+        weight_of=variant.weight_of,
+    )
+
+    mcp = mcp_parts(settings, db, vault, fanout.announce)
+    servers = Servers(
+        *(db, vault, replays, mcp.egress, mcp.sessions, mcp.calling, mcp.watch),
+        fanout.announce,
+        allowance=variant.servers,
+        has_pass=on_trial,
+    )
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -102,6 +118,7 @@ def create_app(
             stack.push_async_callback(fanout.aclose)
             stack.push_async_callback(limiter.aclose)
             stack.push_async_callback(http.aclose)
+            stack.push_async_callback(mcp.sessions.aclose)
             # What is here now stays for good: the collector need not look at it again.
             gc.collect()
             gc.freeze()
@@ -133,6 +150,7 @@ def create_app(
     app.include_router(task_routes(tasks, streams, authenticator))
     app.include_router(run_routes(db))
     app.include_router(event_routes(streams, authenticator))
+    app.include_router(mcp_routes(servers))
     for router in extra_routers:
         app.include_router(router)
     app.openapi = lambda: describe(app, unlimited=UNLIMITED)  # type: ignore[method-assign]

@@ -94,7 +94,7 @@ def migrate() -> None:
     settings = _settings()
     url = _owner_url(settings)
     apply(url)
-    asyncio.run(rotation.ensure_key(url, Vault(settings.secret_key_bytes)))
+    asyncio.run(rotation.ensure_key(url, Vault(*settings.secret_keys)))
     typer.echo("The database is up to date.")
 
 
@@ -125,7 +125,7 @@ def rotate(
     settings = _settings()
     overlap_s = 0 if immediately else rotation.default_overlap_s(settings)
     kid = asyncio.run(
-        rotation.rotate(_owner_url(settings), Vault(settings.secret_key_bytes), overlap_s=overlap_s)
+        rotation.rotate(_owner_url(settings), Vault(*settings.secret_keys), overlap_s=overlap_s)
     )
     typer.echo(f"Key {kid} signs from now on. Running processes take it up within 2 s.")
 

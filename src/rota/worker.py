@@ -19,6 +19,7 @@ from rota.platform.settings import Settings
 from rota.platform.temporal import Temporal
 from rota.runs.activities import Activities
 from rota.runs.delegation import Delegation
+from rota.runs.discretion import Discretion
 from rota.runs.engine import Engine
 from rota.runs.loop import Loop
 from rota.runs.models import Models
@@ -39,18 +40,18 @@ async def run_worker(
     settings: Settings, stop: asyncio.Event, *, sources: Sequence[ToolSource] = ()
 ) -> None:
     """Works until `stop` is set, then lets calls under way finish."""
-    gating = VARIANTS[settings.variant].gating
+    variant = VARIANTS[settings.variant]
     gate_time = timedelta(days=settings.approval_days)
     db = Database(settings.database_url.get_secret_value(), pool_size=settings.database_pool_size)
     await db.open()
     redis = Redis.from_url(settings.redis_url.get_secret_value())
     fanout = Fanout(redis)
     temporal = Temporal(settings.temporal_address, settings.temporal_namespace)
-    relay = Relay(db, Engine(temporal, heartbeat_s=settings.run_heartbeat_s).handlers)
+    relay = Relay(db, Engine(temporal, db, heartbeat_s=settings.run_heartbeat_s).handlers)
     tasks = Tasks(
         db,
-        Replays(Vault(settings.secret_key_bytes)),
-        gating,
+        Replays(Vault(*settings.secret_keys)),
+        variant.gating,
         fanout,
         gate_days=settings.approval_days,
     )
@@ -59,7 +60,7 @@ async def run_worker(
         Models(settings.models, settings.model_url),
         Toolbox(sources),
         Loop(gate_time=gate_time),
-        Delegation(gating, gate_time),
+        Delegation(variant.gating, gate_time, variant.weight_of),
         fanout.announce,
         max_tokens=settings.run_max_tokens,
         max_time=timedelta(hours=settings.run_max_hours),
@@ -87,7 +88,12 @@ async def run_worker(
                 activities.think,
                 activities.act,
             ],
+            interceptors=[Discretion()],
             max_concurrent_activities=settings.worker_calls,
+            # Work that was meant for a worker which is silent goes to another.
+            sticky_queue_schedule_to_start_timeout=timedelta(
+                seconds=min(10, settings.run_heartbeat_s)
+            ),
             graceful_shutdown_timeout=timedelta(seconds=settings.shutdown_grace_s),
         )
         log.info("worker ready", queue=TASK_QUEUE)

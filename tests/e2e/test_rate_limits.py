@@ -109,7 +109,7 @@ async def test_strangers_and_invalid_tokens_spend_no_accounts_window(limited: Se
     head, _, signature = ada.token.rpartition(".")
     forged = f"{head}.{signature[::-1]}"
     key = (await ada.post("/api/keys", {"name": "one"})).json()["secret"]
-    tokens = (None, forged, "rota_" + "x" * 38, key[:-1] + "_", "nonsense", "")
+    tokens = (None, forged, "rota_" + "x" * 38, key[:-1] + "_", "nonsense")
     lefts = []
     for token in tokens:
         headers = {"X-Forwarded-For": address}

@@ -1,6 +1,7 @@
 """The outbox: written with the change that wants it, carried out after it, never lost."""
 
 import asyncio
+import json
 import signal
 import sys
 from collections import Counter
@@ -9,9 +10,10 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+import structlog
 
 from rota.events import outbox
-from rota.events.outbox import Instruction, Relay
+from rota.events.outbox import Instruction, Later, Relay
 from rota.platform.db import Database
 from tests.service import Service
 from tests.tasks.world import AGENT, create, newcomer, picture, uuid_of
@@ -68,7 +70,7 @@ async def test_creating_a_hosted_task_writes_one_instruction_and_an_external_one
         seen = await picture(connection, person.user_id)
     [row] = seen["outbox"]
     assert (row["kind"], row["task_id"]) == ("run.start", uuid_of(hosted))
-    assert row["payload"] == '{"run": 1}'
+    assert json.loads(row["payload"])["run"] == 1
 
 
 async def test_a_creation_that_is_rolled_back_leaves_no_instruction(board: Service) -> None:
@@ -87,7 +89,8 @@ async def test_a_creation_that_is_rolled_back_leaves_no_instruction(board: Servi
             """
         )
         headers = {"Idempotency-Key": "k"}
-        answer = await person.post("/api/tasks", {"name": "x", "agent": AGENT}, headers=headers)
+        with structlog.testing.capture_logs():
+            answer = await person.post("/api/tasks", {"name": "x", "agent": AGENT}, headers=headers)
         await connection.execute("DROP TRIGGER refuse ON idempotency_keys; DROP FUNCTION refuse")
         assert answer.status_code == 500
         assert answer.json()["error"]["code"] == "DATABASE_ERROR"
@@ -185,6 +188,21 @@ async def test_a_handler_that_hangs_is_given_up_and_tried_again(
     assert row["attempts"] == 1
 
 
+async def test_a_handler_can_ask_to_look_again_later_as_another_kind(
+    board: Service, db: Database, kind: str
+) -> None:
+    await put(db, kind)
+
+    async def handle(_: Instruction) -> Later:
+        return Later(f"{kind}.check", 30)
+
+    assert await Relay(db, {kind: handle}).step()
+    assert await rows(board, kind) == []
+    [row] = await rows(board, f"{kind}.check")
+    assert 25 < row["wait"].total_seconds() <= 30
+    assert (row["attempts"], json.loads(row["payload"])) == (0, {"number": 0})
+
+
 async def test_a_relay_leaves_what_it_has_no_handler_for(
     board: Service, db: Database, kind: str
 ) -> None:
@@ -228,19 +246,20 @@ async def test_a_relay_works_on_after_the_database_was_away(
     async def handle(_: Instruction) -> None:
         taken.set()
 
+    cut = """
+        SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+        WHERE datname = current_database() AND query LIKE '%FROM outbox%'
+          AND pid <> pg_backend_pid()
+    """
     relay = asyncio.create_task(Relay(db, {kind: handle}).run())
-    async with board.owner() as connection:
-        cut = """
-            SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
-            WHERE datname = current_database() AND query LIKE '%FROM outbox%'
-              AND pid <> pg_backend_pid()
-        """
-        async with asyncio.timeout(10):
-            while not await connection.fetchval(cut):
+    with structlog.testing.capture_logs() as logs:
+        async with board.owner() as connection, asyncio.timeout(10):
+            while not any(line["event"] == "relay stumbled" for line in logs):
+                await connection.fetchval(cut)
                 await asyncio.sleep(0.01)
-    await put(db, kind)
-    async with asyncio.timeout(10):
-        await taken.wait()
+        await put(db, kind)
+        async with asyncio.timeout(10):
+            await taken.wait()
     relay.cancel()
     await asyncio.gather(relay, return_exceptions=True)
 

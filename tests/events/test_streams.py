@@ -154,6 +154,21 @@ async def test_the_stream_of_a_task_ends_with_the_task(board: Service, final: st
         assert answer.text.count("id: ") == 4 - after
 
 
+async def test_a_stream_does_not_end_before_the_last_of_a_final_tasks_events(
+    board: Service, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person = await newcomer(board)
+    task = await create(person)
+    await patch(person, task["id"], status="COMPLETED")
+    async with db.write(person.user_id) as connection:
+        data = {"status": "COMPLETED"}
+        await log.append(connection, person.user_id, "task.told_again", data, uuid_of(task))
+    # The first event that is final is the last of its batch.
+    monkeypatch.setattr(stream, "BATCH", 2)
+    answer = await person.get(f"/api/tasks/{task['id']}/events", timeout=5)
+    assert answer.text.count("id: ") == 3
+
+
 async def test_logging_out_ends_the_stream(board: Service) -> None:
     person = await board.sign_in()
     task = await create(person)

@@ -327,8 +327,8 @@ def findings(small: Side, large: Side) -> list[Finding]:
     for how, suffix in (("HTTP", ""), ("statements", " sql")):
         growth, depth = (GROWTH, DEPTH) if how == "HTTP" else (None, None)
         for what in ("list", "by status", "fetch", "create"):
-            times = (side.median_ms(what + suffix) for side in (small, large))
-            found.append(Finding(f"{names.get(what, what)}, {how}", *times, growth))
+            base, ms = small.median_ms(what + suffix), large.median_ms(what + suffix)
+            found.append(Finding(f"{names.get(what, what)}, {how}", base, ms, growth))
         first = large.median_ms("list" + suffix)
         for what, aim in (("far end", depth), ("middle", None)):
             name = f"{what} of the large list beside its first page, {how}"

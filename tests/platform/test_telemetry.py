@@ -69,9 +69,10 @@ def test_everything_else_is_left_as_it_is() -> None:
 @pytest.fixture
 def restored() -> Iterator[None]:
     """Logging as it was before."""
+    before = structlog.get_config()
     handlers, level = logging.root.handlers[:], logging.root.level
     yield
-    structlog.reset_defaults()
+    structlog.configure(**before)
     logging.root.handlers[:] = handlers
     logging.root.setLevel(level)
 

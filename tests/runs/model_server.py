@@ -31,7 +31,8 @@ SCRIPT = re.compile(r"script:([\w-]+)")
 # How a turn, or one of its `failures`, may look. Everything is optional.
 #   text, toolCalls: [{name, arguments (an object, or a string as it is), id}], finishReason
 #   inputTokens, outputTokens
-#   delayS: answers that much later;  hold: answers after POST /release/ID
+#   delayS: answers that much later;  hold: answers after POST /release/ID, and notices
+#   when the caller hangs up
 #   status, error: an error of that status with that body;  headers: sent along
 #   malformed: a 200 that is not what the protocol says;  drop: hangs up in the answer
 #   failures: what the first calls of this turn get instead
@@ -84,22 +85,26 @@ class Scripts:
         call = {
             "turn": turn,
             "at": time.time(),
-            "messages": messages if script is not self.instant else [],
+            # Of a very long run the conversations would be a great deal to keep.
+            "messages": messages if len(messages) < 50 and script is not self.instant else [],
             "tools": [tool["function"] for tool in body.get("tools", [])],
             "maxTokens": body.get("max_completion_tokens") or body.get("max_tokens"),
             "headers": dict(request.headers),
             "answered": False,
+            "hungUp": False,
         }
         script.calls.append(call)
         says = script.turns[min(turn, len(script.turns) - 1)]
         failures = says.get("failures", [])
         says = failures[earlier] if earlier < len(failures) else says
         if says.get("hold"):
-            await script.released.wait()
+            while not script.released.is_set():
+                if await request.is_disconnected():
+                    call["hungUp"] = True
+                    return Response()
+                await asyncio.sleep(0.02)
         if says.get("delayS"):
             await asyncio.sleep(says["delayS"])
-        if await request.is_disconnected():
-            return Response(status_code=499)
         call["answered"] = True
         return _answer(says, body["model"], turn)
 
@@ -176,11 +181,17 @@ class Tools:
     def __init__(self) -> None:
         self.log: list[dict[str, Any]] = []
         self.behaviours: dict[str, list[dict[str, Any]]] = {}
+        # What calls get that have no behaviour of their own left.
+        self.always: dict[str, dict[str, Any]] = {}
         self.released: dict[str, asyncio.Event] = defaultdict(asyncio.Event)
         self.definitions: dict[str, list[dict[str, Any]]] = {}
 
     async def behave(self, request: Request) -> Response:
         self.behaviours[request.path_params["ref"]] = await request.json()
+        return JSONResponse({})
+
+    async def behave_always(self, request: Request) -> Response:
+        self.always[request.path_params["ref"]] = await request.json()
         return JSONResponse({})
 
     async def release(self, request: Request) -> Response:
@@ -207,7 +218,7 @@ class Tools:
         body = await request.json()
         ref = body["arguments"].get("ref", "")
         waiting = self.behaviours.get(ref)
-        says = waiting.pop(0) if waiting else {}
+        says = waiting.pop(0) if waiting else self.always.get(ref, {})
         if says.get("unavailable"):
             return JSONResponse({"error": "not now"}, 503)
         name = request.path_params["name"]
@@ -269,6 +280,7 @@ def build_app() -> Starlette:
             Route("/release/{id}", scripts.release, methods=["POST"]),
             Route("/calls", scripts.calls, methods=["GET"]),
             Route("/behaviours/{ref}", tools.behave, methods=["POST"]),
+            Route("/always/{ref}", tools.behave_always, methods=["POST"]),
             Route("/release-tool/{ref}", tools.release, methods=["POST"]),
             Route("/definitions/{account}", tools.define, methods=["POST"]),
             Route("/definitions/{account}", tools.list, methods=["GET"]),

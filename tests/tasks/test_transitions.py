@@ -11,6 +11,7 @@ from tests.tasks.world import (
     assert_sound,
     create,
     newcomer,
+    patch,
     picture,
     place,
     uuid_of,
@@ -116,7 +117,10 @@ async def check(connection: Any, person: Person, standing: Standing, operation: 
         assert (shown["finishedAt"] is not None) == (
             status in ("COMPLETED", "FAILED", "CANCELLED")
         ), where
-        assert [e["type"] for e in after["events"][len(before["events"]) :]] == [event], where
+        told = [e["type"] for e in after["events"][len(before["events"]) :]]
+        # Approving an output is two things to whoever listens for one of them.
+        both = event == "task.approved" and status == "COMPLETED"
+        assert told == ([event, "task.completed"] if both else [event]), where
         reviews = [r["state"] for r in after["reviews"] if r["task_id"] == uuid_of(task)]
         assert reviews == [review] * bool(review), where
         assert instructions(after)[len(before["outbox"]) :] == instruction(standing, operation), (
@@ -175,6 +179,33 @@ async def test_cancelling_a_task_cancels_all_that_is_open_below_it(board: Servic
         seen = await picture(connection, person.user_id)
     assert_sound(seen)
     assert instructions(seen) == ["run.start", "run.cancel", "run.cancel"]
+
+
+async def test_a_task_of_an_agent_that_asks_before_its_run_waits_from_the_beginning(
+    board: Service,
+) -> None:
+    person = await newcomer(board)
+    task = await create(person, agent="finance-director")
+    assert task["status"] == "WAITING_APPROVAL"
+    path = f"/api/tasks/{task['id']}"
+    assert (await person.get(f"{path}/review")).json()["review"]["gate"] == "run"
+    async with board.owner() as connection:
+        assert instructions(await picture(connection, person.user_id)) == []
+        assert (await person.post(f"{path}/approve")).json()["task"]["status"] == "PENDING"
+        assert instructions(await picture(connection, person.user_id)) == ["run.start"]
+
+
+async def test_a_hosted_parent_is_told_when_its_hosted_subtask_ends(board: Service) -> None:
+    person = await newcomer(board)
+    parent = await create(person, agent=AGENT)
+    child = await create(person, agent=AGENT, parentTaskId=parent["id"])
+    assert (await patch(person, child["id"], status="CANCELLED")).status_code == 200
+    async with board.owner() as connection:
+        rows = (await picture(connection, person.user_id))["outbox"]
+    assert [(row["kind"], row["task_id"]) for row in rows[2:]] == [
+        ("run.cancel", uuid_of(child)),
+        ("run.nudge", uuid_of(parent)),
+    ]
 
 
 @pytest.mark.parametrize(

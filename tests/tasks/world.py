@@ -1,6 +1,7 @@
 """People with an account of their own, and a look at all that the database holds of it."""
 
 import asyncio
+import json
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -112,6 +113,29 @@ def assert_sound(seen: dict[str, list[dict[str, Any]]]) -> None:
     assert numbers == list(range(1, head["last_sequence"] + 1))
 
 
+# How many things a person decides about at each gate.
+ITEMS_AT = {"run": 0, "tool": 2, "output": 1}
+
+
+def item(item_id: str, gate: str) -> dict[str, Any]:
+    name = {"tool": "title", "output": "output"}[gate]
+    return {
+        "id": item_id,
+        "tool": "create_issue" if gate == "tool" else None,
+        "server": "github" if gate == "tool" else None,
+        "arguments": {name: "as asked for"},
+        "argumentsSchema": {
+            "type": "object",
+            "properties": {name: {"type": "string", "maxLength": 20}},
+            "required": [name],
+        },
+        "reason": None,
+        "decision": None,
+        "decidedBy": None,
+        "decidedAt": None,
+    }
+
+
 async def place(
     connection: Any, task: dict[str, Any], status: str, gate: str | None = None
 ) -> None:
@@ -124,12 +148,14 @@ async def place(
     if gate is not None:
         await connection.execute(
             """
-            INSERT INTO reviews (account_id, task_id, number, state, gate, requested_at, expires_at)
-            VALUES ($1, $2, 1, 'pending', $3, now(), now() + interval '7 days')
+            INSERT INTO reviews (account_id, task_id, number, state, gate, requested_at,
+                                 expires_at, items)
+            VALUES ($1, $2, 1, 'pending', $3, now(), now() + interval '7 days', $4)
             """,
             account_id,
             uuid_of(task),
             gate,
+            json.dumps([item(f"item-{n}", gate) for n in range(ITEMS_AT[gate])]),
         )
     counted = ", ".join(
         f"{name} = (SELECT count(*) FROM tasks WHERE account_id = $1 AND status = '{name}')"

@@ -37,7 +37,15 @@ class Instruction:
     payload: dict[str, Any]
 
 
-Handler = Callable[[Instruction], Awaitable[None]]
+@dataclass(frozen=True, slots=True)
+class Later:
+    """What a handler answers that wants to look again: as which kind, and after how long."""
+
+    kind: str
+    after_s: float
+
+
+Handler = Callable[[Instruction], Awaitable[Later | None]]
 
 
 async def put(connection: WriteConnection, instruction: Instruction) -> None:
@@ -85,7 +93,7 @@ class Relay:
             )
             try:
                 async with asyncio.timeout(HANDLER_TIMEOUT_S):
-                    await self._handlers[kind](instruction)
+                    later = await self._handlers[kind](instruction)
             except Exception as error:
                 FAILED.labels(kind).inc()
                 log.warning("instruction failed", kind=kind, reason=repr(error))
@@ -101,5 +109,20 @@ class Relay:
                 )
             else:
                 RELAYED.labels(kind).inc()
-                await connection.execute("DELETE FROM outbox WHERE id = $1", row["id"])
+                await _put_away(connection, row["id"], later)
         return True
+
+
+async def _put_away(connection: WriteConnection, row_id: int, later: Later | None) -> None:
+    if later is None:
+        await connection.execute("DELETE FROM outbox WHERE id = $1", row_id)
+    else:
+        await connection.execute(
+            """
+            UPDATE outbox SET kind = $2, attempts = 0, due_at = now() + make_interval(secs => $3)
+            WHERE id = $1
+            """,
+            row_id,
+            later.kind,
+            later.after_s,
+        )

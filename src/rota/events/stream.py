@@ -82,8 +82,7 @@ class Streams:
                     after = events[-1].sequence
                     spoke_at = loop.time()
                     yield b"".join(map(encode, events))
-                    if events[-1].data.get("status") in ends_with:
-                        return
+                    follow = follow and events[-1].data.get("status") not in ends_with
                 if len(events) < BATCH:
                     if not follow:
                         return

@@ -2,51 +2,93 @@
 
 The data key is wrapped by the service key. Both layers are bound to a context
 (account, row and field), so a ciphertext moved to another place does not open.
+A sealed value names the service key that wraps it: while keys are exchanged,
+old ones still open, and only the wrapping has to be made anew.
 """
 
+import hashlib
 import os
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-_VERSION = b"\x01"
+# The first form did not name its key; values in it open until they are sealed anew.
+_NAMELESS = b"\x01"
+_VERSION = b"\x02"
+_KEY_NAME = 8
 _NONCE = 12
 _WRAPPED = 32 + 16
 
 
 class SealBroken(Exception):
-    """A sealed value was altered, moved, or sealed with another key."""
+    """A sealed value was altered, moved, or sealed with a key that is not here."""
+
+
+def key_name(key: bytes) -> bytes:
+    return hashlib.sha256(b"rota service key" + key).digest()[:_KEY_NAME]
 
 
 class Vault:
-    def __init__(self, key: bytes) -> None:
-        self._wrapper = AESGCM(key)
+    """Seals with the first key, and opens with any."""
+
+    def __init__(self, key: bytes, *old: bytes) -> None:
+        self._name = key_name(key)
+        self._wrappers = {key_name(each): AESGCM(each) for each in (key, *old)}
 
     def seal(self, plaintext: bytes, context: str) -> bytes:
-        bound = _VERSION + context.encode()
         data_key = AESGCM.generate_key(256)
-        wrap_nonce, nonce = os.urandom(_NONCE), os.urandom(_NONCE)
-        return b"".join(
-            (
-                _VERSION,
-                wrap_nonce,
-                self._wrapper.encrypt(wrap_nonce, data_key, bound),
-                nonce,
-                AESGCM(data_key).encrypt(nonce, plaintext, bound),
-            )
-        )
+        nonce = os.urandom(_NONCE)
+        body = nonce + AESGCM(data_key).encrypt(nonce, plaintext, _bound(_VERSION, context))
+        return self._wrap(data_key, context) + body
 
     def open(self, sealed: bytes, context: str) -> bytes:
-        bound = _VERSION + context.encode()
-        at = len(_VERSION)
-        wrap_nonce = sealed[at : at + _NONCE]
-        wrapped = sealed[at + _NONCE : at + _NONCE + _WRAPPED]
-        nonce = sealed[at + _NONCE + _WRAPPED : at + 2 * _NONCE + _WRAPPED]
-        body = sealed[at + 2 * _NONCE + _WRAPPED :]
-        if sealed[:at] != _VERSION or len(nonce) != _NONCE:
-            raise SealBroken("not a sealed value")
+        version, data_key, body = self._unwrap(sealed, context)
         try:
-            data_key = self._wrapper.decrypt(wrap_nonce, wrapped, bound)
-            return AESGCM(data_key).decrypt(nonce, body, bound)
-        except InvalidTag:
+            return AESGCM(data_key).decrypt(body[:_NONCE], body[_NONCE:], _bound(version, context))
+        except (InvalidTag, ValueError):
             raise SealBroken(f"the sealed value for {context} does not open") from None
+
+    def is_current(self, sealed: bytes) -> bool:
+        return sealed.startswith(self.current)
+
+    @property
+    def current(self) -> bytes:
+        """How values that the current key wraps begin."""
+        return _VERSION + self._name
+
+    def rewrap(self, sealed: bytes, context: str) -> bytes:
+        """The same value under the current key. Its contents are not written anew."""
+        version, data_key, body = self._unwrap(sealed, context)
+        if version == _NAMELESS:
+            return self.seal(self.open(sealed, context), context)
+        return self._wrap(data_key, context) + body
+
+    def _wrap(self, data_key: bytes, context: str) -> bytes:
+        nonce = os.urandom(_NONCE)
+        bound = _bound(self.current, context)
+        wrapped = self._wrappers[self._name].encrypt(nonce, data_key, bound)
+        return self.current + nonce + wrapped
+
+    def _unwrap(self, sealed: bytes, context: str) -> tuple[bytes, bytes, bytes]:
+        version = sealed[:1]
+        named = version == _VERSION
+        at = 1 + _KEY_NAME if named else 1
+        nonce = sealed[at : at + _NONCE]
+        wrapped = sealed[at + _NONCE : at + _NONCE + _WRAPPED]
+        body = sealed[at + _NONCE + _WRAPPED :]
+        if version not in (_VERSION, _NAMELESS) or len(body) < _NONCE:
+            raise SealBroken("not a sealed value")
+        name = sealed[1:at]
+        wrappers = [self._wrappers.get(name)] if named else list(self._wrappers.values())
+        for wrapper in wrappers:
+            try:
+                if wrapper is not None:
+                    bound = _bound(sealed[:at], context)
+                    return version, wrapper.decrypt(nonce, wrapped, bound), body
+            except InvalidTag:
+                continue
+        raise SealBroken(f"the sealed value for {context} does not open")
+
+
+def _bound(head: bytes, context: str) -> bytes:
+    return head + context.encode()

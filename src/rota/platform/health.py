@@ -2,9 +2,10 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Response
+from pydantic import Field
 
 from rota.platform.http.schemas import Wire
 
@@ -19,7 +20,14 @@ class LiveAnswer(Wire):
 class ReadyAnswer(Wire):
     # degraded: something is away that the service can do without for a while.
     status: Literal["ready", "degraded", "unavailable"]
-    checks: dict[str, str]
+    # Of each part: "ok", or why not.
+    checks: Annotated[dict[str, str], Field(examples=[{"postgres": "ok", "redis": "ok"}])]
+
+
+_UNAVAILABLE = {
+    "status": "unavailable",
+    "checks": {"postgres": "failed: ConnectionRefusedError", "redis": "ok"},
+}
 
 
 async def _outcome(check: Check) -> str:
@@ -40,14 +48,22 @@ def health_routes(essential: Mapping[str, Check], others: Mapping[str, Check]) -
 
     @router.get("/health/live", summary="The process answers")
     async def live() -> LiveAnswer:
+        """Asks nothing else, so that a restart is not the answer to somebody else's trouble."""
         return LiveAnswer()
 
     @router.get(
         "/health/ready",
         summary="PostgreSQL, Redis and Temporal answer",
-        responses={503: {"model": ReadyAnswer, "description": "PostgreSQL does not answer."}},
+        responses={
+            503: {
+                "model": ReadyAnswer,
+                "description": "PostgreSQL does not answer.",
+                "content": {"application/json": {"example": _UNAVAILABLE}},
+            }
+        },
     )
     async def ready(response: Response) -> ReadyAnswer:
+        """Degraded is ready too: what is away then can be done without for a while."""
         outcomes = dict(
             zip(checks, await asyncio.gather(*map(_outcome, checks.values())), strict=True)
         )

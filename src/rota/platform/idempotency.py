@@ -14,7 +14,7 @@ from fastapi import Header, Response
 from pydantic import BaseModel, Field
 
 from rota.platform.crypto import Vault
-from rota.platform.db import WriteConnection
+from rota.platform.db import ReadConnection, WriteConnection
 from rota.platform.errors import Conflict
 
 IdempotencyKey = Annotated[
@@ -41,22 +41,9 @@ class Replays:
         """Does the work, unless its key has an answer already. `request` is what must be equal."""
         if key is None:
             return _answer(status, _encode(await work()))
-        fingerprint = _fingerprint(*request)
         await _claim(connection, account_id, key)
-        row = await connection.fetchrow(
-            """
-            SELECT fingerprint, status, sealed_body FROM idempotency_keys
-            WHERE account_id = $1 AND key = $2 AND created_at > now() - interval '24 hours'
-            """,
-            account_id,
-            key,
-        )
-        context = f"idempotency_keys/{account_id}/{key}/sealed_body"
-        if row is not None:
-            if row["fingerprint"] != fingerprint:
-                raise Conflict("This Idempotency-Key was used for another request. Use a new key.")
-            body = self._vault.open(row["sealed_body"], context)
-            return _answer(row["status"], body, replayed=True)
+        if (kept := await self.kept(connection, account_id, key, request)) is not None:
+            return kept
         body = _encode(await work())
         await connection.execute(
             """
@@ -75,11 +62,40 @@ class Replays:
             """,
             account_id,
             key,
-            fingerprint,
+            _fingerprint(*request),
             status,
-            self._vault.seal(body, context),
+            self._vault.seal(body, seal_context(account_id, key)),
         )
         return _answer(status, body)
+
+    async def kept(
+        self,
+        connection: ReadConnection,
+        account_id: UUID,
+        key: str | None,
+        request: tuple[str, BaseModel | None],
+    ) -> Response | None:
+        """The answer that the key has already, for work that begins outside of a transaction."""
+        if key is None:
+            return None
+        row = await connection.fetchrow(
+            """
+            SELECT fingerprint, status, sealed_body FROM idempotency_keys
+            WHERE account_id = $1 AND key = $2 AND created_at > now() - interval '24 hours'
+            """,
+            account_id,
+            key,
+        )
+        if row is None:
+            return None
+        if row["fingerprint"] != _fingerprint(*request):
+            raise Conflict("This Idempotency-Key was used for another request. Use a new key.")
+        body = self._vault.open(row["sealed_body"], seal_context(account_id, key))
+        return _answer(row["status"], body, replayed=True)
+
+
+def seal_context(account_id: UUID, key: str) -> str:
+    return f"idempotency_keys/{account_id}/{key}/sealed_body"
 
 
 async def _claim(connection: WriteConnection, account_id: UUID, key: str) -> None:

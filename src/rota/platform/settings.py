@@ -32,7 +32,7 @@ class Issuer(BaseModel):
     name: str = "Sign in"
 
 
-class ModelSettings(BaseModel):
+class ModelChoice(BaseModel):
     """A model that agents can use, and how to reach it."""
 
     model_config = ConfigDict(
@@ -50,6 +50,8 @@ class ModelSettings(BaseModel):
     free: bool = False
     # No answer is longer than this.
     max_output_tokens: Annotated[int, Field(ge=64)] = 8_192
+    # Sent along with every request: {"temperature": 0.2, …}
+    settings: dict[str, float] = {}
 
 
 class Settings(BaseSettings):
@@ -82,6 +84,8 @@ class Settings(BaseSettings):
     oidc_issuers: Annotated[tuple[Issuer, ...], NoDecode] = ()
     # 32 bytes, base64. Wraps everything secret that is kept in the database.
     secret_key: SecretStr = SecretStr(DEVELOPMENT_SECRET_KEY)
+    # Keys from before, separated by commas: they still open what they sealed.
+    secret_keys_old: Annotated[tuple[SecretStr, ...], NoDecode] = ()
     session_idle_days: Annotated[int, Field(ge=1)] = 30
     # Days that a new account of Variant B may use what the pass gives.
     signup_trial_days: Annotated[int, Field(ge=0)] = 14
@@ -90,7 +94,7 @@ class Settings(BaseSettings):
     approval_days: Annotated[int, Field(ge=1)] = 7
 
     # JSON: {"default": {"provider": "openai", "model": "…", "apiKey": "…"}, "fast": …}
-    models: dict[str, ModelSettings] = {}
+    models: dict[str, ModelChoice] = {}
     # The local model of `rota dev`, used for everything while `models` is empty.
     model_url: str | None = None
     run_max_tokens: Annotated[int, Field(ge=1)] = 1_000_000
@@ -100,10 +104,22 @@ class Settings(BaseSettings):
     # Model and tool calls under way at once in one worker.
     worker_calls: Annotated[int, Field(ge=1)] = 50
 
+    # Networks (10.1.0.0/16) and host names that tool servers and webhooks may be at although
+    # they are not in the open internet.
+    egress_allow: Annotated[tuple[str, ...], NoDecode] = ()
+    # How long a tool server may take: to be connected to, and to answer a call.
+    mcp_connect_s: Annotated[float, Field(gt=0)] = 10
+    mcp_call_s: Annotated[float, Field(gt=0)] = 60
+    # Open connections to tool servers in one process, and how long one stays unused.
+    mcp_sessions: Annotated[int, Field(ge=1)] = 200
+    mcp_idle_s: Annotated[float, Field(gt=0)] = 300
+    # Each tool server is looked at this often by the workers.
+    mcp_check_minutes: Annotated[float, Field(gt=0)] = 15
+
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     log_format: Literal["json", "console"] = "json"
 
-    @field_validator("trusted_proxies", mode="before")
+    @field_validator("trusted_proxies", "egress_allow", "secret_keys_old", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         if isinstance(value, str):
@@ -122,6 +138,11 @@ class Settings(BaseSettings):
         for network in value:
             ip_network(network, strict=False)
         return value
+
+    @field_validator("secret_keys_old")
+    @classmethod
+    def _are_keys(cls, value: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
+        return tuple(cls._is_key(key) for key in value)
 
     @field_validator("secret_key")
     @classmethod
@@ -155,6 +176,12 @@ class Settings(BaseSettings):
     @cached_property
     def trusted_networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
         return tuple(ip_network(network, strict=False) for network in self.trusted_proxies)
+
+    @cached_property
+    def secret_keys(self) -> tuple[bytes, ...]:
+        """The key that seals, and those from before it."""
+        old = (base64.b64decode(key.get_secret_value()) for key in self.secret_keys_old)
+        return (self.secret_key_bytes, *old)
 
     @cached_property
     def secret_key_bytes(self) -> bytes:

@@ -7,7 +7,7 @@ whose outcome is unknown goes to a person instead of being made again.
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from datetime import timedelta
 from typing import TypeVar
@@ -28,9 +28,17 @@ from rota.platform import clock, ids
 from rota.platform.db import Database, ReadConnection, WriteConnection
 from rota.runs import budget, metrics, steps
 from rota.runs.delegation import Delegation
-from rota.runs.loop import Loop, dump_response, messages
-from rota.runs.models import GiveUp, Models, TryAgain, told_apart, usage_of
-from rota.runs.orders import CallOrder, FailOrder, Next, RunOrder
+from rota.runs.loop import Loop, dump_response, messages, storable, storable_response
+from rota.runs.models import CONTENT_FILTERED, GiveUp, Models, TryAgain, told_apart, usage_of
+from rota.runs.orders import (
+    MODEL_UNAVAILABLE,
+    TOOL_FAILED,
+    TOOL_UNAVAILABLE,
+    CallOrder,
+    FailOrder,
+    Next,
+    RunOrder,
+)
 from rota.runs.steps import Step, Thought
 from rota.runs.tools import DELEGATE, Tool, Toolbox, ToolSource, ToolUnavailable
 from rota.tasks import moves, queries
@@ -49,6 +57,11 @@ _CHANGED = (
     "The tool's definition is not the one that was shown before. Look at it again: "
     "approve to make the call, reject to go on without it."
 )
+
+
+_DATABASE_AWAY = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError)
+# Some ten minutes, within the time that a call may take.
+_INSIST_TIMES = 120
 
 
 class Activities:
@@ -72,6 +85,7 @@ class Activities:
         self._announce = announce
         self._max_tokens = max_tokens
         self._max_time = max_time
+        self._agents: dict[tuple[str, int], AgentVersion] = {}
 
     @activity.defn
     async def begin(self, order: RunOrder) -> Next:
@@ -95,42 +109,73 @@ class Activities:
     @activity.defn
     async def fail(self, order: FailOrder) -> Next:
         async with self._task(order.run) as (connection, account_id, task):
-            if task is not None and task.status == "RUNNING":
-                error = {
-                    "code": order.code,
-                    "message": order.message,
-                    "retryable": order.retryable,
-                }
-                after = replace(task, error=error)
-                await moves.move(connection, account_id, task, after, "FAILED", By.RUN)
-                metrics.FAILURES.labels(order.code).inc()
+            if task is None:
+                return Next("end")
+            # What people have decided is taken in first: a retry from failure goes on from it.
+            now = await self._loop.look(connection, account_id, task)
+            if task.status != "RUNNING":
+                return now
+            error = {"code": order.code, "message": order.message, "retryable": order.retryable}
+            after = replace(task, error=error)
+            await moves.move(connection, account_id, task, after, "FAILED", By.RUN)
+            metrics.FAILURES.labels(order.code).inc()
             return Next("end")
 
     @activity.defn
     async def think(self, order: CallOrder) -> Next:
-        account_id, task_id = _ids(order.run)
-        async with self._db.read(account_id) as connection:
-            task = await queries.find(connection, account_id, task_id)
-            if task is None or task.run != order.run.run or task.status != "RUNNING":
-                task = None
-            else:
-                rows = await steps.of_run(connection, account_id, task_id, task.run)
-                agent = await _agent(connection, task)
-                spent = await budget.spent_up_the_tree(connection, account_id, task_id)
-        if task is None or any(row.step == order.step for row in rows):
-            return await self.look(order.run)
-        with _giving_up():
-            self._check_bounds(task, agent, rows, order.step)
-            found = await self._toolbox.open(account_id, agent)
-            tools = {name: tool for name, (tool, _) in found.items()}
-            thought, response = await self._ask_model(task, agent, rows, spent, tools)
+        async with _heartbeats():
+            try:
+                return await self._think(order)
+            except GiveUp as error:
+                # Said in the database and not to the engine, which is told no texts.
+                why = FailOrder(order.run, error.code, error.message, error.retryable)
+                return await _insist(lambda: self.fail(why))
+            except TryAgain as error:
+                log.warning("the model provider failed", reason=str(error))
+                raise ApplicationError(
+                    "The model provider failed.",
+                    type=MODEL_UNAVAILABLE,
+                    next_retry_delay=error.after,
+                ) from None
+            except ToolUnavailable:
+                raise ApplicationError("A tool server is away.", type=TOOL_UNAVAILABLE) from None
+
+    async def _think(self, order: CallOrder) -> Next:
+        account_id, _ = _ids(order.run)
+        found = await _insist(lambda: self._before_thinking(order))
+        if found is None:
+            return await _insist(lambda: self.look(order.run))
+        task, agent, rows, spent = found
+        self._check_bounds(task, agent, rows)
+        box = await self._toolbox.open(account_id, agent)
+        tools = {name: tool for name, (tool, _) in box.items()}
+        thought, response = await self._ask_model(task, agent, rows, spent, tools)
         metrics.STEP_SECONDS.labels("model").observe(
             (clock.now() - thought.started_at).total_seconds()
         )
         metrics.COST_MICROS.labels(thought.model).inc(thought.cost_micros)
-        return await _insist(
+        now = await _insist(
             lambda: self._record(order, thought, response, tools, account_id, agent)
         )
+        if now is None:
+            raise CONTENT_FILTERED
+        return now
+
+    async def _before_thinking(
+        self, order: CallOrder
+    ) -> tuple[Task, AgentVersion, list[Step], list[budget.Spent]] | None:
+        """What a model call starts from; None when there is none to make."""
+        account_id, task_id = _ids(order.run)
+        async with self._db.read(account_id) as connection:
+            task = await queries.find(connection, account_id, task_id)
+            if task is None or task.run != order.run.run or task.status != "RUNNING":
+                return None
+            rows = await steps.of_run(connection, account_id, task_id, task.run)
+            if any(row.step == order.step for row in rows):
+                return None
+            agent = await self._agent(connection, task)
+            spent = await budget.spent_up_the_tree(connection, account_id, task_id)
+        return task, agent, rows, spent
 
     async def _record(
         self,
@@ -140,7 +185,8 @@ class Activities:
         tools: dict[str, Tool],
         account_id: UUID,
         agent: AgentVersion,
-    ) -> Next:
+    ) -> Next | None:
+        """Writes a model call down and acts on it; None for an answer that cannot be used."""
         _, task_id = _ids(order.run)
         async with self._task(order.run) as (connection, _, task):
             new = await steps.record_thought(
@@ -149,23 +195,38 @@ class Activities:
             if task is None or task.status != "RUNNING":
                 # Cancelled meanwhile. The call was made all the same, and is on the books.
                 return Next("end")
+            if response.finish_reason == "content_filter":
+                return None
             if not new:
                 return await self._loop.look(connection, account_id, task)
             return await self._loop.take_in(
                 connection, account_id, task, agent, order.step, response, tools
             )
 
-    def _check_bounds(self, task: Task, agent: AgentVersion, rows: list[Step], step: int) -> None:
-        if step > agent.max_steps:
+    def _check_bounds(self, task: Task, agent: AgentVersion, rows: list[Step]) -> None:
+        taken = sum(row.kind == "model" and not row.copied for row in rows)
+        if taken >= agent.max_steps:
             raise GiveUp(
                 "STEP_LIMIT",
-                f"The run took all of its {agent.max_steps} steps without coming to an end.",
+                f"The run took all of its {agent.max_steps} steps without coming to an end. "
+                "Retried from failure, it goes on with as many again.",
                 retryable=True,
             )
         if sum(row.input_tokens + row.output_tokens for row in rows) >= self._max_tokens:
-            raise GiveUp("TOKEN_LIMIT", f"The run used all of its {self._max_tokens} tokens.")
+            raise GiveUp(
+                "TOKEN_LIMIT",
+                f"The run used all of its {self._max_tokens} tokens. Retried from failure, it "
+                "goes on with as many again.",
+                retryable=True,
+            )
         if task.started_at and clock.now() - task.started_at > self._max_time:
-            raise GiveUp("TIME_LIMIT", f"The run took longer than {self._max_time}.")
+            hours = self._max_time.total_seconds() / 3600
+            raise GiveUp(
+                "TIME_LIMIT",
+                f"The run took longer than {hours:g} hours. Retried from failure, it goes on "
+                "for as long again.",
+                retryable=True,
+            )
 
     async def _ask_model(
         self,
@@ -178,7 +239,9 @@ class Activities:
         chosen = self._models.get(agent.model)
         conversation = messages(agent, task, rows)
         size = len(ModelMessagesTypeAdapter.dump_json(conversation))
-        most = budget.affordable_output_tokens(spent, chosen.price, size, chosen.max_output_tokens)
+        most = budget.affordable_output_tokens(
+            spent, chosen.price, size, chosen.settings["max_tokens"]
+        )
         definitions = [
             ToolDefinition(
                 name=name,
@@ -188,15 +251,15 @@ class Activities:
             for name, tool in tools.items()
         ]
         started_at = clock.now()
-        async with _heartbeats():
-            try:
-                response = await chosen.model.request(
-                    conversation,
-                    ModelSettings(max_tokens=most, timeout=600),
-                    ModelRequestParameters(function_tools=definitions),
-                )
-            except Exception as error:
-                raise told_apart(error) from error
+        try:
+            response = await chosen.model.request(
+                conversation,
+                chosen.settings | ModelSettings(max_tokens=most, timeout=600),
+                ModelRequestParameters(function_tools=definitions),
+            )
+        except Exception as error:
+            raise told_apart(error, activity.info().attempt) from error
+        response = storable_response(response)
         used = usage_of(response)
         thought = Thought(
             model=chosen.name,
@@ -211,21 +274,24 @@ class Activities:
 
     @activity.defn
     async def act(self, order: CallOrder) -> Next:
-        account_id, task_id = _ids(order.run)
-        async with self._db.read(account_id) as connection:
-            task = await queries.find(connection, account_id, task_id)
-            row = await steps.one(
-                connection, account_id, task_id, order.run.run, order.step, order.call
-            )
-            if task is None or row is None or task.run != order.run.run:
-                return Next("end")
-            agent = await _agent(connection, task)
+        async with _heartbeats():
+            try:
+                return await self._act(order)
+            except ToolUnavailable:
+                raise ApplicationError("A tool server is away.", type=TOOL_UNAVAILABLE) from None
+
+    async def _act(self, order: CallOrder) -> Next:
+        account_id, _ = _ids(order.run)
+        before = await _insist(lambda: self._before_acting(order))
+        if before is None:
+            return Next("end")
+        task, row, agent = before
         if task.status != "RUNNING":
-            return await self.look(order.run)
+            return await _insist(lambda: self.look(order.run))
         if row.state == "finished":
             return Next("think")
         if row.name == DELEGATE.name and row.server is None:
-            return await self._delegate(order, agent)
+            return await _insist(lambda: self._delegate(order, agent))
         found = await self._toolbox.open(account_id, agent)
         tool, source = found.get(_model_name(row), (None, None))
         if (blocked := await self._may_start(order, tool)) is not None:
@@ -233,6 +299,17 @@ class Activities:
         assert tool is not None
         assert source is not None
         return await self._call_tool(order, row, tool, source)
+
+    async def _before_acting(self, order: CallOrder) -> tuple[Task, Step, AgentVersion] | None:
+        account_id, task_id = _ids(order.run)
+        async with self._db.read(account_id) as connection:
+            task = await queries.find(connection, account_id, task_id)
+            row = await steps.one(
+                connection, account_id, task_id, order.run.run, order.step, order.call
+            )
+            if task is None or row is None or task.run != order.run.run:
+                return None
+            return task, row, await self._agent(connection, task)
 
     async def _may_start(self, order: CallOrder, tool: Tool | None) -> Next | None:
         """Marks the call as started, unless it must not start; then says what comes instead."""
@@ -260,23 +337,23 @@ class Activities:
         started = clock.now()
         key = f"{task_id.hex}-{row.item_id}"
         try:
-            async with _heartbeats():
-                result = await source.call(account_id, tool, row.arguments or {}, key)
-        except ToolUnavailable as error:
+            result = await source.call(account_id, tool, row.arguments or {}, key)
+        except ToolUnavailable:
             # It never got there, so starting over is safe, for a writing tool too.
-            await self._set_back(order, row)
-            raise ApplicationError(str(error), type="TOOL_UNAVAILABLE") from error
+            await _insist(lambda: self._set_back(order, row))
+            raise
         except Exception as error:
+            log.warning("a tool call failed", tool=tool.full_name, reason=repr(error))
             if row.read_only:
-                raise ApplicationError(repr(error), type="TOOL_FAILED") from error
-            log.warning("outcome of a writing tool is unknown", tool=tool.full_name)
+                raise ApplicationError("A tool call failed.", type=TOOL_FAILED) from None
             return await _insist(lambda: self._ask_about(order, tool))
         metrics.STEP_SECONDS.labels("tool").observe((clock.now() - started).total_seconds())
         outcome = "failed" if result.is_error else "ok"
 
         async def finish() -> Next:
             async with self._db.write(account_id) as connection:
-                await steps.finish(connection, account_id, task_id, row, result.content, outcome)
+                content = storable(result.content)
+                await steps.finish(connection, account_id, task_id, row, content, outcome)
             return Next("think")
 
         return await _insist(finish)
@@ -304,6 +381,17 @@ class Activities:
                 await self._delegation.hand_over(connection, account_id, task, agent, row)
             return await self._loop.look(connection, account_id, task)
 
+    async def _agent(self, connection: ReadConnection, task: Task) -> AgentVersion:
+        assert task.agent is not None
+        assert task.agent_version is not None
+        key = (task.agent, task.agent_version)
+        if key not in self._agents:
+            # A version never changes, so it is read once.
+            agent = await agents.find_version(connection, *key)
+            assert agent is not None
+            self._agents[key] = agent
+        return self._agents[key]
+
     @contextlib.asynccontextmanager
     async def _task(
         self, order: RunOrder
@@ -328,25 +416,6 @@ def _model_name(row: Step) -> str:
     return f"{row.server}__{row.name}" if row.server else row.name
 
 
-async def _agent(connection: ReadConnection, task: Task) -> AgentVersion:
-    assert task.agent is not None
-    assert task.agent_version is not None
-    agent = await agents.find_version(connection, task.agent, task.agent_version)
-    assert agent is not None
-    return agent
-
-
-@contextlib.contextmanager
-def _giving_up() -> Iterator[None]:
-    """Tells the engine what it needs to know: whether to try again, and what to say if not."""
-    try:
-        yield
-    except GiveUp as error:
-        raise ApplicationError(error.message, type=error.code, non_retryable=True) from error
-    except TryAgain as error:
-        raise ApplicationError(str(error), type="MODEL_UNAVAILABLE") from error
-
-
 @contextlib.asynccontextmanager
 async def _heartbeats() -> AsyncIterator[None]:
     """Tells the engine that this worker is alive for as long as the call takes."""
@@ -365,11 +434,26 @@ async def _heartbeats() -> AsyncIterator[None]:
 
 
 async def _insist(work: Callable[[], Awaitable[T]]) -> T:
-    """Writes down what has been paid for, also when the database is away for a minute."""
-    for attempt in range(8):
+    """Does what needs the database, also when that is away for minutes.
+
+    What has been paid for is written down, and an outage does not count as a
+    failure of the model or the tool. Being cancelled does not stop it either:
+    the call was made all the same.
+    """
+    working = asyncio.ensure_future(_attempts(work))
+    try:
+        return await asyncio.shield(working)
+    except asyncio.CancelledError:
+        await working
+        raise
+
+
+async def _attempts(work: Callable[[], Awaitable[T]]) -> T:
+    for attempt in range(_INSIST_TIMES):
         try:
             return await work()
-        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
-            log.warning("could not write a result down yet", reason=repr(error))
-            await asyncio.sleep(min(10, 0.1 * 2**attempt))
+        except _DATABASE_AWAY as error:
+            if attempt == 0:
+                log.warning("waiting for the database", reason=repr(error))
+            await asyncio.sleep(min(5, 0.1 * 2**attempt))
     return await work()

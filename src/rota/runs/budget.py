@@ -62,8 +62,8 @@ def affordable_output_tokens(
     if tokens < LEAST_OUTPUT_TOKENS:
         raise GiveUp(
             "BUDGET_EXCEEDED",
-            "The next model call could cost more than is left of the budget. Raise the "
-            "agent's budget, then retry from failure.",
+            "The next model call could cost more than is left of the budget. Retried from "
+            "failure, the task goes on with a new one.",
             retryable=True,
         )
     return min(tokens, most)

@@ -1,5 +1,6 @@
 """Handing a part of the work to an agent of a lower rank, as a subtask of its own."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from uuid import UUID
 
@@ -16,9 +17,12 @@ from rota.tasks.service import MAX_DEPTH
 
 
 class Delegation:
-    def __init__(self, gating: Gating, gate_time: timedelta) -> None:
+    def __init__(
+        self, gating: Gating, gate_time: timedelta, weight_of: Callable[[str], float]
+    ) -> None:
         self._gating = gating
         self._gate_time = gate_time
+        self._weight_of = weight_of
 
     async def hand_over(
         self,
@@ -32,7 +36,8 @@ class Delegation:
         assert row.arguments is not None
         wanted = str(row.arguments["agent"])
         helper = await agents.find(connection, wanted)
-        problem = await self._problem(connection, account_id, parent, agent, helper)
+        tier = await connection.fetchval("SELECT tier FROM accounts WHERE id = $1", account_id)
+        problem = self._problem(parent, agent, helper, tier)
         if problem is not None or helper is None:
             await steps.finish(connection, account_id, parent.id, row, problem, "failed")
             return
@@ -55,7 +60,7 @@ class Delegation:
             owner,
             child,
             moves.event_data(None, child.status, None),
-            moves.start_of(child) if child.status == "PENDING" else None,
+            moves.start_of(child, self._weight_of(tier)) if child.status == "PENDING" else None,
         )
         if child.status == "WAITING_APPROVAL":
             await moves.open_gate(connection, account_id, child, "run", self._gate_time)
@@ -63,19 +68,13 @@ class Delegation:
             connection, account_id, parent.id, row, "delegated", child_task_id=child.id
         )
 
-    async def _problem(
-        self,
-        connection: WriteConnection,
-        account_id: UUID,
-        parent: Task,
-        agent: AgentVersion,
-        helper: AgentVersion | None,
+    def _problem(
+        self, parent: Task, agent: AgentVersion, helper: AgentVersion | None, tier: str
     ) -> str | None:
         if helper is None:
             return "There is no agent of that name in the catalog."
         if helper.tier <= agent.tier:
             return f"{helper.name} is not of a lower rank than you."
-        tier = await connection.fetchval("SELECT tier FROM accounts WHERE id = $1", account_id)
         if self._gating.locked(helper, tier):
             return f"{helper.name} needs a higher plan than this account has."
         if parent.depth + 1 >= MAX_DEPTH:

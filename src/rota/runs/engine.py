@@ -1,10 +1,13 @@
 """The relay's handlers: they carry a task's instructions over to Temporal.
 
 Each may be called more than once for the same instruction; a run that is there
-already, or is gone already, is what was wanted.
+already, or is gone already, is what was wanted. The instruction that started a
+run stays, to look after it now and then for as long as it lasts: should the
+engine have lost the run, it is started again from the rows.
 """
 
 import contextlib
+from collections.abc import Awaitable
 from datetime import timedelta
 
 from temporalio.client import WorkflowHandle
@@ -12,24 +15,32 @@ from temporalio.common import Priority
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
-from rota.events.outbox import Handler, Instruction
+from rota.events.outbox import Handler, Instruction, Later
 from rota.platform import ids
+from rota.platform.db import Database
 from rota.platform.temporal import Temporal
 from rota.runs.orders import TASK_QUEUE, RunOrder, workflow_id
 from rota.runs.workflow import Run
+from rota.tasks import queries
 from rota.tasks.moves import CANCEL, NUDGE, START
+
+CHECK = "run.check"
+CHECK_EVERY_S = 900
+# One that waits for a person is looked after by whoever decides; see `nudge`.
+CHECK_WAITING_EVERY_S = 3600
 
 
 class Engine:
-    def __init__(self, temporal: Temporal, *, heartbeat_s: float) -> None:
+    def __init__(self, temporal: Temporal, db: Database, *, heartbeat_s: float) -> None:
         self._temporal = temporal
+        self._db = db
         self._heartbeat_s = heartbeat_s
 
     @property
     def handlers(self) -> dict[str, Handler]:
-        return {START: self.start, CANCEL: self.cancel, NUDGE: self.nudge}
+        return {START: self.start, CANCEL: self.cancel, NUDGE: self.nudge, CHECK: self.check}
 
-    async def start(self, instruction: Instruction) -> None:
+    async def start(self, instruction: Instruction) -> Later | None:
         task_id, run = _names(instruction)
         order = RunOrder(
             account_id=ids.to_wire("acct", instruction.account_id),
@@ -45,7 +56,8 @@ class Engine:
                 order,
                 id=workflow_id(task_id, run),
                 task_queue=TASK_QUEUE,
-                task_timeout=timedelta(seconds=10),
+                # A silent worker is a dead one here too.
+                task_timeout=timedelta(seconds=min(10, self._heartbeat_s)),
                 priority=Priority(
                     priority_key=priority_key(instruction.payload.get("priority", 0)),
                     # One account's flood does not hold up another's few tasks.
@@ -53,12 +65,25 @@ class Engine:
                     fairness_weight=instruction.payload.get("weight", 1.0),
                 ),
             )
+        return Later(CHECK, CHECK_EVERY_S)
+
+    async def check(self, instruction: Instruction) -> Later | None:
+        """Starts a run again that ought to be there; where it is, that does nothing."""
+        assert instruction.task_id is not None
+        async with self._db.read(instruction.account_id) as connection:
+            task = await queries.find(connection, instruction.account_id, instruction.task_id)
+        if task is None or task.run != instruction.payload["run"]:
+            return None
+        if task.status == "WAITING_APPROVAL":
+            return Later(CHECK, CHECK_WAITING_EVERY_S)
+        return await self.start(instruction) if task.status in ("PENDING", "RUNNING") else None
 
     async def cancel(self, instruction: Instruction) -> None:
-        await _unless_gone((await self._handle(instruction)).cancel())
+        await _was_there((await self._handle(instruction)).cancel())
 
     async def nudge(self, instruction: Instruction) -> None:
-        await _unless_gone((await self._handle(instruction)).signal(Run.nudge))
+        if not await _was_there((await self._handle(instruction)).signal(Run.nudge)):
+            await self.check(instruction)
 
     async def _handle(self, instruction: Instruction) -> WorkflowHandle[Run, None]:
         client = await self._temporal.client()
@@ -75,9 +100,11 @@ def _names(instruction: Instruction) -> tuple[str, int]:
     return ids.to_wire("task", instruction.task_id), int(instruction.payload["run"])
 
 
-async def _unless_gone(call: object) -> None:
+async def _was_there(call: Awaitable[None]) -> bool:
     try:
-        await call  # type: ignore[misc]
+        await call
     except RPCError as error:
         if error.status is not RPCStatusCode.NOT_FOUND:
             raise
+        return False
+    return True

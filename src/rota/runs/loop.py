@@ -10,7 +10,6 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-import jsonschema
 import orjson
 from pydantic_ai.messages import (
     ModelMessage,
@@ -27,9 +26,10 @@ from rota.platform.db import WriteConnection
 from rota.runs import steps
 from rota.runs.orders import Next
 from rota.runs.steps import PlannedCall, Step
-from rota.runs.tools import ANSWER_SCHEMA, ASK_PERSON, DELEGATE, Tool
+from rota.runs.tools import ANSWER_SCHEMA, ASK_PERSON, Tool
 from rota.tasks import moves, queries
 from rota.tasks.model import Review, Task
+from rota.tasks.review import problems
 from rota.tasks.schemas import MAX_TEXT
 from rota.tasks.states import TERMINAL, By, Gate
 
@@ -60,6 +60,32 @@ def response_of(thought: Step) -> ModelResponse:
     return message
 
 
+def storable(value: Any) -> Any:
+    """The same without what PostgreSQL cannot hold: NUL, and halves of characters."""
+    if isinstance(value, str):
+        return value.replace("\0", "\ufffd").encode(errors="replace").decode()
+    if isinstance(value, list):
+        return [storable(item) for item in value]
+    if isinstance(value, dict):
+        return {storable(key): storable(item) for key, item in value.items()}
+    return value
+
+
+def storable_response(response: ModelResponse) -> ModelResponse:
+    parts = [
+        replace(
+            part,
+            **{
+                name: storable(getattr(part, name))
+                for name in ("content", "tool_name", "tool_call_id", "args")
+                if hasattr(part, name)
+            },
+        )
+        for part in response.parts
+    ]
+    return replace(response, parts=parts)
+
+
 def dump_response(response: ModelResponse) -> Any:
     return orjson.loads(ModelMessagesTypeAdapter.dump_json([response]))[0]
 
@@ -88,8 +114,8 @@ class Loop:
         thought = next(row for row in rows if row.step == last and row.kind == "model")
         calls = [row for row in rows if row.step == last and row.kind == "tool"]
         reviews = await queries.reviews(connection, account_id, task.id)
-        newest = reviews[0] if reviews else None
         if not calls:
+            newest = reviews[0] if reviews else None
             # A final answer that a person sent back, with words for the agent.
             if thought.note is None and newest is not None and newest.state == "rejected":
                 await steps.note(
@@ -99,7 +125,7 @@ class Loop:
         ready: list[int] = []
         waiting = False
         for row in calls:
-            state = await self._settle_call(connection, account_id, task, row, newest)
+            state = await self._settle_call(connection, account_id, task, row, reviews)
             if state == "delegated":
                 waiting = True
             elif state != "finished":
@@ -114,17 +140,20 @@ class Loop:
         account_id: UUID,
         task: Task,
         row: Step,
-        review: Review | None,
+        reviews: list[Review],
     ) -> str:
         if row.state == "delegated":
             return await self._settle_child(connection, account_id, task, row)
-        if row.state != "gated" or review is None:
+        if row.state != "gated":
             return row.state
-        item = next((i for i in review.items if i["id"] == row.item_id), None)
-        if item is None or item["decision"] != "approved":
-            await steps.finish(
-                connection, account_id, task.id, row, _declined("call", review), "rejected"
-            )
+        # The newest review of this call; there may be a newer one of another call.
+        items = ((r, i) for r in reviews for i in r.items if i["id"] == row.item_id)
+        # Taken over from a run before, it has none: then it counts as not accepted.
+        review, item = next(items, (reviews[0], {"decision": None}))
+        if item["decision"] != "approved":
+            # Where it was under way once, nobody knows, and the model must not think it does.
+            text = _declined("call", review) if row.started_at is None else _unsure(review)
+            await steps.finish(connection, account_id, task.id, row, text, "rejected")
             return "finished"
         if row.name == ASK_PERSON.name and row.server is None:
             answer = (item["arguments"] or {}).get("answer") or "Approved, without further words."
@@ -192,8 +221,8 @@ class Loop:
         arguments: dict[str, Any] = {}
         problem: str | None
         try:
-            arguments = call.args_as_dict()
-        except ValueError:
+            arguments = storable(call.args_as_dict(raise_if_invalid=True))
+        except (ValueError, AssertionError):
             problem = "The arguments are not a JSON object. Call it again, rightly."
         else:
             problem = problem_with(tool, arguments) if tool else None
@@ -256,7 +285,8 @@ class Loop:
         reason: str,
     ) -> Next:
         """Sends a call back to a person: what was decided about it no longer fits."""
-        await steps.set_state(connection, account_id, task.id, row, "gated")
+        definition = (tool.definition_hash, tool.read_only) if tool else None
+        await steps.set_state(connection, account_id, task.id, row, "gated", definition=definition)
         item = _item(row, tool, reason)
         return await self.wait_at_gate(connection, account_id, task, "tool", [item])
 
@@ -288,7 +318,7 @@ def _item(row: Step, tool: Tool | None, reason: str | None) -> dict[str, Any]:
         "argumentsSchema": ANSWER_SCHEMA if asks else (tool.arguments_schema if tool else None),
         "reason": reason
         or ("The agent asks a question." if asks else "The agent's policy asks a person first."),
-        "definitionHash": row.definition_hash,
+        "definitionHash": tool.definition_hash if tool else row.definition_hash,
     }
 
 
@@ -299,22 +329,23 @@ def _model_name(call: PlannedCall) -> str:
 def _asks(agent: AgentVersion, tool: Tool) -> bool:
     if tool is ASK_PERSON:
         return True
-    if tool is DELEGATE:
-        return False
     return agent.approval.asks_before(tool.full_name, read_only=tool.read_only)
 
 
 def problem_with(tool: Tool, arguments: Any) -> str | None:
     """What is wrong with the arguments, in words that the model can act on."""
-    try:
-        jsonschema.validate(arguments, tool.arguments_schema)
-    except jsonschema.ValidationError as error:
-        return f"The arguments do not fit the tool: {error.message[:500]}"
-    except jsonschema.SchemaError:
-        return "The tool's own schema is broken, so it cannot be called."
-    return None
+    found = problems(tool.arguments_schema, arguments)
+    return f"The arguments do not fit the tool: {'; '.join(found[:5])}" if found else None
 
 
 def _declined(what: str, review: Review) -> str:
     reason = f" Reason: {review.reason}" if review.reason else ""
     return f"The person in charge did not accept this {what}.{reason}"
+
+
+def _unsure(review: Review) -> str:
+    reason = f" Reason: {review.reason}" if review.reason else ""
+    return (
+        "This call was begun and may have taken effect; its outcome is not known. The person "
+        f"in charge decided not to make it again.{reason}"
+    )

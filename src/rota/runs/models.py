@@ -3,10 +3,12 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from importlib.metadata import version
-from typing import Any
+from typing import Any, cast
 
 from genai_prices import Usage, calc_price
+from openai import AsyncOpenAI
 from pydantic import SecretStr
 from pydantic_ai.exceptions import (
     ContentFilterError,
@@ -16,13 +18,13 @@ from pydantic_ai.exceptions import (
     ModelNotFoundError,
     ModelQuotaExceededError,
     ModelRequestRejectedError,
-    UnexpectedModelBehavior,
 )
 from pydantic_ai.models import Model
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
+from pydantic_ai.settings import ModelSettings
 
-from rota.platform.settings import ModelSettings as ModelChoice
+from rota.platform.settings import ModelChoice
 
 # Agents name one of these, or a model of the operator's own list.
 ALIASES = ("default", "fast", "strong")
@@ -40,6 +42,20 @@ class GiveUp(Exception):
 
 class TryAgain(Exception):
     """A passing fault: the same call may well succeed a little later."""
+
+    def __init__(self, message: str, after: timedelta | None = None) -> None:
+        super().__init__(message)
+        # What the provider asked for, if it did.
+        self.after = after
+
+
+CONTENT_FILTERED = GiveUp(
+    "CONTENT_FILTERED",
+    "The provider's content filter stopped the answer. Change the task's input.",
+)
+# A provider that answers nonsense as often as this will go on to.
+_MALFORMED_TIMES = 3
+_LONGEST_WAIT = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +77,7 @@ class PricedModel:
     name: str
     model: Model
     price: Price
-    max_output_tokens: int
+    settings: ModelSettings
 
 
 class Models:
@@ -76,7 +92,8 @@ class Models:
                 api_key=SecretStr("none"),
                 free=True,
                 # It is small and rambles; a person who tries it out should not wait long.
-                max_output_tokens=400,
+                max_output_tokens=300,
+                settings={"temperature": 0.3, "frequency_penalty": 0.8},
             )
             self._choices = dict.fromkeys(ALIASES, local)
         self._made: dict[str, PricedModel] = {}
@@ -91,7 +108,10 @@ class Models:
                     retryable=True,
                 )
             self._made[name] = PricedModel(
-                choice.model, _make(choice), price_of(choice), choice.max_output_tokens
+                choice.model,
+                _make(choice),
+                price_of(choice),
+                cast(ModelSettings, choice.settings | {"max_tokens": choice.max_output_tokens}),
             )
         return self._made[name]
 
@@ -112,9 +132,9 @@ def _make(choice: ModelChoice) -> Model:
         return GoogleModel(
             choice.model, provider=GoogleProvider(api_key=key, base_url=choice.base_url)
         )
-    return OpenAIChatModel(
-        choice.model, provider=OpenAIProvider(base_url=choice.base_url, api_key=key)
-    )
+    # Trying again is the engine's to do: it lasts longer, and outlives the worker.
+    client = AsyncOpenAI(api_key=key or "none", base_url=choice.base_url, max_retries=0)
+    return OpenAIChatModel(choice.model, provider=OpenAIProvider(openai_client=client))
 
 
 def price_of(choice: ModelChoice) -> Price:
@@ -144,8 +164,8 @@ def price_of(choice: ModelChoice) -> Price:
     return Price(for_input, for_output, f"genai-prices/{version('genai-prices')}")
 
 
-def told_apart(error: Exception) -> Exception:
-    """What a provider's error means for the run."""
+def told_apart(error: Exception, attempt: int = 1) -> Exception:
+    """What a provider's error means for the run, at the so-manieth attempt."""
     match error:
         case ModelAuthenticationError():
             return GiveUp(
@@ -160,16 +180,34 @@ def told_apart(error: Exception) -> Exception:
                 retryable=True,
             )
         case ModelNotFoundError():
-            return GiveUp("MODEL_NOT_FOUND", "The provider does not know the model.")
+            return GiveUp(
+                "MODEL_NOT_FOUND",
+                "The provider does not know the model. Mend ROTA_MODELS, then retry.",
+                retryable=True,
+            )
         case ModelContextWindowExceededError():
             return GiveUp("CONTEXT_TOO_LONG", "The work no longer fits into the model's context.")
         case ContentFilterError():
-            return GiveUp("CONTENT_FILTERED", "The provider's content filter stopped the answer.")
+            return CONTENT_FILTERED
         case ModelRequestRejectedError():
             return GiveUp("MODEL_REFUSED_REQUEST", f"The provider refused the request: {error}")
-        case ModelAPIError() | UnexpectedModelBehavior() | OSError() | TimeoutError():
-            return TryAgain(f"{type(error).__name__}: {error}")
-    return error
+        case ModelAPIError():
+            wait = timedelta(seconds=error.retry_after) if error.retry_after else None
+            return TryAgain(_named(error), min(wait, _LONGEST_WAIT) if wait else None)
+        case OSError() | TimeoutError():
+            return TryAgain(_named(error))
+    # Whatever else comes out of a request comes from an answer that could not be read.
+    if attempt < _MALFORMED_TIMES:
+        return TryAgain(_named(error))
+    return GiveUp(
+        "MODEL_ANSWER_MALFORMED",
+        "The provider's answers are not what its protocol says.",
+        retryable=True,
+    )
+
+
+def _named(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
 
 
 def usage_of(response: Any) -> tuple[int, int]:

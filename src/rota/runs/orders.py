@@ -5,6 +5,13 @@ from typing import Literal
 
 TASK_QUEUE = "rota-runs"
 
+# Why a call was not made, after as many attempts as it gets.
+MODEL_UNAVAILABLE, TOOL_UNAVAILABLE, TOOL_FAILED = (
+    "MODEL_UNAVAILABLE",
+    "TOOL_UNAVAILABLE",
+    "TOOL_FAILED",
+)
+
 
 def workflow_id(task_id: str, run: int) -> str:
     return f"run/{task_id}/{run}"

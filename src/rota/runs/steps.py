@@ -203,13 +203,17 @@ async def set_state(
     *,
     arguments: dict[str, Any] | None = None,
     child_task_id: UUID | None = None,
+    definition: tuple[str, bool] | None = None,
 ) -> None:
+    """`definition` is the tool's as it is now: the hash of it, and whether it only reads."""
     await connection.execute(
         """
         UPDATE steps SET state = $6, arguments = coalesce($7, arguments),
             child_task_id = coalesce($8, child_task_id),
-            started_at = CASE WHEN $6 IN ('started', 'delegated')
-                              THEN clock_timestamp() ELSE started_at END
+            definition_hash = coalesce($9, definition_hash),
+            read_only = coalesce($10, read_only),
+            started_at = CASE WHEN $6 IN ('started', 'delegated') THEN clock_timestamp()
+                              WHEN $6 = 'planned' THEN NULL ELSE started_at END
         WHERE account_id = $1 AND task_id = $2 AND run = $3 AND step = $4 AND call = $5
         """,
         account_id,
@@ -220,6 +224,7 @@ async def set_state(
         state,
         _json(arguments),
         child_task_id,
+        *(definition or (None, None)),
     )
 
 

@@ -5,6 +5,7 @@ started again from nothing at any time. It imports no database, no settings and
 no service.
 """
 
+import asyncio
 from datetime import timedelta
 from typing import Any
 
@@ -12,7 +13,15 @@ from temporalio import workflow
 from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
 
-from rota.runs.orders import CallOrder, FailOrder, Next, RunOrder
+from rota.runs.orders import (
+    MODEL_UNAVAILABLE,
+    TOOL_FAILED,
+    TOOL_UNAVAILABLE,
+    CallOrder,
+    FailOrder,
+    Next,
+    RunOrder,
+)
 
 # The database comes back; until then these wait.
 _PATIENT = RetryPolicy(
@@ -46,14 +55,6 @@ class Run:
 
     @workflow.run
     async def run(self, order: RunOrder) -> None:
-        try:
-            await self._pump(order)
-        except ActivityError as error:
-            if is_cancelled_exception(error):
-                return  # The task is CANCELLED already; that is why the run was stopped.
-            await self._short("fail", FailOrder(order, *_cause(error)))
-
-    async def _pump(self, order: RunOrder) -> None:
         seen = self._nudges
         now: Next = await self._short("begin", order)
         while now.kind != "end":
@@ -61,18 +62,29 @@ class Run:
                 workflow.continue_as_new(order)
             if now.kind == "wait":
                 await workflow.wait_condition(lambda at=seen: self._nudges != at)  # type: ignore[misc]
-                seen = self._nudges
-                now = await self._short("look", order)
-            elif now.kind == "think":
-                seen = self._nudges
-                now = await self._call("think", CallOrder(order, now.step), _MODEL)
-            else:
-                seen = self._nudges
-                now = await self._act(order, now)
+            seen = self._nudges
+            try:
+                now = await self._next(order, now)
+            except ActivityError as error:
+                if is_cancelled_exception(error):
+                    return  # The task is CANCELLED already; that is why the run was stopped.
+                now = await self._short("fail", FailOrder(order, *_cause(error)))
+
+    async def _next(self, order: RunOrder, now: Next) -> Next:
+        outcome: Next
+        if now.kind == "think":
+            outcome = await self._call("think", CallOrder(order, now.step), _MODEL)
+        elif now.kind == "act":
+            outcome = await self._act(order, now)
+        else:
+            outcome = await self._short("look", order)
+        return outcome
 
     async def _act(self, order: RunOrder, now: Next) -> Next:
         calls = [self._call("act", CallOrder(order, now.step, call), _TOOL) for call in now.calls]
-        outcomes = [await call for call in calls]
+        # All of them come to an end, also where one fails: a call is never left alone.
+        await asyncio.gather(*calls, return_exceptions=True)
+        outcomes: list[Next] = [await call for call in calls]
         if all(outcome.kind == "think" for outcome in outcomes):
             return Next("think", now.step + 1)
         looked: Next = await self._short("look", order)
@@ -100,9 +112,16 @@ class Run:
         )
 
 
+_CAUSES = {
+    MODEL_UNAVAILABLE: "The model provider failed too often.",
+    TOOL_UNAVAILABLE: "A tool server was away for too long.",
+    TOOL_FAILED: "A tool call failed too often.",
+}
+
+
 def _cause(error: ActivityError) -> tuple[str, str, bool]:
-    cause = error.cause
-    if isinstance(cause, ApplicationError) and cause.type:
-        # Not worth trying again by itself; a person may still, after mending the cause.
-        return cause.type, cause.message, not cause.non_retryable
-    return "RUN_FAILED", "A step of the run failed too often. Retry the task from failure.", True
+    code = error.cause.type if isinstance(error.cause, ApplicationError) else None
+    if code not in _CAUSES:
+        code = "RUN_FAILED"
+    what = _CAUSES.get(code, "A step of the run failed too often.")
+    return code, f"{what} Retry the task from failure once that is mended.", True

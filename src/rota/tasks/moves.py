@@ -63,9 +63,9 @@ def event_data(
     return data
 
 
-def start_of(task: Task) -> tuple[str, dict[str, Any]]:
+def start_of(task: Task, weight: float) -> tuple[str, dict[str, Any]]:
     """The instruction that a new task's first run begins with."""
-    return START, {"run": task.run, "priority": task.priority}
+    return START, {"run": task.run, "priority": task.priority, "weight": weight}
 
 
 async def instruct(

@@ -1,6 +1,6 @@
 """What can be done with a task. The database decides; each change is one transaction."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from itertools import groupby
@@ -44,13 +44,22 @@ class TaskNotFound(NotFound):
 
 class Tasks:
     def __init__(
-        self, db: Database, replays: Replays, gating: Gating, fanout: Fanout, *, gate_days: int
+        self,
+        db: Database,
+        replays: Replays,
+        gating: Gating,
+        fanout: Fanout,
+        *,
+        gate_days: int,
+        weight_of: Callable[[str], float] = lambda tier: 1.0,
     ) -> None:
         self._db = db
         self._replays = replays
         self._gating = gating
         self._fanout = fanout
         self._gate_time = timedelta(days=gate_days)
+        # A tier's share of busy workers.
+        self._weight_of = weight_of
 
     async def create(self, caller: Caller, body: CreateTask, key: str | None) -> Response:
         async with self._db.write(caller.account_id, caller.user_id) as connection:
@@ -87,7 +96,9 @@ class Tasks:
             output=body.output,
             actions=body.actions,
         )
-        start = moves.start_of(task) if hosted and status == "PENDING" else None
+        start = None
+        if hosted and status == "PENDING":
+            start = moves.start_of(task, self._weight_of(caller.tier))
         data = moves.event_data(None, status, caller.user_id)
         await queries.insert(connection, caller.account_id, caller.user_id, task, data, start)
         if status == "WAITING_APPROVAL":
@@ -241,8 +252,11 @@ class Tasks:
             data = moves.event_data(before.status, after.status, user_id)
             await log.append(connection, account_id, "task.completed", data, after.id)
         if before.hosted:
-            kind = START if gate == "run" else NUDGE
-            await moves.instruct(connection, account_id, kind, after)
+            if gate == "run":
+                weight = self._weight_of(caller.tier)
+                await moves.instruct(connection, account_id, START, after, weight=weight)
+            else:
+                await moves.instruct(connection, account_id, NUDGE, after)
         return after
 
     async def reject(
@@ -306,7 +320,9 @@ class Tasks:
                 )
                 if after.hosted:
                     await moves.instruct(
-                        connection, caller.account_id, START, after, start_at=start_at
+                        *(connection, caller.account_id, START, after),
+                        start_at=start_at,
+                        weight=self._weight_of(caller.tier),
                     )
                 return TaskAnswer(task=TaskShape.of(after))
 

@@ -2,16 +2,17 @@
 
 from rota.agents.gating import Gating, always, for_tiers
 from rota.limits.verdict import Ceilings
+from rota.mcp.allowance import same_for_all
 from rota.variants.variant import Tier, Variant
 
 VARIANT_A = Variant(
     name="A",
     tiers=(
         Tier("basic", Ceilings(all=600, ai=300)),
-        Tier("standard", Ceilings(all=3000, ai=2400)),
-        Tier("advanced", Ceilings(all=6000, ai=4800)),
-        Tier("corporate", Ceilings(all=3000, ai=2400)),
-        Tier("enterprise", Ceilings(all=6000, ai=4800)),
+        Tier("standard", Ceilings(all=3000, ai=2400), weight=2),
+        Tier("advanced", Ceilings(all=6000, ai=4800), weight=4),
+        Tier("corporate", Ceilings(all=3000, ai=2400), weight=4),
+        Tier("enterprise", Ceilings(all=6000, ai=4800), weight=8),
     ),
     signup_trial=False,
     gating=Gating(
@@ -25,4 +26,5 @@ VARIANT_A = Variant(
         model_in_lists=for_tiers("advanced", "corporate", "enterprise"),
         model_alone=always,
     ),
+    servers=same_for_all,
 )

@@ -2,13 +2,14 @@
 
 from rota.agents.gating import Gating, when_open
 from rota.limits.verdict import Ceilings
+from rota.mcp.allowance import without_pass
 from rota.variants.variant import Tier, Variant
 
 VARIANT_B = Variant(
     name="B",
     tiers=(
         Tier("basic", Ceilings(all=600, ai=300)),
-        Tier("business", Ceilings(all=6000, ai=4800)),
+        Tier("business", Ceilings(all=6000, ai=4800), weight=4),
     ),
     signup_trial=True,
     gating=Gating(
@@ -16,4 +17,5 @@ VARIANT_B = Variant(
         model_in_lists=when_open,
         model_alone=when_open,
     ),
+    servers=without_pass("personal", "basic", servers=1),
 )

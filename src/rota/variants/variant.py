@@ -4,12 +4,15 @@ from dataclasses import dataclass
 
 from rota.agents.gating import Gating
 from rota.limits.verdict import Ceilings
+from rota.mcp.allowance import Allowance
 
 
 @dataclass(frozen=True, slots=True)
 class Tier:
     name: str
     ceilings: Ceilings
+    # An account's share of busy workers, beside one of weight 1.
+    weight: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +24,8 @@ class Variant:
     signup_trial: bool
     # Which tier opens which agents, and who is told their models.
     gating: Gating
+    # How many tool servers an account may connect.
+    servers: Allowance
 
     @property
     def lowest_tier(self) -> str:
@@ -32,3 +37,6 @@ class Variant:
 
     def ceilings_of(self, tier: str) -> Ceilings:
         return self.tier(tier).ceilings
+
+    def weight_of(self, tier: str) -> float:
+        return self.tier(tier).weight

@@ -1,0 +1,61 @@
+CREATE TABLE mcp_servers (
+    account_id      uuid NOT NULL,
+    id              uuid NOT NULL,
+    name            text NOT NULL,
+    url             text NOT NULL,
+    transport       text NOT NULL CHECK (transport IN ('streamable-http', 'sse')),
+    status          text NOT NULL CHECK (status IN
+        ('CONNECTED', 'UNREACHABLE', 'AUTH_FAILED', 'CHANGED')),
+    -- What agents and invoke may use of it; NULL is everything.
+    allowed_tools   text[],
+    -- Headers to send along, sealed; the account, the row and the column are bound into it.
+    sealed_headers  bytea,
+    last_error      text,
+    last_checked_at timestamptz NOT NULL,
+    check_due_at    timestamptz NOT NULL,
+    created_at      timestamptz NOT NULL,
+    updated_at      timestamptz NOT NULL,
+    PRIMARY KEY (account_id, id),
+    CONSTRAINT mcp_servers_name UNIQUE (account_id, name),
+    CONSTRAINT mcp_servers_url UNIQUE (account_id, url)
+);
+-- For the sweep that looks after everyone's servers, and for rotating keys.
+CREATE INDEX mcp_servers_due ON mcp_servers (check_due_at);
+CREATE INDEX mcp_servers_sealed ON mcp_servers (account_id, id) WHERE sealed_headers IS NOT NULL;
+
+-- `accepted` is the definition that a person agreed to, `live` what the server
+-- says now. Only where they are equal is a tool used. Not accepted yet: NULL.
+-- No longer offered: `live` is NULL, and what was accepted stays accepted.
+CREATE TABLE mcp_tools (
+    account_id    uuid NOT NULL,
+    server_id     uuid NOT NULL,
+    name          text NOT NULL,
+    position      integer NOT NULL,
+    accepted      json,
+    accepted_hash text,
+    live          json,
+    live_hash     text,
+    PRIMARY KEY (account_id, server_id, name),
+    FOREIGN KEY (account_id, server_id) REFERENCES mcp_servers (account_id, id) ON DELETE CASCADE
+);
+
+GRANT SELECT, INSERT, UPDATE, DELETE ON mcp_servers, mcp_tools TO rota_app;
+
+DO $$
+DECLARE
+    tenant text;
+BEGIN
+    FOREACH tenant IN ARRAY ARRAY['mcp_servers', 'mcp_tools'] LOOP
+        EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', tenant);
+        EXECUTE format('ALTER TABLE %I FORCE ROW LEVEL SECURITY', tenant);
+        EXECUTE format(
+            'CREATE POLICY own ON %I USING (account_id = current_account_id())', tenant);
+    END LOOP;
+END
+$$;
+-- The sweep takes what is due from every account, and a rotation of the service
+-- key wraps everyone's secrets anew. Neither can open a row to anybody else.
+CREATE POLICY relay_reads ON mcp_servers FOR SELECT USING (is_relay());
+CREATE POLICY relay_writes ON mcp_servers FOR UPDATE USING (is_relay());
+CREATE POLICY relay_reads ON idempotency_keys FOR SELECT USING (is_relay());
+CREATE POLICY relay_writes ON idempotency_keys FOR UPDATE USING (is_relay());

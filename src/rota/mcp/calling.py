@@ -1,0 +1,101 @@
+"""Calling tools: only those that a person accepted, and only as they were accepted."""
+
+import time
+from typing import Any
+from uuid import UUID
+
+import mcp_types as types
+import orjson
+
+from rota.mcp.errors import ServerTrouble
+from rota.mcp.model import Server, ServerTool, hash_of
+from rota.mcp.sessions import Address, Sessions
+from rota.mcp.transport import SessionEnded
+from rota.mcp.watch import Watch
+from rota.platform.crypto import Vault
+
+# How old a list of tools may be when a person calls one. An agent's call asks anew.
+FRESH_S = 5.0
+
+
+class ToolGone(Exception):
+    """The server does not have this tool any more."""
+
+
+class DefinitionChanged(Exception):
+    """The server's tool is not the accepted one."""
+
+    def __init__(self, tool: ServerTool) -> None:
+        super().__init__(tool.name)
+        self.tool = tool
+
+
+class Calling:
+    def __init__(self, sessions: Sessions, vault: Vault, watch: Watch) -> None:
+        self._sessions = sessions
+        self._vault = vault
+        self._watch = watch
+
+    def address(self, server: Server) -> Address:
+        headers: dict[str, str] = {}
+        if server.sealed_headers is not None:
+            headers = orjson.loads(self._vault.open(server.sealed_headers, server.seal_context))
+        return Address(server.url, server.transport, headers)
+
+    async def call(
+        self,
+        server: Server,
+        tool: ServerTool,
+        arguments: dict[str, Any],
+        *,
+        fresh_s: float = FRESH_S,
+    ) -> types.CallToolResult:
+        try:
+            try:
+                return await self._call(server, tool, arguments, fresh_s)
+            except SessionEnded:
+                # Nothing was carried out, so another session may try.
+                return await self._call(server, tool, arguments, fresh_s)
+        except ServerTrouble as trouble:
+            await self._watch.note_trouble(server, trouble)
+            raise
+
+    async def _call(
+        self, server: Server, tool: ServerTool, arguments: dict[str, Any], fresh_s: float
+    ) -> types.CallToolResult:
+        async with self._sessions.use(server.id, lambda: self.address(server)) as session:
+            if time.monotonic() - session.listed_at > fresh_s:
+                await session.list()
+            if server.status in ("UNREACHABLE", "AUTH_FAILED"):
+                await self._watch.note_listing(server.account_id, server.id, session.listed)
+            live = session.listed.get(tool.name)
+            if live is None or session.hashes[tool.name] != tool.accepted_hash:
+                await self._watch.note_listing(server.account_id, server.id, session.listed)
+                if live is None:
+                    raise ToolGone(tool.name)
+                now = ServerTool(tool.name, tool.accepted, tool.accepted_hash, live, hash_of(live))
+                raise DefinitionChanged(now)
+            return await session.call(tool.name, arguments)
+
+    async def look(self, server: Server) -> tuple[Server | None, float]:
+        """Asks the server whether it is well and what tools it has; writes down what it says.
+
+        The time is that of the ping alone, in milliseconds.
+        """
+        began = time.perf_counter()
+        took_ms = 0.0
+        try:
+            async with self._sessions.use(server.id, lambda: self.address(server)) as session:
+                if session.closed:
+                    raise SessionEnded("The session has ended.", sent=False)
+                began = time.perf_counter()
+                await session.ping()
+                took_ms = (time.perf_counter() - began) * 1000
+                listed = await session.list()
+        except ServerTrouble as trouble:
+            took_ms = took_ms or (time.perf_counter() - began) * 1000
+            return await self._watch.note_trouble(server, trouble), took_ms
+        return await self._watch.note_listing(server.account_id, server.id, listed), took_ms
+
+    def forget(self, server_id: UUID) -> None:
+        self._sessions.drop(server_id)

@@ -1,0 +1,276 @@
+"""The SQL of tool servers and their tools."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import orjson
+
+from rota.mcp.model import Definition, Server, ServerTool, Status, hash_of
+from rota.platform.db import ReadConnection, WriteConnection
+
+_COLUMNS = (
+    "s.account_id, s.id, s.name, s.url, s.transport, s.status, s.allowed_tools, s.sealed_headers,"
+    " s.last_error, s.last_checked_at, s.created_at, s.updated_at"
+)
+_COUNT = (
+    "(SELECT count(*) FROM mcp_tools t WHERE t.account_id = s.account_id AND t.server_id = s.id"
+    " AND t.live_hash IS NOT NULL) AS tool_count"
+)
+_TOOL = "t.name, t.accepted, t.accepted_hash, t.live, t.live_hash"
+
+
+def _tool(row: Any) -> ServerTool:
+    name, accepted, accepted_hash, live, live_hash = row
+    return ServerTool(
+        name,
+        orjson.loads(accepted) if accepted is not None else None,
+        accepted_hash,
+        orjson.loads(live) if live is not None else None,
+        live_hash,
+    )
+
+
+async def all_servers(connection: ReadConnection, account_id: UUID) -> list[Server]:
+    rows = await connection.fetch(
+        f"SELECT {_COLUMNS}, {_COUNT} FROM mcp_servers s WHERE s.account_id = $1 ORDER BY s.id",  # noqa: S608
+        account_id,
+    )
+    return [Server(*row) for row in rows]
+
+
+async def find(connection: ReadConnection, account_id: UUID, server_id: UUID) -> Server | None:
+    row = await connection.fetchrow(
+        f"SELECT {_COLUMNS}, {_COUNT} FROM mcp_servers s WHERE s.account_id = $1 AND s.id = $2",  # noqa: S608
+        account_id,
+        server_id,
+    )
+    return Server(*row) if row else None
+
+
+async def lock(connection: WriteConnection, account_id: UUID, server_id: UUID) -> Server | None:
+    """The server, which nobody else changes until the transaction ends."""
+    row = await connection.fetchrow(
+        f"""
+        SELECT {_COLUMNS}, {_COUNT} FROM mcp_servers s
+        WHERE s.account_id = $1 AND s.id = $2 FOR UPDATE
+        """,  # noqa: S608
+        account_id,
+        server_id,
+    )
+    return Server(*row) if row else None
+
+
+async def with_tool(
+    connection: ReadConnection, account_id: UUID, server_id: UUID, tool: str
+) -> tuple[Server, ServerTool | None] | None:
+    row = await connection.fetchrow(
+        f"""
+        SELECT {_COLUMNS}, 0, {_TOOL} FROM mcp_servers s
+        LEFT JOIN mcp_tools t
+            ON t.account_id = s.account_id AND t.server_id = s.id AND t.name = $3
+        WHERE s.account_id = $1 AND s.id = $2
+        """,  # noqa: S608
+        account_id,
+        server_id,
+        tool,
+    )
+    if row is None:
+        return None
+    return Server(*row[:13]), _tool(row[13:]) if row[13] is not None else None
+
+
+async def tools_of(
+    connection: ReadConnection, account_id: UUID, server_id: UUID
+) -> list[ServerTool]:
+    rows = await connection.fetch(
+        f"""
+        SELECT {_TOOL} FROM mcp_tools t WHERE t.account_id = $1 AND t.server_id = $2
+        ORDER BY t.position, t.name
+        """,  # noqa: S608
+        account_id,
+        server_id,
+    )
+    return [_tool(row) for row in rows]
+
+
+async def tools_of_all(
+    connection: ReadConnection, account_id: UUID
+) -> list[tuple[Server, ServerTool]]:
+    """Every tool of every server in the account that its server still has."""
+    rows = await connection.fetch(
+        f"""
+        SELECT {_COLUMNS}, 0, {_TOOL} FROM mcp_servers s
+        JOIN mcp_tools t ON t.account_id = s.account_id AND t.server_id = s.id
+        WHERE s.account_id = $1 AND t.live_hash IS NOT NULL AND t.accepted_hash IS NOT NULL
+        ORDER BY s.id, t.position, t.name
+        """,  # noqa: S608
+        account_id,
+    )
+    return [(Server(*row[:13]), _tool(row[13:])) for row in rows]
+
+
+async def lock_account(connection: WriteConnection, account_id: UUID) -> tuple[str, str, Any]:
+    """Kind, tier and the trial's end. Others who connect a server to the account wait for us."""
+    row = await connection.fetchrow(
+        "SELECT kind, tier, trial_ends_at FROM accounts WHERE id = $1 FOR NO KEY UPDATE", account_id
+    )
+    return row["kind"], row["tier"], row["trial_ends_at"]
+
+
+async def taken(
+    connection: ReadConnection, account_id: UUID, name: str, url: str
+) -> tuple[int, bool, bool]:
+    """How many servers the account has, and whether one has this name, or this URL."""
+    row = await connection.fetchrow(
+        """
+        SELECT count(*), coalesce(bool_or(name = $2), false), coalesce(bool_or(url = $3), false)
+        FROM mcp_servers WHERE account_id = $1
+        """,
+        account_id,
+        name,
+        url,
+    )
+    return row[0], row[1], row[2]
+
+
+async def insert(connection: WriteConnection, server: Server, check_due_at: datetime) -> None:
+    await connection.execute(
+        """
+        INSERT INTO mcp_servers (account_id, id, name, url, transport, status, allowed_tools,
+            sealed_headers, last_checked_at, check_due_at, created_at, updated_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+        """,
+        server.account_id,
+        server.id,
+        server.name,
+        server.url,
+        server.transport,
+        server.status,
+        server.allowed_tools,
+        server.sealed_headers,
+        server.last_checked_at,
+        check_due_at,
+        server.created_at,
+        server.updated_at,
+    )
+
+
+async def delete(connection: WriteConnection, account_id: UUID, server_id: UUID) -> str | None:
+    """The name of the deleted server, or None when there is no such server."""
+    name: str | None = await connection.fetchval(
+        "DELETE FROM mcp_servers WHERE account_id = $1 AND id = $2 RETURNING name",
+        account_id,
+        server_id,
+    )
+    return name
+
+
+async def set_state(
+    connection: WriteConnection,
+    account_id: UUID,
+    server_id: UUID,
+    status: Status,
+    error: str | None,
+    due_in_s: float,
+) -> None:
+    await connection.execute(
+        """
+        UPDATE mcp_servers SET
+            updated_at = CASE WHEN (status, last_error) IS DISTINCT FROM ($3, $4)
+                              THEN clock_timestamp() ELSE updated_at END,
+            status = $3, last_error = $4, last_checked_at = clock_timestamp(),
+            check_due_at = clock_timestamp() + make_interval(secs => $5)
+        WHERE account_id = $1 AND id = $2
+        """,
+        account_id,
+        server_id,
+        status,
+        error,
+        due_in_s,
+    )
+
+
+async def put_tools(
+    connection: WriteConnection,
+    account_id: UUID,
+    server_id: UUID,
+    definitions: Mapping[str, Definition],
+    *,
+    accept: bool = False,
+) -> None:
+    """Writes down what the server says of its tools now."""
+    await connection.execute(
+        """
+        DELETE FROM mcp_tools WHERE account_id = $1 AND server_id = $2
+            AND accepted_hash IS NULL AND name <> ALL ($3)
+        """,
+        account_id,
+        server_id,
+        list(definitions),
+    )
+    await connection.execute(
+        """
+        UPDATE mcp_tools SET live = NULL, live_hash = NULL
+        WHERE account_id = $1 AND server_id = $2 AND name <> ALL ($3) AND live_hash IS NOT NULL
+        """,
+        account_id,
+        server_id,
+        list(definitions),
+    )
+    await connection.execute(
+        """
+        INSERT INTO mcp_tools (account_id, server_id, name, position, live, live_hash,
+            accepted, accepted_hash)
+        SELECT $1, $2, d.name, d.position, d.definition, d.hash,
+            CASE WHEN $6 THEN d.definition END, CASE WHEN $6 THEN d.hash END
+        FROM unnest($3::text[], $4::json[], $5::text[]) WITH ORDINALITY
+            AS d (name, definition, hash, position)
+        ON CONFLICT (account_id, server_id, name) DO UPDATE
+            SET live = excluded.live, live_hash = excluded.live_hash, position = excluded.position
+            WHERE mcp_tools.live_hash IS DISTINCT FROM excluded.live_hash
+               OR mcp_tools.position <> excluded.position
+        """,
+        account_id,
+        server_id,
+        list(definitions),
+        [orjson.dumps(definition).decode() for definition in definitions.values()],
+        [hash_of(definition) for definition in definitions.values()],
+        accept,
+    )
+
+
+async def accept(
+    connection: WriteConnection, account_id: UUID, server_id: UUID, names: list[str]
+) -> None:
+    """What the server last said of these tools is what counts from now on."""
+    await connection.execute(
+        """
+        UPDATE mcp_tools SET accepted = live, accepted_hash = live_hash
+        WHERE account_id = $1 AND server_id = $2 AND name = ANY ($3) AND live_hash IS NOT NULL
+        """,
+        account_id,
+        server_id,
+        names,
+    )
+
+
+async def take_due(
+    connection: WriteConnection, limit: int, again_in_s: float
+) -> list[tuple[UUID, UUID]]:
+    """Servers whose time has come, of any account. Nobody else takes them for a while."""
+    rows = await connection.fetch(
+        """
+        UPDATE mcp_servers s SET check_due_at = now() + make_interval(secs => $2)
+        FROM (
+            SELECT account_id, id FROM mcp_servers WHERE check_due_at <= now()
+            ORDER BY check_due_at LIMIT $1 FOR UPDATE SKIP LOCKED
+        ) due
+        WHERE s.account_id = due.account_id AND s.id = due.id
+        RETURNING s.account_id, s.id
+        """,
+        limit,
+        again_in_s,
+    )
+    return [(row[0], row[1]) for row in rows]

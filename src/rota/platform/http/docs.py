@@ -1,0 +1,39 @@
+"""The description as a page to read and to try out, with nothing from outside the service."""
+
+from importlib.resources import files
+
+from fastapi import APIRouter
+from fastapi.openapi.docs import get_swagger_ui_html
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+# Swagger UI's own files. The package that carries them renews them with each of its releases.
+_PACKAGE = "fastapi_swagger.resources"
+_KINDS = {"swagger-ui-bundle.js": "text/javascript", "swagger-ui.css": "text/css"}
+
+
+def docs_routes(title: str) -> APIRouter:
+    router = APIRouter(include_in_schema=False)
+    page = get_swagger_ui_html(
+        title=title,
+        openapi_url="/openapi.json",
+        swagger_js_url="/docs/swagger-ui-bundle.js",
+        swagger_css_url="/docs/swagger-ui.css",
+        swagger_favicon_url="data:,",
+        # By default it would send the description to a public validator.
+        swagger_ui_parameters={"validatorUrl": None, "persistAuthorization": False},
+    )
+
+    @router.get("/docs")
+    async def docs() -> Response:
+        return page
+
+    @router.get("/docs/{name}")
+    async def part(name: str) -> Response:
+        if name not in _KINDS:
+            raise HTTPException(404)
+        content = files(_PACKAGE).joinpath(name).read_bytes()
+        headers = {"Cache-Control": "public, max-age=86400"}
+        return Response(content, headers=headers, media_type=_KINDS[name])
+
+    return router

@@ -1,0 +1,90 @@
+"""The tools of an account's tool servers, for its agents."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from rota.agents.model import AgentVersion
+from rota.mcp import queries
+from rota.mcp.calling import Calling, DefinitionChanged, ToolGone
+from rota.mcp.errors import CallRefused, ServerTrouble
+from rota.mcp.model import Server, ServerTool, in_words
+from rota.mcp.results import kept
+from rota.platform import ids
+from rota.platform.db import Database
+from rota.runs.tools import Tool, ToolChanged, ToolResult, ToolUnavailable
+
+# What model providers take as a tool's name.
+_MODEL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+class McpTools:
+    """A `ToolSource`. Offers what people accepted and allowed, and an agent's file names."""
+
+    def __init__(self, db: Database, calling: Calling) -> None:
+        self._db = db
+        self._calling = calling
+
+    async def tools(self, account_id: UUID, agent: AgentVersion) -> Sequence[Tool]:
+        if not agent.tools:
+            return []
+        async with self._db.read(account_id) as connection:
+            found = await queries.tools_of_all(connection, account_id)
+        offered = [
+            _tool(server, tool)
+            for server, tool in found
+            if server.allows(tool.name) and agent.may_use(f"{server.name}/{tool.name}")
+        ]
+        return [tool for tool in offered if _MODEL_NAME.fullmatch(tool.model_name)]
+
+    async def call(
+        self, account_id: UUID, tool: Tool, arguments: dict[str, Any], key: str
+    ) -> ToolResult:
+        async with self._db.read(account_id) as connection:
+            found = await queries.tools_of_all(connection, account_id)
+        for server, known in found:
+            if (server.name, known.name) == (tool.server, tool.name) and server.allows(known.name):
+                return await self._call(server, known, arguments)
+        return ToolResult("The tool is no longer there.", is_error=True)
+
+    async def _call(
+        self, server: Server, tool: ServerTool, arguments: dict[str, Any]
+    ) -> ToolResult:
+        if not tool.usable:
+            raise ToolChanged(_why(server, tool))
+        try:
+            result = await self._calling.call(server, tool, arguments, fresh_s=0)
+        except DefinitionChanged as changed:
+            raise ToolChanged(_why(server, changed.tool)) from None
+        except ToolGone:
+            return ToolResult("The server does not have this tool any more.", is_error=True)
+        except CallRefused as refused:
+            return ToolResult(f"The server refused the call: {refused.message}", is_error=True)
+        except ServerTrouble as trouble:
+            if trouble.sent:
+                raise
+            raise ToolUnavailable(trouble.message) from None
+        return ToolResult(kept(result), is_error=bool(result.is_error))
+
+
+def _tool(server: Server, tool: ServerTool) -> Tool:
+    accepted = tool.accepted or {}
+    return Tool(
+        name=tool.name,
+        server=server.name,
+        description=accepted.get("description") or accepted.get("title") or "",
+        arguments_schema=accepted.get("inputSchema") or {"type": "object"},
+        read_only=tool.read_only,
+        offered=tool.usable and server.status in ("CONNECTED", "CHANGED"),
+        changed=None if tool.usable else _why(server, tool),
+    )
+
+
+def _why(server: Server, tool: ServerTool) -> str:
+    return (
+        f"The server's definition of {server.name}/{tool.name} is not the one that was accepted: "
+        f"{in_words(tool.difference)}. Accept it with POST "
+        f"/api/mcp/{ids.to_wire('mcp', server.id)}/accept and approve to make the call, or reject "
+        "to go on without it."
+    )

@@ -1,0 +1,264 @@
+"""Kills a worker with signal 9 before and after every commit of a run.
+
+    python -m tests.chaos.boundaries --times 10
+
+The run has six steps: it begins, asks the model, reads with a tool, asks the
+model, writes with a tool, and asks the model for the end. Another worker takes
+over each time, and the run ends as if nothing had been, but for the one case in
+which nobody can know: the worker died between the start of a write and its
+result. Then, and only then, a person is asked.
+"""
+
+import argparse
+import asyncio
+import json
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from rota.agents.sync import sync
+from rota.dev.processes import Part, Site
+from rota.dev.stack import Stack
+from rota.platform.telemetry import configure_logging
+from tests.chaos.invariants import broken
+from tests.chaos.world import PARTS, World, write_report
+from tests.runs.runner import CATALOG, new_namespace, until
+from tests.runs.scripted import Scripted
+from tests.service import Person, Service
+
+LANES = 5
+
+
+@dataclass(frozen=True)
+class Boundary:
+    at: str
+    number: int
+    when: str
+
+    @property
+    def meaning(self) -> str:
+        return f"{self.when} {_MEANINGS[self.at, self.number]}"
+
+    @property
+    def asks_a_person(self) -> bool:
+        """Whether nobody can know if the write took effect."""
+        return (self.at, self.number, self.when) in (("act", 3, "after"), ("act", 4, "before"))
+
+    def writes(self, *, approved: bool) -> int:
+        """How often the writing tool acts in the end."""
+        if (self.at, self.number, self.when) == ("act", 3, "after"):
+            return 1 if approved else 0
+        if (self.at, self.number, self.when) == ("act", 4, "before"):
+            return 2 if approved else 1
+        return 1
+
+    @property
+    def reads(self) -> int:
+        return 2 if (self.at, self.number, self.when) == ("act", 2, "before") else 1
+
+    def model_calls(self) -> dict[int, int]:
+        """How often each turn is asked for: again where its answer was not written down yet."""
+        again = self.number - 1 if (self.at, self.when) == ("think", "before") else None
+        return {turn: 2 if turn == again else 1 for turn in range(3)}
+
+
+_MEANINGS = {
+    ("relay", 1): "the start is handed over",
+    ("begin", 1): "the run begins",
+    ("think", 1): "the first answer",
+    ("act", 1): "the read starts",
+    ("act", 2): "the read's result",
+    ("think", 2): "the second answer",
+    ("act", 3): "the write starts",
+    ("act", 4): "the write's result",
+    ("think", 3): "the last answer",
+}
+BOUNDARIES = [Boundary(*at, when) for at in _MEANINGS for when in ("before", "after")]
+
+
+class Nursery(Part):
+    name = "nursery"
+
+    def __init__(self, site: Site, folder: Path) -> None:
+        super().__init__(site)
+        self.folder = folder
+
+    def command(self) -> Sequence[str]:
+        return [sys.executable, "-m", "tests.chaos.nursery", str(self.folder)]
+
+    async def check(self) -> None:
+        (self.folder / "ready").stat()
+
+
+@dataclass
+class Lane:
+    """A service whose one worker is killed, beside others of its kind."""
+
+    world: World
+    person: Person
+    kill: Path
+    tasks: list[str] = field(default_factory=list)
+    seconds: dict[Boundary, list[float]] = field(default_factory=dict)
+    asked: int = 0
+
+    @property
+    def deaths(self) -> int:
+        file = self.kill.with_suffix(".deaths")
+        return len(file.read_text().splitlines()) if file.exists() else 0
+
+    async def die_at(self, boundary: Boundary, *, approve: bool) -> None:
+        world, person = self.world, self.person
+        script = await world.six_steps()
+        deaths = self.deaths
+        wanted = {"at": boundary.at, "number": boundary.number, "when": boundary.when}
+        self.kill.write_text(json.dumps(wanted))
+        began = time.monotonic()
+        task_id = await world.create(person, "writer", script)
+        self.tasks.append(task_id)
+        statuses = ("WAITING_APPROVAL",) if boundary.asks_a_person else ("COMPLETED",)
+        await world.until(person, task_id, *statuses, "FAILED")
+        if boundary.asks_a_person:
+            await self._decide(task_id, approve=approve)
+        task = await world.until(person, task_id, "COMPLETED", "FAILED")
+        self.seconds.setdefault(boundary, []).append(time.monotonic() - began)
+        assert task["status"] == "COMPLETED", (boundary, task["error"])
+        await self._check(boundary, script, task, approve=approve)
+        await until(self._count_deaths, lambda count: count == deaths + 1, 5)
+
+    async def _count_deaths(self) -> int:
+        return self.deaths
+
+    async def _decide(self, task_id: str, *, approve: bool) -> None:
+        self.asked += 1
+        answer = await self.person.get(f"/api/tasks/{task_id}/review")
+        [item] = answer.json()["review"]["items"]
+        assert item["tool"] == "send", item
+        assert "nobody knows whether it took effect" in item["reason"], item
+        verb, body = ("approve", None) if approve else ("reject", {"resume": True})
+        answer = await self.person.post(f"/api/tasks/{task_id}/{verb}", body)
+        assert answer.status_code == 200, answer.text
+
+    async def _check(
+        self, boundary: Boundary, script: str, task: dict[str, object], *, approve: bool
+    ) -> None:
+        scripted = self.world.scripted
+        assert not self.kill.exists(), f"nobody died {boundary.meaning}"
+        done = Counter(call["tool"] for call in await scripted.done(script.partition(":")[2]))
+        wanted = Counter(lookup=boundary.reads, send=boundary.writes(approved=approve))
+        assert done == +wanted, (boundary, done)
+        assert await scripted.count(script) == boundary.model_calls(), boundary
+        usage = task["usage"]
+        assert isinstance(usage, dict)
+        assert (usage["steps"], usage["inputTokens"], usage["outputTokens"]) == (3, 30, 15)
+        answer = await self.person.get(f"/api/tasks/{task['id']}/timeline")
+        kinds = [step["kind"] for step in answer.json()["steps"]]
+        assert [kind for kind in kinds if kind in ("model", "tool")] == [
+            *("model", "tool", "model", "tool", "model")
+        ], kinds
+
+
+@asynccontextmanager
+async def lanes(stack: Stack, count: int = LANES) -> AsyncIterator[list[Lane]]:
+    """Each on a database and a namespace of its own, so that they do not take each other's work."""
+    async with AsyncExitStack() as exits:
+        folder = Path(exits.enter_context(tempfile.TemporaryDirectory()))
+        scripted = await exits.enter_async_context(Scripted.start())
+        found: list[Lane] = []
+
+        async def open_lane(number: int) -> None:
+            name = f"boundary_{number}"
+            namespace = name.replace("_", "-")
+            await new_namespace(stack.endpoints.temporal_address, namespace)
+            service = await exits.enter_async_context(
+                Service.start(
+                    stack,
+                    variant="a",
+                    name=name,
+                    temporal_namespace=namespace,
+                    run_heartbeat_s=2.0,
+                    log_level="WARNING",
+                )
+            )
+            await sync(service.database_url, CATALOG)
+            world = World(stack, scripted, service.settings)
+            exits.push_async_callback(world.http.aclose)
+            lane = folder / f"{name}.lane"
+            lane.write_text(json.dumps(world.variables(0)))
+            found.append(Lane(world, await world.newcomer(), lane.with_suffix(".kill")))
+
+        for number in range(count):
+            t=time.monotonic(); await open_lane(number); print("lane", time.monotonic()-t)
+        nursery = Nursery(stack.site, folder)
+        await nursery.start()
+        exits.push_async_callback(nursery.kill)
+        yield found
+
+
+async def kill_at_every_boundary(stack: Stack, times: int = 1) -> list[Lane]:
+    """Every boundary so often; the lanes take them one after the other."""
+    waiting = [(b, number) for number in range(times) for b in BOUNDARIES]
+    async with lanes(stack) as found:
+
+        async def go_through(lane: Lane) -> None:
+            while waiting:
+                boundary, number = waiting.pop(0)
+                # A person approves the one unknown write and rejects the next.
+                approve = (number + (boundary.when == "after")) % 2 == 0
+                await lane.die_at(boundary, approve=approve)
+
+        await asyncio.gather(*map(go_through, found))
+        for lane in found:
+            wrong = await broken_of(lane)
+            assert not any(wrong.values()), wrong
+    return found
+
+
+async def broken_of(lane: Lane) -> dict[str, int]:
+    async def look() -> dict[str, int]:
+        return await broken(lane.world, lane.tasks)
+
+    # The relay may still have the last instruction in hand.
+    return await until(
+        look, lambda wrong: not wrong["instructions still in the outbox"], deadline_s=10
+    )
+
+
+async def main(times: int) -> None:
+    configure_logging("WARNING", "console")
+    with tempfile.TemporaryDirectory() as data:
+        async with Stack(Path(data), parts=PARTS, durable=False) as stack:
+            found = await kill_at_every_boundary(stack, times)
+    seconds = {b: [s for lane in found for s in lane.seconds.get(b, [])] for b in BOUNDARIES}
+    table = Table(title=f"A worker killed at every commit of a run, {times} times each")
+    for column in ("killed", "runs", "completed", "a person asked", "seconds, median"):
+        table.add_column(column, justify="left" if column == "killed" else "right")
+    for boundary, taken in seconds.items():
+        middle = sorted(taken)[len(taken) // 2]
+        table.add_row(
+            *(boundary.meaning, str(len(taken)), str(len(taken))),
+            *(str(len(taken) if boundary.asks_a_person else 0), f"{middle:.1f}"),
+        )
+    Console(width=100).print(table)
+    write_report(
+        "boundaries",
+        {
+            "kills": sum(lane.deaths for lane in found),
+            "runs": sum(len(lane.tasks) for lane in found),
+            "asked": sum(lane.asked for lane in found),
+            "seconds": {b.meaning: sorted(s)[len(s) // 2] for b, s in seconds.items()},
+        },
+    )
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--times", type=int, default=10)
+    asyncio.run(main(parser.parse_args().times))

@@ -1,0 +1,119 @@
+"""Workers that kill themselves at a commit of one's choice, and are at once replaced.
+
+    python -m tests.chaos.nursery FOLDER
+
+Every FOLDER/NAME.lane holds the variables of one worker. Each worker is a fork
+of this process, which has imported everything, so a new one is there in no
+time. FOLDER/NAME.kill says where that worker dies next, for example
+`{"at": "act", "number": 3, "when": "before"}`: before its third commit in
+activities of that name. Nothing of this is in the product: what is replaced is
+the class of the database's connections.
+"""
+
+import asyncio
+import contextlib
+import ctypes
+import json
+import os
+import signal
+import sys
+import time
+import traceback
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+from temporalio import activity
+
+from rota.platform.settings import Settings
+from rota.platform.telemetry import configure_logging
+from rota.worker import run_worker
+from tests.runs.tools import ScriptedTools
+
+PR_SET_PDEATHSIG = 1
+
+
+class Reaper:
+    """Counts the commits of each kind in each run, and kills at the chosen one."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._seen: Counter[tuple[str, str]] = Counter()
+
+    def count(self, run: str, kind: str) -> int:
+        self._seen[run, kind] += 1
+        return self._seen[run, kind]
+
+    def come(self, kind: str, number: int, when: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            if json.loads(self._file.read_text()) == {"at": kind, "number": number, "when": when}:
+                self._file.unlink()
+                os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Mortal(asyncpg.Connection):  # type: ignore[misc]
+    reaper: Reaper
+
+    async def execute(self, query: str, *args: Any, timeout: float | None = None) -> str:
+        if query.startswith("BEGIN"):
+            self._writes, self._relays = "READ ONLY" not in query, False
+        if "outbox SET kind" in query or "DELETE FROM outbox" in query:
+            self._relays = True
+        if query != "COMMIT" or not self._writes:
+            return str(await super().execute(query, *args, timeout=timeout))
+        if activity.in_activity():
+            info = activity.info()
+            kind = info.activity_type
+            number = self.reaper.count(info.workflow_id or "", kind)
+        elif self._relays:
+            kind, number = "relay", 1
+        else:
+            kind, number = "other", 0
+        self.reaper.come(kind, number, "before")
+        answer = await super().execute(query, *args, timeout=timeout)
+        self.reaper.come(kind, number, "after")
+        return str(answer)
+
+
+def work(lane: Path) -> None:
+    os.environ.update(json.loads(lane.read_text()))
+    Mortal.reaper = Reaper(lane.with_suffix(".kill"))
+    create_pool = asyncpg.create_pool
+    asyncpg.create_pool = lambda *args, **options: create_pool(
+        *args, **options, connection_class=Mortal
+    )
+    settings = Settings()
+    configure_logging(settings.log_level, settings.log_format)
+    sources = [ScriptedTools(os.environ["TEST_TOOLS_URL"])]
+    asyncio.run(run_worker(settings, asyncio.Event(), sources=sources))
+
+
+def fork(lane: Path) -> int:
+    pid = os.fork()
+    if pid:
+        return pid
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    try:
+        work(lane)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(1)
+
+
+def main(folder: Path) -> None:
+    lanes = {fork(lane): lane for lane in sorted(folder.glob("*.lane"))}
+    (folder / "ready").touch()
+    while True:
+        pid, _ = os.wait()
+        lane = lanes.pop(pid)
+        # One that cannot even start should not keep the machine busy.
+        time.sleep(0.1)
+        lanes[fork(lane)] = lane
+        with lane.with_suffix(".deaths").open("a") as deaths:
+            deaths.write(f"{time.time()}\n")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

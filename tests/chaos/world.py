@@ -1,0 +1,208 @@
+"""The whole service in processes that can be killed, and people who do not give up on it."""
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, ClassVar
+from uuid import uuid4
+
+import httpx
+from temporalio.client import Client
+
+from rota.agents.sync import sync
+from rota.dev import parts
+from rota.dev.processes import Part, PartError
+from rota.dev.stack import Stack
+from rota.platform.settings import Settings
+from tests.runs.runner import CATALOG, new_namespace, until
+from tests.runs.scripted import Scripted, calls, says
+from tests.service import Person, Service, environment, free_port, prepared_settings
+from tests.tasks.world import newcomer
+
+TERMINAL = ("COMPLETED", "FAILED", "CANCELLED")
+PARTS = ("postgres", "redis", "temporal", "idp")
+
+
+class Api(parts.Service):
+    name = "api"
+
+
+class Worker(parts.Worker):
+    name = "worker-1"
+
+
+class SecondWorker(parts.Worker):
+    name = "worker-2"
+
+
+class World:
+    WORKERS: ClassVar[Sequence[type[parts.Worker]]] = (Worker, SecondWorker)
+
+    def __init__(self, stack: Stack, scripted: Scripted, settings: Settings) -> None:
+        self.stack = stack
+        self.scripted = scripted
+        self.settings = settings
+        command = [sys.executable, "-m"]
+        self.api = Api(
+            stack.site, settings.port, [*command, "rota.cli", "serve"], _variables(settings)
+        )
+        self.workers = [
+            kind(stack.site, port, [*command, "tests.runs.worker_main"], self.variables(port))
+            for kind, port in ((kind, free_port()) for kind in self.WORKERS)
+        ]
+        self.http = httpx.AsyncClient(
+            base_url=f"http://127.0.0.1:{settings.port}",
+            timeout=15,
+            limits=httpx.Limits(max_connections=100),
+        )
+        self.service = Service(stack, settings, self.http)
+        # What the service said that it should never say.
+        self.surprises: list[str] = []
+
+    @classmethod
+    @asynccontextmanager
+    async def start(
+        cls, stack: Stack, name: str, *, workers: int = 2, **changes: Any
+    ) -> AsyncIterator["World"]:
+        """On a database and a Temporal namespace of its own; the stack may be shared."""
+        namespace = name.replace("_", "-")
+        async with Scripted.start() as scripted:
+            await new_namespace(stack.endpoints.temporal_address, namespace)
+            settings = await prepared_settings(
+                stack,
+                "a",
+                name,
+                **{"temporal_namespace": namespace, "run_heartbeat_s": 2.0, **changes},
+            )
+            await sync(settings.database_url.get_secret_value(), CATALOG)
+            world = cls(stack, scripted, settings)
+            world.workers = world.workers[:workers]
+            try:
+                await asyncio.gather(*(part.start() for part in (world.api, *world.workers)))
+                yield world
+            finally:
+                await asyncio.gather(*(part.stop() for part in (world.api, *world.workers)))
+                await world.http.aclose()
+
+    def variables(self, metrics_port: int) -> Mapping[str, str]:
+        """What a worker's process is told."""
+        settings = self.settings.model_copy(update={"metrics_port": metrics_port})
+        return {
+            **_variables(settings),
+            "ROTA_MODELS": self.scripted.models(),
+            "TEST_TOOLS_URL": self.scripted.url,
+        }
+
+    async def six_steps(self, *, delay_s: float = 0, name: str | None = None) -> str:
+        """A script for a run of six steps: begin, model, a reading tool, model, a writing, model."""
+        ref = name or f"r{uuid4().hex[:12]}"
+        if delay_s:
+            await self.scripted.http.post(f"/always/{ref}", json={"delayS": delay_s})
+        return await self.scripted.script(
+            calls(("desk__lookup", {"ref": ref}), delayS=delay_s),
+            calls(("desk__send", {"ref": ref, "text": "hello"}), delayS=delay_s),
+            says("All done.", delayS=delay_s),
+            name=ref,
+        )
+
+    async def newcomer(self, tier: str = "enterprise") -> Person:
+        return await newcomer(self.service, tier=tier)
+
+    async def insist(
+        self, person: Person, method: str, path: str, body: Any = None, deadline_s: float = 240
+    ) -> httpx.Response:
+        """A request of somebody who tries until there is an answer that counts.
+
+        All tries have the same Idempotency-Key, so they are one request.
+        """
+        key = uuid4().hex
+        async with asyncio.timeout(deadline_s):
+            while True:
+                try:
+                    answer = await person.request(
+                        method, path, json=body, headers={"Idempotency-Key": key}
+                    )
+                except httpx.TransportError:
+                    await asyncio.sleep(0.2)
+                    continue
+                if answer.status_code < 500 and answer.status_code != 429:
+                    return answer
+                if answer.status_code != 503 and answer.status_code != 429:
+                    self.surprises.append(f"{method} {path}: {answer.status_code} {answer.text}")
+                await asyncio.sleep(0.2)
+
+    async def create(self, person: Person, agent: str, script: str, **body: Any) -> str:
+        """A task that was acknowledged: its id."""
+        wanted = {"name": "A task", "agent": agent, "input": f"Please. {script}", **body}
+        answer = await self.insist(person, "POST", "/api/tasks", wanted)
+        assert answer.status_code == 201, answer.text
+        task_id: str = answer.json()["task"]["id"]
+        return task_id
+
+    async def task(self, person: Person, task_id: str) -> dict[str, Any]:
+        answer = await self.insist(person, "GET", f"/api/tasks/{task_id}")
+        found: dict[str, Any] = answer.json()["task"]
+        return found
+
+    async def until(
+        self, person: Person, task_id: str, *statuses: str, deadline_s: float = 60
+    ) -> dict[str, Any]:
+        async with asyncio.timeout(deadline_s):
+            while (task := await self.task(person, task_id))["status"] not in statuses:
+                await asyncio.sleep(0.15)
+            return task
+
+    async def query(self, sql: str, *arguments: object) -> list[Any]:
+        """Reads behind the scenes, past row security."""
+        async with self.service.owner() as connection:
+            found: list[Any] = await connection.fetch(sql, *arguments)
+            return found
+
+    async def counts(self) -> dict[str, int]:
+        rows = await self.query("SELECT status, count(*) FROM tasks GROUP BY status")
+        return {row[0]: row[1] for row in rows}
+
+    async def until_terminal(self, deadline_s: float) -> dict[str, int]:
+        return await until(
+            self.counts, lambda counts: not set(counts) - set(TERMINAL), deadline_s
+        )
+
+    async def restart_everything(self) -> None:
+        """Every part is gone at the same time, then comes back."""
+        ours = (self.api, *self.workers)
+        everything = [*ours, *(self.stack.part(name) for name in self.stack.names)]
+        await asyncio.gather(*(part.kill() for part in everything))
+        await asyncio.gather(*(self.stack.part(name).start() for name in self.stack.names))
+        await asyncio.gather(*(part.start() for part in ours))
+
+    async def temporal(self) -> Client:
+        return await Client.connect(
+            self.settings.temporal_address, namespace=self.settings.temporal_namespace
+        )
+
+
+def _variables(settings: Settings) -> dict[str, str]:
+    """Without lists that are empty, which not every setting reads as such."""
+    return {name: text for name, text in environment(settings).items() if text not in ("[]", "()")}
+
+
+async def start_again(part: Part, deadline_s: float = 120) -> None:
+    """As a supervisor does: also when what the part needs is away for now."""
+    async with asyncio.timeout(deadline_s):
+        while True:
+            try:
+                await part.start()
+                return
+            except PartError:
+                await asyncio.sleep(0.5)
+
+
+def write_report(name: str, figures: Mapping[str, Any]) -> None:
+    """Keeps the figures of a run, each kind of run under its own name."""
+    file = Path("bench-results") / "chaos.json"
+    file.parent.mkdir(exist_ok=True)
+    before = json.loads(file.read_text()) if file.exists() else {}
+    file.write_text(json.dumps({**before, name: figures}, indent=2) + "\n")

@@ -1,0 +1,45 @@
+"""The page with the description works where there is no other network."""
+
+import re
+
+import httpx
+import pytest
+from fastapi import FastAPI
+
+from rota.platform.http.docs import docs_routes
+
+
+@pytest.fixture
+async def http() -> httpx.AsyncClient:
+    app = FastAPI(docs_url=None)
+    app.include_router(docs_routes("Rota"))
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://rota.test")
+
+
+async def test_the_page_loads_nothing_from_elsewhere(http: httpx.AsyncClient) -> None:
+    page = (await http.get("/docs")).text
+    assert "/openapi.json" in page
+    assert re.findall(r"https?://\S+", page) == []
+    loaded = re.findall(r'(?:src|href)="([^"]+)"', page)
+    assert loaded == ["/docs/swagger-ui.css", "data:,", "/docs/swagger-ui-bundle.js"]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "marker"),
+    [
+        ("swagger-ui-bundle.js", "text/javascript; charset=utf-8", "SwaggerUIBundle"),
+        ("swagger-ui.css", "text/css; charset=utf-8", ".swagger-ui"),
+    ],
+)
+async def test_what_it_loads_is_there(
+    http: httpx.AsyncClient, name: str, kind: str, marker: str
+) -> None:
+    answer = await http.get(f"/docs/{name}")
+    assert answer.status_code == 200
+    assert answer.headers["Content-Type"] == kind
+    assert marker in answer.text
+
+
+@pytest.mark.parametrize("name", ["__init__.py", "..%2fmain.py", "favicon-32x32.png", "x"])
+async def test_there_is_nothing_else(http: httpx.AsyncClient, name: str) -> None:
+    assert (await http.get(f"/docs/{name}")).status_code == 404

@@ -1,0 +1,32 @@
+"""A service, a worker process and a scripted model for tests of runs."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from rota.dev.stack import Stack
+from tests.runs.runner import Runner
+from tests.runs.scripted import Scripted
+from tests.service import Person
+
+
+@pytest.fixture(scope="session")
+async def scripted() -> AsyncIterator[Scripted]:
+    async with Scripted.start() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+async def runner(
+    stack: Stack, scripted: Scripted, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Runner]:
+    log = tmp_path_factory.mktemp("worker") / "log"
+    async with Runner.start(stack, scripted, "runs", log) as started:
+        yield started
+    print(log.read_text()[-4000:])
+
+
+@pytest.fixture
+async def person(runner: Runner) -> Person:
+    """Somebody with an account of their own, of the highest tier."""
+    return await runner.newcomer()

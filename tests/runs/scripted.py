@@ -1,0 +1,121 @@
+"""The client's side of the scripted model and tool server."""
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+from uuid import UUID, uuid4
+
+import httpx
+
+from tests.service import free_port
+
+Turn = dict[str, Any]
+
+
+def says(text: str, **more: Any) -> Turn:
+    """A final answer."""
+    return {"text": text, **more}
+
+
+def calls(*tools: tuple[str, Any], **more: Any) -> Turn:
+    """A turn that asks for tools, given as (name, arguments)."""
+    return {"toolCalls": [{"name": name, "arguments": given} for name, given in tools], **more}
+
+
+class Scripted:
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.http = httpx.AsyncClient(base_url=url, timeout=30)
+
+    @classmethod
+    @asynccontextmanager
+    async def start(cls) -> AsyncIterator["Scripted"]:
+        port = free_port()
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "tests.runs.model_server", "--port", str(port))
+        )
+        server = cls(f"http://127.0.0.1:{port}")
+        try:
+            async with asyncio.timeout(30):
+                while not await server._ready():
+                    await asyncio.sleep(0.05)
+            yield server
+        finally:
+            await server.http.aclose()
+            process.kill()
+            await process.wait()
+
+    async def _ready(self) -> bool:
+        try:
+            return (await self.http.get("/ready")).status_code == 200
+        except httpx.TransportError:
+            return False
+
+    def models(self, **changes: Any) -> str:
+        """ROTA_MODELS that leads everything here, at 1 dollar in and 2 out for a million tokens."""
+        choice = {
+            "model": "scripted",
+            "baseUrl": f"{self.url}/v1",
+            "apiKey": "scripted-key",
+            "inputUsdPerMillion": 1,
+            "outputUsdPerMillion": 2,
+            **changes,
+        }
+        return json.dumps(dict.fromkeys(("default", "fast", "strong"), choice))
+
+    async def script(self, *turns: Turn, name: str | None = None) -> str:
+        """Puts a script there; what it gives belongs into a task's input."""
+        name = name or f"s{uuid4().hex[:16]}"
+        await self.http.post(f"/scripts/{name}", json=list(turns))
+        return f"script:{name}"
+
+    async def release(self, script: str) -> None:
+        """Lets the held turns of a script be answered."""
+        await self.http.post(f"/release/{_name(script)}")
+
+    async def asked(self, script: str) -> list[dict[str, Any]]:
+        """Every call of a script: which turn, with which messages and tools."""
+        answer = await self.http.get(f"/scripts/{_name(script)}")
+        found: list[dict[str, Any]] = answer.json()["calls"]
+        return found
+
+    async def count(self, script: str) -> dict[int, int]:
+        """How often each turn was asked for."""
+        counted: dict[int, int] = {}
+        for call in await self.asked(script):
+            counted[call["turn"]] = counted.get(call["turn"], 0) + 1
+        return counted
+
+    async def behave(self, ref: str, *behaviours: dict[str, Any]) -> None:
+        await self.http.post(f"/behaviours/{ref}", json=list(behaviours))
+
+    async def release_tool(self, ref: str) -> None:
+        await self.http.post(f"/release-tool/{ref}")
+
+    async def define(self, account_id: UUID, definitions: list[dict[str, Any]]) -> None:
+        """Other tools than usual, for one account."""
+        await self.http.post(f"/definitions/{account_id.hex}", json=definitions)
+
+    async def done(self, ref: str) -> list[dict[str, Any]]:
+        """What the tools really did for a `ref`, in order."""
+        answer = await self.http.get("/tool-calls", params={"ref": ref})
+        found: list[dict[str, Any]] = answer.json()
+        return found
+
+
+def _name(script: str) -> str:
+    return script.removeprefix("script:")
+
+
+def said_to_model(call: dict[str, Any]) -> str:
+    """All that the model was told in one call, as one text."""
+    return json.dumps(call["messages"], ensure_ascii=False)
+
+
+def last_told(call: dict[str, Any]) -> str:
+    """The last message of a conversation."""
+    content = call["messages"][-1]["content"]
+    return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)

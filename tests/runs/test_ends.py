@@ -1,0 +1,164 @@
+"""How runs end otherwise: retried, cancelled, or at one of their limits."""
+
+from typing import Any
+
+from tests.runs.runner import Runner, until
+from tests.runs.scripted import Scripted, calls, says
+from tests.service import Person
+from tests.tasks.world import uuid_of
+
+REFUSED = {"status": 401, "error": {"message": "No such key.", "code": "invalid_api_key"}}
+
+
+def failed(task: dict[str, Any]) -> tuple[str, bool]:
+    assert task["status"] == "FAILED"
+    assert task["error"].keys() == {"code", "message", "retryable"}
+    assert task["error"]["message"]
+    return task["error"]["code"], task["error"]["retryable"]
+
+
+async def test_a_retry_from_failure_keeps_what_is_done_and_pays_for_none_of_it_again(
+    runner: Runner, scripted: Scripted, person: Person
+) -> None:
+    script = await scripted.script(
+        calls(("desk__send", {"ref": "kept-1"})),
+        calls(("desk__lookup", {"ref": "kept-2"}), failures=[REFUSED, REFUSED]),
+        says("At last."),
+    )
+    task = await runner.begin(person, "careful", script)
+    await runner.waiting(person, task, "tool")
+    await runner.approve(person, task)
+    task = await runner.until(person, task, "FAILED")
+    assert failed(task) == ("MODEL_AUTHENTICATION_FAILED", True)
+    await runner.retry(person, task, "failure")
+    await until(lambda: scripted.count(script), lambda seen: seen.get(1) == 2)
+    assert failed(await runner.until(person, task, "FAILED"))
+    await runner.retry(person, task, "failure")
+    task = await runner.until(person, task, "COMPLETED")
+    assert await scripted.count(script) == {0: 1, 1: 3, 2: 1}
+    assert len(await scripted.done("kept-1")) == 1
+    assert len(await scripted.done("kept-2")) == 1
+    # Three answers at 20 micro-dollars; refusals cost nothing.
+    assert task["usage"] == {
+        "run": 3, "steps": 3, "inputTokens": 30, "outputTokens": 15, "costUsd": "0.000060",
+    }  # fmt: skip
+    assert task["error"] is None
+    steps, total = await runner.timeline(person, task)
+    assert total == len(steps) == 6
+    assert [s["run"] for s in steps if s["kind"] != "approval"] == [1, 1, 3, 3, 3]
+    assert (await runner.events(person, task))[-3:] == [
+        "task.retried", "task.started", "task.completed",
+    ]  # fmt: skip
+
+
+async def test_a_retry_from_the_start_does_everything_again(
+    runner: Runner, scripted: Scripted, person: Person
+) -> None:
+    script = await scripted.script(
+        calls(("desk__send", {"ref": "again"})), says("Done.", failures=[REFUSED])
+    )
+    task = await runner.finish(person, "writer", script, "FAILED")
+    await runner.retry(person, task, "start")
+    task = await runner.until(person, task, "COMPLETED")
+    assert await scripted.count(script) == {0: 2, 1: 2}
+    first, second = await scripted.done("again")
+    assert first["key"] != second["key"]
+    assert task["usage"]["costUsd"] == "0.000060"
+
+
+async def test_cancelling_in_the_middle_of_a_model_call_hangs_up_and_spends_nothing_more(
+    runner: Runner, scripted: Scripted, person: Person
+) -> None:
+    script = await scripted.script(
+        calls(("desk__lookup", {"ref": "cancel"})),
+        calls(("desk__lookup", {"ref": "cancel"}), hold=True),
+        says("Never said."),
+    )
+    task = await runner.begin(person, "writer", script)
+    await until(lambda: scripted.count(script), lambda seen: seen.get(1))
+    await runner.cancel(person, task)
+    await until(lambda: scripted.asked(script), lambda seen: seen[1]["hungUp"])
+    await runner.history_ends(task)
+    assert await scripted.count(script) == {0: 1, 1: 1}
+    task = await runner.task(person, task["id"])
+    assert task["status"] == "CANCELLED"
+    assert task["usage"]["costUsd"] == "0.000020"
+
+
+async def test_a_model_call_that_ends_after_the_task_was_cancelled_is_on_the_books(
+    runner: Runner, scripted: Scripted, person: Person
+) -> None:
+    script = await scripted.script(calls(("desk__send", {"ref": "books"}), hold=True))
+    task = await runner.begin(person, "writer", script)
+    await until(lambda: scripted.asked(script))
+    # The engine hears of it only when it looks next; the answer comes before.
+    await runner.cancel(person, task)
+    await scripted.release(script)
+    await runner.history_ends(task)
+    answered = (await scripted.asked(script))[0]["answered"]
+    task = await runner.task(person, task["id"])
+    assert task["status"] == "CANCELLED"
+    assert task["usage"]["costUsd"] == ("0.000020" if answered else "0.000000")
+    assert await scripted.done("books") == []
+
+
+async def test_the_step_limit_ends_a_run_and_a_retry_goes_on_with_as_many_again(
+    runner: Runner, scripted: Scripted, person: Person
+) -> None:
+    script = await scripted.script(
+        *[calls(("desk__lookup", {"ref": "steps"}))] * 3, says("In the end.")
+    )
+    task = await runner.finish(person, "hasty", script, "FAILED")
+    assert failed(task) == ("STEP_LIMIT", True)
+    assert "all of its 2 steps" in task["error"]["message"]
+    assert await scripted.count(script) == {0: 1, 1: 1}
+    await runner.retry(person, task, "failure")
+    task = await runner.until(person, task, "COMPLETED")
+    assert await scripted.count(script) == {0: 1, 1: 1, 2: 1, 3: 1}
+
+
+async def test_the_token_limit_ends_a_run(
+    runner: Runner, scripted: Scripted, person: Person
+) -> None:
+    script = await scripted.script(
+        calls(("desk__lookup", {"ref": "tokens"}), inputTokens=999_990, outputTokens=10),
+        says("Never said."),
+    )
+    task = await runner.finish(person, "endless", script, "FAILED")
+    assert failed(task) == ("TOKEN_LIMIT", True)
+    assert await scripted.count(script) == {0: 1}
+    assert task["usage"]["costUsd"] == "1.000010"
+
+
+async def test_the_time_limit_ends_a_run(
+    runner: Runner, scripted: Scripted, person: Person
+) -> None:
+    script = await scripted.script(
+        calls(("desk__lookup", {"ref": "time"}), hold=True), says("Never said.")
+    )
+    task = await runner.begin(person, "writer", script)
+    await until(lambda: scripted.asked(script))
+    async with runner.service.owner() as connection:
+        await connection.execute(
+            "UPDATE tasks SET started_at = now() - interval '25 hours' WHERE id = $1",
+            uuid_of(task),
+        )
+    await scripted.release(script)
+    task = await runner.until(person, task, "FAILED")
+    assert failed(task) == ("TIME_LIMIT", True)
+    assert "longer than 24 hours" in task["error"]["message"]
+
+
+async def test_the_budget_ends_a_run_before_it_could_be_passed(
+    runner: Runner, scripted: Scripted, person: Person
+) -> None:
+    script = await scripted.script(
+        calls(("desk__lookup", {"ref": "budget"}), inputTokens=9_800), says("Never said.")
+    )
+    task = await runner.finish(person, "frugal", script, "FAILED")
+    assert failed(task) == ("BUDGET_EXCEEDED", True)
+    assert await scripted.count(script) == {0: 1}
+    # It asked for no longer an answer than the budget had room for.
+    [asked] = await scripted.asked(script)
+    assert asked["maxTokens"] * 2 <= 10_000
+    assert float(task["usage"]["costUsd"]) <= 0.01

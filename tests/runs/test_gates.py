@@ -1,0 +1,297 @@
+"""Where a run stops for a person: before it begins, before a tool, before its output counts."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.answers import MOMENT, assert_error, assert_invalid
+from tests.runs.model_server import DEFINITIONS
+from tests.runs.runner import Runner
+from tests.runs.scripted import Scripted, calls, last_told, says
+from tests.service import Person
+from tests.tasks.world import run_out
+
+
+@pytest.mark.parametrize("body", [{"agent": "starter"}, {"status": "WAITING_APPROVAL"}])
+async def test_a_run_gate_holds_everything_back_until_a_person_approves(
+    runner: Runner, scripted: Scripted, person: Person, body: dict[str, Any]
+) -> None:
+    script = await scripted.script(says("Begun."))
+    task = await runner.begin(person, **{"agent": "writer", "script": script, **body})
+    assert task["status"] == "WAITING_APPROVAL"
+    review = await runner.review(person, task)
+    assert (review["state"], review["gate"], review["items"]) == ("pending", "run", [])
+    assert await scripted.asked(script) == []
+    decided = await runner.approve(person, task)
+    assert decided["task"]["status"] == "PENDING"
+    assert decided["review"]["state"] == "approved"
+    task = await runner.until(person, task, "COMPLETED")
+    assert task["output"] == "Begun."
+    assert await runner.events(person, task) == [
+        "task.created",
+        "task.approved",
+        "task.started",
+        "task.completed",
+    ]
+
+
+async def test_a_rejected_run_never_begins(
+    runner: Runner, scripted: Scripted, person: Person
+) -> None:
+    script = await scripted.script(says("Begun."))
+    task = await runner.begin(person, "starter", script)
+    resume = await person.post(f"/api/tasks/{task['id']}/reject", {"resume": True})
+    assert_error(resume, 409, "CONFLICT")
+    decided = await runner.reject(person, task, reason="Too dear.")
+    assert decided["task"]["status"] == "CANCELLED"
+    assert decided["review"]["state"] == "rejected"
+    assert decided["review"]["history"][0]["reason"] == "Too dear."
+    assert await scripted.asked(script) == []
+    assert (await runner.timeline(person, task))[1] == 1
+
+
+async def test_which_tool_calls_wait_follows_the_agents_policy(
+    runner: Runner, scripted: Scripted, person: Person
+) -> None:
+    asks = {
+        ("writer", "lookup"): False,
+        ("writer", "send"): False,
+        ("careful", "lookup"): False,
+        ("careful", "send"): True,
+        ("wary", "lookup"): True,
+        ("wary", "send"): True,
+        ("picky", "lookup"): True,
+        ("picky", "send"): False,
+    }
+
+    async def one(agent: str, tool: str, wanted: bool) -> None:
+        ref = f"policy-{agent}-{tool}"
+        script = await scripted.script(calls((f"desk__{tool}", {"ref": ref})), says("Done."))
+        task = await runner.begin(person, agent, script)
+        if wanted:
+            await runner.waiting(person, task, "tool")
+            assert await scripted.done(ref) == []
+            await runner.approve(person, task)
+        await runner.until(person, task, "COMPLETED")
+        assert len(await scripted.done(ref)) == 1
+        assert (await runner.review(person, task))["state"] == ("approved" if wanted else "none")
+
+    await asyncio.gather(*(one(*key, wanted) for key, wanted in asks.items()))
+
+
+async def test_a_review_is_shown_to_the_letter(
+    runner: Runner, scripted: Scripted, person: Person
+) -> None:
+    script = await scripted.script(calls(("desk__send", {"ref": "letter"})), says("Done."))
+    task = await runner.begin(person, "careful", script)
+    review = await runner.waiting(person, task, "tool")
+    assert review.keys() == {
+        "taskId", "state", "gate", "requestedAt", "expiresAt", "items", "history",
+    }  # fmt: skip
+    assert review["taskId"] == task["id"]
+    assert MOMENT.fullmatch(review["requestedAt"])
+    assert MOMENT.fullmatch(review["expiresAt"])
+    assert review["history"] == []
+    [item] = review["items"]
+    assert item == {
+        "id": "call-1-1-1",
+        "tool": "send",
+        "server": "desk",
+        "arguments": {"ref": "letter"},
+        "argumentsSchema": DEFINITIONS[1]["argumentsSchema"],
+        "reason": "The agent's policy asks a person first.",
+        "decision": None,
+        "decidedBy": None,
+        "decidedAt": None,
+    }
+    decided = (await runner.approve(person, task))["review"]
+    assert decided["state"] == "approved"
+    [item] = decided["items"]
+    assert item["decision"] == "approved"
+    assert item["decidedBy"] == f"user_{person.user_id.hex}"
+    assert MOMENT.fullmatch(item["decidedAt"])
+    [past] = decided["history"]
+    assert past.keys() == {
+        "state", "gate", "requestedAt", "expiresAt", "decidedBy", "decidedAt", "reason", "items",
+    }  # fmt: skip
+    await runner.until(person, task, "COMPLETED")
+
+
+async def test_some_items_are_approved_and_edited_and_just_that_is_carried_out(
+    runner: Runner, scripted: Scripted, person: Person
+) -> None:
+    script = await scripted.script(
+        calls(
+            ("desk__send", {"ref": "first", "text": "as asked"}),
+            ("desk__send", {"ref": "second", "text": "as asked"}),
+        ),
+        says("Both sent."),
+    )
+    task = await runner.begin(person, "careful", script)
+    one, two = (item["id"] for item in (await runner.waiting(person, task, "tool"))["items"])
+    path = f"/api/tasks/{task['id']}/approve"
+
+    async def refused(decision: dict[str, Any], *fields: str) -> None:
+        assert_invalid(await person.post(path, {"decisions": [decision]}), *fields)
+
+    await refused({"id": two, "arguments": {"text": 5}}, *[f"decisions.{two}.arguments"] * 2)
+    await refused({"id": two, "arguments": {"ref": "x", "also": 1}}, f"decisions.{two}.arguments")
+    await refused({"id": "call-9-9-9"}, "decisions")
+
+    decided = await runner.approve(person, task, {"id": one})
+    assert decided["task"]["status"] == "WAITING_APPROVAL"
+    assert decided["review"]["state"] == "pending"
+    assert [item["decision"] for item in decided["review"]["items"]] == ["approved", None]
+    assert await scripted.done("first") == []
+    await refused({"id": one}, "decisions")
+
+    edited = {"ref": "third", "text": "as a person wants it"}
+    decided = await runner.approve(person, task, {"id": two, "arguments": edited})
+    assert decided["task"]["status"] == "RUNNING"
+    assert decided["review"]["items"][1]["arguments"] == edited
+    await runner.until(person, task, "COMPLETED")
+    assert [c["arguments"] for c in await scripted.done("first")] == [
+        {"ref": "first", "text": "as asked"}
+    ]
+    assert await scripted.done("second") == []
+    assert [c["arguments"] for c in await scripted.done("third")] == [edited]
+    steps, _ = await runner.timeline(person, task)
+    assert edited in [step["arguments"] for step in steps if step["kind"] == "tool"]
+
+
+async def test_what_was_not_approved_is_told_to_the_model_with_the_reason_and_the_rest_is_done(
+    runner: Runner, scripted: Scripted, person: Person
+) -> None:
+    script = await scripted.script(
+        calls(("desk__send", {"ref": "kept"}), ("desk__send", {"ref": "dropped"})),
+        says("One of two."),
+    )
+    task = await runner.begin(person, "careful", script)
+    kept, _ = (await runner.waiting(person, task, "tool"))["items"]
+    await runner.approve(person, task, {"id": kept["id"]})
+    decided = await runner.reject(person, task, resume=True, reason="Not this one.")
+    assert decided["task"]["status"] == "RUNNING"
+    assert [i["decision"] for i in decided["review"]["items"]] == ["approved", "rejected"]
+    await runner.until(person, task, "COMPLETED")
+    assert len(await scripted.done("kept")) == 1
+    assert await scripted.done("dropped") == []
+    _, second = await scripted.asked(script)
+    assert "did not accept this call. Reason: Not this one." in last_told(second)
+
+
+async def test_rejecting_without_resume_cancels_and_nothing_more_is_asked_or_done(
+    runner: Runner, scripted: Scripted, person: Person
+) -> None:
+    script = await scripted.script(calls(("desk__send", {"ref": "never"})), says("Sent."))
+    task = await runner.begin(person, "careful", script)
+    await runner.waiting(person, task, "tool")
+    decided = await runner.reject(person, task, reason="No.")
+    assert decided["task"]["status"] == "CANCELLED"
+    assert await runner.events(person, task) == [
+        "task.created", "task.started", "task.waiting_approval", "task.rejected",
+    ]  # fmt: skip
+    await runner.history_ends(task)
+    assert await scripted.done("never") == []
+    assert await scripted.count(script) == {0: 1}
+
+
+async def test_a_tool_that_changed_after_the_approval_voids_it(
+    runner: Runner, scripted: Scripted, person: Person
+) -> None:
+    script = await scripted.script(calls(("desk__send", {"ref": "changed"})), says("Sent."))
+    task = await runner.begin(person, "careful", script)
+    await runner.waiting(person, task, "tool")
+    changed = [DEFINITIONS[0], {**DEFINITIONS[1], "description": "Sends it to the whole world."}]
+    await scripted.define(person.user_id, changed)
+    await runner.approve(person, task)
+
+    async def second_review() -> dict[str, Any]:
+        return await runner.review(person, task)
+
+    review = await runner.seen(second_review, lambda r: len(r["history"]) == 1, pending=True)
+    assert "not the one that was shown before" in review["items"][0]["reason"]
+    assert review["items"][0]["decision"] is None
+    assert review["history"][0]["state"] == "approved"
+    assert await scripted.done("changed") == []
+    await runner.approve(person, task)
+    await runner.until(person, task, "COMPLETED")
+    assert len(await scripted.done("changed")) == 1
+
+
+async def test_a_tool_that_is_gone_after_the_approval_is_told_to_the_model(
+    runner: Runner, scripted: Scripted, person: Person
+) -> None:
+    script = await scripted.script(calls(("desk__send", {"ref": "gone"})), says("Never mind."))
+    task = await runner.begin(person, "careful", script)
+    await runner.waiting(person, task, "tool")
+    await scripted.define(person.user_id, [])
+    await runner.approve(person, task)
+    await runner.until(person, task, "COMPLETED")
+    assert last_told((await scripted.asked(script))[1]) == "The tool is no longer there."
+
+
+async def test_an_output_counts_once_a_person_approved_it_as_it_is_or_edited(
+    runner: Runner, scripted: Scripted, person: Person
+) -> None:
+    script = await scripted.script(says("A draft."))
+    task = await runner.begin(person, "editor", script)
+    review = await runner.waiting(person, task, "output")
+    [item] = review["items"]
+    assert item["arguments"] == {"output": "A draft."}
+    assert (item["tool"], item["server"]) == (None, None)
+    assert (await runner.task(person, task["id"]))["output"] is None
+    decided = await runner.approve(person, task)
+    assert (decided["task"]["status"], decided["task"]["output"]) == ("COMPLETED", "A draft.")
+
+    task = await runner.begin(person, "editor", script)
+    [item] = (await runner.waiting(person, task, "output"))["items"]
+    bad = {"decisions": [{"id": item["id"], "arguments": {"output": 1}}]}
+    answer = await person.post(f"/api/tasks/{task['id']}/approve", bad)
+    assert_invalid(answer, f"decisions.{item['id']}.arguments")
+    mended = {"id": item["id"], "arguments": {"output": "A better draft."}}
+    decided = await runner.approve(person, task, mended)
+    assert decided["task"]["output"] == "A better draft."
+    assert await runner.events(person, task) == [
+        "task.created", "task.started", "task.waiting_approval", "task.approved", "task.completed",
+    ]  # fmt: skip
+    await runner.history_ends(task)
+
+
+async def test_an_output_sent_back_is_written_again_with_the_reason_in_mind(
+    runner: Runner, scripted: Scripted, person: Person
+) -> None:
+    script = await scripted.script(says("Too long."), says("Short."))
+    task = await runner.begin(person, "editor", script)
+    await runner.waiting(person, task, "output")
+    await runner.reject(person, task, resume=True, reason="Half of it, please.")
+    await runner.until(person, task, "WAITING_APPROVAL")
+
+    async def review() -> dict[str, Any]:
+        return await runner.review(person, task)
+
+    seen = await runner.seen(review, lambda r: len(r["history"]) == 1, pending=True)
+    assert seen["items"][0]["arguments"] == {"output": "Short."}
+    _, second = await scripted.asked(script)
+    assert second["messages"][-1]["role"] == "user"
+    assert "did not accept this answer. Reason: Half of it, please." in last_told(second)
+    await runner.approve(person, task)
+    assert (await runner.until(person, task, "COMPLETED"))["output"] == "Short."
+
+    task = await runner.begin(person, "editor", script)
+    await runner.waiting(person, task, "output")
+    assert (await runner.reject(person, task))["task"]["status"] == "CANCELLED"
+
+
+async def test_a_gate_nobody_decides_on_in_time_cancels_the_task(
+    runner: Runner, scripted: Scripted, person: Person
+) -> None:
+    script = await scripted.script(calls(("desk__send", {"ref": "late"})), says("Sent."))
+    task = await runner.begin(person, "careful", script)
+    await runner.waiting(person, task, "tool")
+    async with runner.service.owner() as connection:
+        await run_out(connection, task)
+    await runner.until(person, task, "CANCELLED")
+    assert (await runner.review(person, task))["state"] == "expired"
+    await runner.history_ends(task)
+    assert await scripted.done("late") == []

@@ -1,0 +1,133 @@
+"""Tool calls whose worker or server fails: never made again in silence if they write."""
+
+import asyncio
+from typing import Any
+
+from rota.runs.activities import _UNKNOWN
+from tests.runs.runner import Runner, until
+from tests.runs.scripted import Scripted, calls, last_told, says
+from tests.service import Person
+
+
+async def test_a_writing_tool_that_hung_up_goes_to_a_person_who_may_have_it_made_again(
+    runner: Runner, scripted: Scripted, person: Person
+) -> None:
+    await scripted.behave("hung-up", {"drop": True})
+    script = await scripted.script(calls(("desk__send", {"ref": "hung-up"})), says("Sent."))
+    task = await runner.begin(person, "writer", script)
+    [item] = (await runner.waiting(person, task, "tool"))["items"]
+    assert item["reason"] == _UNKNOWN
+    assert item["arguments"] == {"ref": "hung-up"}
+    assert len(await scripted.done("hung-up")) == 1
+    await runner.approve(person, task)
+    await runner.until(person, task, "COMPLETED")
+    first, second = await scripted.done("hung-up")
+    # The same key, so that a server which keeps keys can tell.
+    assert first["key"] == second["key"]
+
+
+async def test_a_writing_tool_with_unknown_outcome_is_not_made_again_if_a_person_says_so(
+    runner: Runner, scripted: Scripted, person: Person
+) -> None:
+    await scripted.behave("unknown", {"status": 500})
+    script = await scripted.script(calls(("desk__send", {"ref": "unknown"})), says("I see."))
+    task = await runner.begin(person, "writer", script)
+    await runner.waiting(person, task, "tool")
+    await runner.reject(person, task, resume=True, reason="It arrived.")
+    await runner.until(person, task, "COMPLETED")
+    assert len(await scripted.done("unknown")) == 1
+    told = last_told((await scripted.asked(script))[1])
+    assert "may have taken effect" in told
+    assert "Reason: It arrived." in told
+
+
+async def test_of_two_writing_tools_with_unknown_outcome_each_is_asked_about(
+    runner: Runner, scripted: Scripted, person: Person
+) -> None:
+    for ref in ("both-1", "both-2"):
+        await scripted.behave(ref, {"drop": True})
+    script = await scripted.script(
+        calls(("desk__send", {"ref": "both-1"}), ("desk__send", {"ref": "both-2"})),
+        says("I see."),
+    )
+    task = await runner.begin(person, "writer", script)
+
+    async def review() -> dict[str, Any]:
+        return await runner.review(person, task)
+
+    asked = set()
+    for earlier in range(2):
+        seen = await runner.seen(review, lambda r, n=earlier: len(r["history"]) == n, pending=True)  # type: ignore[misc]
+        asked |= {item["arguments"]["ref"] for item in seen["items"]}
+        await runner.reject(person, task, resume=True)
+    await runner.until(person, task, "COMPLETED")
+    assert asked == {"both-1", "both-2"}
+    assert [len(await scripted.done(ref)) for ref in sorted(asked)] == [1, 1]
+
+
+async def test_a_tool_that_was_not_reached_is_tried_again_and_so_is_a_reading_one_that_failed(
+    runner: Runner, scripted: Scripted, person: Person
+) -> None:
+    await scripted.behave("away", {"unavailable": True})
+    await scripted.behave("flaky-1", {"status": 500})
+    await scripted.behave("flaky-2", {"drop": True})
+    script = await scripted.script(
+        calls(
+            ("desk__send", {"ref": "away"}),
+            ("desk__lookup", {"ref": "flaky-1"}),
+            ("desk__lookup", {"ref": "flaky-2"}),
+        ),
+        says("All there."),
+    )
+    await runner.finish(person, "writer", script)
+    assert len(await scripted.done("away")) == 1
+    assert len(await scripted.done("flaky-1")) == 2
+    assert len(await scripted.done("flaky-2")) == 2
+
+
+async def test_what_a_tool_calls_an_error_is_told_to_the_model(
+    runner: Runner, scripted: Scripted, person: Person
+) -> None:
+    await scripted.behave("error", {"result": "No such customer.", "isError": True})
+    script = await scripted.script(calls(("desk__send", {"ref": "error"})), says("I see."))
+    task = await runner.finish(person, "writer", script)
+    assert last_told((await scripted.asked(script))[1]) == "No such customer."
+    steps, _ = await runner.timeline(person, task)
+    assert [s["outcome"] for s in steps if s["kind"] == "tool"] == ["failed"]
+
+
+async def test_a_worker_killed_in_its_calls_loses_nothing_and_repeats_only_what_may_be(
+    runner: Runner, scripted: Scripted, person: Person
+) -> None:
+    for ref in ("killed-send", "killed-lookup"):
+        await scripted.behave(ref, {"hold": True})
+    sending, looking, thinking = (
+        await scripted.script(calls(("desk__send", {"ref": "killed-send"})), says("Sent.")),
+        await scripted.script(calls(("desk__lookup", {"ref": "killed-lookup"})), says("Looked.")),
+        await scripted.script(
+            calls(("desk__lookup", {"ref": "kept"})), says("Thought.", failures=[{"hold": True}])
+        ),
+    )
+    tasks = [await runner.begin(person, "writer", s) for s in (sending, looking, thinking)]
+    await until(lambda: scripted.done("killed-send"))
+    await until(lambda: scripted.done("killed-lookup"))
+    await until(lambda: scripted.count(thinking), lambda seen: seen.get(1) == 1)
+
+    await runner.worker.kill()
+    await runner.worker.start()
+
+    _, looked, thought = await asyncio.gather(
+        runner.waiting(person, tasks[0], "tool"),
+        runner.until(person, tasks[1], "COMPLETED", deadline_s=40),
+        runner.until(person, tasks[2], "COMPLETED", deadline_s=40),
+    )
+    review = await runner.review(person, tasks[0])
+    assert review["items"][0]["reason"] == _UNKNOWN
+    assert len(await scripted.done("killed-send")) == 1
+    assert len(await scripted.done("killed-lookup")) == 2
+    assert looked["output"] == "Looked."
+    # What was finished before is not asked for again; the call that died is, and is paid once.
+    assert await scripted.count(thinking) == {0: 1, 1: 2}
+    assert len(await scripted.done("kept")) == 1
+    assert thought["usage"]["costUsd"] == "0.000040"
+    await runner.cancel(person, tasks[0])

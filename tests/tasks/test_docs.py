@@ -1,0 +1,59 @@
+"""docs/tasks.md and docs/events.md: their examples run, and their table of states is the code's."""
+
+import asyncio
+import os
+import re
+from pathlib import Path
+
+from rota.tasks.states import markdown_table, mermaid_diagram
+from tests.service import Service
+from tests.tasks.world import newcomer
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def generated(name: str) -> str:
+    text = (DOCS / "tasks.md").read_text()
+    [found] = re.findall(rf"<!-- states: {name} -->\n(.*?)<!-- states: end -->", text, re.DOTALL)
+    return str(found)
+
+
+def test_the_table_of_moves_is_the_one_in_the_code() -> None:
+    assert generated("table") == markdown_table()
+
+
+def test_the_diagram_shows_every_move_of_the_table() -> None:
+    assert generated("diagram") == f"```mermaid\n{mermaid_diagram()}```\n"
+
+
+async def printed_by_the_examples_of(name: str, service: Service, folder: Path) -> str:
+    blocks = re.findall(r"^```bash\n(.*?)^```", (DOCS / name).read_text(), re.DOTALL | re.MULTILINE)
+    person = await newcomer(service, tier="basic")
+    shell = await asyncio.create_subprocess_exec(
+        *("bash", "-euo", "pipefail", "-c", "\n".join(blocks)),
+        cwd=folder,
+        env=os.environ
+        | {"BASE": f"http://127.0.0.1:{service.settings.port}", "TOKEN": person.token},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    out, problems = await shell.communicate()
+    assert shell.returncode == 0, problems.decode()
+    return out.decode()
+
+
+async def test_the_examples_about_tasks_run_as_they_stand(board: Service, tmp_path: Path) -> None:
+    printed = await printed_by_the_examples_of("tasks.md", board, tmp_path)
+    assert printed == (
+        "1,200 rows read\n1,200 rows written\n\n1\npending\nRUNNING\napproved\n2\n1\n1\nCANCELLED\n"
+    )
+
+
+async def test_the_examples_about_events_run_as_they_stand(
+    board_a: Service, tmp_path: Path
+) -> None:
+    printed = await printed_by_the_examples_of("events.md", board_a, tmp_path)
+    told = re.findall(r"^event: (.*)$", printed, re.MULTILINE)
+    assert told == ["task.created", "task.started", "task.completed"]
+    # One event after number 2, and three in the copy.
+    assert printed.endswith("\n1\n3\n")

@@ -1,0 +1,101 @@
+"""Approving item by item, with other arguments, and the list of all that waits."""
+
+from typing import Any
+
+import pytest
+
+from tests.service import Person, Service
+from tests.tasks.world import AGENT, create, newcomer, picture, place
+
+
+async def gated(board: Service, person: Person, gate: str) -> str:
+    task = await create(person, agent=AGENT)
+    async with board.owner() as connection:
+        await place(connection, task, "WAITING_APPROVAL", gate)
+    return f"/api/tasks/{task['id']}"
+
+
+async def test_a_task_goes_on_when_the_last_of_its_items_is_approved(board: Service) -> None:
+    person = await newcomer(board)
+    path = await gated(board, person, "tool")
+    one = {"decisions": [{"id": "item-1", "arguments": {"title": "another"}}]}
+    answer = (await person.post(f"{path}/approve", one)).json()
+    assert answer["task"]["status"] == "WAITING_APPROVAL"
+    assert answer["review"]["state"] == "pending"
+    first, second = answer["review"]["items"]
+    assert (first["decision"], first["arguments"]) == (None, {"title": "as asked for"})
+    assert (second["decision"], second["arguments"]) == ("approved", {"title": "another"})
+    assert second["decidedBy"] == "user_" + person.user_id.hex
+    again = await person.post(f"{path}/approve", one)
+    assert again.status_code == 400
+    rest = (await person.post(f"{path}/approve")).json()
+    assert rest["task"]["status"] == "RUNNING"
+    assert rest["review"]["state"] == "approved"
+    assert rest["review"]["items"][1] == second
+    async with board.owner() as connection:
+        seen = await picture(connection, person.user_id)
+    assert [event["type"] for event in seen["events"]] == ["task.created", "task.approved"]
+
+
+async def test_an_approved_output_is_the_one_that_the_person_saw_or_wrote(board: Service) -> None:
+    person = await newcomer(board)
+    path = await gated(board, person, "output")
+    assert (await person.post(f"{path}/approve")).json()["task"]["output"] == "as asked for"
+    path = await gated(board, person, "output")
+    edit = {"decisions": [{"id": "item-0", "arguments": {"output": "better"}}]}
+    assert (await person.post(f"{path}/approve", edit)).json()["task"]["output"] == "better"
+
+
+async def test_rejecting_decides_all_that_still_waits(board: Service) -> None:
+    person = await newcomer(board)
+    path = await gated(board, person, "tool")
+    await person.post(f"{path}/approve", {"decisions": [{"id": "item-0"}]})
+    answer = (await person.post(f"{path}/reject", {"resume": True})).json()
+    assert [item["decision"] for item in answer["review"]["items"]] == ["approved", "rejected"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "arguments"),
+    [
+        (None, {"title": 5}),
+        (None, {"title": "x" * 21}),
+        (None, {}),
+        ({"$ref": "http://127.0.0.1:1/schema.json"}, {"title": "x"}),
+        ({"type": "nonsense"}, {"title": "x"}),
+    ],
+)
+async def test_arguments_that_do_not_fit_the_tool_are_refused_and_nothing_is_fetched(
+    board: Service, schema: Any, arguments: Any
+) -> None:
+    person = await newcomer(board)
+    path = await gated(board, person, "tool")
+    if schema is not None:
+        async with board.owner() as connection:
+            await connection.execute(
+                """
+                UPDATE reviews SET items = jsonb_set(items, '{0,argumentsSchema}', $2::text::jsonb)
+                WHERE account_id = $1
+                """,
+                person.user_id,
+                str(schema).replace("'", '"'),
+            )
+    body = {"decisions": [{"id": "item-0", "arguments": arguments}]}
+    answer = await person.post(f"{path}/approve", body)
+    assert answer.status_code == 400
+    [problem] = answer.json()["error"]["details"]
+    assert problem["field"] == "decisions.item-0.arguments"
+    assert (await person.get(f"{path}/review")).json()["review"]["items"][0]["decision"] is None
+
+
+async def test_all_that_waits_is_listed_with_the_oldest_first(board: Service) -> None:
+    person = await newcomer(board)
+    waiting = [(await create(person, status="WAITING_APPROVAL"))["id"] for _ in range(5)]
+    await create(person)
+    await person.post(f"/api/tasks/{waiting.pop(1)}/approve")
+    found: list[str] = []
+    for offset in range(0, 6, 2):
+        page = (await person.get(f"/api/approvals?limit=2&offset={offset}")).json()
+        assert page["total"] == 4
+        assert all(one["review"]["state"] == "pending" for one in page["approvals"])
+        found += [one["task"]["id"] for one in page["approvals"]]
+    assert found == waiting
