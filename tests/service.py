@@ -27,7 +27,6 @@ from rota.platform.http.server import server_config
 from rota.platform.migrate import migrate
 from rota.platform.settings import Settings
 
-
 # The lines of the service under test. Left alone, structlog paints each exception with all its
 # variables, which takes longer than most tests.
 structlog.configure(
@@ -129,7 +128,7 @@ class Service:
             )
         try:
             async with _client(settings) as http:
-                await until_live(http)
+                await until_live(http, process)
                 yield Service(self.stack, settings, http, process)
         finally:
             if process.returncode is None:
@@ -234,9 +233,15 @@ def _client(settings: Settings) -> httpx.AsyncClient:
     )
 
 
-async def until_live(http: httpx.AsyncClient, deadline_s: float = 30) -> None:
+async def until_live(
+    http: httpx.AsyncClient,
+    process: asyncio.subprocess.Process | None = None,
+    deadline_s: float = 30,
+) -> None:
     async with asyncio.timeout(deadline_s):
         while True:
+            if process is not None and process.returncode is not None:
+                raise RuntimeError("the service has ended instead of starting")
             try:
                 if (await http.get("/health/live")).status_code == 200:
                     return

@@ -46,6 +46,7 @@ from rota.platform.idempotency import Replays
 from rota.platform.settings import Settings
 from rota.platform.temporal import Temporal
 from rota.runs.routes import run_routes
+from rota.tasks.decisions import Decisions
 from rota.tasks.routes import task_routes
 from rota.tasks.service import Tasks
 from rota.variants import VARIANTS
@@ -99,6 +100,7 @@ def create_app(
         gate_days=settings.approval_days,
         weight_of=variant.weight_of,
     )
+    decisions = Decisions(db, fanout, weight_of=variant.weight_of)
 
     mcp = mcp_parts(settings, db, vault, fanout.announce)
     servers = Servers(
@@ -136,23 +138,25 @@ def create_app(
     )
     app.add_middleware(Edge, gate=gate)
     add_handlers(app)
-    app.include_router(
-        health_routes({"postgres": db.ping}, {"redis": redis.ping, "temporal": engine.ping})
-    )
-    if settings.metrics_port is None:
-        app.include_router(_metrics_routes())
-    app.include_router(jwks_routes(ring))
-    app.include_router(sign_in_routes(sessions, variant.name, settings.oidc_issuers))
-    app.include_router(logout_routes(sessions))
-    app.include_router(me_routes(db, variant.name))
-    app.include_router(key_routes(Keys(db, authenticator, replays, event_log.append)))
-    app.include_router(agent_routes(Catalog(db), variant.gating))
-    app.include_router(task_routes(tasks, streams, authenticator))
-    app.include_router(run_routes(db))
-    app.include_router(event_routes(streams, authenticator))
-    app.include_router(mcp_routes(servers))
-    for router in extra_routers:
+    # The busiest first: a request is held against them in this order.
+    for router in (
+        task_routes(tasks, decisions, streams, authenticator),
+        me_routes(db, variant.name),
+        agent_routes(Catalog(db), variant.gating),
+        run_routes(db),
+        event_routes(streams, authenticator),
+        mcp_routes(servers),
+        key_routes(Keys(db, authenticator, replays, event_log.append)),
+        sign_in_routes(sessions, variant.name, settings.oidc_issuers),
+        logout_routes(sessions),
+        jwks_routes(ring),
+        health_routes({"postgres": db.ping}, {"redis": redis.ping, "temporal": engine.ping}),
+        *([_metrics_routes()] if settings.metrics_port is None else []),
+        *extra_routers,
+    ):
         app.include_router(router)
+    # For a server that is told to stop: streams would go on for as long as it lets them.
+    app.state.streams = streams
     app.openapi = lambda: describe(app, unlimited=UNLIMITED)  # type: ignore[method-assign]
     return app
 

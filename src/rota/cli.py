@@ -9,6 +9,7 @@ import json
 import signal
 import sys
 from pathlib import Path
+from types import FrameType
 from typing import Annotated, Any, Literal, cast
 
 import typer
@@ -23,10 +24,12 @@ cli = typer.Typer(
 keys = typer.Typer(no_args_is_help=True, help="The keys that sign session tokens.")
 companies = typer.Typer(no_args_is_help=True, help="Company accounts and their members.")
 agents = typer.Typer(no_args_is_help=True, help="The catalog of agents.")
+secrets = typer.Typer(no_args_is_help=True, help="Secrets that are kept in the database.")
 bench = typer.Typer(no_args_is_help=True, help="What measuring the service at size takes.")
 cli.add_typer(agents, name="agents")
 cli.add_typer(keys, name="keys")
 cli.add_typer(companies, name="accounts")
+cli.add_typer(secrets, name="secrets")
 cli.add_typer(bench, name="bench")
 cli.command()(dev)
 
@@ -54,8 +57,15 @@ def serve() -> None:
 
     settings = _settings()
     _observe(settings)
-    uvicorn.run(
-        create_app(settings),
+    app = create_app(settings)
+
+    class Server(uvicorn.Server):
+        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+            app.state.streams.close()
+            super().handle_exit(sig, frame)
+
+    config = uvicorn.Config(
+        app,
         host=settings.host,
         port=settings.port,
         log_config=None,
@@ -65,6 +75,10 @@ def serve() -> None:
         proxy_headers=False,
         timeout_graceful_shutdown=int(settings.shutdown_grace_s),
     )
+    server = Server(config)
+    server.run()
+    if not server.started:
+        raise typer.Exit(3)
 
 
 @cli.command()
@@ -128,6 +142,22 @@ def rotate(
         rotation.rotate(_owner_url(settings), Vault(*settings.secret_keys), overlap_s=overlap_s)
     )
     typer.echo(f"Key {kid} signs from now on. Running processes take it up within 2 s.")
+
+
+@secrets.command("rotate")
+def rotate_secrets() -> None:
+    """Wrap everything that is sealed with ROTA_SECRET_KEY, so that older keys can go."""
+    from rota.mcp.rotation import rotate_all
+    from rota.platform.crypto import Vault
+
+    settings = _settings()
+    vault = Vault(*settings.secret_keys)
+    counts = _with_database(settings, lambda db: rotate_all(db, _owner_url(settings), vault))
+    for name, (wrapped, broken) in counts.items():
+        typer.echo(f"{name}: {wrapped} wrapped anew, {broken} that open with no key")
+    if any(broken for _, broken in counts.values()):
+        typer.secho("Keep the older keys: some values still need one that is not set.", err=True)
+        raise typer.Exit(1)
 
 
 @companies.command("create-company")

@@ -9,12 +9,15 @@ import structlog
 from redis.asyncio import Redis
 from temporalio.client import Client
 from temporalio.worker import Worker
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
 from rota.events.fanout import Fanout
 from rota.events.outbox import Relay
+from rota.mcp.checks import Checks, ensure_schedule
+from rota.mcp.parts import mcp_parts
+from rota.mcp.workflow import CheckServers
 from rota.platform.crypto import Vault
 from rota.platform.db import Database
-from rota.platform.idempotency import Replays
 from rota.platform.settings import Settings
 from rota.platform.temporal import Temporal
 from rota.runs.activities import Activities
@@ -22,11 +25,12 @@ from rota.runs.delegation import Delegation
 from rota.runs.discretion import Discretion
 from rota.runs.engine import Engine
 from rota.runs.loop import Loop
+from rota.runs.mcp_tools import McpTools
 from rota.runs.models import Models
 from rota.runs.orders import TASK_QUEUE
 from rota.runs.tools import Toolbox, ToolSource
 from rota.runs.workflow import Run
-from rota.tasks.service import Tasks
+from rota.tasks.decisions import Decisions
 from rota.variants import VARIANTS
 
 log = structlog.get_logger()
@@ -34,6 +38,10 @@ log = structlog.get_logger()
 # Loops that take from the outbox; each waits for Temporal with one instruction in hand.
 RELAYS = 4
 SWEEP_EVERY_S = 5.0
+# Runs that are decided on at the same time; each is a moment of one thread.
+MOVES_AT_ONCE = 20
+# Runs kept ready in memory. Any other is read again from the engine when it goes on.
+CACHED_RUNS = 200
 
 
 async def run_worker(
@@ -48,17 +56,14 @@ async def run_worker(
     fanout = Fanout(redis)
     temporal = Temporal(settings.temporal_address, settings.temporal_namespace)
     relay = Relay(db, Engine(temporal, db, heartbeat_s=settings.run_heartbeat_s).handlers)
-    tasks = Tasks(
-        db,
-        Replays(Vault(*settings.secret_keys)),
-        variant.gating,
-        fanout,
-        gate_days=settings.approval_days,
-    )
+    vault = Vault(*settings.secret_keys)
+    mcp = mcp_parts(settings, db, vault, fanout.announce)
+    checks = Checks(db, mcp.calling)
+    decisions = Decisions(db, fanout)
     activities = Activities(
         db,
         Models(settings.models, settings.model_url),
-        Toolbox(sources),
+        Toolbox([*sources, McpTools(db, mcp.calling)]),
         Loop(gate_time=gate_time),
         Delegation(variant.gating, gate_time, variant.weight_of),
         fanout.announce,
@@ -69,9 +74,10 @@ async def run_worker(
         stack.push_async_callback(db.close)
         stack.push_async_callback(redis.aclose)
         stack.push_async_callback(fanout.aclose)
+        stack.push_async_callback(mcp.sessions.aclose)
         background = [
             *(asyncio.create_task(relay.run()) for _ in range(RELAYS)),
-            asyncio.create_task(_sweep(tasks)),
+            asyncio.create_task(_sweep(decisions)),
         ]
         stack.callback(lambda: [task.cancel() for task in background])
         client = await _connected(temporal, stop)
@@ -80,32 +86,42 @@ async def run_worker(
         worker = Worker(
             client,
             task_queue=TASK_QUEUE,
-            workflows=[Run],
+            workflows=[Run, CheckServers],
             activities=[
                 activities.begin,
                 activities.look,
                 activities.fail,
                 activities.think,
                 activities.act,
+                checks.sweep,
             ],
             interceptors=[Discretion()],
             max_concurrent_activities=settings.worker_calls,
+            # What a worker has taken it works on all at once; what waits in the engine is
+            # handed out fairly. So it takes no more than it can do.
+            max_concurrent_workflow_tasks=max(2, min(MOVES_AT_ONCE, settings.worker_calls)),
+            max_cached_workflows=CACHED_RUNS,
+            # Reading our own module anew for every run costs more than the run's moves.
+            workflow_runner=SandboxedWorkflowRunner(
+                restrictions=SandboxRestrictions.default.with_passthrough_modules("rota.runs")
+            ),
             # Work that was meant for a worker which is silent goes to another.
             sticky_queue_schedule_to_start_timeout=timedelta(
                 seconds=min(10, settings.run_heartbeat_s)
             ),
             graceful_shutdown_timeout=timedelta(seconds=settings.shutdown_grace_s),
         )
+        await ensure_schedule(client, TASK_QUEUE)
         log.info("worker ready", queue=TASK_QUEUE)
         async with worker:
             await stop.wait()
 
 
-async def _sweep(tasks: Tasks) -> None:
+async def _sweep(decisions: Decisions) -> None:
     """Ends what has waited for a person longer than it may."""
     while True:
         try:
-            await tasks.expire_due(100)
+            await decisions.expire_due(100)
         except Exception:
             log.exception("sweep stumbled")
         await asyncio.sleep(SWEEP_EVERY_S)

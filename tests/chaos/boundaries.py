@@ -34,7 +34,7 @@ from tests.runs.runner import CATALOG, new_namespace, until
 from tests.runs.scripted import Scripted
 from tests.service import Person, Service
 
-LANES = 5
+LANES = 6
 
 
 @dataclass(frozen=True)
@@ -195,7 +195,7 @@ async def lanes(stack: Stack, count: int = LANES) -> AsyncIterator[list[Lane]]:
             found.append(Lane(world, await world.newcomer(), lane.with_suffix(".kill")))
 
         for number in range(count):
-            t=time.monotonic(); await open_lane(number); print("lane", time.monotonic()-t)
+            await open_lane(number)
         nursery = Nursery(stack.site, folder)
         await nursery.start()
         exits.push_async_callback(nursery.kill)

@@ -1,4 +1,5 @@
 from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
 
 import pytest
 
@@ -7,16 +8,32 @@ from tests.platform.probe import AI_PREFIX, public_probe, secured_probe
 from tests.service import Service
 
 
-@pytest.fixture(scope="session", params=["a", "b"])
-async def limited(request: pytest.FixtureRequest, stack: Stack) -> AsyncIterator[Service]:
-    """A service of each variant with an AI endpoint that does nothing but count."""
-    routers = (public_probe(stack.endpoints.database_url), secured_probe())
-    async with Service.start(
+def start(stack: Stack, variant: str) -> AbstractAsyncContextManager[Service]:
+    """With an AI endpoint that does nothing but count, behind a proxy that is trusted."""
+    return Service.start(
         stack,
-        variant=request.param,
-        name=f"limited_{request.param}",
-        routers=routers,
+        variant=variant,
+        name=f"limited_{variant}",
+        routers=(public_probe(stack.endpoints.database_url), secured_probe()),
         ai_prefixes=(AI_PREFIX,),
         trusted_proxies=("127.0.0.1",),
-    ) as started:
+    )
+
+
+@pytest.fixture(scope="session")
+async def limited(stack: Stack) -> AsyncIterator[Service]:
+    async with start(stack, "a") as started:
         yield started
+
+
+@pytest.fixture(scope="session")
+async def limited_b(stack: Stack) -> AsyncIterator[Service]:
+    async with start(stack, "b") as started:
+        yield started
+
+
+@pytest.fixture(params=["limited", "limited_b"], ids=["a", "b"])
+def each(request: pytest.FixtureRequest) -> Service:
+    """The service of each variant, for what the variants decide."""
+    found: Service = request.getfixturevalue(request.param)
+    return found

@@ -52,9 +52,9 @@ def assert_refused(answer: httpx.Response) -> None:
 
 
 async def test_the_301st_ai_request_is_refused_while_other_requests_pass(
-    limited: Service,
+    each: Service,
 ) -> None:
-    ada = await limited.sign_in()
+    ada = await each.sign_in()
     answers = await times(300, ada.get, AI)
     assert statuses(answers) == {200: 300}
     for answer in answers:
@@ -170,11 +170,11 @@ async def test_without_a_trusted_proxy_a_forwarded_address_is_not_believed(stack
         assert lefts == [599, 598, 597, 596, 595]
 
 
-async def test_another_tier_is_another_ceiling_within_a_second(limited: Service) -> None:
-    ada = await limited.sign_in()
-    tier, ceiling, ai_ceiling = HIGHEST[limited.variant]
+async def test_another_tier_is_another_ceiling_within_a_second(each: Service) -> None:
+    ada = await each.sign_in()
+    tier, ceiling, ai_ceiling = HIGHEST[each.variant]
     assert (await ada.get("/api/me")).headers["RateLimit-Limit"] == "600"
-    async with limited.owner() as connection:
+    async with each.owner() as connection:
         await connection.execute("UPDATE accounts SET tier = $1 WHERE id = $2", tier, ada.user_id)
     async with asyncio.timeout(1):
         while (answer := await ada.get("/api/me")).headers["RateLimit-Limit"] != str(ceiling):

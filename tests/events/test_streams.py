@@ -80,7 +80,7 @@ async def test_a_stream_that_breaks_two_hundred_times_brings_each_event_once_and
         async with board.owner() as connection:
             events = (await picture(connection, person.user_id))["events"]
         last.set_result(events[-1]["sequence"])
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             received, of_task = await account, await own
     assert len(events) == EVENTS
     assert [(m.id, m.type) for m in received] == [(e["sequence"], e["type"]) for e in events]

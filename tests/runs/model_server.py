@@ -142,26 +142,25 @@ def _answer(says: dict[str, Any], model: str, turn: int) -> Response:
     if calls:
         message["tool_calls"] = calls
     given, used = says.get("inputTokens", 10), says.get("outputTokens", 5)
-    return JSONResponse(
-        {
-            "id": "chatcmpl-scripted",
-            "object": "chat.completion",
-            "created": int(time.time()),
-            "model": model,
-            "choices": [
-                {
-                    "index": 0,
-                    "message": message,
-                    "finish_reason": says.get("finishReason", "tool_calls" if calls else "stop"),
-                }
-            ],
-            "usage": {
-                "prompt_tokens": given,
-                "completion_tokens": used,
-                "total_tokens": given + used,
-            },
-        }
-    )
+    answer = {
+        "id": "chatcmpl-scripted",
+        "object": "chat.completion",
+        "created": int(time.time()),
+        "model": model,
+        "choices": [
+            {
+                "index": 0,
+                "message": message,
+                "finish_reason": says.get("finishReason", "tool_calls" if calls else "stop"),
+            }
+        ],
+        "usage": {
+            "prompt_tokens": given,
+            "completion_tokens": used,
+            "total_tokens": given + used,
+        },
+    }
+    return Response(json.dumps(answer), media_type="application/json")
 
 
 def hang_up() -> Response:

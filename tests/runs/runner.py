@@ -35,7 +35,7 @@ async def until(
     look: Callable[[], Awaitable[T]], holds: Callable[[T], object] = bool, deadline_s: float = 20
 ) -> T:
     """Looks until what is seen is as wanted; fails with the last look after the deadline."""
-    seen: Any = None
+    seen: T | None = None
     try:
         async with asyncio.timeout(deadline_s):
             while True:
@@ -117,7 +117,7 @@ class Runner:
         settings = {
             "temporal_namespace": namespace,
             # Long enough for a busy machine, short enough to wait for.
-            "run_heartbeat_s": 2.0,
+            "run_heartbeat_s": 3.0,
             **changes,
         }
         async with Service.start(stack, variant="a", name=name, **settings) as service:

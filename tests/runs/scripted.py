@@ -69,7 +69,8 @@ class Scripted:
     async def script(self, *turns: Turn, name: str | None = None) -> str:
         """Puts a script there; what it gives belongs into a task's input."""
         name = name or f"s{uuid4().hex[:16]}"
-        await self.http.post(f"/scripts/{name}", json=list(turns))
+        # Not httpx's own JSON, which cannot say half a character.
+        await self.http.post(f"/scripts/{name}", content=json.dumps(list(turns)))
         return f"script:{name}"
 
     async def release(self, script: str) -> None:

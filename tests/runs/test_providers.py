@@ -57,7 +57,7 @@ async def test_a_provider_that_says_when_to_come_back_is_believed(
     assert second["at"] - first["at"] >= 2
 
 
-LASTING = {
+LASTING: dict[str, tuple[bool, dict[str, Any]]] = {
     "MODEL_AUTHENTICATION_FAILED": (True, {"status": 401}),
     "MODEL_NOT_FOUND": (
         True,

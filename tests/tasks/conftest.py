@@ -9,11 +9,8 @@ from rota.agents.files import catalog_folder
 from rota.agents.sync import sync
 from rota.dev.stack import Stack
 from rota.events.fanout import Fanout
-from rota.platform.crypto import Vault
 from rota.platform.db import Database
-from rota.platform.idempotency import Replays
-from rota.tasks.service import Tasks
-from rota.variants import VARIANTS
+from rota.tasks.decisions import Decisions
 from tests.service import Service
 
 
@@ -41,16 +38,14 @@ async def process(board_a: Service) -> AsyncIterator[Service]:
 
 
 @pytest.fixture
-async def desk(board_a: Service) -> AsyncIterator[Tasks]:
-    """What can be done with tasks, as a worker has it."""
+async def desk(board_a: Service) -> AsyncIterator[Decisions]:
+    """What is decided about tasks, as a worker has it."""
     settings = board_a.settings
     db = Database(board_a.database_url, pool_size=4)
     await db.open()
     redis = Redis.from_url(settings.redis_url.get_secret_value())
     fanout = Fanout(redis)
-    yield Tasks(
-        *(db, Replays(Vault(settings.secret_key_bytes)), VARIANTS["a"].gating, fanout), gate_days=7
-    )
+    yield Decisions(db, fanout)
     await fanout.aclose()
     await redis.aclose()
     await db.close()

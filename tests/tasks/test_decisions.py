@@ -5,7 +5,7 @@ import os
 from collections import Counter
 
 from rota.platform import ids
-from rota.tasks.service import Tasks
+from rota.tasks.decisions import Decisions
 from tests.service import Person, Service
 from tests.tasks.wire import Answer, Wire, wires
 from tests.tasks.world import (
@@ -18,7 +18,7 @@ from tests.tasks.world import (
     until_waiting_for_locks,
 )
 
-# 50 in `make chaos`.
+# The long form is 50 rounds.
 ROUNDS = int(os.environ.get("ROTA_TEST_ROUNDS", "10"))
 EACH = 100
 ACCOUNTS = 2
@@ -66,7 +66,7 @@ async def decide_at_once(
 
 
 async def test_a_review_whose_time_has_run_out_cancels_its_task_and_all_below_it(
-    board_a: Service, desk: Tasks
+    board_a: Service, desk: Decisions
 ) -> None:
     person, other = await newcomer(board_a), await newcomer(board_a)
     late = await create(person, status="WAITING_APPROVAL", agent=AGENT)
@@ -95,7 +95,9 @@ async def test_a_review_whose_time_has_run_out_cancels_its_task_and_all_below_it
         assert answer.status_code == 409
 
 
-async def test_a_decision_that_comes_before_the_sweep_stands(board_a: Service, desk: Tasks) -> None:
+async def test_a_decision_that_comes_before_the_sweep_stands(
+    board_a: Service, desk: Decisions
+) -> None:
     person = await newcomer(board_a)
     task = await create(person, status="WAITING_APPROVAL")
     async with board_a.owner() as connection:

@@ -24,9 +24,15 @@ class Mortal:
     def __init__(self, service: Service) -> None:
         settings = service.settings.model_copy(update={"port": free_port()})
         self.port = settings.port
-        self._http = service.http
         self._environment = os.environ | environment(settings)
         self._process: asyncio.subprocess.Process | None = None
+
+    async def __aenter__(self) -> "Mortal":
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.kill()
 
     async def start(self) -> None:
         self._process = await asyncio.create_subprocess_exec(
@@ -75,15 +81,16 @@ async def test_creations_with_a_key_happen_once_though_the_service_dies_in_betwe
             if len(work) < KEYS * TIMES * 2 // 3:
                 half.set()
 
-    service = Mortal(board_a)
-    await service.start()
-    async with wires(service.port, [person.token], AT_ONCE) as connections:
-        clients = asyncio.gather(*(client(wire) for wire in connections))
+    async with (
+        Mortal(board_a) as service,
+        wires(service.port, [person.token], AT_ONCE) as connections,
+        asyncio.TaskGroup() as clients,
+    ):
+        for wire in connections:
+            clients.create_task(client(wire))
         await half.wait()
         await service.kill()
         await service.start()
-        await clients
-    await service.kill()
 
     assert {key: len(found) for key, found in answers.items()} == {
         f"key-{number}": TIMES for number in range(KEYS)

@@ -27,14 +27,15 @@ class Fanout:
         self._redis = redis
         self._waiting: dict[UUID, set[asyncio.Event]] = {}
         self._listener: asyncio.Task[None] | None = None
-        self._sending: set[asyncio.Task[None]] = set()
+        self._unsent: set[UUID] = set()
+        self._sender: asyncio.Task[None] | None = None
 
     def announce(self, account_id: UUID) -> None:
         """Tells everyone, here and in other processes, that the account has new events."""
         self._wake(account_id)
-        task = asyncio.create_task(self._publish(account_id))
-        self._sending.add(task)
-        task.add_done_callback(self._sending.discard)
+        self._unsent.add(account_id)
+        if self._sender is None or self._sender.done():
+            self._sender = asyncio.create_task(self._send())
 
     @contextlib.asynccontextmanager
     async def listening(self, account_id: UUID) -> AsyncIterator[asyncio.Event]:
@@ -52,7 +53,7 @@ class Fanout:
                 del self._waiting[account_id]
 
     async def aclose(self) -> None:
-        tasks = [*self._sending, *([self._listener] if self._listener else [])]
+        tasks = [task for task in (self._sender, self._listener) if task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -61,10 +62,14 @@ class Fanout:
         for woken in self._waiting.get(account_id, ()):
             woken.set()
 
-    async def _publish(self, account_id: UUID) -> None:
-        with contextlib.suppress(RedisError, OSError, TimeoutError):
-            async with asyncio.timeout(_ANNOUNCE_TIMEOUT_S):
-                await self._redis.publish(_CHANNEL, account_id.bytes)
+    async def _send(self) -> None:
+        """One message at a time: what comes up while it is on its way shares the next."""
+        while self._unsent:
+            accounts, self._unsent = self._unsent, set()
+            message = b"".join(account_id.bytes for account_id in accounts)
+            with contextlib.suppress(RedisError, OSError, TimeoutError):
+                async with asyncio.timeout(_ANNOUNCE_TIMEOUT_S):
+                    await self._redis.publish(_CHANNEL, message)
 
     async def _listen(self) -> None:
         """One subscription for the process, however many streams it serves."""
@@ -74,7 +79,12 @@ class Fanout:
                     await subscription.subscribe(_CHANNEL)
                     async for message in subscription.listen():
                         if message["type"] == "message":
-                            self._wake(UUID(bytes=message["data"]))
+                            for account_id in _accounts(message["data"]):
+                                self._wake(account_id)
             except (RedisError, OSError, ValueError) as error:
                 log.warning("live events fall back to looking", reason=type(error).__name__)
                 await asyncio.sleep(_RECONNECT_S)
+
+
+def _accounts(message: bytes) -> list[UUID]:
+    return [UUID(bytes=message[at : at + 16]) for at in range(0, len(message), 16)]

@@ -35,6 +35,11 @@ class Streams:
     def __init__(self, db: Database, fanout: Fanout) -> None:
         self._db = db
         self._fanout = fanout
+        self._closing = False
+
+    def close(self) -> None:
+        """Ends every stream at its next look. Its readers come back, to another process."""
+        self._closing = True
 
     async def last_sequence(self, account_id: UUID) -> int:
         async with self._db.read(account_id) as connection:
@@ -89,7 +94,7 @@ class Streams:
                     with contextlib.suppress(TimeoutError):
                         async with asyncio.timeout(LOOK_EVERY_S):
                             await woken.wait()
-                if not await still_allowed():
+                if self._closing or not await still_allowed():
                     return
                 if loop.time() - spoke_at >= HEARTBEAT_EVERY_S:
                     spoke_at = loop.time()

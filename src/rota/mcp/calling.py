@@ -6,13 +6,16 @@ from uuid import UUID
 
 import mcp_types as types
 import orjson
+import structlog
 
-from rota.mcp.errors import ServerTrouble
+from rota.mcp.errors import AuthRefused, ServerTrouble
 from rota.mcp.model import Server, ServerTool, hash_of
 from rota.mcp.sessions import Address, Sessions
 from rota.mcp.transport import SessionEnded
 from rota.mcp.watch import Watch
-from rota.platform.crypto import Vault
+from rota.platform.crypto import SealBroken, Vault
+
+log = structlog.get_logger()
 
 # How old a list of tools may be when a person calls one. An agent's call asks anew.
 FRESH_S = 5.0
@@ -39,7 +42,15 @@ class Calling:
     def address(self, server: Server) -> Address:
         headers: dict[str, str] = {}
         if server.sealed_headers is not None:
-            headers = orjson.loads(self._vault.open(server.sealed_headers, server.seal_context))
+            try:
+                raw = self._vault.open(server.sealed_headers, server.seal_context)
+            except SealBroken:
+                log.error("the headers of a tool server do not open", server_id=str(server.id))
+                raise AuthRefused(
+                    "Its credentials cannot be opened. Disconnect it, and connect it again.",
+                    sent=False,
+                ) from None
+            headers = orjson.loads(raw)
         return Address(server.url, server.transport, headers)
 
     async def call(

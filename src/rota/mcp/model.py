@@ -82,11 +82,11 @@ class ServerTool:
             if self.accepted is None or _raw(before.get(field)) != _raw(self.live.get(field))
         ]
 
-    @property
-    def read_only(self) -> bool:
-        """A hint of the server's own. Only a plain yes counts."""
-        annotations = (self.accepted or self.live or {}).get("annotations") or {}
-        return annotations.get("readOnlyHint") is True and not annotations.get("destructiveHint")
+
+def reads_only(definition: Definition) -> bool:
+    """A hint of the server's own. Only a plain yes counts."""
+    annotations = definition.get("annotations") or {}
+    return annotations.get("readOnlyHint") is True and not annotations.get("destructiveHint")
 
 
 def hash_of(definition: Definition) -> str:

@@ -83,9 +83,7 @@ class ConnectServer(Body):
 
 class InvokeTool(Body):
     tool: Annotated[ToolName, Field(examples=["add"])]
-    arguments: Annotated[
-        dict[str, Any], Field(default_factory=dict, examples=[{"a": 1, "b": 2}])
-    ]
+    arguments: Annotated[dict[str, Any], Field(default_factory=dict, examples=[{"a": 1, "b": 2}])]
 
 
 class AcceptTools(Body):

@@ -39,13 +39,18 @@ def _is_secret(name: str) -> bool:
 def _without_secrets(name: str, value: Any) -> Any:
     if _is_secret(name):
         return HIDDEN
-    if value is None or isinstance(value, int | float):
+    if isinstance(value, str):
+        # Nearly every text is harmless, and this tells so at a tenth of the cost.
+        if "rota_" in value or "eyJ" in value or "earer " in value or "://" in value:
+            return _SECRET_TEXTS.sub(HIDDEN, value)
+        return value
+    if value is None or isinstance(value, (int, float)):
         return value
     if isinstance(value, dict):
         return {str(key): _without_secrets(str(key), item) for key, item in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
+    if isinstance(value, (list, tuple, set, frozenset)):
         return [_without_secrets("", item) for item in value]
-    return _SECRET_TEXTS.sub(HIDDEN, str(value))
+    return _without_secrets("", str(value))
 
 
 def redact(_: object, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

@@ -40,7 +40,7 @@ from rota.runs.orders import (
     RunOrder,
 )
 from rota.runs.steps import Step, Thought
-from rota.runs.tools import DELEGATE, Tool, Toolbox, ToolSource, ToolUnavailable
+from rota.runs.tools import DELEGATE, Tool, Toolbox, ToolChanged, ToolSource, ToolUnavailable
 from rota.tasks import moves, queries
 from rota.tasks.model import Task
 from rota.tasks.states import By
@@ -148,7 +148,7 @@ class Activities:
         task, agent, rows, spent = found
         self._check_bounds(task, agent, rows)
         box = await self._toolbox.open(account_id, agent)
-        tools = {name: tool for name, (tool, _) in box.items()}
+        tools = {name: tool for name, (tool, _) in box.items() if tool.offered}
         thought, response = await self._ask_model(task, agent, rows, spent, tools)
         metrics.STEP_SECONDS.labels("model").observe(
             (clock.now() - thought.started_at).total_seconds()
@@ -327,6 +327,10 @@ class Activities:
                 return Next("think")
             if row.state == "started" and not row.read_only:
                 return await self._loop.regate(connection, account_id, task, row, tool, _UNKNOWN)
+            if tool.changed is not None:
+                return await self._loop.regate(
+                    connection, account_id, task, row, tool, tool.changed
+                )
             if tool.definition_hash != row.definition_hash:
                 return await self._loop.regate(connection, account_id, task, row, tool, _CHANGED)
             await steps.set_state(connection, account_id, task.id, row, "started")
@@ -342,11 +346,16 @@ class Activities:
             # It never got there, so starting over is safe, for a writing tool too.
             await _insist(lambda: self._set_back(order, row))
             raise
+        except ToolChanged as changed:
+            # It was not called, and nobody is to think that it may have been.
+            await _insist(lambda: self._set_back(order, row))
+            now = changed.now
+            return await _insist(lambda: self._ask_about(order, now, now.changed or _CHANGED))
         except Exception as error:
             log.warning("a tool call failed", tool=tool.full_name, reason=repr(error))
             if row.read_only:
                 raise ApplicationError("A tool call failed.", type=TOOL_FAILED) from None
-            return await _insist(lambda: self._ask_about(order, tool))
+            return await _insist(lambda: self._ask_about(order, tool, _UNKNOWN))
         metrics.STEP_SECONDS.labels("tool").observe((clock.now() - started).total_seconds())
         outcome = "failed" if result.is_error else "ok"
 
@@ -363,13 +372,13 @@ class Activities:
         async with self._db.write(account_id) as connection:
             await steps.set_state(connection, account_id, task_id, row, "planned")
 
-    async def _ask_about(self, order: CallOrder, tool: Tool) -> Next:
+    async def _ask_about(self, order: CallOrder, tool: Tool, reason: str) -> Next:
         async with self._task(order.run) as (connection, account_id, task):
             if task is None or task.status != "RUNNING":
                 return Next("end")
             row = await steps.one(connection, account_id, task.id, task.run, order.step, order.call)
             assert row is not None
-            return await self._loop.regate(connection, account_id, task, row, tool, _UNKNOWN)
+            return await self._loop.regate(connection, account_id, task, row, tool, reason)
 
     async def _delegate(self, order: CallOrder, agent: AgentVersion) -> Next:
         async with self._task(order.run) as (connection, account_id, task):

@@ -23,13 +23,13 @@ from pydantic_ai.messages import (
 
 from rota.agents.model import AgentVersion
 from rota.platform.db import WriteConnection
+from rota.platform.schema import problems
 from rota.runs import steps
 from rota.runs.orders import Next
 from rota.runs.steps import PlannedCall, Step
 from rota.runs.tools import ANSWER_SCHEMA, ASK_PERSON, Tool
-from rota.tasks import moves, queries
+from rota.tasks import moves, queries, review_queries
 from rota.tasks.model import Review, Task
-from rota.tasks.review import problems
 from rota.tasks.schemas import MAX_TEXT
 from rota.tasks.states import TERMINAL, By, Gate
 
@@ -113,7 +113,7 @@ class Loop:
         last = rows[-1].step
         thought = next(row for row in rows if row.step == last and row.kind == "model")
         calls = [row for row in rows if row.step == last and row.kind == "tool"]
-        reviews = await queries.reviews(connection, account_id, task.id)
+        reviews = await review_queries.of_task(connection, account_id, task.id)
         if not calls:
             newest = reviews[0] if reviews else None
             # A final answer that a person sent back, with words for the agent.

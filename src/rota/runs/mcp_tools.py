@@ -9,7 +9,7 @@ from rota.agents.model import AgentVersion
 from rota.mcp import queries
 from rota.mcp.calling import Calling, DefinitionChanged, ToolGone
 from rota.mcp.errors import CallRefused, ServerTrouble
-from rota.mcp.model import Server, ServerTool, in_words
+from rota.mcp.model import Server, ServerTool, in_words, reads_only
 from rota.mcp.results import kept
 from rota.platform import ids
 from rota.platform.db import Database
@@ -52,11 +52,11 @@ class McpTools:
         self, server: Server, tool: ServerTool, arguments: dict[str, Any]
     ) -> ToolResult:
         if not tool.usable:
-            raise ToolChanged(_why(server, tool))
+            raise ToolChanged(_tool(server, tool))
         try:
             result = await self._calling.call(server, tool, arguments, fresh_s=0)
         except DefinitionChanged as changed:
-            raise ToolChanged(_why(server, changed.tool)) from None
+            raise ToolChanged(_tool(server, changed.tool)) from None
         except ToolGone:
             return ToolResult("The server does not have this tool any more.", is_error=True)
         except CallRefused as refused:
@@ -69,13 +69,14 @@ class McpTools:
 
 
 def _tool(server: Server, tool: ServerTool) -> Tool:
-    accepted = tool.accepted or {}
+    """The tool as a person accepted it; one that has changed, as the person will see it."""
+    definition = (tool.accepted if tool.usable else tool.live) or {}
     return Tool(
         name=tool.name,
         server=server.name,
-        description=accepted.get("description") or accepted.get("title") or "",
-        arguments_schema=accepted.get("inputSchema") or {"type": "object"},
-        read_only=tool.read_only,
+        description=definition.get("description") or definition.get("title") or "",
+        arguments_schema=definition.get("inputSchema") or {"type": "object"},
+        read_only=reads_only(definition),
         offered=tool.usable and server.status in ("CONNECTED", "CHANGED"),
         changed=None if tool.usable else _why(server, tool),
     )

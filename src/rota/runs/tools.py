@@ -23,6 +23,10 @@ class Tool:
     arguments_schema: dict[str, Any]
     # A hint of the server's. What is not known to be read-only counts as writing.
     read_only: bool = False
+    # Whether models are told of it. A call that was asked for before can still be made.
+    offered: bool = True
+    # Why a person has to look at it again before it is called: it is not what was accepted.
+    changed: str | None = None
 
     @property
     def full_name(self) -> str:
@@ -48,6 +52,14 @@ class ToolResult:
 
 class ToolUnavailable(Exception):
     """The call did not reach the tool, so it can safely be tried again."""
+
+
+class ToolChanged(Exception):
+    """The tool is not the one that was accepted, so it was not called. Carries what it is now."""
+
+    def __init__(self, now: Tool) -> None:
+        super().__init__(now.full_name)
+        self.now = now
 
 
 class ToolSource(Protocol):

@@ -10,7 +10,7 @@ from rota.events import outbox
 from rota.events.outbox import Instruction
 from rota.platform import clock, ids
 from rota.platform.db import WriteConnection
-from rota.tasks import queries
+from rota.tasks import queries, review_queries
 from rota.tasks.model import Task
 from rota.tasks.states import EVENT_OF, TERMINAL, By, Gate, MoveRefused, Status, allows
 
@@ -84,7 +84,9 @@ async def open_gate(
     items: list[Mapping[str, Any]] | None = None,
 ) -> None:
     now = clock.now()
-    await queries.open_review(connection, account_id, task.id, gate, now, now + time, items or [])
+    await review_queries.open_pending(
+        connection, account_id, task.id, gate, now, now + time, items or []
+    )
 
 
 def why_not(task: Task) -> str:
@@ -97,3 +99,50 @@ def why_not(task: Task) -> str:
     if task.hosted:
         return "The service runs this task; a client may only cancel it."
     return "GET /api/tasks/:id shows its state; the documentation lists every move."
+
+
+async def cancel(
+    connection: WriteConnection,
+    account_id: UUID,
+    before: Task,
+    after: Task,
+    by: By,
+    user_id: UUID | None,
+    *,
+    event: str | None = None,
+    reason: str | None = None,
+) -> Task:
+    """The end of a task, of its review if one is pending, and of all that is open below it."""
+    ended = await move(
+        *(connection, account_id, before, after, "CANCELLED", by),
+        user_id=user_id,
+        event=event,
+        reason=reason,
+    )
+    if by is By.CANCEL:
+        why = "The task was cancelled."
+        await close_review(connection, account_id, before, "rejected", user_id, why)
+    for child in await queries.open_children(connection, account_id, before.id):
+        why = "The task above it was cancelled."
+        await move(
+            *(connection, account_id, child, child, "CANCELLED", By.CANCEL),
+            user_id=user_id,
+            reason=why,
+        )
+        await close_review(connection, account_id, child, "rejected", user_id, why)
+    return ended
+
+
+async def close_review(
+    connection: WriteConnection,
+    account_id: UUID,
+    task: Task,
+    state: str,
+    user_id: UUID | None,
+    reason: str | None = None,
+) -> None:
+    """Ends the review of a task that waits; one that does not has none to end."""
+    if task.status == "WAITING_APPROVAL":
+        await review_queries.close(
+            connection, account_id, task.id, state, user_id, reason, clock.now()
+        )

@@ -1,8 +1,7 @@
 """The SQL of tasks and reviews. Whatever changes a task locks the account's head first."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -10,7 +9,7 @@ import orjson
 
 from rota.platform.db import ReadConnection, WriteConnection
 from rota.platform.ids import new_uuid
-from rota.tasks.model import Review, Task
+from rota.tasks.model import Task
 from rota.tasks.states import Status
 
 _COLUMNS = (
@@ -19,21 +18,12 @@ _COLUMNS = (
     " actions, error, steps, input_tokens, output_tokens, cost_micros"
 )
 _ERROR = _COLUMNS.split(", ").index("error")
-_REVIEW_COLUMNS = (
-    "number, state, gate, requested_at, expires_at, decided_at, decided_by, reason, items"
-)
 
 
 def _task(row: Any) -> Task:
     values = list(row)
     values[_ERROR] = orjson.loads(values[_ERROR]) if values[_ERROR] is not None else None
     return Task(*values)
-
-
-def _review(row: Any) -> Review:
-    values = list(row)
-    values[-1] = orjson.loads(values[-1])
-    return Review(*values)
 
 
 def _json(value: Any) -> str | None:
@@ -356,110 +346,3 @@ async def page(
         skip,
     )
     return [_task(row) for row in rows]
-
-
-async def reviews(connection: ReadConnection, account_id: UUID, task_id: UUID) -> list[Review]:
-    """All reviews of a task, the newest first."""
-    rows = await connection.fetch(
-        f"""
-        SELECT {_REVIEW_COLUMNS} FROM reviews WHERE account_id = $1 AND task_id = $2
-        ORDER BY number DESC
-        """,  # noqa: S608
-        account_id,
-        task_id,
-    )
-    return [_review(row) for row in rows]
-
-
-async def open_review(
-    connection: WriteConnection,
-    account_id: UUID,
-    task_id: UUID,
-    gate: str | None,
-    requested_at: datetime,
-    expires_at: datetime,
-    items: Sequence[Mapping[str, Any]],
-) -> None:
-    await connection.execute(
-        """
-        INSERT INTO reviews (account_id, task_id, number, state, gate, requested_at, expires_at,
-                             items)
-        SELECT $1, $2, coalesce(max(number), 0) + 1, 'pending', $3, $4, $5, $6
-        FROM reviews WHERE account_id = $1 AND task_id = $2
-        """,
-        account_id,
-        task_id,
-        gate,
-        requested_at,
-        expires_at,
-        _json(items),
-    )
-
-
-async def pending_reviews(
-    connection: ReadConnection, account_id: UUID, task_ids: Sequence[UUID]
-) -> dict[UUID, list[Review]]:
-    rows = await connection.fetch(
-        f"""
-        SELECT task_id, {_REVIEW_COLUMNS} FROM reviews
-        WHERE account_id = $1 AND task_id = ANY($2) AND state = 'pending'
-        """,  # noqa: S608
-        account_id,
-        list(task_ids),
-    )
-    return {row[0]: [_review(row[1:])] for row in rows}
-
-
-async def save_items(
-    connection: WriteConnection,
-    account_id: UUID,
-    task_id: UUID,
-    items: Sequence[Mapping[str, Any]],
-) -> None:
-    """What has been decided so far in the review that is pending."""
-    if items:
-        await connection.execute(
-            """
-            UPDATE reviews SET items = $3
-            WHERE account_id = $1 AND task_id = $2 AND state = 'pending'
-            """,
-            account_id,
-            task_id,
-            orjson.dumps(list(items)).decode(),
-        )
-
-
-async def close_review(
-    connection: WriteConnection,
-    account_id: UUID,
-    task_id: UUID,
-    state: str,
-    decided_by: UUID | None,
-    reason: str | None,
-    at: datetime,
-) -> None:
-    """Ends the review that is pending."""
-    await connection.execute(
-        """
-        UPDATE reviews SET state = $3, decided_by = $4, reason = $5, decided_at = $6
-        WHERE account_id = $1 AND task_id = $2 AND state = 'pending'
-        """,
-        account_id,
-        task_id,
-        state,
-        decided_by,
-        reason,
-        at,
-    )
-
-
-async def due_reviews(connection: ReadConnection, limit: int) -> list[tuple[UUID, UUID]]:
-    """Account and task of reviews whose time has run out, of all accounts; for the relay."""
-    rows = await connection.fetch(
-        """
-        SELECT account_id, task_id FROM reviews
-        WHERE state = 'pending' AND expires_at <= now() ORDER BY expires_at LIMIT $1
-        """,
-        limit,
-    )
-    return [(row[0], row[1]) for row in rows]

@@ -1,17 +1,12 @@
 """What a person decides about the items of a review: all at once, or some of them."""
 
 from collections.abc import Sequence
-from itertools import islice
 from typing import Any
 from uuid import UUID
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError
-from referencing import Registry
-from referencing.exceptions import Unresolvable
-
 from rota.platform import clock, ids
 from rota.platform.errors import FieldError, ValidationFailed
+from rota.platform.schema import problems
 from rota.tasks.model import Review
 from rota.tasks.schemas import Decision
 
@@ -56,20 +51,6 @@ def _edited(item: dict[str, Any], arguments: dict[str, Any] | None) -> dict[str,
         field = f"decisions.{item['id']}.arguments"
         raise ValidationFailed.of(*(FieldError(field, problem) for problem in found))
     return item | {"arguments": arguments}
-
-
-def problems(schema: Any, arguments: Any) -> list[str]:
-    """What is wrong with a tool's arguments, at most twenty things.
-
-    The schema is a stranger's: what it refers to elsewhere is never fetched.
-    """
-    try:
-        Draft202012Validator.check_schema(schema)
-        validator = Draft202012Validator(schema, registry=Registry())
-        found = islice(validator.iter_errors(arguments), 20)
-        return [error.message[:500] for error in found]
-    except (SchemaError, Unresolvable) as error:
-        return [f"the tool's own schema cannot be used: {str(error)[:200]}"]
 
 
 def _decided(item: dict[str, Any], decision: str, user_id: UUID | None) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from rota.platform import ids
 from rota.platform.http.description import documented
 from rota.platform.http.schemas import QueryInt, Text
 from rota.platform.idempotency import IdempotencyKey
+from rota.tasks.decisions import Decisions
 from rota.tasks.queries import Filter
 from rota.tasks.schemas import (
     ApprovalsAnswer,
@@ -42,7 +43,9 @@ Approver = Annotated[Caller, Depends(allowed("tasks:approve"))]
 FilterText = Annotated[Text, Field(max_length=255)]
 
 
-def task_routes(tasks: Tasks, streams: Streams, authenticator: Authenticator) -> APIRouter:
+def task_routes(
+    tasks: Tasks, decisions: Decisions, streams: Streams, authenticator: Authenticator
+) -> APIRouter:
     router = secured_router("Tasks")
 
     @router.post(
@@ -93,8 +96,8 @@ def task_routes(tasks: Tasks, streams: Streams, authenticator: Authenticator) ->
         id: Text,  # noqa: A002
         body: ApproveTask | None = None,
     ) -> DecisionAnswer:
-        decisions = body.decisions if body else None
-        task, reviews = await tasks.approve(caller, ids.from_wire("task", id), decisions)
+        named = body.decisions if body else None
+        task, reviews = await decisions.approve(caller, ids.from_wire("task", id), named)
         return DecisionAnswer(task=TaskShape.of(task), review=ReviewShape.of(task, reviews))
 
     @router.post(
@@ -108,7 +111,7 @@ def task_routes(tasks: Tasks, streams: Streams, authenticator: Authenticator) ->
         body: RejectTask | None = None,
     ) -> DecisionAnswer:
         body = body or RejectTask()
-        task, reviews = await tasks.reject(
+        task, reviews = await decisions.reject(
             caller, ids.from_wire("task", id), body.reason, resume=body.resume
         )
         return DecisionAnswer(task=TaskShape.of(task), review=ReviewShape.of(task, reviews))
@@ -132,7 +135,7 @@ def task_routes(tasks: Tasks, streams: Streams, authenticator: Authenticator) ->
         "/api/tasks/{id}/review", summary="What waits for a person", responses=documented(404)
     )
     async def review_task(caller: Reader, id: Text) -> ReviewAnswer:  # noqa: A002
-        task, reviews = await tasks.review_of(caller, ids.from_wire("task", id))
+        task, reviews = await decisions.review_of(caller, ids.from_wire("task", id))
         return ReviewAnswer(review=ReviewShape.of(task, reviews))
 
     @router.get("/api/approvals", summary="Everything that waits for a person, oldest first")
@@ -141,7 +144,7 @@ def task_routes(tasks: Tasks, streams: Streams, authenticator: Authenticator) ->
         limit: Annotated[QueryInt, Query(ge=1, le=100)] = 50,
         offset: Annotated[QueryInt, Query(ge=0, le=2**31 - 1)] = 0,
     ) -> ApprovalsAnswer:
-        found, total = await tasks.approvals(caller, limit, offset)
+        found, total = await decisions.approvals(caller, limit, offset)
         shapes = [
             ApprovalShape(task=TaskShape.of(task), review=ReviewShape.of(task, reviews))
             for task, reviews in found

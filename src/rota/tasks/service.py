@@ -1,9 +1,8 @@
 """What can be done with a task. The database decides; each change is one transaction."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
-from itertools import groupby
 from uuid import UUID
 
 from fastapi import Response
@@ -12,34 +11,27 @@ from rota.agents import queries as agents
 from rota.agents.gating import Gating
 from rota.agents.model import AgentVersion
 from rota.auth.caller import Caller
-from rota.events import log
 from rota.events.fanout import Fanout
 from rota.platform import clock, ids
 from rota.platform.db import Database, ReadConnection, WriteConnection
 from rota.platform.errors import Conflict, FieldError, Forbidden, NotFound, ValidationFailed
 from rota.platform.idempotency import Replays
-from rota.tasks import moves, queries, review
-from rota.tasks.model import Review, Task, new_task
-from rota.tasks.moves import NUDGE, START
+from rota.tasks import moves, queries
+from rota.tasks.lookup import TaskNotFound, for_change
+from rota.tasks.model import Task, new_task
+from rota.tasks.moves import START
 from rota.tasks.queries import Filter
-from rota.tasks.review import Items
 from rota.tasks.schemas import (
     MAX_ACTIONS,
     MAX_TEXT,
     CreateTask,
-    Decision,
     PatchTask,
     TaskAnswer,
     TaskShape,
 )
-from rota.tasks.states import APPROVAL_OF, TERMINAL, By, Gate, MoveRefused, Status, target_of
+from rota.tasks.states import TERMINAL, By, Gate, MoveRefused, Status, target_of
 
 MAX_DEPTH = 8
-
-
-class TaskNotFound(NotFound):
-    def __init__(self) -> None:
-        super().__init__("There is no such task.")
 
 
 class Tasks:
@@ -139,8 +131,7 @@ class Tasks:
         )
         if not parent:
             raise NotFound("There is no task with the id given as parentTaskId.")
-        if parent.status in TERMINAL:
-            raise Conflict(f"The parent task is {parent.status}, so it takes no subtasks.")
+        _check_takes_subtasks(parent)
         if parent.depth + 1 >= MAX_DEPTH:
             raise ValidationFailed.of(
                 FieldError("parentTaskId", f"tasks nest at most {MAX_DEPTH} deep")
@@ -164,35 +155,9 @@ class Tasks:
             raise TaskNotFound
         return task
 
-    async def review_of(self, caller: Caller, task_id: UUID | None) -> tuple[Task, list[Review]]:
-        if task_id is None:
-            raise TaskNotFound
-        async with self._db.snapshot(caller.account_id, caller.user_id) as connection:
-            task = await queries.find(connection, caller.account_id, task_id)
-            if task is None:
-                raise TaskNotFound
-            return task, await queries.reviews(connection, caller.account_id, task_id)
-
-    async def approvals(
-        self, caller: Caller, limit: int, offset: int
-    ) -> tuple[list[tuple[Task, list[Review]]], int]:
-        """Everything in the account that waits for a person, oldest first."""
-        async with self._db.snapshot(caller.account_id, caller.user_id) as connection:
-            wanted = Filter(status="WAITING_APPROVAL")
-            total = await queries.total(connection, caller.account_id, wanted)
-            # The list is kept newest first, so the oldest are at its end.
-            limit = max(0, min(limit, total - offset))
-            tasks = await queries.page(
-                connection, caller.account_id, wanted, limit, total - offset - limit, total
-            )
-            pending = await queries.pending_reviews(
-                connection, caller.account_id, [task.id for task in tasks]
-            )
-        return [(task, pending.get(task.id, [])) for task in reversed(tasks)], total
-
     async def patch(self, caller: Caller, task_id: UUID | None, body: PatchTask) -> Task:
         async with self._db.write(caller.account_id, caller.user_id) as connection:
-            before = await _for_change(connection, caller, task_id)
+            before = await for_change(connection, caller, task_id)
             after = _patched(before, body)
             if body.status is None or body.status == before.status:
                 if after != before:
@@ -200,7 +165,7 @@ class Tasks:
                     await queries.update(connection, caller.account_id, before, after, None)
                 return after
             if body.status == "CANCELLED":
-                after = await self._cancel(
+                after = await moves.cancel(
                     connection, caller.account_id, before, after, By.CANCEL, caller.user_id
                 )
             else:
@@ -208,104 +173,21 @@ class Tasks:
         self._fanout.announce(caller.account_id)
         return after
 
-    async def approve(
-        self, caller: Caller, task_id: UUID | None, decisions: Sequence[Decision] | None
-    ) -> tuple[Task, list[Review]]:
-        account_id, user_id = caller.account_id, caller.user_id
-        async with self._db.write(account_id, user_id) as connection:
-            before = await _for_change(connection, caller, task_id)
-            reviews = await queries.reviews(connection, account_id, before.id)
-            if before.status != "WAITING_APPROVAL":
-                if reviews and reviews[0].state == "approved":
-                    return before, reviews  # Somebody else said the same a moment ago.
-                raise MoveRefused(
-                    before.status, "RUNNING" if not before.hosted else "PENDING", _NOT_WAITING
-                )
-            items = review.approve(reviews[0], decisions, user_id)
-            await queries.save_items(connection, account_id, before.id, items)
-            after = before
-            if not review.still_waits(items):
-                after = await self._approved(connection, caller, before, reviews[0].gate, items)
-            reviews = await queries.reviews(connection, account_id, before.id)
-        self._fanout.announce(account_id)
-        return after, reviews
-
-    async def _approved(
-        self,
-        connection: WriteConnection,
-        caller: Caller,
-        before: Task,
-        gate: Gate | None,
-        items: Items,
-    ) -> Task:
-        """Every item of the gate is decided, so the task goes on."""
-        account_id, user_id = caller.account_id, caller.user_id
-        wanted = before
-        if gate == "output":
-            wanted = replace(before, output=items[0]["arguments"]["output"])
-        await _close_review(connection, account_id, before, "approved", user_id)
-        after = await self._move(
-            connection, caller, before, wanted, APPROVAL_OF[gate], event="task.approved"
-        )
-        if after.status == "COMPLETED":
-            # Approved and completed are two things to whoever listens for one of them.
-            data = moves.event_data(before.status, after.status, user_id)
-            await log.append(connection, account_id, "task.completed", data, after.id)
-        if before.hosted:
-            if gate == "run":
-                weight = self._weight_of(caller.tier)
-                await moves.instruct(connection, account_id, START, after, weight=weight)
-            else:
-                await moves.instruct(connection, account_id, NUDGE, after)
-        return after
-
-    async def reject(
-        self, caller: Caller, task_id: UUID | None, reason: str | None, *, resume: bool
-    ) -> tuple[Task, list[Review]]:
-        account_id, user_id = caller.account_id, caller.user_id
-        async with self._db.write(account_id, user_id) as connection:
-            before = await _for_change(connection, caller, task_id)
-            reviews = await queries.reviews(connection, account_id, before.id)
-            if before.status != "WAITING_APPROVAL":
-                resumed = before.status != "CANCELLED"
-                if reviews and reviews[0].state == "rejected" and resumed == resume:
-                    return before, reviews  # Somebody else said the same a moment ago.
-                raise MoveRefused(before.status, "RUNNING" if resume else "CANCELLED", _NOT_WAITING)
-            if resume and reviews[0].gate == "run":
-                raise MoveRefused(
-                    before.status, "RUNNING", "Its run has not begun, so there is none to resume."
-                )
-            event = "task.rejected"
-            items = review.reject(reviews[0], user_id)
-            await queries.save_items(connection, account_id, before.id, items)
-            await _close_review(connection, account_id, before, "rejected", user_id, reason)
-            if resume:
-                after = await self._move(
-                    *(connection, caller, before, before, By.REJECT_RESUME),
-                    event=event,
-                    reason=reason,
-                )
-                if before.hosted:
-                    await moves.instruct(connection, account_id, NUDGE, after)
-            else:
-                after = await self._cancel(
-                    *(connection, account_id, before, before, By.REJECT, user_id),
-                    event=event,
-                    reason=reason,
-                )
-            reviews = await queries.reviews(connection, account_id, before.id)
-        self._fanout.announce(account_id)
-        return after, reviews
-
     async def retry(
         self, caller: Caller, task_id: UUID | None, start_at: str, key: str | None
     ) -> Response:
         async with self._db.write(caller.account_id, caller.user_id) as connection:
 
             async def work() -> TaskAnswer:
-                before = await _for_change(connection, caller, task_id)
+                before = await for_change(connection, caller, task_id)
                 if before.status != "FAILED":
                     raise MoveRefused(before.status, "PENDING", "Only a failed task is retried.")
+                if before.parent_task_id is not None:
+                    parent = await queries.find(
+                        connection, caller.account_id, before.parent_task_id
+                    )
+                    if parent is not None:
+                        _check_takes_subtasks(parent)
                 fresh = replace(
                     before,
                     run=before.run + 1,
@@ -333,28 +215,6 @@ class Tasks:
         self._fanout.announce(caller.account_id)
         return answer
 
-    async def expire_due(self, limit: int) -> int:
-        """Cancels tasks for which nobody decided in time, of any account; tells how many."""
-        async with self._db.relay() as connection:
-            due = sorted(await queries.due_reviews(connection, limit))
-        expired = 0
-        for account_id, tasks in groupby(due, lambda found: found[0]):
-            async with self._db.write(account_id) as connection:
-                for _, task_id in tasks:
-                    expired += await self._expire(connection, account_id, task_id)
-            self._fanout.announce(account_id)
-        return expired
-
-    async def _expire(self, connection: WriteConnection, account_id: UUID, task_id: UUID) -> bool:
-        task = await queries.find_for_change(connection, account_id, task_id)
-        reviews = await queries.reviews(connection, account_id, task_id)
-        if task is None or reviews[0].state != "pending" or reviews[0].expires_at > clock.now():
-            return False  # Somebody decided since we looked.
-        reason = "Nobody decided in time."
-        await _close_review(connection, account_id, task, "expired", None, reason)
-        await self._cancel(connection, account_id, task, task, By.EXPIRE, None, reason=reason)
-        return True
-
     async def _move(
         self,
         connection: WriteConnection,
@@ -379,66 +239,14 @@ class Tasks:
             await self._open_review(connection, caller.account_id, after)
         return after
 
-    async def _cancel(
-        self,
-        connection: WriteConnection,
-        account_id: UUID,
-        before: Task,
-        after: Task,
-        by: By,
-        user_id: UUID | None,
-        *,
-        event: str | None = None,
-        reason: str | None = None,
-    ) -> Task:
-        """The end of a task, of its review if one is pending, and of all that is open below it."""
-        ended = await moves.move(
-            *(connection, account_id, before, after, "CANCELLED", by),
-            user_id=user_id,
-            event=event,
-            reason=reason,
-        )
-        if by is By.CANCEL:
-            why = "The task was cancelled."
-            await _close_review(connection, account_id, before, "rejected", user_id, why)
-        for child in await queries.open_children(connection, account_id, before.id):
-            why = "The task above it was cancelled."
-            await moves.move(
-                *(connection, account_id, child, child, "CANCELLED", By.CANCEL),
-                user_id=user_id,
-                reason=why,
-            )
-            await _close_review(connection, account_id, child, "rejected", user_id, why)
-        return ended
-
     async def _open_review(self, connection: WriteConnection, account_id: UUID, task: Task) -> None:
         gate: Gate | None = "run" if task.hosted else None
         await moves.open_gate(connection, account_id, task, gate, self._gate_time)
 
 
-_NOT_WAITING = "It does not wait for a person."
-
-
-async def _for_change(connection: WriteConnection, caller: Caller, task_id: UUID | None) -> Task:
-    task = task_id and await queries.find_for_change(connection, caller.account_id, task_id)
-    if not task:
-        raise TaskNotFound
-    return task
-
-
-async def _close_review(
-    connection: WriteConnection,
-    account_id: UUID,
-    task: Task,
-    state: str,
-    user_id: UUID | None,
-    reason: str | None = None,
-) -> None:
-    """Ends the review of a task that waits; one that does not has none to end."""
-    if task.status == "WAITING_APPROVAL":
-        await queries.close_review(
-            connection, account_id, task.id, state, user_id, reason, clock.now()
-        )
+def _check_takes_subtasks(parent: Task) -> None:
+    if parent.status in TERMINAL:
+        raise Conflict(f"The parent task is {parent.status}, so nothing goes on below it.")
 
 
 def _patched(task: Task, body: PatchTask) -> Task:

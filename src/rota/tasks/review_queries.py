@@ -1,0 +1,126 @@
+"""The SQL of reviews."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import orjson
+
+from rota.platform.db import ReadConnection, WriteConnection
+from rota.tasks.model import Review
+
+_COLUMNS = "number, state, gate, requested_at, expires_at, decided_at, decided_by, reason, items"
+
+
+def _review(row: Any) -> Review:
+    values = list(row)
+    values[-1] = orjson.loads(values[-1])
+    return Review(*values)
+
+
+async def of_task(connection: ReadConnection, account_id: UUID, task_id: UUID) -> list[Review]:
+    """All reviews of a task, the newest first."""
+    rows = await connection.fetch(
+        f"""
+        SELECT {_COLUMNS} FROM reviews WHERE account_id = $1 AND task_id = $2
+        ORDER BY number DESC
+        """,  # noqa: S608
+        account_id,
+        task_id,
+    )
+    return [_review(row) for row in rows]
+
+
+async def open_pending(
+    connection: WriteConnection,
+    account_id: UUID,
+    task_id: UUID,
+    gate: str | None,
+    requested_at: datetime,
+    expires_at: datetime,
+    items: Sequence[Mapping[str, Any]],
+) -> None:
+    await connection.execute(
+        """
+        INSERT INTO reviews (account_id, task_id, number, state, gate, requested_at, expires_at,
+                             items)
+        SELECT $1, $2, coalesce(max(number), 0) + 1, 'pending', $3, $4, $5, $6
+        FROM reviews WHERE account_id = $1 AND task_id = $2
+        """,
+        account_id,
+        task_id,
+        gate,
+        requested_at,
+        expires_at,
+        orjson.dumps(list(items)).decode(),
+    )
+
+
+async def pending(
+    connection: ReadConnection, account_id: UUID, task_ids: Sequence[UUID]
+) -> dict[UUID, list[Review]]:
+    rows = await connection.fetch(
+        f"""
+        SELECT task_id, {_COLUMNS} FROM reviews
+        WHERE account_id = $1 AND task_id = ANY($2) AND state = 'pending'
+        """,  # noqa: S608
+        account_id,
+        list(task_ids),
+    )
+    return {row[0]: [_review(row[1:])] for row in rows}
+
+
+async def save_items(
+    connection: WriteConnection,
+    account_id: UUID,
+    task_id: UUID,
+    items: Sequence[Mapping[str, Any]],
+) -> None:
+    """What has been decided so far in the review that is pending."""
+    if items:
+        await connection.execute(
+            """
+            UPDATE reviews SET items = $3
+            WHERE account_id = $1 AND task_id = $2 AND state = 'pending'
+            """,
+            account_id,
+            task_id,
+            orjson.dumps(list(items)).decode(),
+        )
+
+
+async def close(
+    connection: WriteConnection,
+    account_id: UUID,
+    task_id: UUID,
+    state: str,
+    decided_by: UUID | None,
+    reason: str | None,
+    at: datetime,
+) -> None:
+    """Ends the review that is pending."""
+    await connection.execute(
+        """
+        UPDATE reviews SET state = $3, decided_by = $4, reason = $5, decided_at = $6
+        WHERE account_id = $1 AND task_id = $2 AND state = 'pending'
+        """,
+        account_id,
+        task_id,
+        state,
+        decided_by,
+        reason,
+        at,
+    )
+
+
+async def due(connection: ReadConnection, limit: int) -> list[tuple[UUID, UUID]]:
+    """Account and task of reviews whose time has run out, of all accounts; for the relay."""
+    rows = await connection.fetch(
+        """
+        SELECT account_id, task_id FROM reviews
+        WHERE state = 'pending' AND expires_at <= now() ORDER BY expires_at LIMIT $1
+        """,
+        limit,
+    )
+    return [(row[0], row[1]) for row in rows]

@@ -1,0 +1,206 @@
+"""Workers that are gone, tasks that wait, and one account that floods the others.
+
+    python -m tests.chaos.endurance
+"""
+
+import asyncio
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from rota.dev.processes import Part
+from rota.dev.stack import Stack
+from rota.platform.telemetry import configure_logging
+from tests.chaos.invariants import broken
+from tests.chaos.world import PARTS, World, start_again, write_report
+from tests.runs.scripted import calls, says
+from tests.service import Person
+
+
+async def without_workers(stack: Stack, away_s: float, tasks: int = 20) -> dict[str, Any]:
+    """With every worker gone people create, approve and cancel; then the work goes on by itself."""
+    async with World.start(stack, "endurance_away") as world:
+        person = await world.newcomer()
+        script = await world.six_steps()
+        waiting = [await world.create(person, "careful", script) for _ in range(tasks)]
+        for task_id in waiting:
+            await world.until(person, task_id, "WAITING_APPROVAL")
+        await asyncio.gather(*(worker.kill() for worker in world.workers))
+        began = time.monotonic()
+        fresh: list[str] = []
+        slowest_s = 0.0
+        for number in range(tasks):
+            asked = time.monotonic()
+            fresh.append(await world.create(person, "writer", script))
+            await _ok(person, "POST", f"/api/tasks/{waiting[number]}/approve")
+            if number % 4 == 0:
+                body = {"status": "CANCELLED"}
+                await _ok(person, "PATCH", f"/api/tasks/{fresh[number]}", json=body)
+            slowest_s = max(slowest_s, time.monotonic() - asked)
+            await asyncio.sleep(max(0, began + away_s * (number + 1) / tasks - time.monotonic()))
+        before = await world.counts()
+        back = time.monotonic()
+        await asyncio.gather(*map(start_again, world.workers))
+        counts = await world.until_terminal(60)
+        resumed_s = time.monotonic() - back
+        wrong = await _broken(world, [*waiting, *fresh])
+        cancelled = len(range(0, tasks, 4))
+        assert counts == {"COMPLETED": 2 * tasks - cancelled, "CANCELLED": cancelled}, counts
+        return {
+            "seconds without workers": away_s,
+            "accepted, approved and cancelled meanwhile": before,
+            "slowest three requests, ms": round(slowest_s * 1000),
+            "seconds until all was done": round(resumed_s, 1),
+            "broken": wrong,
+        }
+
+
+async def waiting(stack: Stack, tasks: int = 200) -> dict[str, Any]:
+    """Tasks that wait for a person: what they cost a worker, and that they outlive everything."""
+    async with World.start(stack, "endurance_waiting", workers=1) as world:
+        person = await world.newcomer()
+        script = await world.scripted.script(
+            calls(("desk__send", {"ref": "waiting"})), says("Done.")
+        )
+        # Warm: whatever a worker loads for its first task is there.
+        for _ in range(3):
+            task_id = await world.create(person, "careful", script)
+            await world.until(person, task_id, "WAITING_APPROVAL")
+            await _ok(person, "POST", f"/api/tasks/{task_id}/reject")
+        empty_mb = _rss_mb(world.workers[0])
+        turn = asyncio.Semaphore(8)
+
+        async def create() -> str:
+            async with turn:
+                return await world.create(person, "careful", script)
+
+        ids = await asyncio.gather(*(create() for _ in range(tasks)))
+        await _until_status(world, "WAITING_APPROVAL", tasks)
+        full_mb = _rss_mb(world.workers[0])
+        await world.restart_everything()
+        # It has looked around once when a new task is done.
+        task_id = await world.create(person, "writer", script)
+        await world.until(person, task_id, "COMPLETED")
+        restarted_mb = _rss_mb(world.workers[0])
+        assert (await world.counts())["WAITING_APPROVAL"] == tasks
+        began = time.monotonic()
+
+        async def decide(number: int, waits: str) -> None:
+            verb = "reject" if number % 4 == 0 else "approve"
+            async with turn:
+                await world.insist(person, "POST", f"/api/tasks/{waits}/{verb}")
+
+        await asyncio.gather(*(decide(number, waits) for number, waits in enumerate(ids)))
+        counts = await world.until_terminal(120)
+        rejected = len(range(0, tasks, 4))
+        assert counts == {"COMPLETED": tasks - rejected + 1, "CANCELLED": rejected + 3}, counts
+        rows = await world.query("SELECT id FROM tasks")
+        return {
+            "waiting": tasks,
+            "worker's memory before, MB": empty_mb,
+            "with them waiting, MB": full_mb,
+            "after a restart of everything, with them waiting, MB": restarted_mb,
+            "seconds for all decisions to take effect": round(time.monotonic() - began, 1),
+            "broken": await _broken(world, [f"task_{row[0].hex}" for row in rows]),
+        }
+
+
+async def fairness(stack: Stack, flood: int, few: int) -> dict[str, Any]:
+    """One account has made many tasks when another makes a few of its own."""
+    # A worker that is full with little, as one is whose models take their time.
+    few_slots = {"worker_calls": 8, "run_heartbeat_s": 15.0}
+    async with World.start(stack, "endurance_fair", workers=1, **few_slots) as world:
+        script = await world.scripted.script(says("Done."))
+        greedy, modest = await world.newcomer(), await world.newcomer()
+        # Both sides work from here on.
+        for person in (greedy, modest):
+            await world.until(
+                person, await world.create(person, "writer", script), "COMPLETED"
+            )
+        turn = asyncio.Semaphore(16)
+
+        async def create(person: Person) -> str:
+            async with turn:
+                return await world.create(person, "writer", script)
+
+        began = time.monotonic()
+        await asyncio.gather(*(create(greedy) for _ in range(flood)))
+        late = time.monotonic()
+        await asyncio.gather(*(create(modest) for _ in range(few)))
+        modest_s = await _all_done(world, modest, late)
+        unfinished = flood + 1 - await _done(world, greedy)
+        greedy_s = await _all_done(world, greedy, began)
+        return {
+            "flood": flood,
+            "few": few,
+            "seconds until the flood's last was done": round(greedy_s, 1),
+            "seconds until the few's last was done": round(modest_s, 1),
+            "of the flood unfinished then": unfinished,
+            "share": round(modest_s / greedy_s, 3),
+        }
+
+
+async def _done(world: World, person: Person) -> int:
+    [[count]] = await world.query(
+        "SELECT count(*) FROM tasks WHERE account_id = $1 AND status = 'COMPLETED'",
+        person.user_id,
+    )
+    return int(count)
+
+
+async def _all_done(world: World, person: Person, since: float) -> float:
+    open_ = "SELECT count(*) FROM tasks WHERE account_id = $1 AND status <> 'COMPLETED'"
+    async with asyncio.timeout(300):
+        while (await world.query(open_, person.user_id))[0][0]:
+            await asyncio.sleep(0.1)
+    return time.monotonic() - since
+
+
+async def _until_status(world: World, status: str, count: int) -> None:
+    async with asyncio.timeout(120):
+        while (await world.counts()).get(status, 0) < count:
+            await asyncio.sleep(0.2)
+
+
+async def _ok(person: Person, method: str, path: str, **options: Any) -> None:
+    answer = await person.request(method, path, **options)
+    assert answer.status_code == 200, answer.text
+
+
+async def _broken(world: World, acknowledged: list[str]) -> dict[str, int]:
+    async with asyncio.timeout(20):
+        while (wrong := await broken(world, acknowledged))["instructions still in the outbox"]:
+            await asyncio.sleep(0.2)
+    assert not any(wrong.values()), wrong
+    return {name: count for name, count in wrong.items() if count}
+
+
+def _rss_mb(part: Part) -> float:
+    """Of the biggest process below the part's guard, which is the part itself."""
+    assert part._child is not None
+    below = psutil.Process(part._child._process.pid).children(recursive=True)
+    return round(max(process.memory_info().rss for process in below) / 2**20, 1)
+
+
+async def main(away_s: float, tasks: int, flood: int, few: int) -> int:
+    configure_logging("WARNING", "console")
+    with tempfile.TemporaryDirectory() as data:
+        async with Stack(Path(data), parts=PARTS, durable=False) as stack:
+            found = {
+                "without workers": await without_workers(stack, away_s),
+                "waiting": await waiting(stack, tasks),
+                "fairness": await fairness(stack, flood, few),
+            }
+    for name, figures in found.items():
+        print(name, figures)
+        write_report(name, figures)
+    return 0 if found["fairness"]["share"] <= 0.25 else 1
+
+
+if __name__ == "__main__":
+    away = float(sys.argv[1]) if len(sys.argv) > 1 else 120
+    raise SystemExit(asyncio.run(main(away, 200, 500, 20)))

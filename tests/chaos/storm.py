@@ -1,0 +1,212 @@
+"""Kills any part of the service at any time, and counts what was lost: nothing.
+
+    python -m tests.chaos.storm --tasks 1000 --kills 120 --seed 1
+
+People create tasks all the while and try again until they are answered. Workers
+(which are the relay too), the API, Temporal, Redis and PostgreSQL are killed
+with signal 9 in an order that the seed decides, stay away for a moment, and
+come back. When all have settled, every invariant is looked at.
+"""
+
+import argparse
+import asyncio
+import random
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from rota.dev.processes import Part
+from rota.dev.stack import Stack
+from rota.platform import ids
+from rota.platform.telemetry import configure_logging
+from tests.chaos.invariants import broken, model_calls
+from tests.chaos.world import PARTS, TERMINAL, World, start_again, write_report
+from tests.service import Person
+
+PEOPLE = 8
+# How often each kind of part is chosen, beside the others.
+VICTIMS = {"worker": 5, "api": 2, "temporal": 2, "redis": 1, "postgres": 2}
+# In parallel from one person, so that an account's own changes meet as well.
+AT_ONCE = 2
+
+
+@dataclass
+class Storm:
+    world: World
+    tasks: int
+    kills: int
+    seed: int
+    people: list[Person] = field(default_factory=list)
+    # Task and who made it.
+    acknowledged: dict[str, Person] = field(default_factory=dict)
+    killed: Counter[str] = field(default_factory=Counter)
+    decided: Counter[str] = field(default_factory=Counter)
+    wrong: dict[str, int] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+    billed: int = 0
+    asked: int = 0
+    storm_s: float = 0
+    settled_s: float = 0
+
+    async def rage(self) -> None:
+        began = time.monotonic()
+        self.people = [await self.world.newcomer() for _ in range(PEOPLE)]
+        # Slow enough that some are always under way.
+        script = await self.world.six_steps(delay_s=0.7, name="storm")
+        over = asyncio.Event()
+        deciding = asyncio.create_task(self._decide(over))
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._kill())
+            for person in self.people:
+                for _ in range(AT_ONCE):
+                    group.create_task(self._ask(person, script))
+        self.storm_s = time.monotonic() - began
+        began = time.monotonic()
+        await self._settle()
+        over.set()
+        await deciding
+        self.settled_s = time.monotonic() - began
+        self.wrong = await broken(self.world, self.acknowledged)
+        self.counts = await self.world.counts()
+        self.billed, self.asked = await model_calls(self.world)
+
+    async def _ask(self, person: Person, script: str) -> None:
+        """Creates tasks at the pace of the kills, so that both end together."""
+        share = self.tasks // (PEOPLE * AT_ONCE)
+        for number in range(share):
+            while sum(self.killed.values()) < self.kills * number // share:
+                await asyncio.sleep(0.1)
+            task_id = await self.world.create(person, "writer", script)
+            self.acknowledged[task_id] = person
+
+    async def _kill(self) -> None:
+        chance = random.Random(self.seed)
+        names, weights = list(VICTIMS), list(VICTIMS.values())
+        # Each of them once before chance has its way.
+        order = chance.sample(names, len(names)) + chance.choices(names, weights, k=self.kills)
+        for name in order[: self.kills]:
+            victim = self._victim(name, chance)
+            calm_s, away_s = chance.uniform(0.5, 3), chance.choice((0, 0.5, 2, 4))
+            await asyncio.sleep(calm_s)
+            await victim.kill()
+            self.killed[name] += 1
+            await asyncio.sleep(away_s)
+            await start_again(victim)
+
+    def _victim(self, name: str, chance: random.Random) -> Part:
+        if name == "worker":
+            return chance.choice(self.world.workers)
+        return self.world.api if name == "api" else self.world.stack.part(name)
+
+    async def _decide(self, over: asyncio.Event) -> None:
+        """Whoever is asked about a write that may have happened says yes or no in turn."""
+        while not over.is_set():
+            await asyncio.sleep(1)
+            try:
+                rows = await self.world.query(
+                    "SELECT id FROM tasks WHERE status = 'WAITING_APPROVAL'"
+                )
+            except OSError:
+                continue  # The database is being killed.
+            except Exception as error:
+                # asyncpg has many words for a server that is starting or stopping.
+                if type(error).__module__.split(".")[0] != "asyncpg":
+                    raise
+                continue
+            for row in rows:
+                await self._decide_on(ids.to_wire("task", row[0]))
+
+    async def _decide_on(self, task_id: str) -> None:
+        person = self.acknowledged.get(task_id)
+        if person is None:
+            return  # Its creation is still being asked for.
+        approve = sum(self.decided.values()) % 2 == 0
+        verb, body = ("approve", None) if approve else ("reject", {"resume": True})
+        answer = await self.world.insist(person, "POST", f"/api/tasks/{task_id}/{verb}", body)
+        if answer.status_code == 200:
+            self.decided["approved" if approve else "rejected"] += 1
+
+    async def _settle(self) -> None:
+        async def quiet() -> bool:
+            counts = await self.world.counts()
+            [[instructions]] = await self.world.query(
+                "SELECT count(*) FROM outbox WHERE kind <> 'run.check'"
+            )
+            return not set(counts) - set(TERMINAL) and not instructions
+
+        async with asyncio.timeout(300):
+            while not await quiet():
+                await asyncio.sleep(0.5)
+
+    @property
+    def holds(self) -> bool:
+        return not any(self.wrong.values()) and not self.world.surprises
+
+    def figures(self) -> dict[str, Any]:
+        return {
+            "seed": self.seed,
+            "tasks acknowledged": len(self.acknowledged),
+            "kills": sum(self.killed.values()),
+            "killed": dict(self.killed),
+            "ended as": self.counts,
+            "decided by a person (unknown write)": dict(self.decided),
+            "model calls billed": self.billed,
+            "model calls that reached the provider": self.asked,
+            "seconds of storm": round(self.storm_s, 1),
+            "seconds until settled": round(self.settled_s, 1),
+            "answers of 500": len(self.world.surprises),
+            "broken": self.wrong,
+        }
+
+
+async def storm(stack: Stack, *, tasks: int, kills: int, seed: int) -> Storm:
+    async with World.start(stack, "storm") as world:
+        found = Storm(world, tasks, kills, seed)
+        try:
+            await found.rage()
+        except TimeoutError:
+            found.wrong = await broken(world, found.acknowledged)
+        return found
+
+
+def report(found: Storm) -> None:
+    figures = found.figures()
+    table = Table(title="The storm")
+    table.add_column("what")
+    table.add_column("figure", justify="right")
+    for name, value in figures.items():
+        if isinstance(value, dict):
+            table.add_section()
+            for key, part in value.items():
+                table.add_row(key if name == "broken" else f"{name}: {key}", str(part))
+        else:
+            table.add_row(name, str(value))
+    Console(width=100).print(table)
+    for surprise in found.world.surprises[:5]:
+        print(surprise)
+    write_report(f"storm of {figures['kills']} kills", figures)
+
+
+async def main(tasks: int, kills: int, seed: int, durable: bool) -> int:
+    configure_logging("WARNING", "console")
+    with tempfile.TemporaryDirectory() as data:
+        async with Stack(Path(data), parts=PARTS, durable=durable) as stack:
+            found = await storm(stack, tasks=tasks, kills=kills, seed=seed)
+    report(found)
+    return 0 if found.holds else 1
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tasks", type=int, default=1008)
+    parser.add_argument("--kills", type=int, default=120)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--careless", action="store_true", help="without fsync, as in CI")
+    o = parser.parse_args()
+    raise SystemExit(asyncio.run(main(o.tasks, o.kills, o.seed, not o.careless)))

@@ -1,0 +1,188 @@
+"""Runs beside a bare Temporal workflow that makes the same calls, in one run on one machine.
+
+    python -m tests.load.runs_bench
+
+A task asks an instant model, calls two tools and asks the model again. The bare
+side is what one would write by hand with no database: a workflow with one local
+activity and four ordinary ones, each of which makes the same HTTP request. Both
+have one worker with the same settings, on the same Temporal server, in turns.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from temporalio.client import Client
+
+from rota.dev.stack import Stack
+from rota.platform.telemetry import configure_logging
+from tests.chaos.world import PARTS, World
+from tests.load.runs_bare import QUEUE, Bare, BareOrder
+from tests.runs.scripted import calls, says
+
+AIM = 0.6
+ACCOUNTS = 16
+AT_ONCE = 16
+
+
+@dataclass
+class Figures:
+    ours: list[float] = field(default_factory=list)
+    bare: list[float] = field(default_factory=list)
+    # Milliseconds of one model call by itself, and of one step of a run that is alone.
+    call_ms: float = 0
+    our_step_ms: float = 0
+    bare_step_ms: float = 0
+
+    @property
+    def ratio(self) -> float:
+        return statistics.median(o / b for o, b in zip(self.ours, self.bare, strict=True))
+
+
+@asynccontextmanager
+async def bare_worker(world: World) -> AsyncIterator[None]:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "tests.load.runs_bare"),
+        env=os.environ | dict(world.variables(0)),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    try:
+        async with asyncio.timeout(30):
+            await process.stdout.readline()
+        yield
+    finally:
+        process.terminate()
+        await process.wait()
+
+
+async def of_ours(world: World, script: str, count: int) -> float:
+    """Tasks a second, from the first request to the last end."""
+    people = [await world.newcomer() for _ in range(ACCOUNTS)]
+    known = sum((await world.counts()).values())
+    began = time.monotonic()
+    turn = asyncio.Semaphore(AT_ONCE)
+
+    async def create(number: int) -> None:
+        async with turn:
+            await world.create(people[number % ACCOUNTS], "writer", script)
+
+    await asyncio.gather(*map(create, range(count)))
+    async with asyncio.timeout(300):
+        while (await world.counts()).get("COMPLETED", 0) < known + count:
+            await asyncio.sleep(0.1)
+    return count / (time.monotonic() - began)
+
+
+async def of_bare(client: Client, world: World, prefix: str, count: int) -> float:
+    order = BareOrder(f"{world.scripted.url}", prefix)
+    turn = asyncio.Semaphore(AT_ONCE)
+    began = time.monotonic()
+
+    async def run(number: int) -> None:
+        async with turn:
+            handle = await client.start_workflow(
+                Bare.run, order, id=f"bare-{prefix}-{number}", task_queue=QUEUE
+            )
+        await handle.result()
+
+    await asyncio.gather(*map(run, range(count)))
+    return count / (time.monotonic() - began)
+
+
+async def measure(stack: Stack, rounds: int, count: int) -> Figures:
+    figures = Figures()
+    async with World.start(
+        stack, "runs_bench", workers=1, run_heartbeat_s=15.0, database_pool_size=10
+    ) as world:
+        script = await world.scripted.script(
+            calls(("desk__lookup", {"ref": "bench"}), ("desk__lookup", {"ref": "bench"})),
+            says("Done."),
+        )
+        client = await world.temporal()
+        async with bare_worker(world):
+            await of_ours(world, script, 10)
+            await of_bare(client, world, "warm", 10)
+            for number in range(rounds):
+                for side in ("ours", "bare") if number % 2 else ("bare", "ours"):
+                    if side == "ours":
+                        figures.ours.append(await of_ours(world, script, count))
+                    else:
+                        figures.bare.append(await of_bare(client, world, f"r{number}", count))
+            await _alone(figures, world, script, client)
+    return figures
+
+
+async def _alone(figures: Figures, world: World, script: str, client: Client) -> None:
+    """One at a time: what a step costs when nothing else is going on."""
+    body = {"model": "scripted", "messages": [{"role": "user", "content": "Hello"}]}
+    taken: dict[str, list[float]] = {"call": [], "ours": [], "bare": []}
+    for number in range(15):
+        began = time.monotonic()
+        await world.scripted.http.post("/v1/chat/completions", json=body)
+        taken["call"].append(time.monotonic() - began)
+        began = time.monotonic()
+        await of_bare(client, world, f"alone-{number}", 1)
+        taken["bare"].append(time.monotonic() - began)
+        await of_ours(world, script, 1)
+    # The run itself, without the wait before it: from its first to its last step, which are
+    # three in a row (model, both tools, model).
+    rows = await world.query(
+        "SELECT extract(epoch FROM finished_at - started_at)::float FROM tasks "
+        "ORDER BY id DESC LIMIT 15"
+    )
+    figures.call_ms = statistics.median(taken["call"]) * 1000
+    figures.bare_step_ms = statistics.median(taken["bare"]) / 3 * 1000
+    figures.our_step_ms = statistics.median(row[0] for row in rows) / 3 * 1000
+
+
+def report(figures: Figures) -> None:
+    table = Table(title="Runs of 2 model and 2 tool calls beside a bare workflow (medians)")
+    for column in ("what", "ours", "bare", "ratio", "aim", ""):
+        table.add_column(column, justify="left" if column in ("what", "") else "right")
+    table.add_row(
+        "tasks/s, end to end",
+        f"{statistics.median(figures.ours):.1f}",
+        f"{statistics.median(figures.bare):.1f}",
+        f"{figures.ratio:.2f}",
+        f"≥ {AIM:.2f}",
+        "holds" if figures.ratio >= AIM else "falls short",
+    )
+    table.add_row(
+        f"ms added to a call of {figures.call_ms:.1f} ms",
+        f"{figures.our_step_ms - figures.call_ms:.1f}",
+        f"{figures.bare_step_ms - figures.call_ms:.1f}",
+        *("", "", ""),
+    )
+    Console(width=100).print(table)
+    file = Path("bench-results") / "runs.json"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps(vars(figures) | {"ratio": figures.ratio}, indent=2) + "\n")
+
+
+async def main(rounds: int, count: int) -> int:
+    configure_logging("WARNING", "console")
+    with tempfile.TemporaryDirectory() as data:
+        async with Stack(Path(data), parts=PARTS) as stack:
+            figures = await measure(stack, rounds, count)
+    report(figures)
+    return 0 if figures.ratio >= AIM else 1
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--tasks", type=int, default=200)
+    options = parser.parse_args()
+    raise SystemExit(asyncio.run(main(options.rounds, options.tasks)))

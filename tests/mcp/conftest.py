@@ -1,0 +1,68 @@
+"""A service that may reach this machine's own tool servers, and people who connect them."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+
+from rota.dev.stack import Stack
+from tests.mcp.peers import Peer
+from tests.service import Person, Service
+from tests.tasks.world import newcomer
+
+LOCAL = ("127.0.0.0/8",)
+
+
+@pytest.fixture(scope="session")
+async def tooled(stack: Stack) -> AsyncIterator[Service]:
+    """A service that may reach this machine."""
+    async with Service.start(
+        stack, variant="a", name="mcp", egress_allow=LOCAL, mcp_connect_s=5.0, mcp_call_s=3.0
+    ) as started:
+        yield started
+
+
+@pytest.fixture
+async def person(tooled: Service) -> Person:
+    return await newcomer(tooled)
+
+
+@pytest.fixture
+async def peer() -> AsyncIterator[Peer]:
+    async with Peer().serve() as served:
+        yield served
+
+
+async def connect(person: Person, url: str, name: str = "peer", **body: Any) -> dict[str, Any]:
+    answer = await try_to_connect(person, url, name, **body)
+    assert answer.status_code == 201, answer.text
+    server: dict[str, Any] = answer.json()["server"]
+    return server
+
+
+async def try_to_connect(
+    person: Person, url: str, name: str = "peer", headers: Any = None, **body: Any
+) -> httpx.Response:
+    return await person.post(
+        "/api/mcp", {"name": name, "url": url, **body}, headers=headers or {}
+    )
+
+
+async def invoke(
+    person: Person, server: dict[str, Any], tool: str, arguments: Any = None
+) -> httpx.Response:
+    return await person.post(
+        f"/api/mcp/{server['id']}/invoke", {"tool": tool, "arguments": arguments or {}}
+    )
+
+
+async def events_of(person: Person) -> list[tuple[str, dict[str, Any]]]:
+    import orjson
+
+    async with person.service.owner() as connection:
+        rows = await connection.fetch(
+            "SELECT type, data FROM events WHERE account_id = $1 ORDER BY sequence",
+            person.user_id,
+        )
+    return [(row[0], orjson.loads(row[1])) for row in rows]

@@ -1,0 +1,356 @@
+"""What the endpoints answer: shapes, codes, scopes, and whose servers they are."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from rota.dev.stack import Stack
+from tests.mcp.conftest import LOCAL, connect, events_of, invoke, try_to_connect
+from tests.mcp.peers import Peer, definition
+from tests.service import Person, Service, free_port
+from tests.tasks.world import newcomer, newcomers
+
+SERVER_FIELDS = {
+    *("id", "name", "url", "transport", "status", "toolCount", "lastCheckedAt", "lastError"),
+    *("createdAt", "updatedAt", "allowedTools"),
+}
+
+
+async def test_connecting_shows_the_server_and_its_tools(person: Person, peer: Peer) -> None:
+    answer = await try_to_connect(person, peer.url)
+    assert answer.status_code == 201
+    server = answer.json()["server"]
+    assert server.keys() == SERVER_FIELDS
+    assert server["id"].startswith("mcp_")
+    assert (server["transport"], server["status"]) == ("streamable-http", "CONNECTED")
+    assert (server["toolCount"], server["lastError"], server["allowedTools"]) == (4, None, None)
+    [add, *_] = answer.json()["tools"]
+    assert add["name"] == "add"
+    assert add["inputSchema"]["required"] == ["a", "b"]
+    assert add["annotations"] == {"readOnlyHint": True}
+    assert (add["allowed"], add["accepted"], add["changed"], add["difference"]) == (
+        *(True, True, False),
+        [],
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"name": "Not Good"}, "name"),
+        ({"name": "a" * 33}, "name"),
+        ({"name": "-a"}, "name"),
+        ({"name": 5}, "name"),
+        ({"url": "ftp://127.0.0.1/x"}, "url"),
+        ({"url": "http://user:pass@127.0.0.1/x"}, "url"),
+        ({"url": "nonsense"}, "url"),
+        ({"url": "http://127.0.0.1/a b"}, "url"),
+        ({"transport": "stdio"}, "transport"),
+        ({"headers": {"Host": "x"}}, "headers"),
+        ({"headers": {"X-A": "a\r\nb: c"}}, "headers"),
+        ({"headers": {"X A": "a"}}, "headers"),
+        ({"headers": {"X-A": "a", "x-a": "b"}}, "headers"),
+        ({"headers": {"Mcp-Session-Id": "a"}}, "headers"),
+        ({"auth": {"type": "basic", "token": "x"}}, "auth.type"),
+        ({"auth": {"type": "bearer", "token": "a\nb"}}, "auth.token"),
+        ({"auth": {"type": "bearer"}}, "auth.token"),
+        (
+            {"auth": {"type": "bearer", "token": "x"}, "headers": {"authorization": "y"}},
+            "auth",
+        ),
+        ({"allowedTools": ["x"] * 501}, "allowedTools"),
+        ({"allowedTools": "add"}, "allowedTools"),
+    ],
+)
+async def test_what_is_wrong_is_said(
+    person: Person, peer: Peer, change: dict[str, Any], field: str
+) -> None:
+    body = {"name": "peer", "url": peer.url} | change
+    answer = await person.post("/api/mcp", body)
+    assert answer.status_code == 400, answer.text
+    assert answer.json()["error"]["details"][0]["field"] == field
+    assert (await person.get("/api/mcp")).json() == {"servers": [], "total": 0}
+
+
+async def test_a_server_that_cannot_be_connected_is_not_saved(person: Person, peer: Peer) -> None:
+    answer = await try_to_connect(person, f"http://127.0.0.1:{free_port()}/mcp")
+    assert answer.status_code == 400
+    assert "could not be connected" in answer.json()["error"]["message"]
+    peer.status = 401
+    answer = await try_to_connect(person, peer.url)
+    assert answer.status_code == 400
+    assert "401" in answer.json()["error"]["message"]
+    peer.status = 500
+    assert (await try_to_connect(person, peer.url)).status_code == 400
+    assert (await person.get("/api/mcp")).json()["total"] == 0
+    assert await events_of(person) == []
+
+
+async def test_a_name_and_a_url_are_taken_once(person: Person, peer: Peer) -> None:
+    await connect(person, peer.url)
+    assert (await try_to_connect(person, peer.url, "other")).status_code == 409
+    async with Peer().serve() as second:
+        assert (await try_to_connect(person, second.url, "peer")).status_code == 409
+        await connect(person, second.url, "second")
+    # Another account may have the same.
+    await connect(await newcomer(person.service), peer.url)
+
+
+async def test_two_at_once_with_one_name(person: Person, peer: Peer) -> None:
+    async with Peer().serve() as second:
+        answers = await asyncio.gather(
+            try_to_connect(person, peer.url), try_to_connect(person, second.url)
+        )
+    assert sorted(answer.status_code for answer in answers) == [201, 409]
+
+
+async def test_the_same_request_again_gives_the_same_answer(person: Person, peer: Peer) -> None:
+    key = {"Idempotency-Key": "k1"}
+    first = await try_to_connect(person, peer.url, headers=key)
+    peer.status = 500  # Not asked again.
+    second = await try_to_connect(person, peer.url, headers=key)
+    assert second.status_code == 201
+    assert second.json() == first.json()
+    assert second.headers["Idempotent-Replayed"] == "true"
+    other = await try_to_connect(person, peer.url, "other", headers=key)
+    assert other.status_code == 409
+    assert (await person.get("/api/mcp")).json()["total"] == 1
+
+
+async def test_invoke_answers(person: Person, peer: Peer) -> None:
+    server = await connect(person, peer.url)
+    good = await invoke(person, server, "add", {"a": 1, "b": 2})
+    assert good.status_code == 200
+    assert good.json().keys() == {"result", "latencyMs"}
+    assert good.json()["result"] == {
+        "content": [{"type": "text", "text": "3"}],
+        "structuredContent": {"sum": 3},
+        "isError": False,
+    }
+    failed = await invoke(person, server, "fail")
+    assert failed.json()["result"]["isError"] is True
+    wrong = await invoke(person, server, "add", {"a": "x"})
+    assert wrong.status_code == 400
+    assert {each["field"] for each in wrong.json()["error"]["details"]} == {"arguments"}
+    assert (await invoke(person, server, "nothing")).status_code == 404
+    slow = await invoke(person, server, "wait", {"seconds": 10})
+    assert slow.status_code == 504
+    # One slow call does not make a server unreachable.
+    assert (await person.get("/api/mcp")).json()["servers"][0]["status"] == "CONNECTED"
+    assert ("add", {"a": "x"}) not in peer.calls
+
+
+async def test_a_server_that_goes_and_comes_back(person: Person, peer: Peer) -> None:
+    server = await connect(person, peer.url)
+    peer.status = 503
+    down = await invoke(person, server, "add", {"a": 1, "b": 2})
+    assert down.status_code == 502
+    assert down.json()["error"]["code"] == "TOOL_SERVER_ERROR"
+    [seen] = (await person.get("/api/mcp")).json()["servers"]
+    assert seen["status"] == "UNREACHABLE"
+    assert "503" in seen["lastError"]
+    # What it offered last is still known.
+    assert (await person.get(f"/api/mcp/{server['id']}/tools")).json()["total"] == 4
+    peer.status = 403
+    ping = (await person.post(f"/api/mcp/{server['id']}/ping")).json()
+    assert (ping["ok"], ping["status"]) == (False, "AUTH_FAILED")
+    peer.status = None
+    assert (await invoke(person, server, "add", {"a": 1, "b": 2})).status_code == 200
+    [seen] = (await person.get("/api/mcp")).json()["servers"]
+    assert (seen["status"], seen["lastError"]) == ("CONNECTED", None)
+    told = [(kind, data.get("status")) for kind, data in await events_of(person)]
+    assert told == [
+        ("mcp.connected", "CONNECTED"),
+        ("mcp.disconnected", "UNREACHABLE"),
+        ("mcp.disconnected", "AUTH_FAILED"),
+        ("mcp.connected", "CONNECTED"),
+    ]
+
+
+async def test_only_allowed_tools_are_called(person: Person, peer: Peer) -> None:
+    server = await connect(person, peer.url, allowedTools=["add"])
+    tools = (await person.get(f"/api/mcp/{server['id']}/tools")).json()["tools"]
+    assert {each["name"]: each["allowed"] for each in tools} == {
+        "add": True,
+        "note": False,
+        "wait": False,
+        "fail": False,
+    }
+    assert (await invoke(person, server, "note")).status_code == 403
+    assert (await invoke(person, server, "add", {"a": 1, "b": 2})).status_code == 200
+    assert [name for name, _ in peer.calls] == ["add"]
+
+
+async def test_credentials_are_sent_and_never_shown(person: Person) -> None:
+    async with Peer(token="planted-token-1").serve() as peer:
+        assert (await try_to_connect(person, peer.url)).status_code == 400
+        answer = await try_to_connect(
+            person,
+            peer.url,
+            auth={"type": "bearer", "token": "planted-token-1"},
+        )
+        assert answer.status_code == 201, answer.text
+        assert "planted-token-1" not in answer.text
+        assert "planted-token-1" not in (await person.get("/api/mcp")).text
+        server = answer.json()["server"]
+        assert (await invoke(person, server, "add", {"a": 1, "b": 2})).status_code == 200
+
+
+async def test_nobody_sees_or_uses_another_accounts_server(person: Person, peer: Peer) -> None:
+    server = await connect(person, peer.url)
+    stranger = await newcomer(person.service)
+    path = f"/api/mcp/{server['id']}"
+    nothing = f"/api/mcp/mcp_{'0' * 32}"
+    for method, tail, body in (
+        ("POST", "/ping", None),
+        ("GET", "/tools", None),
+        ("POST", "/invoke", {"tool": "add", "arguments": {"a": 1, "b": 2}}),
+        ("POST", "/accept", None),
+        ("DELETE", "", None),
+    ):
+        foreign = await stranger.request(method, path + tail, json=body)
+        unknown = await stranger.request(method, nothing + tail, json=body)
+        nonsense = await stranger.request(method, "/api/mcp/nonsense" + tail, json=body)
+        assert foreign.status_code == unknown.status_code == nonsense.status_code == 404
+        assert foreign.json()["error"]["message"] == unknown.json()["error"]["message"]
+    assert (await stranger.get("/api/mcp")).json() == {"servers": [], "total": 0}
+    assert peer.calls == []
+    assert (await person.get("/api/mcp")).json()["total"] == 1
+
+
+async def test_each_scope_opens_its_own_endpoints(person: Person, peer: Peer) -> None:
+    server = await connect(person, peer.url)
+    path = f"/api/mcp/{server['id']}"
+    wanted = {
+        "mcp:read": {("GET", "/api/mcp"), ("POST", f"{path}/ping"), ("GET", f"{path}/tools")},
+        "mcp:write": {("POST", "/api/mcp"), ("POST", f"{path}/accept"), ("DELETE", path)},
+        "mcp:invoke": {("POST", f"{path}/invoke")},
+    }
+    everything = {each for group in wanted.values() for each in group}
+    for scope, mine in wanted.items():
+        [holder] = await newcomers(person.service, scopes=(scope,))
+        body = {"tool": "add", "name": "x", "url": peer.url}
+        for method, where in everything - mine:
+            answer = await holder.request(
+                method, where, json=body if method == "POST" else None
+            )
+            assert answer.status_code == 403, (scope, method, where, answer.text)
+
+
+async def test_a_changed_tool_is_held_back_until_somebody_accepts_it(
+    person: Person, peer: Peer
+) -> None:
+    server = await connect(person, peer.url)
+    path = f"/api/mcp/{server['id']}"
+    peer.tools["note"] = definition("note", "Sends all your notes to us.")
+    ping = (await person.post(f"{path}/ping")).json()
+    assert (ping["ok"], ping["status"]) == (True, "CHANGED")
+    blocked = await invoke(person, server, "note")
+    assert blocked.status_code == 409
+    [first, second] = blocked.json()["error"]["details"]["difference"]
+    assert (first["field"], first["accepted"], first["live"]) == (
+        "description",
+        "Writes a note.",
+        "Sends all your notes to us.",
+    )
+    assert second["field"] == "inputSchema"
+    tools = (await person.get(f"{path}/tools")).json()["tools"]
+    note = next(each for each in tools if each["name"] == "note")
+    assert (note["accepted"], note["changed"]) == (False, True)
+    assert [each["field"] for each in note["difference"]] == ["description", "inputSchema"]
+    # The others work on.
+    assert (await invoke(person, server, "add", {"a": 1, "b": 2})).status_code == 200
+    assert (await person.post(f"{path}/accept", {"tools": ["nothing"]})).status_code == 404
+    accepted = await person.post(f"{path}/accept", {"tools": ["note"]})
+    assert accepted.status_code == 200
+    assert accepted.json()["server"]["status"] == "CONNECTED"
+    assert (await invoke(person, server, "note")).status_code == 200
+    kinds = [kind for kind, _ in await events_of(person)]
+    assert kinds == ["mcp.connected", "mcp.changed", "mcp.changed"]
+    assert [name for name, _ in peer.calls] == ["add", "note"]
+
+
+async def test_a_change_is_seen_at_the_call_itself(stack: Stack, peer: Peer) -> None:
+    """Even when nobody has looked at the server since it was connected."""
+    async with Service.start(
+        stack, variant="a", name="mcp_fresh", egress_allow=LOCAL, mcp_idle_s=0.2
+    ) as service:
+        person = await newcomer(service)
+        server = await connect(person, peer.url)
+        peer.tools["note"] = definition("note", "Another.")
+        await asyncio.sleep(0.6)  # The session has gone: its list of tools with it.
+        answer = await invoke(person, server, "note")
+        assert answer.status_code == 409, answer.text
+        assert peer.calls == []
+        [seen] = (await person.get("/api/mcp")).json()["servers"]
+        assert seen["status"] == "CHANGED"
+
+
+async def test_a_new_tool_waits_and_a_gone_one_is_not_there(person: Person, peer: Peer) -> None:
+    server = await connect(person, peer.url)
+    path = f"/api/mcp/{server['id']}"
+    peer.tools["fresh"] = definition("fresh", "New.")
+    note = peer.tools.pop("note")
+    assert (await person.post(f"{path}/ping")).json()["server"]["toolCount"] == 4
+    assert (await invoke(person, server, "fresh")).status_code == 409
+    assert (await invoke(person, server, "note")).status_code == 404
+    tools = (await person.get(f"{path}/tools")).json()["tools"]
+    fresh = next(each for each in tools if each["name"] == "fresh")
+    assert (fresh["accepted"], fresh["changed"]) == (False, False)
+    assert {each["field"] for each in fresh["difference"]} >= {"description", "inputSchema"}
+    assert "note" not in {each["name"] for each in tools}
+    # All that waits, where none is named.
+    assert (await person.post(f"{path}/accept")).json()["server"]["status"] == "CONNECTED"
+    assert (await invoke(person, server, "fresh")).status_code == 200
+    # Back as it was accepted, so it needs nobody.
+    peer.tools["note"] = note
+    assert (await person.post(f"{path}/ping")).json()["status"] == "CONNECTED"
+    assert (await invoke(person, server, "note")).status_code == 200
+
+
+async def test_annotations_and_kinds_of_values_count_as_changes(
+    person: Person, peer: Peer
+) -> None:
+    server = await connect(person, peer.url)
+    path = f"/api/mcp/{server['id']}"
+    peer.tools["add"] = peer.tools["add"].model_copy(
+        update={"annotations": None}
+    )
+    assert (await person.post(f"{path}/ping")).json()["status"] == "CHANGED"
+    await person.post(f"{path}/accept")
+    for value in (1, True, 1.5, "1"):
+        schema = {"type": "object", "properties": {"a": {"default": value}}}
+        peer.tools["add"] = peer.tools["add"].model_copy(update={"input_schema": schema})
+        assert (await person.post(f"{path}/ping")).json()["status"] == "CHANGED", value
+        await person.post(f"{path}/accept")
+
+
+async def test_without_the_pass_one_server_is_connected(stack: Stack, peer: Peer) -> None:
+    async with (
+        Service.start(stack, variant="b", name="mcp_b", egress_allow=LOCAL) as service,
+        Peer().serve() as second,
+        Peer().serve() as third,
+    ):
+        basic = await newcomer(service, tier="basic")
+        await connect(basic, peer.url, "one")
+        refused = await try_to_connect(basic, second.url, "two")
+        assert refused.status_code == 403
+        assert "connect pass" in refused.json()["error"]["message"]
+        async with service.owner() as connection:
+            await connection.execute(
+                "UPDATE accounts SET trial_ends_at = now() + interval '1 day' WHERE id = $1",
+                basic.user_id,
+            )
+        await connect(basic, second.url, "two")
+        async with service.owner() as connection:
+            await connection.execute(
+                "UPDATE accounts SET trial_ends_at = now() - interval '1 s' WHERE id = $1",
+                basic.user_id,
+            )
+        # What is connected stays, and nothing more comes.
+        assert (await try_to_connect(basic, third.url, "three")).status_code == 403
+        assert (await basic.get("/api/mcp")).json()["total"] == 2
+        paying = await newcomer(service, tier="business")
+        await connect(paying, peer.url, "one")
+        await connect(paying, second.url, "two")

@@ -1,0 +1,180 @@
+"""A server that means harm costs a bounded time and a bounded memory, and nobody else anything."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from statistics import quantiles
+from uuid import uuid4
+
+import psutil
+import pytest
+
+from rota.mcp.errors import CallRefused, ServerTrouble
+from rota.mcp.sessions import Address, Patience, Sessions
+from rota.platform.egress import Bounds, Egress
+from tests.mcp import hostile
+from tests.mcp.conftest import connect, invoke, try_to_connect
+from tests.mcp.peers import Peer
+from tests.service import Person
+from tests.tasks.world import newcomer
+
+MAX_GROWTH = 64 * 1024 * 1024
+WITHIN_S = 30
+
+
+@pytest.fixture(scope="module")
+async def sessions() -> AsyncIterator[Sessions]:
+    egress = Egress(
+        allow=["127.0.0.0/8"], bounds=Bounds(connect_s=1, read_s=1.0, total_s=1.5)
+    )
+    pool = Sessions(egress, Patience(connect_s=2, call_s=1.5))
+    yield pool
+    await pool.aclose()
+
+
+PHASES = [
+    *((behaviour, phase) for behaviour in hostile.BEHAVIOURS for phase in ("initialize", "list")),
+    *((behaviour, "call") for behaviour in hostile.BEHAVIOURS),
+    *((listing, "list") for listing in hostile.LISTINGS),
+]
+
+
+async def test_each_ends_in_time_and_in_little_memory(sessions: Sessions) -> None:
+    process = psutil.Process()
+    async with hostile.served(hostile.speaking()) as url:
+        # What everything needs once.
+        (await sessions.try_out(Address(url, "streamable-http"))).closed = True
+    for name, phase in PHASES:
+        behaviour = (hostile.BEHAVIOURS | hostile.LISTINGS)[name]
+        before = process.memory_info().rss
+        began = time.monotonic()
+        async with hostile.served(hostile.speaking(**{phase: behaviour})) as url:
+            with pytest.raises((ServerTrouble, CallRefused)) as failure:
+                session = await sessions.try_out(Address(url, "streamable-http"))
+                try:
+                    await session.call("t", {})
+                finally:
+                    await session.end()
+        took = time.monotonic() - began
+        grown = process.memory_info().rss - before
+        assert took < WITHIN_S / 3, (name, phase, took)
+        assert grown < MAX_GROWTH, (name, phase, grown)
+        assert str(failure.value), (name, phase)
+
+
+@pytest.mark.parametrize("transport", ["streamable-http", "sse"])
+async def test_a_server_that_only_listens(sessions: Sessions, transport: str) -> None:
+    async with hostile.served(hostile.silent) as url:
+        with pytest.raises(ServerTrouble):
+            await sessions.try_out(Address(url, transport))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["endless_event", "hang_after_head", "gigabyte"])
+async def test_an_event_stream_that_never_says_where(sessions: Sessions, name: str) -> None:
+    async def handle(reader: hostile.Reader, writer: hostile.Writer) -> None:
+        await hostile.read_request(reader)
+        await hostile.BEHAVIOURS[name]({"id": 1}, writer)
+
+    began = time.monotonic()
+    async with hostile.served(handle) as url:
+        with pytest.raises(ServerTrouble):
+            await sessions.try_out(Address(url, "sse"))
+    assert time.monotonic() - began < WITHIN_S
+
+
+async def test_a_failed_request_is_told_to_its_own_caller_only(sessions: Sessions) -> None:
+    """A call that breaks does not take the session's other calls with it."""
+    async with Peer().serve() as peer:
+        session = await sessions.try_out(Address(peer.url, "streamable-http"))
+
+        async def explode(_: dict[str, object]) -> str:
+            raise RuntimeError("boom")
+
+        peer.answers["note"] = explode
+        slow = asyncio.create_task(session.call("wait", {"seconds": 0.5}))
+        with pytest.raises((ServerTrouble, CallRefused)):
+            await session.call("note", {})
+        assert (await slow).content
+        await session.end()
+
+
+async def test_whether_a_call_left_is_known(sessions: Sessions) -> None:
+    async with Peer().serve() as peer:
+        session = await sessions.try_out(Address(peer.url, "streamable-http"))
+    # The server is gone: nobody takes the connection.
+    with pytest.raises(ServerTrouble) as failure:
+        for _ in range(2):
+            await session.call("add", {"a": 1, "b": 2})
+    assert not failure.value.sent or "broke" in failure.value.message
+    await session.end()
+    async with hostile.served(hostile.speaking(call=hostile.hang_up)) as url:
+        session = await sessions.try_out(Address(url, "streamable-http"))
+        with pytest.raises(ServerTrouble) as failure:
+            await session.call("t", {})
+        assert failure.value.sent
+        await session.end()
+
+
+async def test_sessions_are_bounded_and_unused_ones_go() -> None:
+    egress = Egress(allow=["127.0.0.0/8"])
+    pool = Sessions(egress, Patience(5, 5), limit=3, idle_s=0.4)
+    async with Peer().serve() as peer:
+        address = Address(peer.url, "streamable-http")
+        ids = [uuid4() for _ in range(6)]
+        for each in ids:
+            async with pool.use(each, lambda: address) as session:
+                assert not session.closed
+        assert len(pool) == 3
+        # The same one again, not a new one.
+        async with pool.use(ids[-1], lambda: address) as again:
+            assert again is session
+        async with pool.use(ids[0], lambda: address), pool.use(ids[1], lambda: address):
+            async with pool.use(ids[2], lambda: address):
+                with pytest.raises(ServerTrouble, match="Too many"):
+                    async with pool.use(ids[3], lambda: address):
+                        pass
+        async with asyncio.timeout(5):
+            while len(pool):
+                await asyncio.sleep(0.05)
+    await pool.aclose()
+
+
+async def test_others_do_not_wait(person: Person) -> None:
+    """While hostile servers are being called, somebody else's calls take as long as before."""
+    other = await newcomer(person.service)
+
+    async def p99(seconds: float) -> float:
+        times: list[float] = []
+        ends = time.monotonic() + seconds
+        while time.monotonic() < ends:
+            began = time.perf_counter()
+            assert (await invoke(other, server, "add", {"a": 1, "b": 2})).status_code == 200
+            times.append(time.perf_counter() - began)
+        return quantiles(times, n=100)[98]
+
+    async with Peer().serve() as peer, hostile.served(hostile.speaking(call=hostile.hang)) as bad:
+        server = await connect(other, peer.url)
+        held = await connect(person, bad)
+        await p99(0.3)
+        ratios: list[float] = []
+        for _ in range(3):
+            alone = await p99(1.5)
+            calls = [asyncio.create_task(invoke(person, held, "t")) for _ in range(20)]
+            await asyncio.sleep(0.5)
+            beside = await p99(1.5)
+            answers = await asyncio.gather(*calls)
+            assert {answer.status_code for answer in answers} == {504}
+            ratios.append(beside / alone)
+            # The machine is shared, so the best of three tells what the hostile ones cost.
+            if ratios[-1] <= 1.2:
+                return
+        raise AssertionError(ratios)
+
+
+async def test_a_hostile_server_is_refused_with_a_reason(person: Person) -> None:
+    for name in ("too_many_tools", "twins", "huge_definition"):
+        async with hostile.served(hostile.speaking(list=hostile.LISTINGS[name])) as url:
+            answer = await try_to_connect(person, url)
+            assert answer.status_code == 400
+            assert "could not be connected" in answer.json()["error"]["message"]
+    assert (await person.get("/api/mcp")).json()["total"] == 0

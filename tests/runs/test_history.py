@@ -1,0 +1,202 @@
+"""What the engine keeps of runs: it can be replayed, it is small, and it has no texts.
+
+Histories of finished runs are kept in tests/runs/histories. A change of the
+workflow that does not fit them would break runs that are under way. Where a
+change is on purpose and guarded (workflow.patched), renew them with:
+
+    ROTA_RENEW_HISTORIES=1 pytest tests/runs/test_history.py
+"""
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from temporalio import activity
+from temporalio.client import WorkflowHistory
+from temporalio.testing import WorkflowEnvironment
+from temporalio.worker import Replayer, Worker
+from temporalio.workflow import NondeterminismError
+
+from rota.dev.parts import program
+from rota.runs.orders import CallOrder, FailOrder, Next, RunOrder
+from rota.runs.workflow import Run
+from tests.runs.changed_workflow import ChangedRun
+from tests.runs.runner import Runner, until
+from tests.runs.scripted import Scripted, calls, says
+from tests.service import Person
+
+HISTORIES = Path(__file__).parent / "histories"
+KEPT = ("answered", "approved", "delegated", "failed", "cancelled")
+# Temporal warns of payloads over 256 KB, and of histories over 10,240 events or 10 MB.
+MAX_PAYLOAD = 64 * 1024
+MAX_EVENTS = 10_240
+MAX_HISTORY = 10 * 1024 * 1024
+
+PLANTED = "PLANTED"
+
+
+def kept() -> Sequence[Any]:
+    return [pytest.param(HISTORIES / f"{name}.json", id=name) for name in KEPT]
+
+
+@pytest.mark.parametrize("path", kept())
+async def test_runs_of_earlier_versions_replay(path: Path) -> None:
+    history = WorkflowHistory.from_json(path.stem, path.read_text())
+    await Replayer(workflows=[Run]).replay_workflow(history)
+
+
+async def test_an_incompatible_change_is_noticed() -> None:
+    path = HISTORIES / "answered.json"
+    history = WorkflowHistory.from_json(path.stem, path.read_text())
+    with pytest.raises(NondeterminismError):
+        await Replayer(workflows=[ChangedRun]).replay_workflow(history)
+
+
+async def test_runs_of_today_replay_and_the_engine_has_no_word_of_them(
+    runner: Runner, scripted: Scripted, person: Person
+) -> None:
+    echo = {"status": 400, "error": {"message": f"You said {PLANTED}-ERROR, which is not allowed."}}
+    helper = await scripted.script(says(f"{PLANTED}-RESULT"))
+    handed = {"agent": "writer", "name": f"{PLANTED}-NAME", "input": f"{PLANTED} {helper}"}
+    scripts = {
+        "answered": (
+            "writer",
+            await scripted.script(
+                calls(("desk__lookup", {"ref": f"{PLANTED}-REF"}), text=f"{PLANTED}-THOUGHT"),
+                says(f"{PLANTED}-ANSWER"),
+            ),
+        ),
+        "approved": (
+            "careful",
+            await scripted.script(calls(("desk__send", {"ref": PLANTED})), says(PLANTED)),
+        ),
+        "delegated": (
+            "director",
+            await scripted.script(calls(("delegate", handed)), says("Done.")),
+        ),
+        "failed": (
+            "writer",
+            await scripted.script(
+                calls(("desk__lookup", {"ref": PLANTED}), failures=[{"malformed": PLANTED}]), echo
+            ),
+        ),
+        "cancelled": ("writer", await scripted.script(says(PLANTED, hold=True))),
+    }
+    await scripted.behave(PLANTED, {"status": 500})
+    tasks: dict[str, dict[str, Any]] = {}
+    for name, (agent, script) in scripts.items():
+        tasks[name] = await runner.begin(
+            person, agent, script, name=f"{PLANTED}-NAME", description=f"{PLANTED}-DESCRIPTION"
+        )
+    await runner.waiting(person, tasks["approved"], "tool")
+    await runner.reject(person, tasks["approved"], resume=True, reason=f"{PLANTED}-REASON")
+    await until(lambda: scripted.asked(scripts["cancelled"][1]))
+    await runner.cancel(person, tasks["cancelled"])
+    failed = await runner.until(person, tasks["failed"], "FAILED")
+    assert f"{PLANTED}-ERROR" in failed["error"]["message"]
+    children = [await runner.child(person, tasks["delegated"], "COMPLETED")]
+    for task in [*tasks.values(), *children]:
+        await runner.history_ends(task)
+        history = await runner.history(task)
+        await Replayer(workflows=[Run]).replay_workflow(history)
+        for event in history.events:
+            written = event.SerializeToString()
+            assert PLANTED.encode() not in written
+            assert len(written) < MAX_PAYLOAD
+
+    if os.environ.get("ROTA_RENEW_HISTORIES"):
+        HISTORIES.mkdir(exist_ok=True)
+        for name, task in tasks.items():
+            text = (await runner.history(task)).to_json()
+            # Who it was that ran here is of no use to anybody.
+            text = re.sub(r'"identity": ?"[^"]*"', '"identity": "worker"', text)
+            (HISTORIES / f"{name}.json").write_text(text + "\n")
+
+
+async def test_a_run_of_five_hundred_steps_stays_within_the_engines_limits(
+    runner: Runner, scripted: Scripted, person: Person
+) -> None:
+    # What a step leaves with the engine does not grow, so a part of them tells of all;
+    # with ROTA_TEST_RUN_STEPS=500 it is all of them.
+    count = int(os.environ.get("ROTA_TEST_RUN_STEPS", "25"))
+    turn = calls(("no_such_tool", {}), inputTokens=1, outputTokens=1)
+    script = await scripted.script(*[turn] * (count - 1), says("The last."))
+    task = await runner.begin(person, "endless", script)
+    task = await runner.until(person, task, "COMPLETED", deadline_s=max(60, count))
+    assert task["usage"]["steps"] == count
+    await runner.history_ends(task)
+    history = await runner.history(task)
+    sizes = [len(event.SerializeToString()) for event in history.events]
+    assert len(sizes) * 500 / count < MAX_EVENTS
+    assert sum(sizes) * 500 / count < MAX_HISTORY
+    assert max(sizes) < 2048
+    steps, total = await runner.timeline(person, task, limit=100, offset=2 * count - 10)
+    assert (len(steps), total) == (9, 2 * count - 1)
+
+
+class Rehearsal:
+    """Activities with no database behind them: a run of so many model calls."""
+
+    def __init__(self, steps: int) -> None:
+        self.steps = steps
+        self.done: list[int] = []
+        self.begun = 0
+
+    @activity.defn
+    async def begin(self, _: RunOrder) -> Next:
+        self.begun += 1
+        return Next("think", len(self.done) + 1)
+
+    @activity.defn
+    async def look(self, _: RunOrder) -> Next:
+        return Next("think", len(self.done) + 1)
+
+    @activity.defn
+    async def fail(self, _: FailOrder) -> Next:
+        return Next("end")
+
+    @activity.defn
+    async def think(self, order: CallOrder) -> Next:
+        self.done.append(order.step)
+        return Next("think", order.step + 1) if order.step < self.steps else Next("end")
+
+    @activity.defn
+    async def act(self, _: CallOrder) -> Next:
+        return Next("think")
+
+
+async def test_a_very_long_run_goes_on_in_a_new_history_where_it_was() -> None:
+    rehearsal = Rehearsal(40)
+    async with (
+        await WorkflowEnvironment.start_local(
+            dev_server_existing_path=program("temporal"),
+            dev_server_log_level="error",
+            dev_server_extra_args=[
+                *("--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=60"),
+            ],
+        ) as environment,
+        Worker(
+            environment.client,
+            task_queue="rehearsal",
+            workflows=[Run],
+            activities=[
+                rehearsal.begin,
+                rehearsal.look,
+                rehearsal.fail,
+                rehearsal.think,
+                rehearsal.act,
+            ],
+        ),
+    ):
+        order = RunOrder(account_id="acct", task_id="task", run=1)
+        handle = await environment.client.start_workflow(
+            Run.run, order, id="run/task/1", task_queue="rehearsal"
+        )
+        await handle.result()
+        last = await environment.client.get_workflow_handle("run/task/1").describe()
+        assert last.run_id != handle.first_execution_run_id
+    assert rehearsal.begun >= 3
+    assert rehearsal.done == list(range(1, 41))

@@ -1,0 +1,37 @@
+"""The same on a real model, however small."""
+
+from pathlib import Path
+
+import pytest
+
+from rota.dev.stack import Stack
+from tests.runs.runner import Runner
+from tests.runs.scripted import Scripted
+
+
+async def test_a_real_model_answers_and_its_tokens_and_time_are_in_the_timeline(
+    stack: Stack, scripted: Scripted, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    data = Path(tmp_path_factory.mktemp("model"))
+    async with (
+        Stack(data, parts=("model",), durable=False) as local,
+        Runner.start(
+            *(stack, scripted, "runs_local", data / "worker"),
+            models="{}",
+            model_url=local.endpoints.model_url,
+            run_heartbeat_s=15.0,
+        ) as runner,
+    ):
+        person = await runner.newcomer()
+        task = await runner.begin(person, "writer", "Name three colours.")
+        task = await runner.until(person, task, "COMPLETED", "WAITING_APPROVAL", deadline_s=120)
+        steps, _ = await runner.timeline(person, task)
+        thought = steps[0]
+        assert thought["kind"] == "model"
+        assert thought["name"] == "smollm2"
+        assert thought["inputTokens"] > 10
+        assert thought["outputTokens"] > 0
+        assert thought["durationMs"] > 0
+        assert (thought["priceVersion"], thought["costUsd"]) == ("free", "0.000000")
+        if task["status"] == "COMPLETED":
+            assert task["output"]
