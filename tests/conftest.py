@@ -24,9 +24,7 @@ async def stack(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stack
 
 
 @pytest.fixture(scope="session", params=["a", "b"])
-async def service(
-    request: pytest.FixtureRequest, stack: Stack
-) -> AsyncIterator[Service]:
+async def service(request: pytest.FixtureRequest, stack: Stack) -> AsyncIterator[Service]:
     """The service of each variant in turn, with everything on."""
     async with Service.start(stack, variant=request.param) as started:
         yield started

@@ -16,7 +16,8 @@ import asyncpg
 import httpx
 import structlog
 import uvicorn
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter
+from starlette.types import ASGIApp
 
 from rota.app import create_app
 from rota.auth import rotation
@@ -250,7 +251,7 @@ async def until_live(
 
 
 @asynccontextmanager
-async def serving(app: FastAPI, settings: Settings) -> AsyncIterator[None]:
+async def serving(app: ASGIApp, settings: Settings) -> AsyncIterator[None]:
     config = server_config(app, settings)
     server = uvicorn.Server(config)
     running = asyncio.create_task(server._serve())

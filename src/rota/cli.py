@@ -9,7 +9,6 @@ import json
 import signal
 import sys
 from pathlib import Path
-from types import FrameType
 from typing import Annotated, Any, Literal, cast
 
 import typer
@@ -51,34 +50,15 @@ def _owner_url(settings: Settings) -> str:
 @cli.command()
 def serve() -> None:
     """Serve the HTTP API. Settings come from ROTA_* variables."""
-    import uvicorn
-
     from rota.app import create_app
+    from rota.platform import tracing
+    from rota.platform.http.server import run
 
     settings = _settings()
     _observe(settings)
+    tracing.configure(settings.otlp_endpoint, "rota-serve")
     app = create_app(settings)
-
-    class Server(uvicorn.Server):
-        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-            app.state.streams.close()
-            super().handle_exit(sig, frame)
-
-    config = uvicorn.Config(
-        app,
-        host=settings.host,
-        port=settings.port,
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        # The gate itself decides whom to believe about the client's address.
-        proxy_headers=False,
-        timeout_graceful_shutdown=int(settings.shutdown_grace_s),
-    )
-    server = Server(config)
-    server.run()
-    if not server.started:
-        raise typer.Exit(3)
+    run(app, settings, on_stop=app.state.streams.close)
 
 
 @cli.command()

@@ -16,6 +16,7 @@ from rota.events.outbox import Relay
 from rota.mcp.checks import Checks, ensure_schedule
 from rota.mcp.parts import mcp_parts
 from rota.mcp.workflow import CheckServers
+from rota.platform import tracing
 from rota.platform.crypto import Vault
 from rota.platform.db import Database
 from rota.platform.settings import Settings
@@ -35,7 +36,7 @@ from rota.variants import VARIANTS
 
 log = structlog.get_logger()
 
-# Loops that take from the outbox; each waits for Temporal with one instruction in hand.
+# Loops that take from the outbox; each waits for Temporal with some instructions in hand.
 RELAYS = 4
 SWEEP_EVERY_S = 5.0
 # Runs that are decided on at the same time; each is a moment of one thread.
@@ -48,6 +49,7 @@ async def run_worker(
     settings: Settings, stop: asyncio.Event, *, sources: Sequence[ToolSource] = ()
 ) -> None:
     """Works until `stop` is set, then lets calls under way finish."""
+    tracing.configure(settings.otlp_endpoint, "rota-worker")
     variant = VARIANTS[settings.variant]
     gate_time = timedelta(days=settings.approval_days)
     db = Database(settings.database_url.get_secret_value(), pool_size=settings.database_pool_size)

@@ -108,6 +108,8 @@ class Lane:
     tasks: list[str] = field(default_factory=list)
     seconds: dict[Boundary, list[float]] = field(default_factory=dict)
     asked: int = 0
+    # Model calls beyond those that the kills explain.
+    repeated: int = 0
 
     @property
     def deaths(self) -> int:
@@ -152,9 +154,13 @@ class Lane:
         scripted = self.world.scripted
         assert not self.kill.exists(), f"nobody died {boundary.meaning}"
         done = Counter(call["tool"] for call in await scripted.done(script.partition(":")[2]))
-        wanted = Counter(lookup=boundary.reads, send=boundary.writes(approved=approve))
-        assert done == +wanted, (boundary, done)
-        assert await scripted.count(script) == boundary.model_calls(), boundary
+        assert done["send"] == boundary.writes(approved=approve), (boundary, done)
+        # On a machine too busy to say that it lives, what is free to repeat is repeated.
+        asked = await scripted.count(script)
+        wanted = boundary.model_calls()
+        assert done["lookup"] >= boundary.reads, (boundary, done)
+        assert all(asked[turn] >= count for turn, count in wanted.items()), (boundary, asked)
+        self.repeated += sum(asked.values()) - sum(wanted.values())
         usage = task["usage"]
         assert isinstance(usage, dict)
         assert (usage["steps"], usage["inputTokens"], usage["outputTokens"]) == (3, 30, 15)
@@ -183,7 +189,7 @@ async def lanes(stack: Stack, count: int = LANES) -> AsyncIterator[list[Lane]]:
                     variant="a",
                     name=name,
                     temporal_namespace=namespace,
-                    run_heartbeat_s=2.0,
+                    run_heartbeat_s=5.0,
                     log_level="WARNING",
                 )
             )
@@ -253,6 +259,7 @@ async def main(times: int) -> None:
             "kills": sum(lane.deaths for lane in found),
             "runs": sum(len(lane.tasks) for lane in found),
             "asked": sum(lane.asked for lane in found),
+            "model calls that no kill explains": sum(lane.repeated for lane in found),
             "seconds": {b.meaning: sorted(s)[len(s) // 2] for b, s in seconds.items()},
         },
     )

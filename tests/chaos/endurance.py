@@ -1,6 +1,6 @@
 """Workers that are gone, tasks that wait, and one account that floods the others.
 
-    python -m tests.chaos.endurance
+python -m tests.chaos.endurance
 """
 
 import asyncio
@@ -118,9 +118,7 @@ async def fairness(stack: Stack, flood: int, few: int) -> dict[str, Any]:
         greedy, modest = await world.newcomer(), await world.newcomer()
         # Both sides work from here on.
         for person in (greedy, modest):
-            await world.until(
-                person, await world.create(person, "writer", script), "COMPLETED"
-            )
+            await world.until(person, await world.create(person, "writer", script), "COMPLETED")
         turn = asyncio.Semaphore(16)
 
         async def create(person: Person) -> str:
@@ -130,6 +128,7 @@ async def fairness(stack: Stack, flood: int, few: int) -> dict[str, Any]:
         began = time.monotonic()
         await asyncio.gather(*(create(greedy) for _ in range(flood)))
         late = time.monotonic()
+        open_then = flood + 1 - await _done(world, greedy)
         await asyncio.gather(*(create(modest) for _ in range(few)))
         modest_s = await _all_done(world, modest, late)
         unfinished = flood + 1 - await _done(world, greedy)
@@ -139,7 +138,8 @@ async def fairness(stack: Stack, flood: int, few: int) -> dict[str, Any]:
             "few": few,
             "seconds until the flood's last was done": round(greedy_s, 1),
             "seconds until the few's last was done": round(modest_s, 1),
-            "of the flood unfinished then": unfinished,
+            "of the flood open when the few came": open_then,
+            "of the flood open when the few were done": unfinished,
             "share": round(modest_s / greedy_s, 3),
         }
 

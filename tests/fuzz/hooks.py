@@ -19,6 +19,8 @@ AUTHORIZATION = {"Authorization": f"Bearer {TOKEN}"}
 RULES = {
     ("GET", "/api/agents/resolve"): {"name"},
     ("POST", "/api/keys"): {"expiresAt"},
+    # Whether there is a server can only be tried.
+    ("POST", "/api/mcp"): {"url", "headers", "auth", "auth.token"},
     ("POST", "/api/tasks"): {"agent", "assignedAgent", "parentTaskId"},
     ("PATCH", "/api/tasks/{id}"): {"logs", "actions"},
     ("POST", "/api/tasks/{id}/approve"): {"decisions"},

@@ -77,9 +77,7 @@ async def work() -> None:
     from rota.worker import CACHED_RUNS, MOVES_AT_ONCE
 
     settings = Settings()
-    client = await Client.connect(
-        settings.temporal_address, namespace=settings.temporal_namespace
-    )
+    client = await Client.connect(settings.temporal_address, namespace=settings.temporal_namespace)
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     made = Calls()

@@ -31,6 +31,7 @@ from tests.chaos.world import PARTS, World
 from tests.load.runs_bare import QUEUE, Bare, BareOrder
 from tests.runs.scripted import calls, says
 
+NAME = "runs, end to end"
 AIM = 0.6
 ACCOUNTS = 16
 AT_ONCE = 16
@@ -152,7 +153,7 @@ def report(figures: Figures) -> None:
     for column in ("what", "ours", "bare", "ratio", "aim", ""):
         table.add_column(column, justify="left" if column in ("what", "") else "right")
     table.add_row(
-        "tasks/s, end to end",
+        f"{NAME} (tasks/s)",
         f"{statistics.median(figures.ours):.1f}",
         f"{statistics.median(figures.bare):.1f}",
         f"{figures.ratio:.2f}",
@@ -171,7 +172,7 @@ def report(figures: Figures) -> None:
     file.write_text(json.dumps(vars(figures) | {"ratio": figures.ratio}, indent=2) + "\n")
 
 
-async def main(rounds: int, count: int) -> int:
+async def main(rounds: int = 3, count: int = 200) -> int:
     configure_logging("WARNING", "console")
     with tempfile.TemporaryDirectory() as data:
         async with Stack(Path(data), parts=PARTS) as stack:

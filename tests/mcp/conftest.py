@@ -44,9 +44,7 @@ async def connect(person: Person, url: str, name: str = "peer", **body: Any) -> 
 async def try_to_connect(
     person: Person, url: str, name: str = "peer", headers: Any = None, **body: Any
 ) -> httpx.Response:
-    return await person.post(
-        "/api/mcp", {"name": name, "url": url, **body}, headers=headers or {}
-    )
+    return await person.post("/api/mcp", {"name": name, "url": url, **body}, headers=headers or {})
 
 
 async def invoke(

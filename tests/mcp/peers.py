@@ -19,6 +19,8 @@ from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.routing import Mount, Route
 
+from tests.service import free_port
+
 EVERYTHING = Path(__file__).parents[1] / "peers" / "mcp"
 
 
@@ -85,9 +87,7 @@ class Peer:
         self.tools: dict[str, types.Tool] = {
             tool.name: tool
             for tool in (
-                definition(
-                    "add", "Adds.", read_only=True, properties=NUMBERS, required=("a", "b")
-                ),
+                definition("add", "Adds.", read_only=True, properties=NUMBERS, required=("a", "b")),
                 definition("note", "Writes a note.", properties={"text": {"type": "string"}}),
                 definition("wait", "Waits.", properties={"seconds": {"type": "number"}}),
                 definition("fail", "Fails."),
@@ -157,7 +157,8 @@ def _sse(server: Server[Any]) -> Starlette:
 
     async def stream(request: Any) -> Response:
         async with transport.connect_sse(request.scope, request.receive, request._send) as streams:
-            await server.run(*streams, server.create_initialization_options())
+            read, write = streams
+            await server.run(read, write, server.create_initialization_options())
         return Response()
 
     return Starlette(
@@ -176,13 +177,13 @@ async def time_server() -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def everything_server(transport: str = "streamable-http") -> AsyncIterator[str]:
+async def everything_server(
+    transport: str = "streamable-http", port: int | None = None
+) -> AsyncIterator[str]:
     """The protocol's reference server, in Node."""
     if not (EVERYTHING / "node_modules").exists() or shutil.which("node") is None:
         pytest.skip("npm ci in tests/peers/mcp first")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = port or free_port()
     mode = "sse" if transport == "sse" else "streamableHttp"
     process = await asyncio.create_subprocess_exec(
         *("node", "serve.mjs", mode),

@@ -1,5 +1,6 @@
 """Agents use tool servers, with people in charge of what is written and of what has changed."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from rota.dev.stack import Stack
 from rota.mcp.checks import SCHEDULE_ID
 from rota.platform.ids import from_wire
 from tests.mcp.conftest import LOCAL, connect, events_of
-from tests.mcp.peers import Peer, definition, text_result, time_server
+from tests.mcp.peers import Peer, definition, time_server
 from tests.mcp.test_secrets import TOKEN, bearer, everything_in, forms
 from tests.runs.runner import Runner, until
 from tests.runs.scripted import Scripted, calls, last_told, said_to_model, says
@@ -47,7 +48,7 @@ async def person(runner: Runner) -> Person:
 
 
 def names(call: dict[str, Any]) -> set[str]:
-    return {tool["function"]["name"] for tool in call["tools"]}
+    return {tool.get("function", tool)["name"] for tool in call["tools"]}
 
 
 async def approve(person: Person, task: dict[str, Any]) -> None:
@@ -58,14 +59,18 @@ async def approve(person: Person, task: dict[str, Any]) -> None:
 async def test_an_agent_reads_asks_before_it_writes_and_completes(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
-    async with Peer(token=TOKEN).serve() as peer, time_server() as clock:
-        await connect(
-            person, peer.url, allowedTools=["add", "note", "nobody-has-this"], **bearer()
-        )
+    async with (
+        Peer(token=TOKEN).serve() as peer,
+        time_server() as clock,
+        Peer().serve() as unrelated,
+    ):
+        await connect(person, peer.url, allowedTools=["add", "note", "nobody-has-this"], **bearer())
         await connect(person, clock, "clock")
-        await connect(person, (await _unrelated(person)).url, "unrelated")
+        await connect(person, unrelated.url, "unrelated")
         script = await scripted.script(
-            calls(("peer__add", {"a": 2, "b": 3}), ("clock__get_current_time", {"timezone": "UTC"})),
+            calls(
+                ("peer__add", {"a": 2, "b": 3}), ("clock__get_current_time", {"timezone": "UTC"})
+            ),
             calls(("peer__note", {"text": "five"})),
             says("All done."),
         )
@@ -91,9 +96,8 @@ async def test_an_agent_reads_asks_before_it_writes_and_completes(
         }
         assert '"sum"' in said_to_model(asked[1]).replace("\\", "")
         timeline, _ = await runner.timeline(person, task)
-        assert [step.get("server") for step in timeline if step.get("server")] == [
-            *("peer", "clock", "peer"),
-        ]
+        servers = [step["server"] for step in timeline if step.get("server")]
+        assert sorted(servers) == ["clock", "peer", "peer"]
         # The credential is in nothing that was written down on the way.
         history = (await runner.history(task)).to_json()
         held = await everything_in(runner.service)
@@ -101,18 +105,6 @@ async def test_an_agent_reads_asks_before_it_writes_and_completes(
             assert form not in history
             assert form not in held
             assert form not in runner.worker.log.read_text()
-
-
-async def _unrelated(person: Person) -> Peer:
-    """A server that no agent's file names. It stays up for the rest of the tests."""
-    peer = Peer()
-    context = peer.serve()
-    await context.__aenter__()
-    _open.append(context)
-    return peer
-
-
-_open: list[Any] = []
 
 
 async def test_a_definition_that_changes_after_approval_blocks_the_call(
@@ -143,9 +135,7 @@ async def test_a_definition_that_changes_after_approval_blocks_the_call(
         assert seen["status"] == "CHANGED"
         # Approving without accepting leads back to the same question.
         await approve(person, task)
-        await until(
-            second_review, lambda s: s["state"] == "pending" and len(s["history"]) >= 2
-        )
+        await until(second_review, lambda s: s["state"] == "pending" and len(s["history"]) >= 2)
         assert peer.calls == []
         assert (await person.post(f"/api/mcp/{server['id']}/accept")).status_code == 200
         await approve(person, task)
@@ -264,7 +254,6 @@ async def test_long_and_odd_results_are_kept_and_cut(
         kept = next(step for step in timeline if step.get("server") == "peer")["result"]
         assert 256 * 1024 <= len(kept) < 257 * 1024
         assert kept.startswith("a\ufffdb")
-        assert text_result("x").content
 
 
 async def test_workers_look_after_servers(runner: Runner, person: Person) -> None:
@@ -279,7 +268,7 @@ async def test_workers_look_after_servers(runner: Runner, person: Person) -> Non
                     from_wire("mcp", server["id"]),
                 )
             await runner.temporal.get_schedule_handle(SCHEDULE_ID).trigger()
-            await _pause()
+            await asyncio.sleep(0.3)
             [seen] = (await person.get("/api/mcp")).json()["servers"]
             return str(seen["status"])
 
@@ -287,9 +276,3 @@ async def test_workers_look_after_servers(runner: Runner, person: Person) -> Non
     await until(check, lambda status: status == "UNREACHABLE")
     kinds = [kind for kind, _ in await events_of(person)]
     assert kinds == ["mcp.connected", "mcp.changed", "mcp.disconnected"]
-
-
-async def _pause() -> None:
-    import asyncio
-
-    await asyncio.sleep(0.3)

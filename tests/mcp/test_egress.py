@@ -5,11 +5,13 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from ipaddress import ip_address
+from typing import Any
 
 import httpx2
 import pytest
 
 from rota.mcp.errors import ServerTrouble
+from rota.mcp.model import Transport
 from rota.mcp.sessions import Address, Patience, Sessions
 from rota.platform.egress import (
     Bounds,
@@ -58,11 +60,22 @@ METADATA = (
 MALFORMED = (
     *("ftp://127.0.0.1/", "file:///etc/passwd", "gopher://127.0.0.1/", "unix:///run/x.sock"),
     *("ws://127.0.0.1:{port}/", "javascript:alert(1)", "//127.0.0.1:{port}/", "127.0.0.1:{port}"),
-    *("http:///x", "http://", "https://", "http://@127.0.0.1:{port}/", "http://a@127.0.0.1:{port}/"),
+    *(
+        "http:///x",
+        "http://",
+        "https://",
+        "http://@127.0.0.1:{port}/",
+        "http://a@127.0.0.1:{port}/",
+    ),
     *("http://a:b@127.0.0.1:{port}/", "http://example.com@127.0.0.1:{port}/"),
     *("http://127.0.0.1:{port}\\@example.com/", "http://example.com\\@127.0.0.1:{port}/"),
     *("http://127.0.0.1:{port} /", " http://127.0.0.1:{port}/", "http://127.0.0.1\t:{port}/"),
-    *("http://127.0.0.1\r\n:{port}/", "http://[::1", "http://[::1]]:{port}/", "http://127.0.0.1:x/"),
+    *(
+        "http://127.0.0.1\r\n:{port}/",
+        "http://[::1",
+        "http://[::1]]:{port}/",
+        "http://127.0.0.1:x/",
+    ),
     *("http://127.0.0.1:99999/", "http://[v1.x]/", "http://%31%32%37.0.0.1:{port}/"),
     *("http://127.0.0.1%00.example.com:{port}/", "http://\u202e127.0.0.1:{port}/"),
     "http://" + "a" * 3000 + "/",
@@ -114,9 +127,10 @@ async def test_no_url_reaches_a_closed_address() -> None:
     async with trapped() as trap:
         for pattern in URLS:
             url = pattern.replace("{port}", str(trap.port))
-            for transport in ("streamable-http", "sse"):
+            transports: tuple[Transport, ...] = ("streamable-http", "sse")
+            for transport in transports:
                 with pytest.raises((ServerTrouble, EgressRefused)):
-                    await sessions.try_out(Address(url, transport))  # type: ignore[arg-type]
+                    await sessions.try_out(Address(url, transport))
             if trap.seen:
                 reached.append(url)
                 trap.seen = 0
@@ -152,7 +166,8 @@ async def test_a_name_is_asked_for_once_and_that_answer_is_dialled() -> None:
     async with trapped() as trap:
         egress, asked = answering(["93.184.215.14"], ["127.0.0.1"])
         client = egress.client()
-        network = client._transport._pool._network_backend._network  # type: ignore[attr-defined]
+        transport: Any = client._transport
+        network = transport._pool._network_backend._network
 
         async def connect_tcp(host: str, port: int, **_: object) -> object:
             dialled.append(host)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from rota.dev.stack import Stack
+from rota.mcp import calling
 from tests.mcp.conftest import LOCAL, connect, events_of, invoke, try_to_connect
 from tests.mcp.peers import Peer, definition
 from tests.service import Person, Service, free_port
@@ -232,9 +233,7 @@ async def test_each_scope_opens_its_own_endpoints(person: Person, peer: Peer) ->
         [holder] = await newcomers(person.service, scopes=(scope,))
         body = {"tool": "add", "name": "x", "url": peer.url}
         for method, where in everything - mine:
-            answer = await holder.request(
-                method, where, json=body if method == "POST" else None
-            )
+            answer = await holder.request(method, where, json=body if method == "POST" else None)
             assert answer.status_code == 403, (scope, method, where, answer.text)
 
 
@@ -271,20 +270,20 @@ async def test_a_changed_tool_is_held_back_until_somebody_accepts_it(
     assert [name for name, _ in peer.calls] == ["add", "note"]
 
 
-async def test_a_change_is_seen_at_the_call_itself(stack: Stack, peer: Peer) -> None:
+async def test_a_change_is_seen_at_the_call_itself(
+    person: Person, peer: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Even when nobody has looked at the server since it was connected."""
-    async with Service.start(
-        stack, variant="a", name="mcp_fresh", egress_allow=LOCAL, mcp_idle_s=0.2
-    ) as service:
-        person = await newcomer(service)
-        server = await connect(person, peer.url)
-        peer.tools["note"] = definition("note", "Another.")
-        await asyncio.sleep(0.6)  # The session has gone: its list of tools with it.
-        answer = await invoke(person, server, "note")
-        assert answer.status_code == 409, answer.text
-        assert peer.calls == []
-        [seen] = (await person.get("/api/mcp")).json()["servers"]
-        assert seen["status"] == "CHANGED"
+    server = await connect(person, peer.url)
+    peer.tools["note"] = definition("note", "Another.")
+    monkeypatch.setattr(calling, "FRESH_S", 0.0)  # Its list of tools is old by now.
+    answer = await invoke(person, server, "note")
+    assert answer.status_code == 409, answer.text
+    assert peer.calls == []
+    [seen] = (await person.get("/api/mcp")).json()["servers"]
+    assert seen["status"] == "CHANGED"
+    del peer.tools["add"]
+    assert (await invoke(person, server, "add", {"a": 1, "b": 2})).status_code == 404
 
 
 async def test_a_new_tool_waits_and_a_gone_one_is_not_there(person: Person, peer: Peer) -> None:
@@ -309,14 +308,10 @@ async def test_a_new_tool_waits_and_a_gone_one_is_not_there(person: Person, peer
     assert (await invoke(person, server, "note")).status_code == 200
 
 
-async def test_annotations_and_kinds_of_values_count_as_changes(
-    person: Person, peer: Peer
-) -> None:
+async def test_annotations_and_kinds_of_values_count_as_changes(person: Person, peer: Peer) -> None:
     server = await connect(person, peer.url)
     path = f"/api/mcp/{server['id']}"
-    peer.tools["add"] = peer.tools["add"].model_copy(
-        update={"annotations": None}
-    )
+    peer.tools["add"] = peer.tools["add"].model_copy(update={"annotations": None})
     assert (await person.post(f"{path}/ping")).json()["status"] == "CHANGED"
     await person.post(f"{path}/accept")
     for value in (1, True, 1.5, "1"):

@@ -71,3 +71,17 @@ async def test_our_own_server_over_an_event_stream(person: Person) -> None:
         server = await connect(person, peer.url, transport="sse")
         answer = await invoke(person, server, "add", {"a": 20, "b": 22})
         assert answer.json()["result"]["structuredContent"] == {"sum": 42}
+
+
+async def test_a_server_that_was_restarted_knows_no_session_and_gets_a_new_one(
+    person: Person,
+) -> None:
+    async with everything_server() as url:
+        server = await connect(person, url, "real")
+    port = int(url.split(":")[2].split("/")[0])
+    async with everything_server(port=port):
+        answer = await invoke(person, server, "get-sum", {"a": 2, "b": 3})
+        assert answer.status_code == 200, answer.text
+    async with everything_server(port=port):
+        ping = (await person.post(f"/api/mcp/{server['id']}/ping")).json()
+        assert ping["ok"], ping

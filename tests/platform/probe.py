@@ -104,7 +104,8 @@ def main() -> None:
     if settings.metrics_port is not None:
         start_http_server(settings.metrics_port, addr=settings.host)
     routers = (public_probe(settings.database_url.get_secret_value()), secured_probe())
-    server.run(create_app(settings, extra_routers=routers, ai_prefixes=(AI_PREFIX,)), settings)
+    app = create_app(settings, extra_routers=routers, ai_prefixes=(AI_PREFIX,))
+    server.run(app, settings, on_stop=app.state.streams.close)
 
 
 if __name__ == "__main__":

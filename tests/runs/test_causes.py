@@ -1,22 +1,33 @@
 """What a run says of calls that failed as often as they may, and what the engine hears of it."""
 
 import asyncio
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import asyncpg
 import pytest
-from temporalio import exceptions
+from temporalio import activity, exceptions
 from temporalio.exceptions import ActivityError, ApplicationError, RetryState
 from temporalio.testing import ActivityEnvironment
-from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
+from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Worker
 
+from rota.platform.db import Database
 from rota.runs import activities
-from rota.runs.activities import _insist
+from rota.runs.activities import Activities, _insist
 from rota.runs.budget import Spent, affordable_output_tokens
+from rota.runs.delegation import Delegation
 from rota.runs.discretion import Discretion
 from rota.runs.engine import priority_key
-from rota.runs.models import GiveUp, Price
-from rota.runs.workflow import _cause
+from rota.runs.loop import Loop
+from rota.runs.models import GiveUp, Models, Price
+from rota.runs.orders import CallOrder, FailOrder, Next, RunOrder
+from rota.runs.tools import Toolbox
+from rota.runs.workflow import Run, _cause
+from rota.variants import VARIANTS
+from tests.runs.runner import Runner
+from tests.runs.scripted import Scripted, calls, says
+from tests.service import Person
 
 
 def given_up(cause: BaseException) -> ActivityError:
@@ -139,3 +150,80 @@ def test_an_answer_is_never_longer_than_what_is_left_can_pay() -> None:
 
 def test_priorities_of_tasks_are_the_engines_upside_down() -> None:
     assert [priority_key(p) for p in (0, 1, 2.5, 5, 7.5, 10)] == [5, 5, 4, 3, 2, 1]
+
+
+async def test_a_failure_does_not_end_a_run_in_which_a_person_is_being_asked(
+    runner: Runner, scripted: Scripted, person: Person
+) -> None:
+    script = await scripted.script(calls(("desk__send", {"ref": "asked"})), says("Sent."))
+    task = await runner.begin(person, "careful", script)
+    await runner.waiting(person, task, "tool")
+    db = Database(runner.service.database_url, pool_size=1)
+    await db.open()
+    try:
+        acts = Activities(
+            db,
+            Models({}, None),
+            Toolbox(),
+            Loop(gate_time=timedelta(days=1)),
+            Delegation(VARIANTS["a"].gating, timedelta(days=1), lambda _: 1.0),
+            lambda _: None,
+            max_tokens=1,
+            max_time=timedelta(hours=1),
+        )
+        order = RunOrder(f"acct_{person.user_id.hex}", task["id"], run=1)
+        assert await acts.fail(FailOrder(order, "RUN_FAILED", "x", True)) == Next("wait")
+        # A run that is not the task's current one has nothing to say.
+        other = replace(order, run=2)
+        assert await acts.begin(other) == await acts.look(other) == Next("end")
+        assert await acts.fail(FailOrder(other, "RUN_FAILED", "x", True)) == Next("end")
+    finally:
+        await db.close()
+    assert (await runner.task(person, task["id"]))["status"] == "WAITING_APPROVAL"
+    await runner.approve(person, task)
+    await runner.until(person, task, "COMPLETED")
+
+
+class Interrupted:
+    """A step in which one call fails for good while another goes to a person."""
+
+    def __init__(self) -> None:
+        self.failed = asyncio.Event()
+
+    @activity.defn
+    async def begin(self, _: RunOrder) -> Next:
+        return Next("act", 1, [1, 2])
+
+    @activity.defn
+    async def act(self, order: CallOrder) -> Next:
+        if order.call == 1:
+            raise ApplicationError("x", type="TOOL_FAILED", non_retryable=True)
+        return Next("wait")
+
+    @activity.defn
+    async def fail(self, order: FailOrder) -> Next:
+        assert order.code == "TOOL_FAILED"
+        self.failed.set()
+        return Next("wait")
+
+    @activity.defn
+    async def look(self, _: RunOrder) -> Next:
+        return Next("end")
+
+
+async def test_the_run_then_waits_for_the_person(runner: Runner) -> None:
+    step = Interrupted()
+    async with Worker(
+        runner.temporal,
+        task_queue="interrupted",
+        workflows=[Run],
+        activities=[step.begin, step.act, step.fail, step.look],
+    ):
+        order = RunOrder("acct", "task", run=1)
+        handle = await runner.temporal.start_workflow(
+            Run.run, order, id="interrupted", task_queue="interrupted"
+        )
+        async with asyncio.timeout(20):
+            await step.failed.wait()
+            await handle.signal(Run.nudge)
+            await handle.result()

@@ -16,7 +16,7 @@ from pydantic_ai.models.google import GoogleModel
 from pydantic_ai.models.openai import OpenAIChatModel
 
 from rota.platform.settings import ModelChoice
-from rota.runs.models import GiveUp, Models, TryAgain, price_of, told_apart
+from rota.runs.models import ContentFiltered, GiveUp, Models, TryAgain, price_of, told_apart
 from tests.runs.runner import Runner, until
 from tests.runs.scripted import Scripted, calls, says
 from tests.service import Person
@@ -206,7 +206,7 @@ async def test_calls_of_one_step_are_made_side_by_side(
         (ConnectionResetError(), 9, TryAgain),
         (UnexpectedModelBehavior("What?"), 2, TryAgain),
         (UnexpectedModelBehavior("What?"), 3, GiveUp),
-        (ContentFilterError("No."), 1, GiveUp),
+        (ContentFilterError("No."), 1, ContentFiltered),
         (ModelHTTPError(418, "m"), 1, TryAgain),
         (ZeroDivisionError(), 1, TryAgain),
         (ZeroDivisionError(), 3, GiveUp),

@@ -75,7 +75,7 @@ async def _serve(stack: Stack, options: Options, on_change: Callable[[PartState]
         "ROTA_PUBLIC_URL": f"http://127.0.0.1:{port}",
         "ROTA_LOG_FORMAT": "console",
         # Tool servers on this machine are what one tries out first.
-        "ROTA_EGRESS_ALLOW": os.environ.get("ROTA_EGRESS_ALLOW", "127.0.0.0/8"),
+        "ROTA_EGRESS_ALLOW": stack.site.environ.get("ROTA_EGRESS_ALLOW", "127.0.0.0/8"),
     }
     await _run_once(stack, MIGRATIONS, options.migrate, environment, on_change)
     await _run_once(stack, CATALOG, options.sync, environment, on_change)

@@ -1,8 +1,8 @@
 """The outbox: instructions written with the change that wants them, carried out after it.
 
-The relay is a loop in every worker. It takes a row that nobody else has, hands
-it to the handler of its kind and deletes it, all in one transaction, so a
-crash anywhere means the row is taken again. Handlers must not mind that, nor
+The relay is a loop in every worker. It takes rows that nobody else has, hands
+each to the handler of its kind and deletes them, all in one transaction, so a
+crash anywhere means the rows are taken again. Handlers must not mind that, nor
 that an instruction which failed before comes after a later one.
 """
 
@@ -25,6 +25,8 @@ FAILED = Counter("rota_outbox_failed_total", "Instructions that will be tried ag
 
 LOOK_EVERY_S = 0.5
 MAX_BACKOFF_S = 60
+# Instructions that one loop has in hand, in one transaction.
+AT_ONCE = 20
 # A handler holds a row and a connection, so it has to end some time.
 HANDLER_TIMEOUT_S = 30
 
@@ -43,6 +45,8 @@ class Later:
 
     kind: str
     after_s: float
+    # How often it has failed in a row.
+    attempts: int = 0
 
 
 Handler = Callable[[Instruction], Awaitable[Later | None]]
@@ -75,54 +79,53 @@ class Relay:
                 await asyncio.sleep(LOOK_EVERY_S)
 
     async def step(self) -> bool:
-        """Takes one instruction that is due, if there is one."""
+        """Takes some instructions that are due, if there are any, and carries them out together."""
         async with self._db.relay() as connection:
-            row = await connection.fetchrow(
+            rows = await connection.fetch(
                 """
                 SELECT id, account_id, kind, task_id, payload, attempts FROM outbox
                 WHERE due_at <= now() AND kind = ANY($1)
-                ORDER BY due_at, id LIMIT 1 FOR UPDATE SKIP LOCKED
+                ORDER BY due_at, id LIMIT $2 FOR UPDATE SKIP LOCKED
                 """,
                 list(self._handlers),
+                AT_ONCE,
             )
-            if row is None:
-                return False
-            kind = row["kind"]
-            instruction = Instruction(
-                row["account_id"], kind, row["task_id"], orjson.loads(row["payload"])
-            )
-            try:
-                async with asyncio.timeout(HANDLER_TIMEOUT_S):
-                    later = await self._handlers[kind](instruction)
-            except Exception as error:
-                FAILED.labels(kind).inc()
-                log.warning("instruction failed", kind=kind, reason=repr(error))
-                wait_s = min(MAX_BACKOFF_S, 2 ** min(row["attempts"], 6))
-                await connection.execute(
-                    """
-                    UPDATE outbox SET attempts = attempts + 1,
-                        due_at = now() + make_interval(secs => $2)
-                    WHERE id = $1
-                    """,
-                    row["id"],
-                    wait_s,
-                )
-            else:
-                RELAYED.labels(kind).inc()
-                await _put_away(connection, row["id"], later)
-        return True
+            outcomes = await asyncio.gather(*map(self._carry_out, rows))
+            await _put_away(connection, list(zip(rows, outcomes, strict=True)))
+        return bool(rows)
+
+    async def _carry_out(self, row: Any) -> Later | None:
+        """What comes after it: nothing, or another look. A failure is looked at again, too."""
+        kind = row["kind"]
+        instruction = Instruction(
+            row["account_id"], kind, row["task_id"], orjson.loads(row["payload"])
+        )
+        try:
+            async with asyncio.timeout(HANDLER_TIMEOUT_S):
+                later = await self._handlers[kind](instruction)
+        except Exception as error:
+            FAILED.labels(kind).inc()
+            log.warning("instruction failed", kind=kind, reason=repr(error))
+            wait_s = min(MAX_BACKOFF_S, 2 ** min(row["attempts"], 6))
+            return Later(kind, wait_s, attempts=row["attempts"] + 1)
+        RELAYED.labels(kind).inc()
+        return later
 
 
-async def _put_away(connection: WriteConnection, row_id: int, later: Later | None) -> None:
-    if later is None:
-        await connection.execute("DELETE FROM outbox WHERE id = $1", row_id)
-    else:
+async def _put_away(connection: WriteConnection, outcomes: list[tuple[Any, Later | None]]) -> None:
+    if done := [row["id"] for row, later in outcomes if later is None]:
+        await connection.execute("DELETE FROM outbox WHERE id = ANY($1)", done)
+    if again := [(row["id"], later) for row, later in outcomes if later is not None]:
         await connection.execute(
             """
-            UPDATE outbox SET kind = $2, attempts = 0, due_at = now() + make_interval(secs => $3)
-            WHERE id = $1
+            UPDATE outbox SET kind = l.kind, attempts = l.attempts,
+                due_at = now() + make_interval(secs => l.after_s)
+            FROM unnest($1::bigint[], $2::text[], $3::integer[], $4::float[])
+                AS l (id, kind, attempts, after_s)
+            WHERE outbox.id = l.id
             """,
-            row_id,
-            later.kind,
-            later.after_s,
+            [row_id for row_id, _ in again],
+            [later.kind for _, later in again],
+            [later.attempts for _, later in again],
+            [later.after_s for _, later in again],
         )

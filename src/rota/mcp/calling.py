@@ -8,8 +8,8 @@ import mcp_types as types
 import orjson
 import structlog
 
-from rota.mcp.errors import AuthRefused, ServerTrouble
-from rota.mcp.model import Server, ServerTool, hash_of
+from rota.mcp.errors import AuthRefused, BadServer, CallRefused, ServerTrouble
+from rota.mcp.model import Definition, Server, ServerTool, hash_of
 from rota.mcp.sessions import Address, Sessions
 from rota.mcp.transport import SessionEnded
 from rota.mcp.watch import Watch
@@ -59,14 +59,15 @@ class Calling:
         tool: ServerTool,
         arguments: dict[str, Any],
         *,
-        fresh_s: float = FRESH_S,
+        fresh_s: float | None = None,
     ) -> types.CallToolResult:
+        at_most_s = FRESH_S if fresh_s is None else fresh_s
         try:
             try:
-                return await self._call(server, tool, arguments, fresh_s)
+                return await self._call(server, tool, arguments, at_most_s)
             except SessionEnded:
                 # Nothing was carried out, so another session may try.
-                return await self._call(server, tool, arguments, fresh_s)
+                return await self._call(server, tool, arguments, at_most_s)
         except ServerTrouble as trouble:
             await self._watch.note_trouble(server, trouble)
             raise
@@ -94,19 +95,23 @@ class Calling:
         The time is that of the ping alone, in milliseconds.
         """
         began = time.perf_counter()
-        took_ms = 0.0
         try:
-            async with self._sessions.use(server.id, lambda: self.address(server)) as session:
-                if session.closed:
-                    raise SessionEnded("The session has ended.", sent=False)
-                began = time.perf_counter()
-                await session.ping()
-                took_ms = (time.perf_counter() - began) * 1000
-                listed = await session.list()
-        except ServerTrouble as trouble:
-            took_ms = took_ms or (time.perf_counter() - began) * 1000
+            try:
+                took_ms, listed = await self._look(server)
+            except SessionEnded:
+                took_ms, listed = await self._look(server)
+        except (ServerTrouble, CallRefused) as error:
+            took_ms = (time.perf_counter() - began) * 1000
+            trouble = error if isinstance(error, ServerTrouble) else BadServer(error.message)
             return await self._watch.note_trouble(server, trouble), took_ms
         return await self._watch.note_listing(server.account_id, server.id, listed), took_ms
+
+    async def _look(self, server: Server) -> tuple[float, dict[str, Definition]]:
+        async with self._sessions.use(server.id, lambda: self.address(server)) as session:
+            began = time.perf_counter()
+            await session.ping()
+            took_ms = (time.perf_counter() - began) * 1000
+            return took_ms, await session.list()
 
     def forget(self, server_id: UUID) -> None:
         self._sessions.drop(server_id)

@@ -44,6 +44,9 @@ from rota.platform.idempotency import Replays
 from rota.platform.ids import new_uuid
 
 OPERATION = "POST /api/mcp"
+# As long as a revoked key may take to be refused everywhere.
+RECENT_S = 1.0
+MAX_RECENT = 10_000
 
 
 class Servers:
@@ -71,6 +74,7 @@ class Servers:
         self._announce = announce
         self._allowance = allowance
         self._has_pass = has_pass
+        self._recent = _Recent()
 
     async def all(self, caller: Caller) -> list[Server]:
         async with self._db.read(caller.account_id) as connection:
@@ -241,13 +245,19 @@ class Servers:
         try:
             result = await self._calling.call(server, tool, body.arguments)
         except DefinitionChanged as changed:
+            self._recent.forget(server.id)
             raise _quarantined(server, changed.tool) from None
         except ToolGone:
+            self._recent.forget(server.id)
             raise _no_tool(body.tool) from None
         except ServerTrouble as trouble:
+            self._recent.forget(server.id)
             raise to_api(trouble) from None
         except CallRefused as refused:
             raise ToolServerFailed(f"The tool server refused: {refused.message}") from None
+        if server.status not in ("CONNECTED", "CHANGED"):
+            # It has just come back.
+            self._recent.forget(server.id)
         latency_ms = (time.perf_counter() - began) * 1000
         return InvokedAnswer(
             result=ResultShape(
@@ -263,6 +273,8 @@ class Servers:
     ) -> tuple[Server, ServerTool]:
         if server_id is None:
             raise _no_server()
+        if (seen := self._recent.get(caller.account_id, server_id, name)) is not None:
+            return seen
         async with self._db.read(caller.account_id) as connection:
             found = await queries.with_tool(connection, caller.account_id, server_id, name)
         if found is None:
@@ -278,6 +290,7 @@ class Servers:
             raise Forbidden(f"The tool {name} is not among the server's allowedTools.")
         if not tool.usable:
             raise _quarantined(server, tool)
+        self._recent.put(server, tool)
         return server, tool
 
     async def delete(self, caller: Caller, server_id: UUID | None) -> None:
@@ -287,6 +300,7 @@ class Servers:
                 raise _no_server()
             by = ids.to_wire("user", caller.user_id)
             await tell(connection, server, "mcp.disconnected", by=by)
+        self._recent.forget(server.id)
         self._calling.forget(server.id)
         self._announce(caller.account_id)
 
@@ -297,7 +311,39 @@ class Servers:
             server = await queries.find(connection, caller.account_id, server_id)
         if server is None:
             raise _no_server()
+        # Whoever asks for a server is about to look at it or to change it.
+        self._recent.forget(server.id)
         return server
+
+
+class _Recent:
+    """What was looked up a moment ago: calls come in bursts, and a look-up is a third of one.
+
+    Another process may have changed it, so a moment is all it lasts.
+    """
+
+    def __init__(self) -> None:
+        self._found: dict[UUID, tuple[float, dict[str, tuple[Server, ServerTool]]]] = {}
+
+    def get(self, account_id: UUID, server_id: UUID, name: str) -> tuple[Server, ServerTool] | None:
+        ends, tools = self._found.get(server_id, (0.0, {}))
+        found = tools.get(name)
+        if found is None or time.monotonic() > ends or found[0].account_id != account_id:
+            return None
+        return found
+
+    def put(self, server: Server, tool: ServerTool) -> None:
+        now = time.monotonic()
+        ends, tools = self._found.get(server.id, (0.0, {}))
+        if now > ends:
+            if len(self._found) >= MAX_RECENT:
+                self._found.clear()
+            tools = {}
+            self._found[server.id] = (now + RECENT_S, tools)
+        tools[tool.name] = (server, tool)
+
+    def forget(self, server_id: UUID) -> None:
+        self._found.pop(server_id, None)
 
 
 def check_arguments(tool: ServerTool, arguments: dict[str, Any]) -> None:

@@ -193,7 +193,7 @@ class Session:
             trouble = self._trouble_in(error)
             if trouble is None:
                 raise CallRefused(error.message[:500]) from None
-            if isinstance(trouble, SessionEnded | Unreachable):
+            if isinstance(trouble, SessionEnded):
                 self.closed = True
             raise trouble from None
         except TimeoutError:
@@ -313,8 +313,9 @@ class Sessions:
         finally:
             entry.users -= 1
             entry.used_at = time.monotonic()
-            if entry.session is None and entry.users == 0:
-                self._entries.pop(server_id, None)
+            failed = entry.session is None and entry.users == 0
+            if failed and self._entries.get(server_id) is entry:
+                del self._entries[server_id]
 
     def drop(self, server_id: UUID) -> None:
         entry = self._entries.pop(server_id, None)

@@ -110,6 +110,10 @@ class McpTransport(httpx2.AsyncBaseTransport):
                 body = b"".join(pieces)
         finally:
             await response.aclose()
+        in_session = SESSION_HEADER in request.headers
+        if response.status_code == 400 and in_session and b"session" in body.lower():
+            # How some servers say that they do not know it any more.
+            raise SessionEnded("The session has ended.", sent=False)
         return httpx2.Response(response.status_code, headers=headers, content=body, request=request)
 
     async def aclose(self) -> None:

@@ -116,6 +116,8 @@ class Settings(BaseSettings):
     # Each tool server is looked at this often by the workers.
     mcp_check_minutes: Annotated[float, Field(gt=0)] = 15
 
+    # A collector that takes OTLP over HTTP, such as http://127.0.0.1:4318.
+    otlp_endpoint: str | None = None
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     log_format: Literal["json", "console"] = "json"
 

@@ -8,6 +8,7 @@ whose outcome is unknown goes to a person instead of being made again.
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import timedelta
 from typing import TypeVar
@@ -15,6 +16,7 @@ from uuid import UUID
 
 import asyncpg
 import structlog
+from opentelemetry.trace import Span, SpanKind
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
@@ -24,12 +26,12 @@ from temporalio.exceptions import ApplicationError
 
 from rota.agents import queries as agents
 from rota.agents.model import AgentVersion
-from rota.platform import clock, ids
+from rota.platform import clock, ids, tracing
 from rota.platform.db import Database, ReadConnection, WriteConnection
 from rota.runs import budget, metrics, steps
 from rota.runs.delegation import Delegation
 from rota.runs.loop import Loop, dump_response, messages, storable, storable_response
-from rota.runs.models import CONTENT_FILTERED, GiveUp, Models, TryAgain, told_apart, usage_of
+from rota.runs.models import ContentFiltered, GiveUp, Models, TryAgain, told_apart, usage_of
 from rota.runs.orders import (
     MODEL_UNAVAILABLE,
     TOOL_FAILED,
@@ -123,6 +125,10 @@ class Activities:
 
     @activity.defn
     async def think(self, order: CallOrder) -> Next:
+        with _span("think", order):
+            return await self._thinking(order)
+
+    async def _thinking(self, order: CallOrder) -> Next:
         async with _heartbeats():
             try:
                 return await self._think(order)
@@ -158,7 +164,7 @@ class Activities:
             lambda: self._record(order, thought, response, tools, account_id, agent)
         )
         if now is None:
-            raise CONTENT_FILTERED
+            raise ContentFiltered
         return now
 
     async def _before_thinking(
@@ -252,11 +258,12 @@ class Activities:
         ]
         started_at = clock.now()
         try:
-            response = await chosen.model.request(
-                conversation,
-                chosen.settings | ModelSettings(max_tokens=most, timeout=600),
-                ModelRequestParameters(function_tools=definitions),
-            )
+            with tracing.span(f"model {chosen.name}", kind=SpanKind.CLIENT):
+                response = await chosen.model.request(
+                    conversation,
+                    chosen.settings | ModelSettings(max_tokens=most, timeout=600),
+                    ModelRequestParameters(function_tools=definitions),
+                )
         except Exception as error:
             raise told_apart(error, activity.info().attempt) from error
         response = storable_response(response)
@@ -276,7 +283,8 @@ class Activities:
     async def act(self, order: CallOrder) -> Next:
         async with _heartbeats():
             try:
-                return await self._act(order)
+                with _span("act", order):
+                    return await self._act(order)
             except ToolUnavailable:
                 raise ApplicationError("A tool server is away.", type=TOOL_UNAVAILABLE) from None
 
@@ -341,7 +349,8 @@ class Activities:
         started = clock.now()
         key = f"{task_id.hex}-{row.item_id}"
         try:
-            result = await source.call(account_id, tool, row.arguments or {}, key)
+            with tracing.span(f"tool {tool.full_name}", kind=SpanKind.CLIENT):
+                result = await source.call(account_id, tool, row.arguments or {}, key)
         except ToolUnavailable:
             # It never got there, so starting over is safe, for a writing tool too.
             await _insist(lambda: self._set_back(order, row))
@@ -411,6 +420,15 @@ class Activities:
             task = await queries.find_for_change(connection, account_id, task_id)
             yield connection, account_id, task if task and task.run == order.run else None
         self._announce(account_id)
+
+
+def _span(name: str, order: CallOrder) -> AbstractContextManager[Span]:
+    attributes: dict[str, str | int | float] = {
+        "rota.task": order.run.task_id,
+        "rota.run": order.run.run,
+        "rota.step": order.step,
+    }
+    return tracing.span(name, parent=order.run.trace, attributes=attributes)
 
 
 def _ids(order: RunOrder) -> tuple[UUID, UUID]:

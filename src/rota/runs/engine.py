@@ -48,6 +48,7 @@ class Engine:
             run=run,
             resume=instruction.payload.get("start_at") == "failure",
             heartbeat_s=self._heartbeat_s,
+            trace=instruction.payload.get("trace"),
         )
         client = await self._temporal.client()
         with contextlib.suppress(WorkflowAlreadyStartedError):

@@ -49,10 +49,14 @@ class TryAgain(Exception):
         self.after = after
 
 
-CONTENT_FILTERED = GiveUp(
-    "CONTENT_FILTERED",
-    "The provider's content filter stopped the answer. Change the task's input.",
-)
+class ContentFiltered(GiveUp):
+    def __init__(self) -> None:
+        super().__init__(
+            "CONTENT_FILTERED",
+            "The provider's content filter stopped the answer. Change the task's input.",
+        )
+
+
 # A provider that answers nonsense as often as this will go on to.
 _MALFORMED_TIMES = 3
 _LONGEST_WAIT = timedelta(minutes=5)
@@ -188,7 +192,7 @@ def told_apart(error: Exception, attempt: int = 1) -> Exception:
         case ModelContextWindowExceededError():
             return GiveUp("CONTEXT_TOO_LONG", "The work no longer fits into the model's context.")
         case ContentFilterError():
-            return CONTENT_FILTERED
+            return ContentFiltered()
         case ModelRequestRejectedError():
             return GiveUp("MODEL_REFUSED_REQUEST", f"The provider refused the request: {error}")
         case ModelAPIError():

@@ -28,6 +28,8 @@ class RunOrder:
     resume: bool = False
     # A worker that is silent for this long in a model or tool call is taken for dead.
     heartbeat_s: float = 15.0
+    # The span that this run belongs to, where traces are kept.
+    trace: str | None = None
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from rota.events import outbox
 from rota.events.outbox import Instruction
-from rota.platform import clock, ids
+from rota.platform import clock, ids, tracing
 from rota.platform.db import WriteConnection
 from rota.tasks import queries, review_queries
 from rota.tasks.model import Task
@@ -65,13 +65,21 @@ def event_data(
 
 def start_of(task: Task, weight: float) -> tuple[str, dict[str, Any]]:
     """The instruction that a new task's first run begins with."""
-    return START, {"run": task.run, "priority": task.priority, "weight": weight}
+    return START, {**_of(task), "weight": weight}
+
+
+def _of(task: Task) -> dict[str, Any]:
+    """What every instruction about a task says."""
+    payload: dict[str, Any] = {"run": task.run, "priority": task.priority}
+    if (trace := tracing.here()) is not None:
+        payload["trace"] = trace
+    return payload
 
 
 async def instruct(
     connection: WriteConnection, account_id: UUID, kind: str, task: Task, **details: Any
 ) -> None:
-    payload = {"run": task.run, "priority": task.priority, **details}
+    payload = {**_of(task), **details}
     await outbox.put(connection, Instruction(account_id, kind, task.id, payload))
 
 

@@ -268,5 +268,5 @@ def _example(schema: dict[str, Any], schemas: dict[str, Any]) -> Any:
         case "integer" | "number":
             return schema.get("minimum", 1)
         case "string":
-            return _MOMENT if schema.get("format") == "date-time" else "…"
+            return _MOMENT if schema.get("format") == "date-time" else "text"
     return None

@@ -16,8 +16,10 @@ from uuid import uuid4
 
 import asyncpg
 import structlog
+from opentelemetry.trace import SpanKind
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from rota.platform import tracing
 from rota.platform.errors import (
     ApiError,
     DatabaseFailed,
@@ -75,6 +77,8 @@ class Edge:
             admitted = await self._gate(scope, headers)
             answer.headers += admitted.headers
             app = admitted.refusal or _refuse_early(headers) or self._app
+            if tracing.enabled():
+                app = _traced(app, headers)
             await app(scope, _bounded(receive), answer.send)
         except (Exception, asyncio.CancelledError) as error:
             problem = as_api_error(error)
@@ -167,6 +171,19 @@ def _refuse_early(headers: dict[bytes, bytes]) -> ASGIApp | None:
         await error_response(scope["path"], problem)(scope, receive, send)
 
     return refuse
+
+
+def _traced(app: ASGIApp, headers: dict[bytes, bytes]) -> ASGIApp:
+    async def traced(scope: Scope, receive: Receive, send: Send) -> None:
+        method = scope["method"]
+        parent = headers.get(b"traceparent", b"").decode("latin-1") or None
+        with tracing.span(method, parent=parent, kind=SpanKind.SERVER) as span:
+            await app(scope, receive, send)
+            route = getattr(scope.get("route"), "path_format", None) or "unmatched"
+            span.update_name(f"{method} {route}")
+            span.set_attributes({"http.request.method": method, "http.route": route})
+
+    return traced
 
 
 def _bounded(receive: Receive) -> Receive:

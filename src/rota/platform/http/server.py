@@ -4,6 +4,8 @@ import asyncio
 import http
 import signal
 import sys
+from collections.abc import Callable
+from types import FrameType
 
 import orjson
 import uvicorn
@@ -68,12 +70,21 @@ class Protocol(HttpToolsProtocol):
         return url.partition(b"?")[0][:1000].decode("latin-1")
 
 
-def run(app: ASGIApp, settings: Settings) -> None:
-    """Serves until a signal comes, and then until what is under way has its answer."""
+def run(app: ASGIApp, settings: Settings, *, on_stop: Callable[[], None]) -> None:
+    """Serves until a signal comes, and then until what is under way has its answer.
+
+    `on_stop` ends, as soon as the signal comes, what would not end by itself.
+    """
+
+    class Server(uvicorn.Server):
+        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+            on_stop()
+            super().handle_exit(sig, frame)
+
     # When all is done, uvicorn sends itself the signal that it got. Without this, that would
     # be a violent death, where the sender looks for an end without errors.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    server = uvicorn.Server(server_config(app, settings))
+    server = Server(server_config(app, settings))
     server.run()
     if not server.started:
         sys.exit(3)
@@ -91,5 +102,8 @@ def server_config(app: ASGIApp, settings: Settings) -> uvicorn.Config:
         server_header=False,
         # The gate itself decides whom to believe about the client's address.
         proxy_headers=False,
+        # Longer than proxies and clients keep an idle connection, commonly up to 60 s: where the
+        # server is the first to close one, a request may be on its way there already.
+        timeout_keep_alive=75,
         timeout_graceful_shutdown=int(settings.shutdown_grace_s),
     )

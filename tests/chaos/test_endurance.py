@@ -1,0 +1,28 @@
+"""The short forms of endurance.py."""
+
+from rota.dev.stack import Stack
+from tests.chaos.endurance import fairness, waiting, without_workers
+
+
+async def test_without_any_worker_people_go_on_and_the_work_resumes_by_itself(
+    mortal_stack: Stack,
+) -> None:
+    found = await without_workers(mortal_stack, away_s=10, tasks=6)
+    print(found)
+
+
+async def test_waiting_tasks_outlive_a_restart_of_everything_and_take_their_decisions(
+    mortal_stack: Stack,
+) -> None:
+    found = await waiting(mortal_stack, tasks=30)
+    print(found)
+    before = found["worker's memory before, MB"]
+    assert found["after a restart of everything, with them waiting, MB"] < before + 10
+
+
+async def test_an_account_that_floods_does_not_hold_up_another(mortal_stack: Stack) -> None:
+    found = await fairness(mortal_stack, flood=100, few=10)
+    print(found)
+    # First come, first served would leave none of the flood open by then.
+    came, done = (f"of the flood open when the few {did}" for did in ("came", "were done"))
+    assert found[done] >= found[came] * 0.4, found

@@ -1,0 +1,36 @@
+"""What is kept of a tool's result."""
+
+import mcp_types as types
+
+from rota.mcp.results import MAX_KEPT_CHARACTERS, kept
+
+
+def text(value: str) -> types.TextContent:
+    return types.TextContent(type="text", text=value)
+
+
+def test_plain_text_is_kept_as_text() -> None:
+    assert kept(types.CallToolResult(content=[text("a"), text("b\0")])) == "a\nb\ufffd"
+
+
+def test_what_is_structured_is_kept_beside_it() -> None:
+    result = types.CallToolResult(content=[text("a")], structured_content={"n\0": [1, "\0"]})
+    assert kept(result) == {
+        "structuredContent": {"n\ufffd": [1, "\ufffd"]},
+        "content": [{"type": "text", "text": "a"}],
+    }
+
+
+def test_pictures_are_named_and_not_kept() -> None:
+    picture = types.ImageContent(type="image", data="AAAA", mime_type="image/png")
+    assert kept(types.CallToolResult(content=[picture])) == {
+        "content": [{"type": "image", "mimeType": "image/png", "dataCharacters": 4}]
+    }
+
+
+def test_long_results_are_cut() -> None:
+    result = kept(
+        types.CallToolResult(content=[], structured_content={"a": "x" * MAX_KEPT_CHARACTERS})
+    )
+    assert isinstance(result, str)
+    assert "characters in all" in result[-40:]

@@ -1,0 +1,45 @@
+"""The documentation of runs and models says what is so."""
+
+import json
+import re
+from pathlib import Path
+
+from rota.platform.settings import ModelChoice, Settings
+from rota.runs.models import Models
+
+ROOT = Path(__file__).parents[2]
+RUNS = (ROOT / "docs/runs.md").read_text()
+MODELS = (ROOT / "docs/models.md").read_text()
+
+
+def test_the_examples_of_models_are_settings_that_are_taken() -> None:
+    [example] = re.findall(r"ROTA_MODELS='(.*?)'", MODELS, re.DOTALL)
+    settings = Settings(models=json.loads(example))
+    assert {"default", "fast", "strong"} <= settings.models.keys()
+    models = Models(settings.models, None)
+    assert all(models.get(name).price.output_micros for name in settings.models)
+    reader = json.JSONDecoder()
+    blocks = re.findall(r"```json\n(.*?)```", MODELS, re.DOTALL)
+    assert len(blocks) == 3
+    for block in blocks:
+        rest = block.strip()
+        while rest:
+            choice, end = reader.raw_decode(rest)
+            ModelChoice.model_validate(choice)
+            rest = rest[end:].strip()
+
+
+def test_every_field_of_a_model_is_in_the_table() -> None:
+    for field in ModelChoice.model_fields.values():
+        assert f"`{field.alias}`" in MODELS
+
+
+def test_every_code_that_a_run_fails_with_is_in_the_table() -> None:
+    code = r'"((?:MODEL|TOOL|RUN|STEP|TOKEN|TIME|BUDGET|CONTEXT|CONTENT)_[A-Z_]+)"'
+    used = {
+        found
+        for path in (ROOT / "src/rota/runs").glob("*.py")
+        for found in re.findall(code, path.read_text())
+    }
+    assert len(used) >= 15
+    assert {found for found in used if f"`{found}`" not in RUNS} == set()
