@@ -41,6 +41,7 @@ from rota.platform.db import Database
 from rota.platform.health import health_routes
 from rota.platform.http.answers import add_handlers
 from rota.platform.http.description import describe
+from rota.platform.http.docs import docs_routes
 from rota.platform.http.edge import Edge
 from rota.platform.idempotency import Replays
 from rota.platform.settings import Settings
@@ -130,6 +131,8 @@ def create_app(
         title="Rota",
         description=DESCRIPTION,
         lifespan=lifespan,
+        # Ours needs nothing from outside; see docs_routes.
+        docs_url=None,
         redoc_url=None,
         separate_input_output_schemas=False,
         generate_unique_id_function=lambda route: route.name,
@@ -151,6 +154,7 @@ def create_app(
         logout_routes(sessions),
         jwks_routes(ring),
         health_routes({"postgres": db.ping}, {"redis": redis.ping, "temporal": engine.ping}),
+        docs_routes("Rota"),
         *([_metrics_routes()] if settings.metrics_port is None else []),
         *extra_routers,
     ):

@@ -107,6 +107,7 @@ class Lane:
     kill: Path
     tasks: list[str] = field(default_factory=list)
     seconds: dict[Boundary, list[float]] = field(default_factory=dict)
+    died: int = 0
     asked: int = 0
     # Model calls beyond those that the kills explain.
     repeated: int = 0
@@ -134,6 +135,7 @@ class Lane:
         assert task["status"] == "COMPLETED", (boundary, task["error"])
         await self._check(boundary, script, task, approve=approve)
         await until(self._count_deaths, lambda count: count == deaths + 1, 5)
+        self.died += 1
 
     async def _count_deaths(self) -> int:
         return self.deaths
@@ -256,7 +258,7 @@ async def main(times: int) -> None:
     write_report(
         "boundaries",
         {
-            "kills": sum(lane.deaths for lane in found),
+            "kills": sum(lane.died for lane in found),
             "runs": sum(len(lane.tasks) for lane in found),
             "asked": sum(lane.asked for lane in found),
             "model calls that no kill explains": sum(lane.repeated for lane in found),

@@ -8,6 +8,6 @@ async def test_a_run_survives_the_death_of_its_worker_before_and_after_every_com
     mortal_stack: Stack,
 ) -> None:
     lanes = await kill_at_every_boundary(mortal_stack)
-    assert sum(lane.deaths for lane in lanes) == len(BOUNDARIES)
+    assert sum(lane.died for lane in lanes) == len(BOUNDARIES)
     # The two in which nobody can know whether the write took effect.
     assert sum(lane.asked for lane in lanes) == 2

@@ -31,9 +31,9 @@ async def sessions() -> AsyncIterator[Sessions]:
 
 
 PHASES = [
-    *((behaviour, phase) for behaviour in hostile.BEHAVIOURS for phase in ("initialize", "list")),
-    *((behaviour, "call") for behaviour in hostile.BEHAVIOURS),
-    *((listing, "list") for listing in hostile.LISTINGS),
+    *((name, phase) for name in hostile.BEHAVIOURS for phase in ("initialize", "call")),
+    *((name, "list") for name in ("hang", "hang_after_head", "half_closed", "gigabyte")),
+    *((name, "list") for name in hostile.LISTINGS),
 ]
 
 
