@@ -8,7 +8,8 @@ setup: .venv/.ready  ## Make .venv with rota and everything it needs on one mach
 
 .venv/.ready: requirements.lock pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet uv
+	test -x $(BIN)/uv || $(BIN)/python -m pip --version >/dev/null 2>&1 || $(BIN)/python -m ensurepip >/dev/null
+	test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet uv
 	VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/uv pip install --quiet --compile-bytecode --require-hashes --requirement requirements.lock
 	VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/uv pip install --quiet --no-deps --editable .
 	@touch $@
