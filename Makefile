@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup lock lint types test bench fuzz chaos dev openapi clean
+.PHONY: setup lock lint test bench fuzz chaos dev openapi
 
 setup: .venv/.ready  ## Make .venv with rota and everything it needs on one machine
 
@@ -27,14 +27,18 @@ lint: setup  ## Style, types and the direction of imports
 test: setup  ## Everything that CI runs, on real parts
 	$(BIN)/pytest
 
-bench: setup  ## Ratios: against bare handlers, and of 10 million tasks against 10 thousand
-	$(BIN)/python -m tests.load.bench; first=$$?; $(BIN)/python -m tests.load.size && exit $$first
+bench: setup  ## Ratios: against bare handlers, of 10 million tasks against 10 thousand, of tool calls
+	failed=0; for part in bench mcp_bench size; do \
+	    $(BIN)/python -m tests.load.$$part || failed=1; done; exit $$failed
 
 fuzz: setup  ## 500 examples per operation, both variants
 	ROTA_FUZZ_EXAMPLES=500 $(BIN)/pytest tests/fuzz
 
-chaos: setup  ## The long forms of the outage tests
+chaos: setup  ## The long forms: outages, kills at every commit, a storm of kills, endurance
 	ROTA_TEST_REDIS_OUTAGE_S=20 $(BIN)/pytest tests/e2e
+	$(BIN)/python -m tests.chaos.boundaries --times 10
+	$(BIN)/python -m tests.chaos.storm --tasks 1008 --kills 120
+	$(BIN)/python -m tests.chaos.endurance
 
 dev: setup  ## Run everything on this machine
 	$(BIN)/rota dev

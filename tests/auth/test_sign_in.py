@@ -5,10 +5,8 @@ import hashlib
 import html
 import re
 import secrets
-import subprocess
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urljoin, urlsplit
 
@@ -18,9 +16,9 @@ import pytest
 from rota.dev.stack import Stack
 from rota.platform.settings import Issuer
 from tests.auth.forge import b64, claims_of
+from tests.peers import installed
 from tests.service import Service, free_port
 
-PEER = Path(__file__).parents[1] / "peers" / "oidc"
 CLIENT_ID = "spa"
 REDIRECT_URI = "http://127.0.0.1:5173/callback"
 
@@ -33,13 +31,11 @@ class Peer:
 
 @pytest.fixture(scope="module")
 async def peer(stack: Stack) -> AsyncIterator[Peer]:
-    if not (PEER / "node_modules").is_dir():
-        subprocess.run(["npm", "ci", "--ignore-scripts"], cwd=PEER, check=True)
     port = free_port()
     # It ends with its standard input, whose other end is ours: also when we are killed.
     process = await asyncio.create_subprocess_exec(
         *("node", "server.mjs", str(port)),
-        cwd=PEER,
+        cwd=installed("oidc"),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.DEVNULL,

@@ -43,7 +43,7 @@ async def read_with_interruptions(
     received: list[Message] = []
     after, cuts = 0, 0
     while not (last.done() and after >= last.result()):
-        bytes_to_go = chance.randint(1, 6_000) if cuts < DISCONNECTS else 2**30
+        bytes_to_go = chance.randint(1, 4_500) if cuts < DISCONNECTS else 2**30
         cuts += 1
         async with Reader.open(service.settings.port, person.token, path, after) as reader:
             if chance.random() < 0.05:

@@ -2,15 +2,12 @@
 
 import asyncio
 import os
-import shutil
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import mcp_types as types
-import pytest
 import uvicorn
 from mcp.server.lowlevel.server import Server
 from mcp.server.sse import SseServerTransport
@@ -19,9 +16,8 @@ from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.routing import Mount, Route
 
+from tests.peers import installed
 from tests.service import free_port
-
-EVERYTHING = Path(__file__).parents[1] / "peers" / "mcp"
 
 
 @asynccontextmanager
@@ -181,13 +177,11 @@ async def everything_server(
     transport: str = "streamable-http", port: int | None = None
 ) -> AsyncIterator[str]:
     """The protocol's reference server, in Node."""
-    if not (EVERYTHING / "node_modules").exists() or shutil.which("node") is None:
-        pytest.skip("npm ci in tests/peers/mcp first")
     port = port or free_port()
     mode = "sse" if transport == "sse" else "streamableHttp"
     process = await asyncio.create_subprocess_exec(
         *("node", "serve.mjs", mode),
-        cwd=EVERYTHING,
+        cwd=installed("mcp"),
         env=os.environ | {"PORT": str(port)},
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.DEVNULL,

@@ -14,7 +14,7 @@ import asyncpg
 import pytest
 
 from rota.dev.stack import Stack
-from rota.platform.db import APPLICATION_ROLE, Database
+from rota.platform.db import APPLICATION_ROLE, DATABASE_ERRORS, Database
 from tests.service import Person, Service
 
 # Tables that are nobody's own: they find an account, or belong to the service itself.
@@ -335,6 +335,6 @@ async def test_a_lost_connection_is_not_used_again(
                 await owner.execute("SELECT pg_terminate_backend($1)", pid)
             await connection.fetchval("SELECT pg_sleep(5)")
 
-    with pytest.raises((asyncpg.PostgresError, asyncpg.InterfaceError, OSError)):
+    with pytest.raises(DATABASE_ERRORS):
         await lose()
     assert await settings_left(one_connection) == []

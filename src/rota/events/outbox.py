@@ -27,6 +27,9 @@ LOOK_EVERY_S = 0.5
 MAX_BACKOFF_S = 60
 # Instructions that one loop has in hand, in one transaction.
 AT_ONCE = 20
+# Among this many that are due the longest, accounts take turns: one that has put in hundreds
+# does not hold up another's few.
+LOOK_AHEAD = 1_000
 # A handler holds a row and a connection, so it has to end some time.
 HANDLER_TIMEOUT_S = 30
 
@@ -83,12 +86,22 @@ class Relay:
         async with self._db.relay() as connection:
             rows = await connection.fetch(
                 """
-                SELECT id, account_id, kind, task_id, payload, attempts FROM outbox
-                WHERE due_at <= now() AND kind = ANY($1)
-                ORDER BY due_at, id LIMIT $2 FOR UPDATE SKIP LOCKED
+                SELECT o.id, o.account_id, o.kind, o.task_id, o.payload, o.attempts
+                FROM (
+                    SELECT id, row_number()
+                        OVER (PARTITION BY account_id ORDER BY due_at, id) AS turn
+                    FROM (
+                        SELECT id, account_id, due_at FROM outbox
+                        WHERE due_at <= now() AND kind = ANY($1) ORDER BY due_at, id LIMIT $3
+                    ) AS oldest
+                ) AS fair
+                JOIN outbox AS o USING (id)
+                WHERE o.due_at <= now() AND o.kind = ANY($1)
+                ORDER BY fair.turn, o.due_at, o.id LIMIT $2 FOR UPDATE OF o SKIP LOCKED
                 """,
                 list(self._handlers),
                 AT_ONCE,
+                LOOK_AHEAD,
             )
             outcomes = await asyncio.gather(*map(self._carry_out, rows))
             await _put_away(connection, list(zip(rows, outcomes, strict=True)))

@@ -13,6 +13,15 @@ from uuid import UUID
 
 import asyncpg
 
+# What goes wrong when the database, or the way to it, does. The third is the driver's word for a
+# connection that was lost at an awkward moment.
+DATABASE_ERRORS = (
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    OSError,
+)
+
 # The role the service works as: no owner of anything, and bound by row security.
 APPLICATION_ROLE = "rota_app"
 

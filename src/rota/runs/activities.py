@@ -14,7 +14,6 @@ from datetime import timedelta
 from typing import TypeVar
 from uuid import UUID
 
-import asyncpg
 import structlog
 from opentelemetry.trace import Span, SpanKind
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse
@@ -27,7 +26,7 @@ from temporalio.exceptions import ApplicationError
 from rota.agents import queries as agents
 from rota.agents.model import AgentVersion
 from rota.platform import clock, ids, tracing
-from rota.platform.db import Database, ReadConnection, WriteConnection
+from rota.platform.db import DATABASE_ERRORS, Database, ReadConnection, WriteConnection
 from rota.runs import budget, metrics, steps
 from rota.runs.delegation import Delegation
 from rota.runs.loop import Loop, dump_response, messages, storable, storable_response
@@ -61,7 +60,6 @@ _CHANGED = (
 )
 
 
-_DATABASE_AWAY = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError)
 # Some ten minutes, within the time that a call may take.
 _INSIST_TIMES = 120
 
@@ -479,7 +477,7 @@ async def _attempts(work: Callable[[], Awaitable[T]]) -> T:
     for attempt in range(_INSIST_TIMES):
         try:
             return await work()
-        except _DATABASE_AWAY as error:
+        except DATABASE_ERRORS as error:
             if attempt == 0:
                 log.warning("waiting for the database", reason=repr(error))
             await asyncio.sleep(min(5, 0.1 * 2**attempt))

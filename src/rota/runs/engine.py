@@ -2,8 +2,8 @@
 
 Each may be called more than once for the same instruction; a run that is there
 already, or is gone already, is what was wanted. The instruction that started a
-run stays, to look after it now and then for as long as it lasts: should the
-engine have lost the run, it is started again from the rows.
+run stays, to look after it now and then while it is at work: should the engine
+have lost the run, it is started again from the rows.
 """
 
 import contextlib
@@ -26,8 +26,6 @@ from rota.tasks.moves import CANCEL, NUDGE, START
 
 CHECK = "run.check"
 CHECK_EVERY_S = 900
-# One that waits for a person is looked after by whoever decides; see `nudge`.
-CHECK_WAITING_EVERY_S = 3600
 
 
 class Engine:
@@ -75,16 +73,16 @@ class Engine:
             task = await queries.find(connection, instruction.account_id, instruction.task_id)
         if task is None or task.run != instruction.payload["run"]:
             return None
-        if task.status == "WAITING_APPROVAL":
-            return Later(CHECK, CHECK_WAITING_EVERY_S)
+        # One that waits for a person costs nothing here: whoever decides looks after it again.
         return await self.start(instruction) if task.status in ("PENDING", "RUNNING") else None
 
     async def cancel(self, instruction: Instruction) -> None:
         await _was_there((await self._handle(instruction)).cancel())
 
-    async def nudge(self, instruction: Instruction) -> None:
-        if not await _was_there((await self._handle(instruction)).signal(Run.nudge)):
-            await self.check(instruction)
+    async def nudge(self, instruction: Instruction) -> Later | None:
+        if await _was_there((await self._handle(instruction)).signal(Run.nudge)):
+            return Later(CHECK, CHECK_EVERY_S)
+        return await self.check(instruction)
 
     async def _handle(self, instruction: Instruction) -> WorkflowHandle[Run, None]:
         client = await self._temporal.client()

@@ -14,12 +14,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from uuid import uuid4
 
-import asyncpg
 import structlog
 from opentelemetry.trace import SpanKind
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rota.platform import tracing
+from rota.platform.db import DATABASE_ERRORS
 from rota.platform.errors import (
     ApiError,
     DatabaseFailed,
@@ -139,7 +139,7 @@ def as_api_error(error: BaseException) -> ApiError:
     if isinstance(error, asyncio.CancelledError):
         return Unavailable("The service is being stopped. Try again.")
     log.error("request failed", exc_info=error)
-    if isinstance(error, asyncpg.PostgresError | asyncpg.InterfaceError | OSError):
+    if isinstance(error, DATABASE_ERRORS):
         return DatabaseFailed(
             "The database did not answer as expected. Try again, waiting longer each time."
         )
