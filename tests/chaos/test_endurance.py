@@ -21,8 +21,6 @@ async def test_waiting_tasks_outlive_a_restart_of_everything_and_take_their_deci
 
 
 async def test_an_account_that_floods_does_not_hold_up_another(mortal_stack: Stack) -> None:
-    found = await fairness(mortal_stack, flood=100, few=10)
+    found = await fairness(mortal_stack, flood=200, few=10)
     print(found)
-    # First come, first served would leave none of the flood open by then.
-    came, done = (f"of the flood open when the few {did}" for did in ("came", "were done"))
-    assert found[done] >= found[came] * 0.4, found
+    assert found["share"] <= 0.25, found

@@ -111,6 +111,10 @@ class Temporal(Part):
             *("--dynamic-config-value", "history.timerProcessorMaxPollRPS=100"),
             # One account that floods the queue must not hold up the others.
             *("--dynamic-config-value", "matching.enableFairness=true"),
+            # Accounts take turns within each partition of a queue. One is enough for one machine,
+            # and makes the turns exact.
+            *("--dynamic-config-value", "matching.numTaskqueueReadPartitions=1"),
+            *("--dynamic-config-value", "matching.numTaskqueueWritePartitions=1"),
         ]
 
     async def check(self) -> None:
