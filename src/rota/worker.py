@@ -99,7 +99,7 @@ async def run_worker(
             ],
             interceptors=[Discretion()],
             max_concurrent_activities=settings.worker_calls,
-            # An activity that is handed out at once goes past the queue in which accounts take turns.
+            # One that is handed out at once goes past the queue in which accounts take turns.
             disable_eager_activity_execution=True,
             # What a worker has taken it works on all at once; what waits in the engine is
             # handed out fairly. So it takes no more than it can do.
