@@ -1,23 +1,30 @@
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager
+from contextlib import asynccontextmanager
+from functools import partial
 
 import pytest
 
 from rota.dev.stack import Stack
+from rota.limits.window import Window
 from tests.platform.probe import AI_PREFIX, public_probe, secured_probe
 from tests.service import Service
 
 
-def start(stack: Stack, variant: str) -> AbstractAsyncContextManager[Service]:
+@asynccontextmanager
+async def start(stack: Stack, variant: str) -> AsyncIterator[Service]:
     """With an AI endpoint that does nothing but count, behind a proxy that is trusted."""
-    return Service.start(
-        stack,
-        variant=variant,
-        name=f"limited_{variant}",
-        routers=(public_probe(stack.endpoints.database_url), secured_probe()),
-        ai_prefixes=(AI_PREFIX,),
-        trusted_proxies=("127.0.0.1",),
-    )
+    with pytest.MonkeyPatch.context() as patch:
+        # Clients and service share a thread here, and its stalls are not Redis' silence.
+        patch.setattr("rota.app.Window", partial(Window, timeout_s=2.0))
+        async with Service.start(
+            stack,
+            variant=variant,
+            name=f"limited_{variant}",
+            routers=(public_probe(stack.endpoints.database_url), secured_probe()),
+            ai_prefixes=(AI_PREFIX,),
+            trusted_proxies=("127.0.0.1",),
+        ) as started:
+            yield started
 
 
 @pytest.fixture(scope="session")
