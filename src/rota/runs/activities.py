@@ -41,7 +41,15 @@ from rota.runs.orders import (
     RunOrder,
 )
 from rota.runs.steps import Step, Thought
-from rota.runs.tools import DELEGATE, Tool, Toolbox, ToolChanged, ToolSource, ToolUnavailable
+from rota.runs.tools import (
+    DELEGATE,
+    Tool,
+    Toolbox,
+    ToolChanged,
+    ToolSource,
+    ToolUnavailable,
+    model_name,
+)
 from rota.tasks import moves, queries
 from rota.tasks.model import Task
 from rota.tasks.states import By
@@ -299,7 +307,7 @@ class Activities:
         if row.name == DELEGATE.name and row.server is None:
             return await _insist(lambda: self._delegate(order, agent))
         found = await self._toolbox.open(account_id, agent)
-        tool, source = found.get(_model_name(row), (None, None))
+        tool, source = found.get(model_name(row.server, row.name), (None, None))
         if (blocked := await self._may_start(order, tool)) is not None:
             return blocked
         assert tool is not None
@@ -435,10 +443,6 @@ def _ids(order: RunOrder) -> tuple[UUID, UUID]:
     assert account_id is not None
     assert task_id is not None
     return account_id, task_id
-
-
-def _model_name(row: Step) -> str:
-    return f"{row.server}__{row.name}" if row.server else row.name
 
 
 @contextlib.asynccontextmanager

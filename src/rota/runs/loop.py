@@ -27,7 +27,7 @@ from rota.platform.schema import problems
 from rota.runs import steps
 from rota.runs.orders import Next
 from rota.runs.steps import PlannedCall, Step
-from rota.runs.tools import ANSWER_SCHEMA, ASK_PERSON, Tool
+from rota.runs.tools import ANSWER_SCHEMA, ASK_PERSON, Tool, model_name
 from rota.tasks import moves, queries, review_queries
 from rota.tasks.model import Review, Task
 from rota.tasks.schemas import MAX_TEXT
@@ -206,7 +206,7 @@ class Loop:
             if problem is not None:
                 await steps.finish(connection, account_id, task.id, row, problem, "failed")
             elif call.gated:
-                gated.append(_item(row, tools[_model_name(call)], None))
+                gated.append(_item(row, tools[model_name(call.server, call.name)], None))
             else:
                 ready.append(row.call)
         if gated:
@@ -320,10 +320,6 @@ def _item(row: Step, tool: Tool | None, reason: str | None) -> dict[str, Any]:
         or ("The agent asks a question." if asks else "The agent's policy asks a person first."),
         "definitionHash": tool.definition_hash if tool else row.definition_hash,
     }
-
-
-def _model_name(call: PlannedCall) -> str:
-    return f"{call.server}__{call.name}" if call.server else call.name
 
 
 def _asks(agent: AgentVersion, tool: Tool) -> bool:

@@ -15,6 +15,11 @@ import orjson
 from rota.agents.model import AgentVersion
 
 
+def model_name(server: str | None, name: str) -> str:
+    """The name a model sees; providers take letters, digits, `_` and `-` only."""
+    return f"{server}__{name}" if server else name
+
+
 @dataclass(frozen=True, slots=True)
 class Tool:
     name: str
@@ -34,8 +39,7 @@ class Tool:
 
     @property
     def model_name(self) -> str:
-        """The name a model sees; providers take letters, digits, `_` and `-` only."""
-        return f"{self.server}__{self.name}" if self.server else self.name
+        return model_name(self.server, self.name)
 
     @property
     def definition_hash(self) -> str:
