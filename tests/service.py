@@ -40,6 +40,12 @@ structlog.configure(
 )
 
 
+# Most tests are not about money: nobody runs out of it.
+PLENTY = dict.fromkeys(
+    ("basic", "standard", "advanced", "corporate", "enterprise", "business"), 10_000_000
+)
+
+
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -187,6 +193,7 @@ async def prepared_settings(stack: Stack, variant: str, name: str, **changes: An
         redis_url=endpoints.redis_url.rsplit("/", 1)[0] + f"/{number % 128}",
         temporal_address=endpoints.temporal_address,
         oidc_issuers=json.loads(stack.environment()["ROTA_OIDC_ISSUERS"]),
+        allowances=PLENTY,
         log_level="WARNING",
         shutdown_grace_s=5,
     ).model_copy(update=changes)
@@ -213,15 +220,20 @@ def environment(settings: Settings) -> Mapping[str, str]:
     plain = settings.model_dump(mode="json", exclude_none=True, by_alias=True)
     secret = {
         name: getattr(settings, name).get_secret_value()
-        for name in ("database_url", "redis_url", "secret_key")
+        for name in ("database_url", "redis_url", "secret_key", "stripe_secret_key")
+        if getattr(settings, name) is not None
     }
     issuers = [issuer.model_dump_json(by_alias=True) for issuer in settings.oidc_issuers]
     texts = {name: str(value) for name, value in (plain | secret).items()}
     texts |= {
+        "allowances": json.dumps(settings.allowances),
         "oidc_issuers": f"[{','.join(issuers)}]",
         "trusted_proxies": ",".join(settings.trusted_proxies),
         "egress_allow": ",".join(settings.egress_allow),
         "secret_keys_old": ",".join(k.get_secret_value() for k in settings.secret_keys_old),
+        "stripe_webhook_secrets": ",".join(
+            secret.get_secret_value() for secret in settings.stripe_webhook_secrets
+        ),
     }
     return {f"ROTA_{name.upper()}": text for name, text in texts.items()}
 

@@ -96,9 +96,11 @@ def create_app(
     live = Redis.from_url(settings.redis_url.get_secret_value())
     fanout = Fanout(live)
     streams = Streams(db, fanout)
+    allowance_of = variant.allowance_of(settings.allowances)
     tasks = Tasks(
         *(db, replays, variant.gating, fanout),
         gate_days=settings.approval_days,
+        allowance_of=allowance_of,
         weight_of=variant.weight_of,
     )
     decisions = Decisions(db, fanout, weight_of=variant.weight_of)

@@ -21,7 +21,9 @@ from rota.platform.crypto import Vault
 from rota.platform.db import Database
 from rota.platform.settings import Settings
 from rota.platform.temporal import Temporal
+from rota.runs.acting import Acting
 from rota.runs.activities import Activities
+from rota.runs.current import Current
 from rota.runs.delegation import Delegation
 from rota.runs.discretion import Discretion
 from rota.runs.engine import Engine
@@ -29,6 +31,7 @@ from rota.runs.loop import Loop
 from rota.runs.mcp_tools import McpTools
 from rota.runs.models import Models
 from rota.runs.orders import TASK_QUEUE
+from rota.runs.thinking import Bounds, Thinking
 from rota.runs.tools import Toolbox, ToolSource
 from rota.runs.workflow import Run
 from rota.tasks.decisions import Decisions
@@ -62,15 +65,19 @@ async def run_worker(
     mcp = mcp_parts(settings, db, vault, fanout.announce)
     checks = Checks(db, mcp.calling)
     decisions = Decisions(db, fanout)
+    current, loop = Current(db, fanout.announce), Loop(gate_time=gate_time)
+    toolbox = Toolbox([*sources, McpTools(db, mcp.calling)])
     activities = Activities(
-        db,
-        Models(settings.models, settings.model_url),
-        Toolbox([*sources, McpTools(db, mcp.calling)]),
-        Loop(gate_time=gate_time),
-        Delegation(variant.gating, gate_time, variant.weight_of),
-        fanout.announce,
-        max_tokens=settings.run_max_tokens,
-        max_time=timedelta(hours=settings.run_max_hours),
+        current,
+        loop,
+        Thinking(
+            *(current, Models(settings.models, settings.model_url), toolbox, loop),
+            Bounds(settings.run_max_tokens, timedelta(hours=settings.run_max_hours)),
+        ),
+        Acting(
+            *(current, toolbox, loop),
+            Delegation(variant.gating, gate_time, variant.weight_of),
+        ),
     )
     async with contextlib.AsyncExitStack() as stack:
         stack.push_async_callback(db.close)
@@ -99,8 +106,6 @@ async def run_worker(
             ],
             interceptors=[Discretion()],
             max_concurrent_activities=settings.worker_calls,
-            # One that is handed out at once goes past the queue in which accounts take turns.
-            disable_eager_activity_execution=True,
             # What a worker has taken it works on all at once; what waits in the engine is
             # handed out fairly. So it takes no more than it can do.
             max_concurrent_workflow_tasks=max(2, min(MOVES_AT_ONCE, settings.worker_calls)),

@@ -13,15 +13,19 @@ from temporalio.testing import ActivityEnvironment
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Worker
 
 from rota.platform.db import Database
-from rota.runs import activities
-from rota.runs.activities import Activities, _insist
-from rota.runs.budget import Spent, affordable_output_tokens
+from rota.runs import patience
+from rota.runs.acting import Acting
+from rota.runs.activities import Activities
+from rota.runs.budget import affordable_output_tokens
+from rota.runs.current import Current
 from rota.runs.delegation import Delegation
 from rota.runs.discretion import Discretion
 from rota.runs.engine import priority_key
 from rota.runs.loop import Loop
 from rota.runs.models import GiveUp, Models, Price
 from rota.runs.orders import CallOrder, FailOrder, Next, RunOrder
+from rota.runs.patience import insist
+from rota.runs.thinking import Bounds, Thinking
 from rota.runs.tools import Toolbox
 from rota.runs.workflow import Run, _cause
 from rota.variants import VARIANTS
@@ -105,7 +109,7 @@ async def test_what_is_being_written_down_is_written_down_though_the_task_is_can
         await may_end.wait()
         written.append("paid")
 
-    insisting = asyncio.create_task(_insist(work))
+    insisting = asyncio.create_task(insist(work))
     await going.wait()
     insisting.cancel()
     may_end.set()
@@ -127,25 +131,24 @@ async def test_an_outage_of_the_database_is_waited_out_but_not_for_ever(
             raise errors.pop()
         return "written"
 
-    assert await _insist(work) == "written"
+    assert await insist(work) == "written"
 
-    monkeypatch.setattr(activities, "_INSIST_TIMES", 1)
+    monkeypatch.setattr(patience, "INSIST_TIMES", 1)
     errors[:] = [ConnectionRefusedError()] * 9
     with pytest.raises(ConnectionRefusedError):
-        await _insist(work)
+        await insist(work)
 
 
 def test_an_answer_is_never_longer_than_what_is_left_can_pay() -> None:
     price = Price(input_micros=1_000_000, output_micros=2_000_000, version="test")
-    spent = [Spent(budget_cents=100, micros=0), Spent(budget_cents=1, micros=9_000)]
-    # 1,000 micro-dollars are left above; 300 characters may be 101 tokens.
-    assert affordable_output_tokens(spent, price, 300, 8_192) == (1_000 - 101) // 2
-    assert affordable_output_tokens(spent[:1], price, 300, 8_192) == 8_192
+    # 300 characters may be 101 tokens.
+    assert affordable_output_tokens(1_000, price, 300, 8_192) == (1_000 - 101) // 2
+    assert affordable_output_tokens(1_000_000, price, 300, 8_192) == 8_192
     with pytest.raises(GiveUp) as raised:
-        affordable_output_tokens(spent, price, 2_700, 8_192)
+        affordable_output_tokens(1_000, price, 2_700, 8_192)
     assert raised.value.code == "BUDGET_EXCEEDED"
     free = Price(0, 0, "free")
-    assert affordable_output_tokens([Spent(1, 10_000)], free, 10**6, 400) == 400
+    assert affordable_output_tokens(0, free, 10**6, 400) == 400
 
 
 def test_priorities_of_tasks_are_the_engines_upside_down() -> None:
@@ -161,15 +164,15 @@ async def test_a_failure_does_not_end_a_run_in_which_a_person_is_being_asked(
     db = Database(runner.service.database_url, pool_size=1)
     await db.open()
     try:
+        current, loop = Current(db, lambda _: None), Loop(gate_time=timedelta(days=1))
         acts = Activities(
-            db,
-            Models({}, None),
-            Toolbox(),
-            Loop(gate_time=timedelta(days=1)),
-            Delegation(VARIANTS["a"].gating, timedelta(days=1), lambda _: 1.0),
-            lambda _: None,
-            max_tokens=1,
-            max_time=timedelta(hours=1),
+            current,
+            loop,
+            Thinking(*(current, Models({}, None), Toolbox(), loop), Bounds(1, timedelta(hours=1))),
+            Acting(
+                *(current, Toolbox(), loop),
+                Delegation(VARIANTS["a"].gating, timedelta(days=1), lambda _: 1.0),
+            ),
         )
         order = RunOrder(f"acct_{person.user_id.hex}", task["id"], run=1)
         assert await acts.fail(FailOrder(order, "RUN_FAILED", "x", True)) == Next("wait")

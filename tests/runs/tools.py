@@ -13,12 +13,20 @@ from rota.runs.tools import Tool, ToolResult, ToolUnavailable
 class ScriptedTools:
     """A `ToolSource`: `desk/lookup` reads and `desk/send` writes."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, fixed: bool = False) -> None:
         self._http = httpx.AsyncClient(base_url=url, timeout=60)
+        # Listed once and for all accounts, where what a run costs is measured.
+        self._fixed = fixed
+        self._listed: list[Tool] = []
 
     async def tools(self, account_id: UUID, agent: AgentVersion) -> Sequence[Tool]:
+        if not self._listed or not self._fixed:
+            self._listed = await self._list(account_id)
+        return [tool for tool in self._listed if agent.may_use(tool.full_name)]
+
+    async def _list(self, account_id: UUID) -> list[Tool]:
         answer = await self._http.get(f"/definitions/{account_id.hex}")
-        found = [
+        return [
             Tool(
                 name=definition["name"],
                 server=definition["server"],
@@ -28,7 +36,6 @@ class ScriptedTools:
             )
             for definition in answer.json()
         ]
-        return [tool for tool in found if agent.may_use(tool.full_name)]
 
     async def call(
         self, account_id: UUID, tool: Tool, arguments: dict[str, Any], key: str

@@ -10,6 +10,7 @@ import asyncio
 import os
 import signal
 
+import uvloop
 from prometheus_client import start_http_server
 
 from rota.platform.settings import Settings
@@ -23,7 +24,8 @@ async def work(settings: Settings) -> None:
     for name in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(name, stop.set)
     url = os.environ.get("TEST_TOOLS_URL")
-    await run_worker(settings, stop, sources=[ScriptedTools(url)] if url else [])
+    fixed = bool(os.environ.get("TEST_TOOLS_FIXED"))
+    await run_worker(settings, stop, sources=[ScriptedTools(url, fixed=fixed)] if url else [])
 
 
 def main() -> None:
@@ -31,7 +33,7 @@ def main() -> None:
     configure_logging(settings.log_level, settings.log_format)
     if settings.metrics_port is not None:
         start_http_server(settings.metrics_port, addr=settings.host)
-    asyncio.run(work(settings))
+    uvloop.run(work(settings))
 
 
 if __name__ == "__main__":

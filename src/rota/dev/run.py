@@ -18,7 +18,15 @@ from rota.dev.stack import ALL, TEMPORAL_UI, Endpoints, Stack
 MIGRATIONS = "migrations"
 CATALOG = "catalog"
 # Each part's port is the service's and this.
-OFFSETS = {"postgres": 1, "redis": 2, "temporal": 3, TEMPORAL_UI: 4, "model": 5, "idp": 6}
+OFFSETS = {
+    "postgres": 1,
+    "redis": 2,
+    "temporal": 3,
+    TEMPORAL_UI: 4,
+    "model": 5,
+    "idp": 6,
+    "stripe": 8,
+}
 WORKER_OFFSET = 7
 STOP_WITHIN_S = 60.0
 
@@ -74,9 +82,13 @@ async def _serve(stack: Stack, options: Options, on_change: Callable[[PartState]
         "ROTA_PORT": str(port),
         "ROTA_PUBLIC_URL": f"http://127.0.0.1:{port}",
         "ROTA_LOG_FORMAT": "console",
+        # So that the first task just works.
+        "ROTA_ALLOWANCES": stack.site.environ.get("ROTA_ALLOWANCES", '{"basic": 10000}'),
         # Tool servers on this machine are what one tries out first.
         "ROTA_EGRESS_ALLOW": stack.site.environ.get("ROTA_EGRESS_ALLOW", "127.0.0.0/8"),
     }
+    if "stripe" in stack.names:
+        await stack.stripe.send_webhooks_to(f"http://127.0.0.1:{port}/webhooks/stripe")
     await _run_once(stack, MIGRATIONS, options.migrate, environment, on_change)
     await _run_once(stack, CATALOG, options.sync, environment, on_change)
     service = Service(stack.site, port, options.serve, environment)
@@ -115,6 +127,7 @@ def greeting(service_url: str, at: Endpoints, data: Path) -> str:
         "API docs": f"{service_url}/docs",
         "Temporal": at.temporal_ui_url,
         "Sign-in": at.issuer_url,
+        "Checkout": at.stripe_url,
         "Model": at.model_url,
         "Logs": str(data / "logs"),
     }

@@ -1,5 +1,6 @@
 """Time: UTC everywhere, milliseconds and `Z` on the wire."""
 
+import calendar
 from datetime import UTC, datetime
 
 
@@ -9,3 +10,10 @@ def now() -> datetime:
 
 def to_wire(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def months_after(anchor: datetime, months: int) -> datetime:
+    """The same day and time so many months later, or the month's last day where it has none."""
+    year, month = divmod(anchor.year * 12 + anchor.month - 1 + months, 12)
+    day = min(anchor.day, calendar.monthrange(year, month + 1)[1])
+    return anchor.replace(year=year, month=month + 1, day=day)

@@ -89,6 +89,23 @@ class Settings(BaseSettings):
     session_idle_days: Annotated[int, Field(ge=1)] = 30
     # Days that a new account of Variant B may use what the pass gives.
     signup_trial_days: Annotated[int, Field(ge=0)] = 14
+    # Days that a first subscription to a plan is free.
+    plan_trial_days: Annotated[int, Field(ge=0, le=730)] = 0
+    # Days that a plan goes on when a renewal was not paid.
+    grace_days: Annotated[int, Field(ge=0)] = 7
+
+    # JSON: {"basic": 500, …}. What accounts of a tier may spend each month, in cents, where it is
+    # not the variant's own figure.
+    allowances: dict[str, Annotated[int, Field(ge=0)]] = {}
+
+    # Without a key nothing is sold.
+    stripe_secret_key: SecretStr | None = None
+    # Separated by commas: each is good, so that one can take the place of another.
+    stripe_webhook_secrets: Annotated[tuple[SecretStr, ...], NoDecode] = ()
+    # Another address than Stripe's own, such as that of a stand-in.
+    stripe_api_url: str | None = None
+    # Where people come back to after they paid; unset, it is /billing of the public URL.
+    billing_return_url: str | None = None
 
     # How long a task waits for a person before it is cancelled.
     approval_days: Annotated[int, Field(ge=1)] = 7
@@ -121,7 +138,13 @@ class Settings(BaseSettings):
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     log_format: Literal["json", "console"] = "json"
 
-    @field_validator("trusted_proxies", "egress_allow", "secret_keys_old", mode="before")
+    @field_validator(
+        "trusted_proxies",
+        "egress_allow",
+        "secret_keys_old",
+        "stripe_webhook_secrets",
+        mode="before",
+    )
     @classmethod
     def _split(cls, value: object) -> object:
         if isinstance(value, str):
@@ -173,7 +196,17 @@ class Settings(BaseSettings):
             raise ValueError(
                 "ROTA_METRICS_PORT must be set in production: /metrics asks nobody who they are"
             )
+        if self.stripe_secret_key and not self.stripe_webhook_secrets:
+            raise ValueError(
+                "ROTA_STRIPE_WEBHOOK_SECRETS must be set with ROTA_STRIPE_SECRET_KEY: without it "
+                "nobody gets what they paid for"
+            )
         return self
+
+    @property
+    def return_url(self) -> str:
+        """Where people come back to from the payment processor's page."""
+        return self.billing_return_url or f"{self.public_url}/billing"
 
     @cached_property
     def trusted_networks(self) -> tuple[IPv4Network | IPv6Network, ...]:

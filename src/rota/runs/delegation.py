@@ -7,12 +7,15 @@ from uuid import UUID
 from rota.agents import queries as agents
 from rota.agents.gating import Gating
 from rota.agents.model import AgentVersion
+from rota.credits import holds
+from rota.credits.money import of_cents
 from rota.platform import ids
 from rota.platform.db import WriteConnection
 from rota.runs import steps
 from rota.runs.steps import Step
 from rota.tasks import moves, queries
 from rota.tasks.model import Task, new_task
+from rota.tasks.paying import payer
 from rota.tasks.service import MAX_DEPTH
 
 
@@ -61,6 +64,9 @@ class Delegation:
             child,
             moves.event_data(None, child.status, None),
             moves.start_of(child, self._weight_of(tier)) if child.status == "PENDING" else None,
+        )
+        await holds.hold_under(
+            connection, account_id, payer(child), payer(parent), of_cents(helper.budget_cents)
         )
         if child.status == "WAITING_APPROVAL":
             await moves.open_gate(connection, account_id, child, "run", self._gate_time)

@@ -195,11 +195,7 @@ class Loop:
         planned = [self._plan(agent, call, tools) for call in response.tool_calls]
         calls = [call for call, _ in planned]
         await steps.plan_calls(connection, account_id, task.id, task.run, step, calls)
-        rows = [
-            row
-            for row in await steps.of_run(connection, account_id, task.id, task.run)
-            if row.step == step and row.kind == "tool"
-        ]
+        rows = await steps.calls_of(connection, account_id, task.id, task.run, step)
         gated: list[Mapping[str, Any]] = []
         ready: list[int] = []
         for row, (call, problem) in zip(rows, planned, strict=True):

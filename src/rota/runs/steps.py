@@ -79,6 +79,24 @@ async def of_run(
     return [_step(row) for row in rows]
 
 
+async def calls_of(
+    connection: ReadConnection, account_id: UUID, task_id: UUID, run: int, step: int
+) -> list[Step]:
+    """The tool calls that one step asked for."""
+    rows = await connection.fetch(
+        f"""
+        SELECT {_COLUMNS} FROM steps
+        WHERE account_id = $1 AND task_id = $2 AND run = $3 AND step = $4 AND call > 0
+        ORDER BY call
+        """,  # noqa: S608
+        account_id,
+        task_id,
+        run,
+        step,
+    )
+    return [_step(row) for row in rows]
+
+
 async def one(
     connection: ReadConnection, account_id: UUID, task_id: UUID, run: int, step: int, call: int
 ) -> Step | None:

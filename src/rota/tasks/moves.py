@@ -6,12 +6,14 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+from rota.credits import holds
 from rota.events import outbox
 from rota.events.outbox import Instruction
 from rota.platform import clock, ids, tracing
 from rota.platform.db import WriteConnection
 from rota.tasks import queries, review_queries
 from rota.tasks.model import Task
+from rota.tasks.paying import payer
 from rota.tasks.states import EVENT_OF, TERMINAL, By, Gate, MoveRefused, Status, allows
 
 # Instructions for whoever carries tasks out.
@@ -43,6 +45,8 @@ async def move(
     )
     data = event_data(before.status, target, user_id, reason)
     await queries.update(connection, account_id, before, after, (event or EVENT_OF[target], data))
+    if before.hosted and target in TERMINAL:
+        await holds.release(connection, account_id, payer(before))
     if before.hosted and target == "CANCELLED":
         await instruct(connection, account_id, CANCEL, before)
     if before.hosted and target in TERMINAL and before.parent_task_id:

@@ -11,12 +11,13 @@ from rota.agents import queries as agents
 from rota.agents.gating import Gating
 from rota.agents.model import AgentVersion
 from rota.auth.caller import Caller
+from rota.credits.allowance import AllowanceOf
 from rota.events.fanout import Fanout
 from rota.platform import clock, ids
 from rota.platform.db import Database, ReadConnection, WriteConnection
 from rota.platform.errors import Conflict, FieldError, Forbidden, NotFound, ValidationFailed
 from rota.platform.idempotency import Replays
-from rota.tasks import moves, queries
+from rota.tasks import moves, paying, queries
 from rota.tasks.lookup import TaskNotFound, for_change
 from rota.tasks.model import Task, new_task
 from rota.tasks.moves import START
@@ -43,6 +44,7 @@ class Tasks:
         fanout: Fanout,
         *,
         gate_days: int,
+        allowance_of: AllowanceOf,
         weight_of: Callable[[str], float] = lambda tier: 1.0,
     ) -> None:
         self._db = db
@@ -50,6 +52,7 @@ class Tasks:
         self._gating = gating
         self._fanout = fanout
         self._gate_time = timedelta(days=gate_days)
+        self._allowance_of = allowance_of
         # A tier's share of busy workers.
         self._weight_of = weight_of
 
@@ -93,6 +96,8 @@ class Tasks:
             start = moves.start_of(task, self._weight_of(caller.tier))
         data = moves.event_data(None, status, caller.user_id)
         await queries.insert(connection, caller.account_id, caller.user_id, task, data, start)
+        if hosted and agent:
+            await self._reserve(connection, caller, task, parent, agent)
         if status == "WAITING_APPROVAL":
             await self._open_review(connection, caller.account_id, task)
         return task
@@ -182,6 +187,7 @@ class Tasks:
                 before = await for_change(connection, caller, task_id)
                 if before.status != "FAILED":
                     raise MoveRefused(before.status, "PENDING", "Only a failed task is retried.")
+                parent = None
                 if before.parent_task_id is not None:
                     parent = await queries.find(
                         connection, caller.account_id, before.parent_task_id
@@ -201,6 +207,11 @@ class Tasks:
                     connection, caller, before, fresh, By.RETRY, event="task.retried"
                 )
                 if after.hosted:
+                    assert after.agent is not None
+                    assert after.agent_version is not None
+                    agent = await agents.find_version(connection, after.agent, after.agent_version)
+                    assert agent is not None
+                    await self._reserve(connection, caller, after, parent, agent)
                     await moves.instruct(
                         *(connection, caller.account_id, START, after),
                         start_at=start_at,
@@ -238,6 +249,20 @@ class Tasks:
         if target == "WAITING_APPROVAL":
             await self._open_review(connection, caller.account_id, after)
         return after
+
+    async def _reserve(
+        self,
+        connection: WriteConnection,
+        caller: Caller,
+        task: Task,
+        parent: Task | None,
+        agent: AgentVersion,
+    ) -> None:
+        await paying.reserve(
+            *(connection, caller.account_id, task, parent),
+            agent.budget_cents,
+            self._allowance_of,
+        )
 
     async def _open_review(self, connection: WriteConnection, account_id: UUID, task: Task) -> None:
         gate: Gate | None = "run" if task.hosted else None

@@ -9,10 +9,32 @@ VARIANT_A = Variant(
     name="A",
     tiers=(
         Tier("basic", Ceilings(all=600, ai=300)),
-        Tier("standard", Ceilings(all=3000, ai=2400), weight=2),
-        Tier("advanced", Ceilings(all=6000, ai=4800), weight=4),
-        Tier("corporate", Ceilings(all=3000, ai=2400), weight=4),
-        Tier("enterprise", Ceilings(all=6000, ai=4800), weight=8),
+        Tier(
+            *("standard", Ceilings(all=3000, ai=2400)),
+            weight=2,
+            price_cents=2_000,
+            allowance_cents=1_500,
+        ),
+        Tier(
+            *("advanced", Ceilings(all=6000, ai=4800)),
+            weight=4,
+            price_cents=6_000,
+            allowance_cents=5_000,
+        ),
+        Tier(
+            *("corporate", Ceilings(all=3000, ai=2400)),
+            weight=4,
+            price_cents=3_000,
+            allowance_cents=2_500,
+            min_seats=1,
+        ),
+        Tier(
+            *("enterprise", Ceilings(all=6000, ai=4800)),
+            weight=8,
+            price_cents=5_000,
+            allowance_cents=4_500,
+            min_seats=100,
+        ),
     ),
     signup_trial=False,
     gating=Gating(

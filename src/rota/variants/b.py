@@ -9,7 +9,7 @@ VARIANT_B = Variant(
     name="B",
     tiers=(
         Tier("basic", Ceilings(all=600, ai=300)),
-        Tier("business", Ceilings(all=6000, ai=4800), weight=4),
+        Tier("business", Ceilings(all=6000, ai=4800), weight=4, allowance_cents=10_000),
     ),
     signup_trial=True,
     gating=Gating(
@@ -18,4 +18,5 @@ VARIANT_B = Variant(
         model_alone=when_open,
     ),
     servers=without_pass("personal", "basic", servers=1),
+    pass_price_cents=900,
 )

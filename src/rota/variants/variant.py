@@ -1,8 +1,11 @@
 """What can differ between variants. Features are handed parts of this, never the whole."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rota.agents.gating import Gating
+from rota.credits.allowance import AllowanceOf
+from rota.credits.money import of_cents
 from rota.limits.verdict import Ceilings
 from rota.mcp.allowance import Allowance
 
@@ -13,6 +16,12 @@ class Tier:
     ceilings: Ceilings
     # An account's share of busy workers, beside one of weight 1.
     weight: float = 1.0
+    # What it costs and what it lets an account spend on models, each month; for each seat
+    # where it has seats.
+    price_cents: int = 0
+    allowance_cents: int = 0
+    # Sold by the seat, to companies only, and never fewer than these.
+    min_seats: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +35,8 @@ class Variant:
     gating: Gating
     # How many tool servers an account may connect.
     servers: Allowance
+    # What the personal add-on costs each month; None where there is none.
+    pass_price_cents: int | None = None
 
     @property
     def lowest_tier(self) -> str:
@@ -37,6 +48,16 @@ class Variant:
 
     def ceilings_of(self, tier: str) -> Ceilings:
         return self.tier(tier).ceilings
+
+    def allowance_of(self, changes: Mapping[str, int]) -> AllowanceOf:
+        """What a tier may spend each month, with the operator's own figures in cents."""
+
+        def allowance(tier: str, seats: int | None) -> int:
+            found = self.tier(tier)
+            cents = changes.get(found.name, found.allowance_cents)
+            return of_cents(cents * (seats or 1 if found.min_seats else 1))
+
+        return allowance
 
     def weight_of(self, tier: str) -> float:
         return self.tier(tier).weight

@@ -1,0 +1,1 @@
+"""Credits: the ledger, what runs have on hold, balances, top-ups and usage."""

@@ -1,0 +1,245 @@
+"""What a run has on hold: reserved before it starts, given back when it ends."""
+
+from datetime import datetime
+from uuid import UUID
+
+from rota.credits.allowance import AllowanceOf, refresh
+from rota.credits.ledger import RunRef
+from rota.credits.money import MICROS_PER_CENT
+from rota.events import log
+from rota.platform import clock
+from rota.platform.db import ReadConnection, WriteConnection
+from rota.platform.errors import ApiError
+from rota.platform.ids import new_uuid
+
+
+class InsufficientCredits(ApiError):
+    status = 402
+    code = "INSUFFICIENT_CREDITS"
+
+
+async def hold(
+    connection: WriteConnection,
+    account_id: UUID,
+    owner: RunRef,
+    micros: int,
+    allowance_of: AllowanceOf,
+) -> bool:
+    """Reserves money for a run, from the allowance first. False when there is not enough."""
+    now = clock.now()
+    if await _hold(connection, account_id, owner, micros, now):
+        return True
+    # Not enough, or the month or the tier is another than the balance knows.
+    if await refresh(connection, account_id, allowance_of, now):
+        return await _hold(connection, account_id, owner, micros, now)
+    return False
+
+
+async def _hold(
+    connection: WriteConnection, account_id: UUID, owner: RunRef, micros: int, now: datetime
+) -> bool:
+    held = await connection.fetchval(
+        """
+        WITH b AS (
+            SELECT least(b.allowance, $4) AS allowance, $4 - least(b.allowance, $4) AS topup,
+                   b.period
+            FROM balances b JOIN accounts a ON a.id = b.account_id
+            WHERE b.account_id = $1
+              AND b.tier = a.tier AND b.seats IS NOT DISTINCT FROM a.seats
+              AND (b.period_ends_at IS NULL OR b.period_ends_at > $5)
+              AND b.allowance + CASE WHEN b.allow_overflow OR b.allowance_total = 0
+                                     THEN b.topup ELSE 0 END >= $4
+            FOR NO KEY UPDATE OF b
+        ), moved AS (
+            UPDATE balances t SET
+                allowance = t.allowance - b.allowance,
+                topup = t.topup - b.topup,
+                held_allowance = t.held_allowance + b.allowance,
+                held_topup = t.held_topup + b.topup,
+                entries = t.entries + 1
+            FROM b WHERE t.account_id = $1
+        ), held AS (
+            INSERT INTO holds (account_id, task_id, run, allowance, topup, period, created_at,
+                budget)
+            SELECT $1, $2, $3, b.allowance, b.topup, b.period, $5, $4 FROM b
+        )
+        INSERT INTO entries (account_id, id, kind, key, at, task_id, run,
+            allowance, topup, held_allowance, held_topup)
+        SELECT $1, $6, 'hold', $7, $5, $2, $3, -b.allowance, -b.topup, b.allowance, b.topup FROM b
+        RETURNING true
+        """,
+        account_id,
+        owner.task_id,
+        owner.run,
+        micros,
+        now,
+        new_uuid(),
+        f"hold/{owner}",
+    )
+    return bool(held)
+
+
+async def hold_under(
+    connection: WriteConnection, account_id: UUID, owner: RunRef, parent: RunRef, micros: int
+) -> bool:
+    """Opens a subtask's hold, empty as yet: it draws on the one above it. False if that is closed.
+
+    `micros` is what it may draw in all.
+    """
+    opened = await connection.fetchval(
+        """
+        INSERT INTO holds (account_id, task_id, run, allowance, topup, period, created_at, budget,
+            parent_task_id, parent_run)
+        SELECT $1, $2, $3, 0, 0, period, $7, $6, $4, $5 FROM holds
+        WHERE account_id = $1 AND task_id = $4 AND run = $5 AND open
+        RETURNING true
+        """,
+        account_id,
+        owner.task_id,
+        owner.run,
+        parent.task_id,
+        parent.run,
+        micros,
+        clock.now(),
+    )
+    return bool(opened)
+
+
+async def draw(connection: WriteConnection, account_id: UUID, owner: RunRef, micros: int) -> None:
+    """Takes so much, or what there is, from the hold above; which draws on the next if need be."""
+    row = await connection.fetchrow(
+        """
+        SELECT p.task_id, p.run, p.allowance + p.topup AS rest, least($4, h.budget - h.drawn) AS due
+        FROM holds h
+        JOIN holds p ON p.account_id = $1 AND p.open
+                    AND p.task_id = h.parent_task_id AND p.run = h.parent_run
+        WHERE h.account_id = $1 AND h.task_id = $2 AND h.run = $3 AND h.open
+        """,
+        account_id,
+        owner.task_id,
+        owner.run,
+        micros,
+    )
+    if row is None or row["due"] <= 0:
+        return
+    parent = RunRef(row["task_id"], row["run"])
+    if row["rest"] < row["due"]:
+        await draw(connection, account_id, parent, row["due"] - row["rest"])
+    await connection.execute(
+        """
+        WITH p AS (
+            SELECT least(allowance, $6) AS allowance,
+                   least(topup, $6 - least(allowance, $6)) AS topup
+            FROM holds WHERE account_id = $1 AND task_id = $4 AND run = $5 AND open
+            FOR NO KEY UPDATE
+        ), taken AS (
+            UPDATE holds t SET allowance = t.allowance - p.allowance, topup = t.topup - p.topup
+            FROM p WHERE t.account_id = $1 AND t.task_id = $4 AND t.run = $5
+        )
+        UPDATE holds h SET allowance = h.allowance + p.allowance, topup = h.topup + p.topup,
+            drawn = h.drawn + p.allowance + p.topup
+        FROM p WHERE h.account_id = $1 AND h.task_id = $2 AND h.run = $3
+        """,
+        account_id,
+        owner.task_id,
+        owner.run,
+        parent.task_id,
+        parent.run,
+        row["due"],
+    )
+
+
+async def left(connection: ReadConnection, account_id: UUID, owner: RunRef) -> int:
+    """What is left of the run's own hold."""
+    micros: int | None = await connection.fetchval(
+        """
+        SELECT allowance + topup FROM holds
+        WHERE account_id = $1 AND task_id = $2 AND run = $3 AND open
+        """,
+        account_id,
+        owner.task_id,
+        owner.run,
+    )
+    return micros or 0
+
+
+async def release(connection: WriteConnection, account_id: UUID, owner: RunRef) -> None:
+    """Closes a run's hold and gives back what it did not spend, once.
+
+    A subtask's goes back to the hold above it while that is open. What came from
+    an allowance whose month is over is gone. What the account owes is paid first.
+    """
+    row = await connection.fetchrow(
+        """
+        WITH h AS (
+            SELECT allowance, topup, period FROM holds
+            WHERE account_id = $1 AND task_id = $2 AND run = $3 AND open
+              AND NOT EXISTS (
+                  SELECT FROM holds p WHERE p.account_id = $1 AND p.open
+                  AND p.task_id = holds.parent_task_id AND p.run = holds.parent_run)
+            FOR NO KEY UPDATE
+        ), b AS (
+            SELECT -owed AS owed, period FROM balances
+            WHERE account_id = $1 AND EXISTS (SELECT FROM h) FOR NO KEY UPDATE
+        ), back AS (
+            SELECT h.allowance AS held_allowance, h.topup AS held_topup, b.owed,
+                   CASE WHEN h.period = b.period THEN h.allowance ELSE 0 END AS allowance
+            FROM h, b
+        ), paid AS (
+            SELECT *, least(owed, allowance) AS by_allowance,
+                   least(owed - least(owed, allowance), held_topup) AS by_topup
+            FROM back
+        ), closed AS (
+            UPDATE holds SET open = false
+            WHERE account_id = $1 AND task_id = $2 AND run = $3 AND EXISTS (SELECT FROM h)
+        ), entered AS (
+            INSERT INTO entries (account_id, id, kind, key, at, task_id, run, held_allowance,
+                held_topup, allowance, topup, granted, owed)
+            SELECT $1, $4, 'release', $5, $6, $2, $3, -held_allowance, -held_topup,
+                allowance - by_allowance, held_topup - by_topup, held_allowance - allowance,
+                by_allowance + by_topup
+            FROM paid WHERE held_allowance + held_topup > 0
+        )
+        UPDATE balances t SET
+            held_allowance = t.held_allowance - paid.held_allowance,
+            held_topup = t.held_topup - paid.held_topup,
+            allowance = t.allowance + paid.allowance - by_allowance,
+            topup = t.topup + paid.held_topup - by_topup,
+            granted = t.granted + paid.held_allowance - paid.allowance,
+            owed = t.owed + by_allowance + by_topup,
+            allowance_used = t.allowance_used + by_allowance,
+            entries = t.entries + (paid.held_allowance + paid.held_topup > 0)::int
+        FROM paid WHERE t.account_id = $1
+        RETURNING t.allowance + t.topup + t.held_allowance + t.held_topup AS rest, t.told_depleted
+        """,
+        account_id,
+        owner.task_id,
+        owner.run,
+        new_uuid(),
+        f"release/{owner}",
+        clock.now(),
+    )
+    if row is None:
+        await _return_to_parent(connection, account_id, owner)
+    elif row["rest"] < MICROS_PER_CENT and not row["told_depleted"]:
+        await connection.execute(
+            "UPDATE balances SET told_depleted = true WHERE account_id = $1", account_id
+        )
+        await log.append(connection, account_id, "credits.depleted", {})
+
+
+async def _return_to_parent(connection: WriteConnection, account_id: UUID, owner: RunRef) -> None:
+    await connection.execute(
+        """
+        WITH h AS (
+            UPDATE holds SET open = false
+            WHERE account_id = $1 AND task_id = $2 AND run = $3 AND open
+            RETURNING allowance, topup, parent_task_id, parent_run
+        )
+        UPDATE holds p SET allowance = p.allowance + h.allowance, topup = p.topup + h.topup
+        FROM h WHERE p.account_id = $1 AND p.task_id = h.parent_task_id AND p.run = h.parent_run
+        """,
+        account_id,
+        owner.task_id,
+        owner.run,
+    )

@@ -1,0 +1,20 @@
+"""Micro-dollars inside, cents on the wire: available rounds down, spent rounds up."""
+
+MICROS_PER_CENT = 10_000
+
+
+def of_cents(cents: int) -> int:
+    return cents * MICROS_PER_CENT
+
+
+def available_cents(micros: int) -> int:
+    return micros // MICROS_PER_CENT
+
+
+def spent_cents(micros: int) -> int:
+    return -(-micros // MICROS_PER_CENT)
+
+
+def usd(cents: int) -> str:
+    sign = "-" if cents < 0 else ""
+    return f"{sign}{abs(cents) // 100}.{abs(cents) % 100:02d}"

@@ -1,0 +1,50 @@
+"""The run that an order names, as the database has it now."""
+
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from uuid import UUID
+
+from rota.agents import queries as agents
+from rota.agents.model import AgentVersion
+from rota.platform import ids
+from rota.platform.db import Database, ReadConnection, WriteConnection
+from rota.runs.orders import RunOrder
+from rota.tasks import queries
+from rota.tasks.model import Task
+
+
+class Current:
+    def __init__(self, db: Database, announce: Callable[[UUID], None]) -> None:
+        self.db = db
+        self._announce = announce
+        self._agents: dict[tuple[str, int], AgentVersion] = {}
+
+    @contextlib.asynccontextmanager
+    async def locked(
+        self, order: RunOrder
+    ) -> AsyncIterator[tuple[WriteConnection, UUID, Task | None]]:
+        """A transaction that has the task to itself; None when this run is not its current one."""
+        account_id, task_id = ids_of(order)
+        async with self.db.write(account_id) as connection:
+            task = await queries.find_for_change(connection, account_id, task_id)
+            yield connection, account_id, task if task and task.run == order.run else None
+        self._announce(account_id)
+
+    async def agent(self, connection: ReadConnection, task: Task) -> AgentVersion:
+        assert task.agent is not None
+        assert task.agent_version is not None
+        key = (task.agent, task.agent_version)
+        if key not in self._agents:
+            # A version never changes, so it is read once.
+            agent = await agents.find_version(connection, *key)
+            assert agent is not None
+            self._agents[key] = agent
+        return self._agents[key]
+
+
+def ids_of(order: RunOrder) -> tuple[UUID, UUID]:
+    account_id = ids.from_wire("acct", order.account_id)
+    task_id = ids.from_wire("task", order.task_id)
+    assert account_id is not None
+    assert task_id is not None
+    return account_id, task_id

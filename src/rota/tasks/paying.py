@@ -1,0 +1,37 @@
+"""Where a run's money comes from."""
+
+from uuid import UUID
+
+from rota.credits import holds
+from rota.credits.allowance import AllowanceOf
+from rota.credits.holds import InsufficientCredits
+from rota.credits.ledger import RunRef
+from rota.credits.money import of_cents, usd
+from rota.platform.db import WriteConnection
+from rota.tasks.model import Task
+
+
+def payer(task: Task) -> RunRef:
+    return RunRef(task.id, task.run)
+
+
+async def reserve(
+    connection: WriteConnection,
+    account_id: UUID,
+    task: Task,
+    parent: Task | None,
+    budget_cents: int,
+    allowance_of: AllowanceOf,
+) -> None:
+    """Holds what the task's run may spend. Below a task that is run here, that one pays."""
+    micros = of_cents(budget_cents)
+    if parent is not None and await holds.hold_under(
+        connection, account_id, payer(task), payer(parent), micros
+    ):
+        return
+    if not await holds.hold(connection, account_id, payer(task), micros, allowance_of):
+        raise InsufficientCredits(
+            f"This agent's budget of ${usd(budget_cents)} has to be available before it starts. "
+            "Top up with POST /api/credits/topup, or wait for tasks that are under way; "
+            "GET /api/credits/balance shows what there is."
+        )
