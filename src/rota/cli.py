@@ -1,4 +1,5 @@
-"""The command line: dev, serve, worker, migrate, agents, keys, accounts, openapi, bench.
+"""The command line: dev, serve, worker, migrate, agents, keys, accounts, ledger, payments,
+openapi, bench.
 
 Commands import what they need when they are called: a command that only stops
 something should not wait for the whole service to load.
@@ -8,6 +9,9 @@ import asyncio
 import json
 import signal
 import sys
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
@@ -23,11 +27,15 @@ cli = typer.Typer(
 keys = typer.Typer(no_args_is_help=True, help="The keys that sign session tokens.")
 companies = typer.Typer(no_args_is_help=True, help="Company accounts and their members.")
 agents = typer.Typer(no_args_is_help=True, help="The catalog of agents.")
+ledger = typer.Typer(no_args_is_help=True, help="The books of every account's money.")
+payments = typer.Typer(no_args_is_help=True, help="What is sold, and what was paid.")
 secrets = typer.Typer(no_args_is_help=True, help="Secrets that are kept in the database.")
 bench = typer.Typer(no_args_is_help=True, help="What measuring the service at size takes.")
 cli.add_typer(agents, name="agents")
 cli.add_typer(keys, name="keys")
 cli.add_typer(companies, name="accounts")
+cli.add_typer(ledger, name="ledger")
+cli.add_typer(payments, name="payments")
 cli.add_typer(secrets, name="secrets")
 cli.add_typer(bench, name="bench")
 cli.command()(dev)
@@ -64,6 +72,8 @@ def serve() -> None:
 @cli.command()
 def worker() -> None:
     """Carry out runs. Start as many as the work needs; they share it by themselves."""
+    import uvloop
+
     from rota.worker import run_worker
 
     settings = _settings()
@@ -75,7 +85,7 @@ def worker() -> None:
             asyncio.get_running_loop().add_signal_handler(name, stop.set)
         await run_worker(settings, stop)
 
-    asyncio.run(work())
+    uvloop.run(work())
 
 
 @cli.command()
@@ -189,6 +199,66 @@ def set_tier(account: str, tier: str) -> None:
     typer.echo(f"{account} is {tier.upper()}.")
 
 
+@ledger.command()
+def verify(
+    account: Annotated[str | None, typer.Option(help="Only this account (acct_…).")] = None,
+) -> None:
+    """Check that balances, entries, holds, tasks, steps and usage agree; 1 if they do not."""
+    from rota.credits.commands import verify_command
+
+    account_id = _id("acct", account) if account is not None else None
+    _with_database(_settings(), lambda db: verify_command(db, account_id))
+
+
+@payments.command()
+def setup() -> None:
+    """Have the payment processor sell this variant's plans, at their prices."""
+    from rota.plans.commands import setup_command
+    from rota.plans.tiers import products
+    from rota.variants import VARIANTS
+
+    settings = _settings()
+    variant = VARIANTS[settings.variant]
+    sold = products(variant.tiers, variant.pass_price_cents)
+
+    async def offer() -> None:
+        async with _processor(settings) as processor:
+            await setup_command(processor, sold, settings.public_url)
+
+    _finish(offer())
+
+
+@payments.command()
+def reconcile(
+    since: Annotated[
+        datetime | None,
+        typer.Option(formats=["%Y-%m-%d"], help="Payments from this day on; 30 days without it."),
+    ] = None,
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Enter here what the processor has.")
+    ] = False,
+) -> None:
+    """Compare the processor's books with ours; 1 if they differ."""
+    from rota.plans.commands import compose, reconcile_command
+    from rota.platform.crypto import Vault
+    from rota.variants import VARIANTS
+
+    settings = _settings()
+    variant = VARIANTS[settings.variant]
+    start = since.replace(tzinfo=UTC) if since else datetime.now(UTC) - timedelta(days=30)
+
+    async def compare(db: Any) -> None:
+        async with _processor(settings) as processor:
+            books = compose(
+                *(db, processor, Vault(*settings.secret_keys), variant.tiers),
+                allowance_of=variant.allowance_of(settings.allowances),
+                grace=timedelta(days=settings.grace_days),
+            )
+            await reconcile_command(books, start, apply=apply)
+
+    _with_database(settings, compare)
+
+
 @bench.command()
 def seed(
     tasks: Annotated[int, typer.Option(min=2, help="How many tasks to make.")],
@@ -256,11 +326,27 @@ def _check_tier(settings: Settings, tier: str) -> None:
         raise typer.BadParameter(f"the tiers of this variant are {', '.join(names)}")
 
 
-def _with_database(settings: Settings, work: Any) -> Any:
-    import asyncpg
+@asynccontextmanager
+async def _processor(settings: Settings) -> AsyncIterator[Any]:
+    from rota.payments.port import NoProcessor
+    from rota.payments.stripe import Stripe
 
+    if settings.stripe_secret_key is None:
+        yield NoProcessor()
+        return
+    stripe = Stripe(
+        settings.stripe_secret_key.get_secret_value(),
+        return_url=settings.return_url,
+        api_url=settings.stripe_api_url,
+    )
+    try:
+        yield stripe
+    finally:
+        await stripe.close()
+
+
+def _with_database(settings: Settings, work: Any) -> Any:
     from rota.platform.db import Database
-    from rota.platform.errors import ApiError
 
     async def run() -> Any:
         db = Database(settings.database_url.get_secret_value(), pool_size=1)
@@ -270,8 +356,16 @@ def _with_database(settings: Settings, work: Any) -> Any:
         finally:
             await db.close()
 
+    return _finish(run())
+
+
+def _finish(work: Coroutine[Any, Any, Any]) -> Any:
+    import asyncpg
+
+    from rota.platform.errors import ApiError
+
     try:
-        return asyncio.run(run())
+        return asyncio.run(work)
     except ApiError as error:
         typer.secho(error.message, err=True)
         raise typer.Exit(1) from None
