@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 
 import structlog
@@ -16,7 +16,9 @@ from rota.events.outbox import Relay
 from rota.mcp.checks import Checks, ensure_schedule
 from rota.mcp.parts import mcp_parts
 from rota.mcp.workflow import CheckServers
-from rota.platform import tracing
+from rota.payments.processor import processor_of
+from rota.plans.service import Plans
+from rota.plans.tiers import Tiers
 from rota.platform.crypto import Vault
 from rota.platform.db import Database
 from rota.platform.settings import Settings
@@ -52,7 +54,6 @@ async def run_worker(
     settings: Settings, stop: asyncio.Event, *, sources: Sequence[ToolSource] = ()
 ) -> None:
     """Works until `stop` is set, then lets calls under way finish."""
-    tracing.configure(settings.otlp_endpoint, "rota-worker")
     variant = VARIANTS[settings.variant]
     gate_time = timedelta(days=settings.approval_days)
     db = Database(settings.database_url.get_secret_value(), pool_size=settings.database_pool_size)
@@ -60,7 +61,14 @@ async def run_worker(
     redis = Redis.from_url(settings.redis_url.get_secret_value())
     fanout = Fanout(redis)
     temporal = Temporal(settings.temporal_address, settings.temporal_namespace)
-    relay = Relay(db, Engine(temporal, db, heartbeat_s=settings.run_heartbeat_s).handlers)
+    processor = processor_of(settings)
+    plans = Plans(
+        *(db, processor, fanout.announce),
+        tiers=Tiers(variant.tiers),
+        grace=timedelta(days=settings.grace_days),
+    )
+    engine = Engine(temporal, db, heartbeat_s=settings.run_heartbeat_s)
+    relay = Relay(db, {**engine.handlers, **plans.handlers})
     vault = Vault(*settings.secret_keys)
     mcp = mcp_parts(settings, db, vault, fanout.announce)
     checks = Checks(db, mcp.calling)
@@ -84,9 +92,11 @@ async def run_worker(
         stack.push_async_callback(redis.aclose)
         stack.push_async_callback(fanout.aclose)
         stack.push_async_callback(mcp.sessions.aclose)
+        stack.push_async_callback(processor.close)
         background = [
             *(asyncio.create_task(relay.run()) for _ in range(RELAYS)),
-            asyncio.create_task(_sweep(decisions)),
+            asyncio.create_task(_sweep(decisions.expire_due)),
+            asyncio.create_task(_sweep(plans.expire_due)),
         ]
         stack.callback(lambda: [task.cancel() for task in background])
         client = await _connected(temporal, stop)
@@ -126,11 +136,11 @@ async def run_worker(
             await stop.wait()
 
 
-async def _sweep(decisions: Decisions) -> None:
-    """Ends what has waited for a person longer than it may."""
+async def _sweep(expire_due: Callable[[int], Awaitable[object]]) -> None:
+    """Ends what has waited longer than it may: for a person, or for a payment."""
     while True:
         try:
-            await decisions.expire_due(100)
+            await expire_due(100)
         except Exception:
             log.exception("sweep stumbled")
         await asyncio.sleep(SWEEP_EVERY_S)

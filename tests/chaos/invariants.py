@@ -5,7 +5,9 @@ from collections import Counter
 from collections.abc import Collection
 from typing import Any
 
+from rota.credits import verify
 from rota.platform import ids
+from rota.platform.db import Database
 from tests.chaos.world import World
 
 # Each statement finds what must not be there.
@@ -77,7 +79,18 @@ async def broken(world: World, acknowledged: Collection[str]) -> dict[str, int]:
     kept = Counter(ids.to_wire("task", row[0]) for row in rows)
     found["acknowledged tasks that are lost"] = len(set(acknowledged) - set(kept))
     found["tasks that nobody was told of"] = len(set(kept) - set(acknowledged))
+    found["things in the books that do not agree"] = await _unproven(world)
     return found | await _writes(world)
+
+
+async def _unproven(world: World) -> int:
+    """What `rota ledger verify` would find: charges missing or twice, holds left open."""
+    db = Database(world.service.database_url, pool_size=1)
+    await db.open()
+    try:
+        return sum([len(p) async for p in verify.verify(db, await verify.accounts(db))])
+    finally:
+        await db.close()
 
 
 async def _writes(world: World) -> dict[str, int]:

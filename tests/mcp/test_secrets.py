@@ -11,10 +11,10 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from pydantic import SecretStr
 
 from rota.dev.stack import Stack
-from rota.mcp.rotation import rotate_all
 from rota.platform.crypto import SealBroken, Vault
 from rota.platform.db import Database
 from rota.platform.ids import from_wire, new_uuid
+from rota.resealing import rotate_all
 from tests.mcp.conftest import LOCAL, connect, invoke
 from tests.mcp.peers import Peer
 from tests.service import Person, Service, environment

@@ -11,10 +11,9 @@ import os
 import signal
 
 import uvloop
-from prometheus_client import start_http_server
 
 from rota.platform.settings import Settings
-from rota.platform.telemetry import configure_logging
+from rota.platform.telemetry import observe
 from rota.worker import run_worker
 from tests.runs.tools import ScriptedTools
 
@@ -30,9 +29,7 @@ async def work(settings: Settings) -> None:
 
 def main() -> None:
     settings = Settings()
-    configure_logging(settings.log_level, settings.log_format)
-    if settings.metrics_port is not None:
-        start_http_server(settings.metrics_port, addr=settings.host)
+    observe(settings, "rota-worker")
     uvloop.run(work(settings))
 
 

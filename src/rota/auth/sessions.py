@@ -83,5 +83,5 @@ class Sessions:
         self, connection: WriteConnection, kind: str, user_id: UUID, session_id: UUID
     ) -> None:
         """In the log of the user's own account: a session is nobody else's business."""
-        data = {"sessionId": to_wire("session", session_id), "by": to_wire("user", user_id)}
+        data = {"sessionId": to_wire("sess", session_id), "by": to_wire("user", user_id)}
         await self._record(connection, user_id, kind, data)

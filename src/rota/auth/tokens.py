@@ -109,17 +109,17 @@ class KeyRing:
         return SigningKey(row.kid, held.key if held else self._opened(row), row.created_at)
 
     def _opened(self, row: queries.SigningKeyRow) -> OKPKey:
-        private = self._vault.open(row.sealed_private, _context(row.kid))
+        private = self._vault.open(row.sealed_private, seal_context(row.kid))
         return OKPKey.import_key(private, {"kid": row.kid, "use": "sig", "alg": ALGORITHM})
 
 
-def _context(kid: str) -> str:
+def seal_context(kid: str) -> str:
     return f"signing_keys/{kid}/sealed_private"
 
 
 async def add_key(connection: WriteConnection, vault: Vault, kid: str) -> None:
     key = OKPKey.generate_key("Ed25519", {"kid": kid, "use": "sig", "alg": ALGORITHM})
-    sealed = vault.seal(key.as_pem(private=True), _context(kid))
+    sealed = vault.seal(key.as_pem(private=True), seal_context(kid))
     await queries.insert_signing_key(connection, kid, key.as_dict(private=False), sealed)
 
 

@@ -37,11 +37,3 @@ def without_pass(kind: Kind, tier: str, servers: int) -> Allowance:
         return servers if needs_pass and not holder.has_pass else MAX_SERVERS
 
     return allowance
-
-
-async def on_trial(connection: ReadConnection, account_id: UUID) -> bool:
-    """Whether the account's trial of the pass is still running."""
-    running = await connection.fetchval(
-        "SELECT trial_ends_at > now() FROM accounts WHERE id = $1", account_id
-    )
-    return bool(running)

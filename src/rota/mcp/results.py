@@ -37,17 +37,5 @@ def _without_data(block: dict[str, Any]) -> dict[str, Any]:
 def _bounded(value: Any) -> Any:
     text = value if isinstance(value, str) else orjson.dumps(value).decode()
     if len(text) > MAX_KEPT_CHARACTERS:
-        cut = f"{text[:MAX_KEPT_CHARACTERS]}\n[cut: {len(text)} characters in all]"
-        return _clean(cut)
-    return _clean(value)
-
-
-def _clean(value: Any) -> Any:
-    """The database keeps no NUL in a text."""
-    if isinstance(value, str):
-        return value.replace("\0", "\ufffd")
-    if isinstance(value, dict):
-        return {_clean(key): _clean(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_clean(item) for item in value]
+        return f"{text[:MAX_KEPT_CHARACTERS]}\n[cut: {len(text)} characters in all]"
     return value

@@ -9,7 +9,10 @@ from typing import Any
 
 import orjson
 import structlog
-from prometheus_client import Counter, Histogram
+from prometheus_client import Counter, Histogram, start_http_server
+
+from rota.platform import tracing
+from rota.platform.settings import Settings
 
 REQUESTS = Counter("rota_http_requests_total", "Requests answered.", ["method", "route", "status"])
 REQUEST_SECONDS = Histogram(
@@ -23,11 +26,11 @@ HIDDEN = "[hidden]"
 _SECRET_NAMES = re.compile(
     r"authorization|cookie|password|secret|token|api_?key|private|credential", re.IGNORECASE
 )
-# API keys, JSON web tokens, whatever follows "Bearer", and passwords inside URLs, wherever
-# they stand in a text.
+# API keys, also those of the payment processor, JSON web tokens, whatever follows "Bearer", and
+# passwords inside URLs, wherever they stand in a text.
 _SECRET_TEXTS = re.compile(
-    r"rota_[0-9A-Za-z]{20,}|eyJ[\w-]{8,}\.[\w-]*\.?[\w-]*|(?<=[Bb]earer )\S+"
-    r"|(?<=://)[^/@\s:]*:[^/@\s]+(?=@)"
+    r"rota_[0-9A-Za-z]{20,}|[sr]k_(?:live|test)_\w+|whsec_\w+|eyJ[\w-]{8,}\.[\w-]*\.?[\w-]*"
+    r"|(?<=[Bb]earer )\S+|(?<=://)[^/@\s:]*:[^/@\s]+(?=@)"
 )
 
 
@@ -99,3 +102,11 @@ class _ToStructlog(logging.Handler):
             logger=record.name,
             exc_info=record.exc_info,
         )
+
+
+def observe(settings: Settings, service: str) -> None:
+    """Logs, traces where somebody collects them, metrics on a port of their own if one is set."""
+    configure_logging(settings.log_level, settings.log_format)
+    tracing.configure(settings.otlp_endpoint, service)
+    if settings.metrics_port is not None:
+        start_http_server(settings.metrics_port, addr=settings.host)

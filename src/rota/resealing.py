@@ -11,6 +11,7 @@ from typing import Any
 import asyncpg
 import structlog
 
+from rota.auth import tokens
 from rota.mcp.model import seal_context
 from rota.platform import idempotency
 from rota.platform.crypto import SealBroken, Vault
@@ -97,7 +98,7 @@ async def _rotate_signing_keys(owner_url: str, vault: Vault) -> tuple[int, int]:
             if vault.is_current(sealed):
                 continue
             try:
-                anew = vault.rewrap(sealed, f"signing_keys/{kid}/sealed_private")
+                anew = vault.rewrap(sealed, tokens.seal_context(kid))
             except SealBroken:
                 broken += 1
                 continue

@@ -1,0 +1,216 @@
+"""Runs and money: what is held before one starts, what it costs, what comes back."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from rota.credits import ledger, verify
+from rota.credits.money import of_cents
+from rota.dev.stack import Stack
+from rota.platform.db import Database
+from tests.answers import assert_error
+from tests.runs.runner import Runner, until
+from tests.runs.scripted import Scripted, calls, says
+from tests.runs.test_people_and_helpers import hands_over
+from tests.service import Person
+from tests.tasks.world import newcomers
+
+
+@pytest.fixture(scope="module")
+async def shop(
+    stack: Stack, scripted: Scripted, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Runner]:
+    """A service in which a basic account has only the money that was paid in."""
+    log = tmp_path_factory.mktemp("paying") / "log"
+    async with Runner.start(stack, scripted, "paying", log, allowances={}) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+async def db(shop: Runner) -> AsyncIterator[Database]:
+    database = Database(shop.service.database_url, pool_size=2)
+    await database.open()
+    yield database
+    await database.close()
+
+
+@pytest.fixture
+async def with_money(shop: Runner, db: Database) -> AsyncIterator[Callable[[int], Any]]:
+    """People with so many cents. Their books have to agree when the test is over."""
+    made: list[Person] = []
+
+    async def person(cents: int, clients: int = 1) -> Any:
+        found = await newcomers(shop.service, clients, tier="basic")
+        async with db.write(found[0].user_id) as connection:
+            await ledger.top_up(connection, found[0].user_id, of_cents(cents), f"pi_{uuid4().hex}")
+        made.extend(found[:1])
+        return found if clients > 1 else found[0]
+
+    yield person
+    for each in made:
+        async with db.snapshot(each.user_id) as connection:
+            assert await verify.problems(connection, each.user_id) == []
+
+
+async def balance(person: Person) -> dict[str, Any]:
+    answer = await person.get("/api/credits/balance")
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+async def until_free(person: Person) -> dict[str, Any]:
+    return await until(lambda: balance(person), lambda b: b["balance"]["reservedCents"] == 0)
+
+
+async def test_a_run_holds_its_budget_pays_for_what_it_used_and_gives_back_the_rest(
+    shop: Runner, scripted: Scripted, with_money: Any
+) -> None:
+    person = await with_money(150)
+    script = await scripted.script(says("Done.", inputTokens=12_000, outputTokens=4_000, hold=True))
+    task = await shop.begin(person, "writer", script)
+    before = await balance(person)
+    assert (before["totalAvailable"], before["balance"]["reservedCents"]) == (50, 100)
+    assert before["topUpCents"] == 150
+    await scripted.release(script)
+    task = await shop.until(person, task, "COMPLETED")
+    assert task["usage"]["costUsd"] == "0.020000"
+    after = await balance(person)
+    assert (after["totalAvailable"], after["balance"]["reservedCents"]) == (148, 0)
+    assert after["totalSpentCents"] == 2
+    listed = (await person.get("/api/credits/transactions")).json()
+    assert [t["kind"] for t in listed["transactions"]] == ["release", "charge", "hold", "top_up"]
+    charge = listed["transactions"][1]
+    assert (charge["taskId"], charge["run"], charge["step"]) == (task["id"], 1, 1)
+    assert charge["model"] == "scripted"
+    assert charge["priceVersion"]
+
+
+async def test_without_the_money_for_its_budget_there_is_no_task(
+    shop: Runner, scripted: Scripted, with_money: Any
+) -> None:
+    person = await with_money(99)
+    script = await scripted.script(says("Never said."))
+    key = {"Idempotency-Key": uuid4().hex}
+    body = {"name": "Too dear", "agent": "writer", "input": script}
+    refused = await person.post("/api/tasks", body, headers=key)
+    assert_error(refused, 402, "INSUFFICIENT_CREDITS")
+    assert "$1.00" in refused.json()["error"]["message"]
+    assert (await person.get("/api/tasks")).json() == {"tasks": [], "total": 0}
+    # An external task costs nothing, and a smaller budget can be paid.
+    assert (await person.post("/api/tasks", {"name": "Mine"})).status_code == 201
+    done = await shop.finish(person, "frugal", await scripted.script(says("Cheap.")))
+    assert done["status"] == "COMPLETED"
+    assert await scripted.count(script) == {}
+
+
+async def test_of_200_tasks_at_once_as_many_are_made_as_there_is_money_for(
+    shop: Runner, with_money: Any
+) -> None:
+    enough = 37
+    people = await with_money(enough * 100 + 99, clients=20)
+
+    async def create(number: int) -> int:
+        # The run gate keeps them from starting, so nothing comes back meanwhile.
+        body = {"name": "One of many", "agent": "writer", "status": "WAITING_APPROVAL"}
+        answer = await people[number % 20].post("/api/tasks", body)
+        return int(answer.status_code)
+
+    answers = await asyncio.gather(*map(create, range(200)))
+    assert sorted(answers) == [201] * enough + [402] * (200 - enough)
+    now = await balance(people[0])
+    assert (now["totalAvailable"], now["balance"]["reservedCents"]) == (99, enough * 100)
+    tasks = (await people[0].get("/api/tasks", params={"limit": 100})).json()
+    assert tasks["total"] == enough
+    for task in tasks["tasks"]:
+        await shop.reject(people[0], task)
+    assert (await balance(people[0]))["totalAvailable"] == enough * 100 + 99
+
+
+async def test_a_request_that_is_sent_again_holds_nothing_more(
+    shop: Runner, with_money: Any
+) -> None:
+    person = await with_money(250)
+    key = {"Idempotency-Key": uuid4().hex}
+    body = {"name": "Once", "agent": "writer", "status": "WAITING_APPROVAL"}
+    for _ in range(3):
+        assert (await person.post("/api/tasks", body, headers=key)).status_code == 201
+    assert (await balance(person))["balance"]["reservedCents"] == 100
+
+
+async def test_a_retry_needs_the_money_again(
+    shop: Runner, scripted: Scripted, with_money: Any
+) -> None:
+    person = await with_money(100)
+    name = f"again-{uuid4().hex[:8]}"
+    script = await scripted.script({"status": 401}, name=name)
+    task = await shop.finish(person, "writer", script, "FAILED")
+    await scripted.script(says("Now."), name=name)
+    other = await person.post(
+        "/api/tasks", {"name": "x", "agent": "frugal", "status": "WAITING_APPROVAL"}
+    )
+    refused = await person.post(f"/api/tasks/{task['id']}/retry")
+    assert_error(refused, 402, "INSUFFICIENT_CREDITS")
+    assert (await shop.task(person, task["id"]))["status"] == "FAILED"
+    await shop.reject(person, other.json()["task"])
+    await shop.retry(person, task, "failure")
+    await shop.until(person, task, "COMPLETED")
+
+
+async def test_a_call_that_ends_after_its_task_was_cancelled_is_paid_for(
+    shop: Runner, scripted: Scripted, with_money: Any
+) -> None:
+    person = await with_money(100)
+    script = await scripted.script(says("Late.", inputTokens=29_000, hold=True))
+    task = await shop.begin(person, "writer", script)
+    await until(lambda: scripted.count(script), lambda counted: counted == {0: 1})
+    await shop.cancel(person, task)
+    # All of it is free again, and all of it is taken again at once.
+    assert (await balance(person))["totalAvailable"] == 100
+    other = await person.post(
+        "/api/tasks", {"name": "x", "agent": "writer", "status": "WAITING_APPROVAL"}
+    )
+    await scripted.release(script)
+    owing = await until(lambda: balance(person), lambda b: b["totalSpentCents"] == 3)
+    assert owing["owedCents"] == 3
+    # What is given back pays for it.
+    await shop.reject(person, other.json()["task"])
+    paid = await balance(person)
+    assert (paid["totalAvailable"], paid.get("owedCents", 0)) == (97, 0)
+
+
+async def test_subtasks_that_work_at_once_cannot_pass_the_hold_above_them_together(
+    shop: Runner, scripted: Scripted, with_money: Any
+) -> None:
+    person = await with_money(100)
+    # Each of the five would cost 30 cents, with budgets of their own of a dollar each.
+    parts = [
+        await scripted.script(says("A part.", inputTokens=300_000, outputTokens=10))
+        for _ in range(5)
+    ]
+    script = await scripted.script(
+        calls(*(hands_over("writer", part, f"Part {n}") for n, part in enumerate(parts))),
+        says("All."),
+    )
+    task = await shop.begin(person, "director", script)
+    await shop.until(person, task, "COMPLETED", "FAILED", deadline_s=40)
+    after = await until_free(person)
+    assert after["totalSpentCents"] <= 100
+    assert after["totalAvailable"] == 100 - after["totalSpentCents"]
+
+
+async def test_money_that_is_used_up_is_told_once(
+    shop: Runner, scripted: Scripted, with_money: Any
+) -> None:
+    person = await with_money(1)
+    script = await scripted.script(says("All of it.", inputTokens=10_000))
+    await shop.finish(person, "frugal", script)
+    async with shop.service.owner() as connection:
+        told = await connection.fetch(
+            "SELECT type FROM events WHERE account_id = $1 AND type LIKE 'credits.%'",
+            person.user_id,
+        )
+    assert [row[0] for row in told] == ["credits.depleted"]
