@@ -19,7 +19,7 @@ from tests.dev.conftest import DEADLINE_S, Dev, command, left_of
 
 READY = "Logs "
 # Enough to show what a test is about, and fast.
-FEW = ("--without", "model", "--without", "temporal", "--without", "idp")
+FEW = tuple(word for part in ("model", "temporal", "idp", "stripe") for word in ("--without", part))
 
 
 def free_base() -> int:
@@ -83,7 +83,7 @@ def test_ctrl_c_leaves_no_process_and_ends_well(dev: Dev) -> None:
     assert program.wait() == 0
     assert not left_of(family)
     stopped = [s.split()[0] for s in program.output.splitlines() if " stopped" in s]
-    assert stopped == ["worker", "service", "idp", "temporal", "redis", "postgres"]
+    assert stopped == ["worker", "service", "stripe", "idp", "temporal", "redis", "postgres"]
 
 
 def test_kill_9_during_the_first_start_does_not_block_the_next(dev: Dev, data: Path) -> None:

@@ -181,6 +181,36 @@ async def test_servers_of_others_are_asked_and_left_alone(stack: Stack, data: Pa
         assert await client.ping()
 
 
+async def test_the_stand_in_for_stripe_knows_where_the_service_is_also_after_a_restart(
+    data: Path,
+) -> None:
+    async with Stack(data, parts=("stripe",)) as stack, httpx.AsyncClient() as client:
+        url = stack.endpoints.stripe_url
+        variables = stack.environment()
+        assert variables["ROTA_STRIPE_API_URL"] == url == stack.stripe.state.url
+        assert variables["ROTA_STRIPE_SECRET_KEY"].startswith("sk_test_")
+        assert variables["ROTA_STRIPE_WEBHOOK_SECRETS"].startswith("whsec_")
+
+        await stack.stripe.send_webhooks_to("http://127.0.0.1:9/webhooks/stripe")
+        for _ in range(2):
+            told = (await client.get(f"{url}/_control/webhooks")).json()
+            assert told["url"] == "http://127.0.0.1:9/webhooks/stripe"
+            await stack.stripe.restart()
+
+
+async def test_with_a_key_of_stripes_own_there_is_no_stand_in_and_the_key_is_not_shown(
+    data: Path,
+) -> None:
+    environ = {"ROTA_STRIPE_SECRET_KEY": "sk_live_secret"}
+    async with Stack(data, parts=("stripe",), environ=environ) as stack:
+        await stack.stripe.send_webhooks_to("http://127.0.0.1:9/webhooks/stripe")
+        assert stack.stripe.state.detail == "not ours: ROTA_STRIPE_SECRET_KEY"
+        assert "sk_live" not in str(stack.stripe.state)
+        assert stack.endpoints.stripe_url is None
+        assert stack.environment() == {}
+        assert not (data / "stripe").exists()
+
+
 async def test_a_server_of_others_that_does_not_answer_is_a_failure(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -31,6 +31,7 @@ class Left(StrEnum):
 
     MODEL = "model"
     IDP = "idp"
+    STRIPE = "stripe"
 
 
 def dev(

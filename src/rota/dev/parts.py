@@ -151,6 +151,49 @@ class IdentityProvider(Part):
         await answers(f"{self.url}/.well-known/openid-configuration")
 
 
+class Payments(Part):
+    """A stand-in for Stripe, unless somebody has a key of Stripe's own."""
+
+    name = "stripe"
+    variable = "ROTA_STRIPE_SECRET_KEY"
+    webhook_url: str | None = None
+
+    @property
+    def url(self) -> str | None:
+        return None if self.external else f"http://127.0.0.1:{self.port}"
+
+    @property
+    def webhook_secret(self) -> str:
+        return f"whsec_{self.site.directory.password(self.name)}"
+
+    def shown_url(self) -> str | None:
+        # What is external is a secret here, and no address.
+        return self.url
+
+    def command(self) -> Sequence[str]:
+        return [
+            *(sys.executable, "-m", "rota.dev.stripe", "--port", str(self.port)),
+            *("--data", str(self.site.directory.path / "stripe")),
+            *(("--webhook-url", self.webhook_url) if self.webhook_url else ()),
+        ]
+
+    def environment(self) -> Mapping[str, str]:
+        return {"STRIPE_WEBHOOK_SECRET": self.webhook_secret}
+
+    async def check(self) -> None:
+        if self.url:
+            await answers(f"{self.url}/_control/clock")
+
+    async def send_webhooks_to(self, webhook_url: str) -> None:
+        """From now on, and also after a restart."""
+        self.webhook_url = webhook_url
+        if self.url:
+            async with httpx.AsyncClient(trust_env=False, verify=_certificates()) as client:
+                settings = {"url": webhook_url}
+                answer = await client.post(f"{self.url}/_control/webhooks", json=settings)
+                answer.raise_for_status()
+
+
 class Model(Part):
     name = "model"
     variable = "ROTA_MODEL_URL"

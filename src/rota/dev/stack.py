@@ -16,15 +16,17 @@ from typing import Self, TypeVar
 
 from rota.dev import CLIENT_ID, ports
 from rota.dev.directory import DataDirectory
-from rota.dev.parts import IdentityProvider, Model, Redis, Temporal
+from rota.dev.parts import IdentityProvider, Model, Payments, Redis, Temporal
 from rota.dev.postgres import Postgres
 from rota.dev.processes import Part, PartError, PartState, Site, Status
 
 KINDS: Mapping[str, type[Part]] = {
-    kind.name: kind for kind in (Postgres, Redis, Temporal, IdentityProvider, Model)
+    kind.name: kind for kind in (Postgres, Redis, Temporal, IdentityProvider, Payments, Model)
 }
 ALL = tuple(KINDS)
 TEMPORAL_UI = "temporal-ui"
+# The stand-in takes any that looks like one for tests.
+STRIPE_KEY = "sk_test_rota"
 
 P = TypeVar("P", bound=Part)
 
@@ -44,13 +46,15 @@ class Endpoints:
     temporal_address: str
     temporal_ui_url: str | None
     issuer_url: str
+    # Of the stand-in; None where Stripe itself is used.
+    stripe_url: str | None
     model_url: str | None
 
 
 class Stack:
     """`ports` names the wanted ones; others are free ones of no meaning. Temporal has
     its UI only where a port is wanted for it. `environ` may say that PostgreSQL, Redis,
-    Temporal or the model is somebody else's."""
+    Temporal, Stripe or the model is somebody else's."""
 
     def __init__(
         self,
@@ -147,6 +151,10 @@ class Stack:
         return self._typed(IdentityProvider)
 
     @property
+    def stripe(self) -> Payments:
+        return self._typed(Payments)
+
+    @property
     def model(self) -> Model:
         return self._typed(Model)
 
@@ -160,6 +168,7 @@ class Stack:
             temporal_address=self.temporal.address if has("temporal") else "",
             temporal_ui_url=self.temporal.ui_url if has("temporal") else None,
             issuer_url=self.idp.url if has("idp") else "",
+            stripe_url=self.stripe.url if has("stripe") else None,
             model_url=self.model.url if has("model") and self.model.running else None,
         )
 
@@ -176,6 +185,12 @@ class Stack:
             "ROTA_OIDC_ISSUERS": json.dumps([*issuers, ours]) if at.issuer_url else "",
             "ROTA_MODEL_URL": at.model_url,
         }
+        if at.stripe_url:
+            variables |= {
+                "ROTA_STRIPE_SECRET_KEY": STRIPE_KEY,
+                "ROTA_STRIPE_WEBHOOK_SECRETS": self.stripe.webhook_secret,
+                "ROTA_STRIPE_API_URL": at.stripe_url,
+            }
         return {name: value for name, value in variables.items() if value}
 
     def _typed(self, kind: type[P]) -> P:

@@ -140,9 +140,14 @@ class Processor(Protocol):
     async def offer(self, products: tuple[Product, ...]) -> None:
         """Makes sure that the processor sells these, at these prices."""
 
+    async def close(self) -> None: ...
+
 
 class NoProcessor:
     """Stands where none is set up, and says so."""
+
+    async def close(self) -> None:
+        pass
 
     async def top_up_checkout(self, payer: Payer, cents: int, key: str) -> Checkout:
         raise _not_set_up()

@@ -1,0 +1,243 @@
+"""Subscriptions as time goes by: trials, renewals, failed payments and ends."""
+
+import calendar
+from datetime import UTC, datetime
+
+from rota.dev.stripe.store import Emit, Store
+from rota.dev.stripe.wire import Object, Params, StripeError, boolean, integer, merged
+
+DAY_S = 86_400
+# After a payment failed it is tried again this many days later; then it is given up.
+RETRY_DAYS = (1, 3, 5, 7)
+GIVEN_UP_DAYS = 21
+LIVE = ("trialing", "active", "past_due")
+
+
+def period_end(anchor: int, start: int) -> int:
+    """A calendar month on. The anchor's day is kept: 31 January, 28 February, 31 March."""
+    first, begun = (datetime.fromtimestamp(moment, UTC) for moment in (anchor, start))
+    year, month = divmod(begun.year * 12 + begun.month, 12)
+    day = min(first.day, calendar.monthrange(year, month + 1)[1])
+    return int(first.replace(year=year, month=month + 1, day=day).timestamp())
+
+
+class Billing:
+    def __init__(self, store: Store, emit: Emit) -> None:
+        self._store = store
+        self._emit = emit
+
+    def subscribe(
+        self, customer: str, lines: list[Object], metadata: Object, trial_days: int
+    ) -> Object:
+        """A subscription whose first payment has gone well."""
+        now = self._store.clock.now()
+        trial_end = now + trial_days * DAY_S if trial_days else None
+        anchor = trial_end or now
+        subscription = self._store.add(
+            "subscription",
+            customer=customer,
+            status="trialing" if trial_end else "active",
+            billing_cycle_anchor=anchor,
+            start_date=now,
+            cancel_at=None,
+            cancel_at_period_end=False,
+            canceled_at=None,
+            collection_method="charge_automatically",
+            currency="usd",
+            ended_at=None,
+            latest_invoice=None,
+            metadata=metadata,
+            trial_start=now if trial_end else None,
+            trial_end=trial_end,
+        )
+        items = [
+            self._store.add(
+                "subscription_item",
+                subscription=subscription["id"],
+                price=line["price"],
+                quantity=line["quantity"],
+                current_period_start=now,
+                current_period_end=trial_end or period_end(anchor, now),
+                metadata={},
+            )
+            for line in lines
+        ]
+        subscription["items"] = {
+            "object": "list",
+            "data": items,
+            "has_more": False,
+            "url": f"/v1/subscription_items?subscription={subscription['id']}",
+        }
+        self._emit("customer.subscription.created", subscription)
+        invoice = self._invoice(subscription, "subscription_create", free=bool(trial_end))
+        self._paid(invoice)
+        return subscription
+
+    def update(self, subscription: Object, params: Params) -> Object:
+        if subscription["status"] == "canceled":
+            raise StripeError(
+                "A canceled subscription can only update its cancellation_details and metadata."
+            )
+        if params.get("proration_behavior", "none") != "none" and "items" in params:
+            raise StripeError("The stand-in changes items with proration_behavior none only.")
+        for change in params.get("items", []):
+            self._change_item(subscription, change)
+        subscription["metadata"] = merged(subscription["metadata"], params.get("metadata"))
+        if "cancel_at_period_end" in params:
+            ends = boolean(params, "cancel_at_period_end")
+            subscription["cancel_at_period_end"] = ends
+            subscription["cancel_at"] = _period(subscription)[1] if ends else None
+            subscription["canceled_at"] = self._store.clock.now() if ends else None
+        self._emit("customer.subscription.updated", subscription)
+        return subscription
+
+    def _change_item(self, subscription: Object, change: Object) -> None:
+        items = {item["id"]: item for item in subscription["items"]["data"]}
+        if change.get("id") not in items:
+            raise StripeError("No such subscription item", code="resource_missing", param="items")
+        item = items[change["id"]]
+        if "price" in change:
+            price = self._store.get("price", change["price"], "items[0][price]", 400)
+            item["price"] = price
+        item["quantity"] = integer(change, "quantity", item["quantity"])
+
+    def cancel(self, subscription: Object, *, prorate: bool) -> Object:
+        if subscription["status"] == "canceled":
+            name = subscription["id"]
+            raise StripeError(
+                f"No such subscription: '{name}'", status=404, code="resource_missing", param="id"
+            )
+        if prorate and subscription["status"] == "active":
+            self._give_back(subscription)
+        self._end(subscription)
+        return subscription
+
+    def _give_back(self, subscription: Object) -> None:
+        """What was paid ahead stays with the customer, for invoices to come."""
+        start, end = _period(subscription)
+        left = max(end - self._store.clock.now(), 0)
+        customer = self._store.get("customer", subscription["customer"])
+        customer["balance"] -= _price_of(subscription) * left // (end - start)
+
+    def run_until(self, moment: int) -> None:
+        """Let everything happen that is due by then, one after another."""
+        clock = self._store.clock
+        try:
+            while due := min(map(self._due, self._live()), key=lambda d: d[0], default=None):
+                if due[0] > moment:
+                    break
+                clock.at = due[0]
+                self._happen(due[1])
+        finally:
+            clock.at = None
+
+    def _live(self) -> list[Object]:
+        return [s for s in self._store.tables["subscription"].values() if s["status"] in LIVE]
+
+    def _due(self, subscription: Object) -> tuple[int, Object]:
+        invoice = self._latest_invoice(subscription)
+        if invoice["status"] == "open":
+            given_up_at = invoice["created"] + GIVEN_UP_DAYS * DAY_S
+            return invoice["next_payment_attempt"] or given_up_at, subscription
+        return _period(subscription)[1], subscription
+
+    def _happen(self, subscription: Object) -> None:
+        self._store.dirty = True
+        invoice = self._latest_invoice(subscription)
+        if invoice["status"] == "open":
+            if invoice["next_payment_attempt"]:
+                self._attempt(subscription, invoice)
+            else:
+                self._end(subscription)
+        elif subscription["cancel_at_period_end"]:
+            self._end(subscription)
+        else:
+            self._renew(subscription)
+
+    def _renew(self, subscription: Object) -> None:
+        _, start = _period(subscription)
+        for item in subscription["items"]["data"]:
+            item["current_period_start"] = start
+            item["current_period_end"] = period_end(subscription["billing_cycle_anchor"], start)
+        invoice = self._invoice(subscription, "subscription_cycle")
+        self._attempt(subscription, invoice, renewal=True)
+
+    def _attempt(self, subscription: Object, invoice: Object, *, renewal: bool = False) -> None:
+        """Take the money, or plan when to try again."""
+        declined = bool(invoice["amount_due"]) and self._store.declining.get(invoice["customer"])
+        before = subscription["status"]
+        if declined:
+            tried = invoice["attempt_count"]
+            invoice["attempt_count"] = tried + 1
+            invoice["attempted"] = True
+            again = invoice["created"] + RETRY_DAYS[tried] * DAY_S if tried < len(RETRY_DAYS) else 0
+            invoice["next_payment_attempt"] = again or None
+            subscription["status"] = "past_due"
+            self._emit("invoice.payment_failed", invoice)
+        else:
+            subscription["status"] = "active"
+            self._paid(invoice)
+        if renewal or subscription["status"] != before:
+            self._emit("customer.subscription.updated", subscription)
+
+    def _paid(self, invoice: Object) -> None:
+        due = invoice["amount_due"]
+        invoice |= {"status": "paid", "amount_paid": due, "amount_remaining": 0}
+        invoice |= {"attempted": True, "attempt_count": invoice["attempt_count"] + 1}
+        invoice["next_payment_attempt"] = None
+        self._emit("invoice.paid", invoice)
+
+    def _end(self, subscription: Object) -> None:
+        now = self._store.clock.now()
+        subscription |= {"status": "canceled", "ended_at": now}
+        subscription["canceled_at"] = subscription["canceled_at"] or now
+        self._emit("customer.subscription.deleted", subscription)
+
+    def _invoice(self, subscription: Object, reason: str, *, free: bool = False) -> Object:
+        total = 0 if free else _price_of(subscription)
+        customer = self._store.get("customer", subscription["customer"])
+        credit = min(total, max(-customer["balance"], 0))
+        start, end = _period(subscription)
+        invoice = self._store.add(
+            "invoice",
+            customer=customer["id"],
+            status="open",
+            billing_reason=reason,
+            currency="usd",
+            subtotal=total,
+            total=total,
+            starting_balance=customer["balance"],
+            amount_due=total - credit,
+            amount_paid=0,
+            amount_remaining=total - credit,
+            attempt_count=0,
+            attempted=False,
+            next_payment_attempt=None,
+            period_start=start,
+            period_end=end,
+            metadata={},
+            parent={
+                "type": "subscription_details",
+                "quote_details": None,
+                "subscription_details": {
+                    "metadata": dict(subscription["metadata"]),
+                    "subscription": subscription["id"],
+                },
+            },
+        )
+        customer["balance"] += credit
+        subscription["latest_invoice"] = invoice["id"]
+        return invoice
+
+    def _latest_invoice(self, subscription: Object) -> Object:
+        return self._store.tables["invoice"][subscription["latest_invoice"]]
+
+
+def _period(subscription: Object) -> tuple[int, int]:
+    item = subscription["items"]["data"][0]
+    return item["current_period_start"], item["current_period_end"]
+
+
+def _price_of(subscription: Object) -> int:
+    items = subscription["items"]["data"]
+    return sum(item["price"]["unit_amount"] * item["quantity"] for item in items)

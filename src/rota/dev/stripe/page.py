@@ -1,0 +1,85 @@
+"""The pages of the stand-in: where one pays or does not, and what it is."""
+
+from collections.abc import Sequence
+from html import escape
+
+from rota.dev.idp_page import HEADERS, STYLE
+from rota.dev.stripe.wire import Object
+
+__all__ = ["HEADERS", "checkout", "closed", "home"]
+
+OWN_STYLE = """
+.total { margin: .25rem 0 1rem; font-size: 2rem; font-weight: 600; color: inherit }
+ul { margin: 0 0 1rem; padding: 0; list-style: none }
+li { display: flex; justify-content: space-between; padding: .6rem 0;
+  border-top: 1px solid var(--line) }
+input { width: 100%; font-variant-numeric: tabular-nums }
+.go { width: 100%; margin-top: 1rem }
+.go:focus-visible { outline: 2px solid var(--ink); outline-offset: 2px }
+.quiet { background: none; color: var(--soft); border: 1px solid var(--line) }
+.note { margin: 1.25rem 0 0; font-size: .85rem }
+"""
+
+CARD = "4242 4242 4242 4242"
+
+
+def _page(title: str, body: str) -> str:
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(title)}</title><style>{STYLE}{OWN_STYLE}</style></head>"
+        f"<body><main><h1>{escape(title)}</h1>{body}</main></body></html>"
+    )
+
+
+def dollars(cents: int) -> str:
+    return f"${cents / 100:,.2f}"
+
+
+def checkout(
+    session: Object, lines: Sequence[Object], trial_days: int, card: str = CARD, problem: str = ""
+) -> str:
+    monthly = session["mode"] == "subscription"
+    bought = "".join(
+        f"<li><span>{escape(line['title'])}"
+        f"{' × ' + str(line['quantity']) if line['quantity'] > 1 else ''}</span>"
+        f"<span>{dollars(line['cents'] * line['quantity'])}</span></li>"
+        for line in lines
+    )
+    period = " a month" if monthly else ""
+    trial = f"<p>Free for {trial_days} days, then each month.</p>" if trial_days else ""
+    warning = f'<p class="problem" role="alert">{escape(problem)}</p>' if problem else ""
+    payer = f"<p>For {escape(session['customer_email'])}</p>" if session["customer_email"] else ""
+    return _page(
+        "Subscribe" if monthly else "Pay",
+        f'<p class="total">{dollars(session["amount_total"])}{period}</p>{trial}'
+        f'<ul>{bought}</ul>{payer}{warning}<form method="post">'
+        '<label for="card">Card number</label>'
+        f'<input id="card" name="card" inputmode="numeric" value="{escape(card)}">'
+        '<button class="go" name="action" value="pay">Pay</button>'
+        '<button class="go quiet" name="action" value="cancel">Cancel</button></form>'
+        '<p class="note">A stand-in for Stripe: no money moves.<br>'
+        "4000 0000 0000 0002 is declined.<br>"
+        "4000 0000 0000 0341 works now and is declined at the next renewal.</p>",
+    )
+
+
+def closed(session: Object) -> str:
+    if session["status"] == "complete":
+        return _page("Paid", "<p>This has been paid for. You can close the page.</p>")
+    return _page("Too late", "<p>This page has expired. Begin again where you came from.</p>")
+
+
+def home(sessions: Sequence[Object], webhook_url: str | None) -> str:
+    still_open = "".join(
+        f'<li><a href="{escape(session["url"])}">{escape(session["id"][:24])}…</a>'
+        f"<span>{dollars(session['amount_total'])}</span></li>"
+        for session in sessions
+        if session["status"] == "open"
+    )
+    return _page(
+        "Stand-in for Stripe",
+        "<p>For this machine only: no money moves.</p>"
+        f"<p>Webhooks go to<br><code>{escape(webhook_url or 'nobody yet')}</code></p>"
+        f"<p>Waiting to be paid</p><ul>{still_open or '<li>Nothing</li>'}</ul>",
+    )

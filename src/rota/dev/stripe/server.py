@@ -1,0 +1,249 @@
+"""The stand-in as a server: Stripe's API, the page to pay on, and the controls."""
+
+import asyncio
+import contextlib
+import hashlib
+import json
+import secrets
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import Receive, Scope, Send
+
+from rota.dev.stripe import page
+from rota.dev.stripe.api import Api, Endpoint
+from rota.dev.stripe.billing import Billing
+from rota.dev.stripe.checkout import CardError, Checkout
+from rota.dev.stripe.store import Store
+from rota.dev.stripe.webhooks import Webhooks
+from rota.dev.stripe.wire import Object, StripeError, check_names, integer, parse
+
+TICK_S = 0.5
+FAULTS = ("timeout", "500", "drop")
+
+
+@dataclass
+class Fault:
+    """The next requests to a path go wrong: each attempt of a client counts."""
+
+    path: str
+    mode: str
+    times: int
+
+
+class Dropped(Response):
+    """An answer that never comes: the connection closes where the body would begin."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = [(b"content-length", b"1")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+
+
+class Server:
+    def __init__(
+        self, base_url: str, folder: Path | None, secret: str, webhook_url: str | None
+    ) -> None:
+        self.store = Store(folder / "stripe.json" if folder else None)
+        self.webhooks = Webhooks(self.store, secret, webhook_url)
+        self.billing = Billing(self.store, self.webhooks.emit)
+        self.checkout = Checkout(self.store, self.billing, self.webhooks.emit, base_url)
+        self.api = Api(self.store, self.billing, self.checkout)
+        self.faults: list[Fault] = []
+
+    def app(self) -> Starlette:
+        routes: list[BaseRoute] = [self._route(endpoint) for endpoint in self.api.endpoints]
+        routes += [
+            Route("/", self.home),
+            Route("/pay/{id}", self.pay, methods=["GET", "POST"]),
+            Route("/_control/clock", self.clock, methods=["GET", "POST"]),
+            Route("/_control/customers/{id}", self.customer, methods=["POST"]),
+            Route("/_control/webhooks", self.control_webhooks, methods=["GET", "POST"]),
+            Route("/_control/events", self.events),
+            Route("/_control/deliver", self.deliver, methods=["POST"]),
+            Route("/_control/faults", self.control_faults, methods=["POST"]),
+        ]
+        handlers: Any = {StripeError: _refused, 404: _unknown}
+        return Starlette(routes=routes, lifespan=self._lifespan, exception_handlers=handlers)
+
+    @contextlib.asynccontextmanager
+    async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self._tick()), group.create_task(self.webhooks.run())]
+            try:
+                yield
+            finally:
+                for task in tasks:
+                    task.cancel()
+                self.store.save()
+
+    async def _tick(self) -> None:
+        """Time passes here too when nobody turns the clock."""
+        while True:
+            self.billing.run_until(self.store.clock.now())
+            self.store.save()
+            await asyncio.sleep(TICK_S)
+
+    def _route(self, endpoint: Endpoint) -> Route:
+        async def handle(request: Request) -> Response:
+            scheme, _, key = request.headers.get("authorization", "").partition(" ")
+            if scheme.lower() != "bearer" or not key.startswith(("sk_test_", "rk_test_")):
+                raise StripeError(
+                    "Invalid API Key provided: it has to begin with sk_test_.", status=401
+                )
+            text = request.url.query if request.method == "GET" else await _text(request)
+            # A DELETE has its parameters in the address, as Stripe's own clients send it.
+            text = text or request.url.query
+            mode = self._fault(request.url.path)
+            if mode == "timeout":
+                while (await request.receive())["type"] != "http.disconnect":
+                    pass
+                return Dropped()
+            if mode == "500":
+                raise StripeError("Something went wrong here.", status=500, kind="api_error")
+            answer = self._answer(endpoint, request, text)
+            return Dropped() if mode == "drop" else answer
+
+        return Route(endpoint.path, handle, methods=[endpoint.method])
+
+    def _answer(self, endpoint: Endpoint, request: Request, text: str) -> Response:
+        headers = {"Request-Id": f"req_{secrets.token_hex(7)}"}
+        key = request.headers.get("idempotency-key") if request.method == "POST" else None
+        asked = hashlib.sha256(f"{request.url.path}?{text}".encode()).hexdigest()
+        if key and (known := self.store.answers.get(key)):
+            if known["asked"] != asked:
+                raise StripeError(
+                    "Keys for idempotent requests can only be used with the same parameters they "
+                    f"were first used with. Try using a key other than '{key}'.",
+                    kind="idempotency_error",
+                )
+            return JSONResponse(known["body"], headers=headers | {"Idempotent-Replayed": "true"})
+        params = parse(parse_qsl(text, keep_blank_values=True))
+        check_names(params, endpoint.accepts)
+        found = endpoint.act(params, request.path_params.get("id", ""))
+        body = self.store.expanded(found, params.get("expand", []))
+        if key:
+            self.store.answers[key] = {"asked": asked, "body": body}
+        return JSONResponse(body, headers=headers)
+
+    def _fault(self, path: str) -> str | None:
+        for fault in self.faults:
+            if fault.times and path.startswith(fault.path):
+                fault.times -= 1
+                return fault.mode
+        return None
+
+    async def home(self, _: Request) -> Response:
+        sessions = self.store.all("checkout.session")
+        return HTMLResponse(page.home(sessions, self.webhooks.url), headers=page.HEADERS)
+
+    async def pay(self, request: Request) -> Response:
+        session = self.checkout.find(request.path_params["id"])
+        if session["status"] != "open":
+            return HTMLResponse(page.closed(session), headers=page.HEADERS)
+        order = self.store.orders[session["id"]]
+        trial_days = integer(order["data"], "trial_period_days", 0)
+        lines = order["lines"]
+        if request.method == "GET":
+            shown = page.checkout(session, lines, trial_days)
+            return HTMLResponse(shown, headers=page.HEADERS)
+        form = dict(parse_qsl(await _text(request)))
+        if form.get("action") == "cancel":
+            return RedirectResponse(session["cancel_url"] or "/", status_code=303)
+        try:
+            self.checkout.pay(session, form.get("card", ""))
+        except CardError as error:
+            shown = page.checkout(session, lines, trial_days, form.get("card", ""), str(error))
+            return HTMLResponse(shown, status_code=402, headers=page.HEADERS)
+        url = session["success_url"].replace("{CHECKOUT_SESSION_ID}", session["id"])
+        return RedirectResponse(url, status_code=303)
+
+    async def clock(self, request: Request) -> Response:
+        """Turned forward, everything happens on the way that is due by then."""
+        now = self.store.clock.now()
+        if request.method == "POST":
+            asked = await _json(request)
+            if "now" in asked:
+                moment = int(datetime.fromisoformat(asked["now"]).timestamp())
+            else:
+                moment = now + int(asked["advance_seconds"])
+            if moment < now:
+                raise StripeError("The clock can be turned forward only.")
+            self.billing.run_until(moment)
+            self.store.clock.turn(moment)
+            self.store.dirty = True
+            now = moment
+        shown = datetime.fromtimestamp(now, UTC).isoformat().replace("+00:00", "Z")
+        return JSONResponse({"now": shown})
+
+    async def customer(self, request: Request) -> Response:
+        customer = self.store.get("customer", request.path_params["id"])
+        declines = bool((await _json(request))["declines"])
+        self.store.declining[customer["id"]] = declines
+        return JSONResponse({"id": customer["id"], "declines": declines})
+
+    async def control_webhooks(self, request: Request) -> Response:
+        if request.method == "POST":
+            asked = await _json(request)
+            self.webhooks.set(url=asked.get("url"), hold=asked.get("hold"))
+        return JSONResponse(
+            {
+                "url": self.webhooks.url,
+                "hold": self.webhooks.hold,
+                "held": len(self.webhooks.held),
+                "pending": self.webhooks.pending,
+            }
+        )
+
+    async def events(self, _: Request) -> Response:
+        return JSONResponse({"events": self.webhooks.events})
+
+    async def deliver(self, request: Request) -> Response:
+        asked = await _json(request)
+        least, most = asked.get("duplicates", (1, 1))
+        attempts = await self.webhooks.deliver(
+            again=bool(asked.get("again")),
+            duplicates=(int(least), int(most)),
+            seed=int(asked.get("seed", 0)),
+            at_once=int(asked.get("at_once", 1)),
+        )
+        return JSONResponse({"attempts": attempts})
+
+    async def control_faults(self, request: Request) -> Response:
+        asked = await _json(request)
+        if asked.get("mode") not in FAULTS:
+            raise StripeError(f"A fault is one of {', '.join(FAULTS)}.", param="mode")
+        # What was asked for before is over.
+        self.faults = [Fault(asked["path"], asked["mode"], int(asked.get("times", 1)))]
+        return JSONResponse({"faults": [vars(fault) for fault in self.faults]})
+
+
+async def _text(request: Request) -> str:
+    return (await request.body()).decode("utf-8", "replace")
+
+
+async def _json(request: Request) -> Object:
+    try:
+        asked = json.loads(await request.body())
+    except ValueError:
+        asked = None
+    if not isinstance(asked, dict):
+        raise StripeError("Send a JSON object.")
+    return asked
+
+
+async def _refused(_: Request, error: Exception) -> Response:
+    assert isinstance(error, StripeError)
+    return JSONResponse(error.body, status_code=error.status)
+
+
+async def _unknown(request: Request, _: Exception) -> Response:
+    what = f"Unrecognized request URL ({request.method}: {request.url.path})."
+    return JSONResponse(StripeError(what).body, status_code=404)

@@ -1,0 +1,346 @@
+"""Stripe as the payment processor: hosted checkout, subscriptions, and its webhooks.
+
+What is sold is found at Stripe by lookup keys (`rota_<product>`). Everything that is
+made for an account carries the account's id as metadata; what does not is not ours.
+"""
+
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+import stripe
+import structlog
+from stripe.params.checkout import SessionCreateParams
+
+from rota.payments import stripe_notice
+from rota.payments.port import (
+    Checkout,
+    Notice,
+    Payer,
+    Payment,
+    PaymentFailed,
+    Product,
+    Status,
+    Subscription,
+)
+from rota.payments.stripe_notice import TOP_UP, account_of, is_top_up
+
+TIMEOUT_S = 10.0
+RETRIES = 2
+PRICE_LIFE_S = 300.0
+MOST_LISTED = 100
+
+# All others mean that it has ended.
+STATUSES: Mapping[str, Status] = {
+    "incomplete": "incomplete",
+    "trialing": "trialing",
+    "active": "active",
+    "past_due": "past_due",
+}
+
+log = structlog.get_logger()
+
+
+class Stripe:
+    """`return_url` is where people come back to from the hosted page. Of `webhook_secrets`
+    each is good, so that one can take the place of another."""
+
+    def __init__(
+        self,
+        key: str,
+        *,
+        return_url: str,
+        webhook_secrets: Sequence[str] = (),
+        api_url: str | None = None,
+        timeout_s: float = TIMEOUT_S,
+    ) -> None:
+        self._http = stripe.HTTPXClient(timeout=timeout_s)
+        self._v1 = stripe.StripeClient(
+            key,
+            base_addresses={"api": api_url} if api_url else None,
+            max_network_retries=RETRIES,
+            http_client=self._http,
+        ).v1
+        self._webhook_secrets = tuple(webhook_secrets)
+        separator = "&" if "?" in return_url else "?"
+        self._success_url = (
+            f"{return_url}{separator}checkout=done&session_id={{CHECKOUT_SESSION_ID}}"
+        )
+        self._cancel_url = f"{return_url}{separator}checkout=cancelled"
+        # Ids of prices by the names of products, and until when they are believed.
+        self._prices: dict[str, tuple[str, float]] = {}
+
+    async def close(self) -> None:
+        await self._http.close_async()  # type: ignore[no-untyped-call]
+
+    async def top_up_checkout(self, payer: Payer, cents: int, key: str) -> Checkout:
+        metadata = {"account": str(payer.account_id), "kind": TOP_UP}
+        params: SessionCreateParams = {
+            "mode": "payment",
+            "line_items": [
+                {
+                    "quantity": 1,
+                    "price_data": {
+                        "currency": "usd",
+                        "unit_amount": cents,
+                        "product_data": {"name": "Rota credits"},
+                    },
+                }
+            ],
+            "metadata": metadata,
+            # These go on to the charge, and so to the news of a refund.
+            "payment_intent_data": {"metadata": metadata},
+        }
+        if payer.customer_id is None:
+            params["customer_creation"] = "always"
+        return await self._checkout(payer, params, key)
+
+    async def plan_checkout(
+        self,
+        payer: Payer,
+        product: str,
+        seats: int,
+        key: str,
+        *,
+        replaces: str | None = None,
+        trial_days: int = 0,
+    ) -> Checkout:
+        metadata = {"account": str(payer.account_id), "product": product}
+        if replaces:
+            metadata["replaces"] = replaces
+        params: SessionCreateParams = {
+            "mode": "subscription",
+            "line_items": [{"price": await self._price(product), "quantity": seats}],
+            "metadata": metadata,
+            "subscription_data": {"metadata": metadata},
+        }
+        if trial_days:
+            params["subscription_data"]["trial_period_days"] = trial_days
+        return await self._checkout(payer, params, key)
+
+    async def _checkout(self, payer: Payer, params: SessionCreateParams, key: str) -> Checkout:
+        params["success_url"] = self._success_url
+        params["cancel_url"] = self._cancel_url
+        if payer.customer_id:
+            params["customer"] = payer.customer_id
+        elif payer.email:
+            params["customer_email"] = payer.email
+        with _asking("checkout"):
+            session = await self._v1.checkout.sessions.create_async(
+                params, {"idempotency_key": key}
+            )
+        if not session.url:
+            # The key is an old one, and what it named is paid for or has expired.
+            raise PaymentFailed("This checkout is closed. Begin a new one.")
+        return Checkout(session.id, session.url)
+
+    async def subscription(self, subscription_id: str) -> Subscription:
+        with _asking("subscription"):
+            found = await self._v1.subscriptions.retrieve_async(subscription_id)
+        return _ours(found)
+
+    async def change(
+        self, subscription_id: str, product: str, seats: int, key: str
+    ) -> Subscription:
+        price = await self._price(product)
+        with _asking("change"):
+            found = await self._v1.subscriptions.retrieve_async(subscription_id)
+            changed = await self._v1.subscriptions.update_async(
+                subscription_id,
+                {
+                    "items": [{"id": found.items.data[0].id, "price": price, "quantity": seats}],
+                    "proration_behavior": "none",
+                    "metadata": {"product": product},
+                },
+                {"idempotency_key": key},
+            )
+        return _ours(changed)
+
+    async def cancel(self, subscription_id: str, *, at_period_end: bool) -> Subscription:
+        with _asking("cancel"):
+            changed = await self._v1.subscriptions.update_async(
+                subscription_id, {"cancel_at_period_end": at_period_end}
+            )
+        return _ours(changed)
+
+    async def end(self, subscription_id: str) -> None:
+        with _asking("end"):
+            found = await self._v1.subscriptions.retrieve_async(subscription_id)
+            if found.status in ("canceled", "incomplete_expired"):
+                return
+            # Stripe would also give back what an invoice asked for that nobody has paid.
+            paid = found.status == "active"
+            try:
+                await self._v1.subscriptions.cancel_async(
+                    subscription_id, {"prorate": paid, "invoice_now": paid}
+                )
+            except stripe.InvalidRequestError as error:
+                # Somebody else was faster.
+                if error.code != "resource_missing":
+                    raise
+
+    def notice(self, body: bytes, signature: str) -> Notice | None:
+        return stripe_notice.read(body, signature, self._webhook_secrets)
+
+    async def payments(self, since: datetime) -> AsyncIterator[Payment]:
+        with _asking("payments"):
+            intents = await self._v1.payment_intents.list_async(
+                {
+                    "created": {"gte": int(since.timestamp())},
+                    "limit": MOST_LISTED,
+                    "expand": ["data.latest_charge"],
+                }
+            )
+            async for intent in intents.auto_paging_iter():
+                if payment := _payment(intent):
+                    yield payment
+
+    async def subscriptions(self) -> AsyncIterator[Subscription]:
+        with _asking("subscriptions"):
+            # Stripe leaves out those that are cancelled.
+            found = await self._v1.subscriptions.list_async({"limit": MOST_LISTED})
+            async for subscription in found.auto_paging_iter():
+                mapped = _subscription(subscription)
+                if mapped and mapped.status != "ended":
+                    yield mapped
+
+    async def offer(self, products: tuple[Product, ...]) -> None:
+        with _asking("offer"):
+            for product in products:
+                await self._offer(product)
+
+    async def _offer(self, product: Product) -> None:
+        name = _lookup_key(product.name)
+        await self._name(name, product.title)
+        price = await self._found_price(name)
+        if price and (price.unit_amount, price.currency) == (product.cents, "usd"):
+            return
+        # The old price is in the key: prices may change there and back within a day.
+        key = f"{name}:{product.cents}:{price.id if price else ''}"
+        await self._v1.prices.create_async(
+            {
+                "product": name,
+                "currency": "usd",
+                "unit_amount": product.cents,
+                "recurring": {"interval": "month"},
+                "lookup_key": name,
+                "transfer_lookup_key": True,
+                # Stays when the lookup key goes on to another price.
+                "metadata": {"product": product.name},
+            },
+            {"idempotency_key": key},
+        )
+        self._prices.pop(product.name, None)
+
+    async def _name(self, name: str, title: str) -> None:
+        """A product of that name is there, with this title."""
+        try:
+            found = await self._v1.products.retrieve_async(name)
+        except stripe.InvalidRequestError as error:
+            if error.code != "resource_missing":
+                raise
+        else:
+            if found.name != title:
+                await self._v1.products.update_async(name, {"name": title})
+            return
+        try:
+            await self._v1.products.create_async({"id": name, "name": title})
+        except stripe.InvalidRequestError as error:
+            # Another process began at the same time.
+            if error.code != "resource_already_exists":
+                raise
+
+    async def _price(self, product: str) -> str:
+        price, until = self._prices.get(product, ("", 0.0))
+        if time.monotonic() < until:
+            return price
+        with _asking("price"):
+            found = await self._found_price(_lookup_key(product))
+        if found is None:
+            log.error("stripe_without_price", product=product)
+            raise PaymentFailed("This is not on sale yet. Try again later.")
+        self._prices[product] = found.id, time.monotonic() + PRICE_LIFE_S
+        return found.id
+
+    async def _found_price(self, lookup_key: str) -> stripe.Price | None:
+        found = await self._v1.prices.list_async({"lookup_keys": [lookup_key], "active": True})
+        return next(iter(found.data), None)
+
+
+@contextmanager
+def _asking(what: str) -> Iterator[None]:
+    """Whatever goes wrong between us and Stripe is a PaymentFailed that tells no secrets."""
+    try:
+        yield
+    except stripe.StripeError as error:
+        log.warning(
+            "stripe_failed",
+            what=what,
+            kind=type(error).__name__,
+            status=error.http_status,
+            code=error.code,
+            request_id=error.request_id,
+            reason=error.user_message,
+        )
+        raise PaymentFailed(
+            "The payment processor does not answer or has refused. Try again later."
+        ) from error
+
+
+def _lookup_key(product: str) -> str:
+    return f"rota_{product}"
+
+
+def _ours(found: stripe.Subscription) -> Subscription:
+    mapped = _subscription(found)
+    if mapped is None:
+        log.error("stripe_subscription_not_ours", subscription=found.id)
+        raise PaymentFailed("The payment processor's answer makes no sense. Try again later.")
+    return mapped
+
+
+def _subscription(found: stripe.Subscription) -> Subscription | None:
+    """None for one that was not made by this service."""
+    metadata = found.metadata.to_dict()
+    account = account_of(metadata)
+    items = found.items.data
+    if account is None or len(items) != 1:
+        return None
+    item = items[0]
+    return Subscription(
+        id=found.id,
+        account_id=account,
+        customer_id=_id(found.customer),
+        product=_product(item.price) or metadata.get("product", ""),
+        seats=item.quantity or 1,
+        status=STATUSES.get(found.status, "ended"),
+        period_start=datetime.fromtimestamp(item.current_period_start, UTC),
+        period_end=datetime.fromtimestamp(item.current_period_end, UTC),
+        cancel_at_period_end=found.cancel_at_period_end,
+        replaces=metadata.get("replaces"),
+    )
+
+
+def _product(price: stripe.Price) -> str | None:
+    named: str | None = price.metadata.to_dict().get("product")
+    return named or (price.lookup_key or "").removeprefix("rota_") or None
+
+
+def _payment(intent: stripe.PaymentIntent) -> Payment | None:
+    metadata = intent.metadata.to_dict()
+    account = account_of(metadata)
+    if account is None or not is_top_up(metadata) or intent.status != "succeeded":
+        return None
+    charge = intent.latest_charge
+    return Payment(
+        id=intent.id,
+        account_id=account,
+        customer_id=_id(intent.customer) if intent.customer else None,
+        cents=intent.amount_received,
+        refunded_cents=charge.amount_refunded if isinstance(charge, stripe.Charge) else 0,
+    )
+
+
+def _id(named: str | stripe.Customer) -> str:
+    return named if isinstance(named, str) else named.id

@@ -1,0 +1,208 @@
+"""The stand-in for Stripe as tests use it: a process of its own, and its controls.
+
+async with StandIn.start() as standin:
+    async with Service.start(stack, variant="a", **standin.settings) as service:
+        await standin.send_to(f"http://127.0.0.1:{service.settings.port}/webhooks/stripe")
+        …
+        await standin.pay(checkout_url)
+        await standin.settled()
+        await standin.advance(days=31)
+"""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, Literal
+
+import httpx
+from pydantic import SecretStr
+
+from rota.dev import ports
+from rota.dev.stripe.webhooks import body_of, signature
+
+KEY = "sk_test_rota"
+SECRET = "whsec_tests"
+GOOD_CARD = "4242 4242 4242 4242"
+DECLINED_CARD = "4000 0000 0000 0002"
+# Good for the first payment and none after it.
+FAILS_LATER_CARD = "4000 0000 0000 0341"
+
+
+@dataclass
+class StandIn:
+    url: str
+    http: httpx.AsyncClient
+    secret: str = SECRET
+
+    @classmethod
+    @asynccontextmanager
+    async def start(
+        cls, *, data: Path | None = None, webhook_url: str | None = None, port: int = 0
+    ) -> AsyncIterator["StandIn"]:
+        """Without `data` it forgets everything when it ends."""
+        port = port or ports.find(besides=set())
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "rota.dev.stripe", "--port", str(port)),
+            *("--webhook-secret", SECRET),
+            *(("--data", str(data)) if data else ()),
+            *(("--webhook-url", webhook_url) if webhook_url else ()),
+        )
+        url = f"http://127.0.0.1:{port}"
+        try:
+            async with httpx.AsyncClient(base_url=url, timeout=60, trust_env=False) as http:
+                await _until_up(http, process)
+                yield cls(url, http)
+        finally:
+            if process.returncode is None:
+                process.terminate()
+            await process.wait()
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What leads a service to this stand-in, for `Service.start(…, **settings)`."""
+        return {
+            "stripe_secret_key": SecretStr(KEY),
+            "stripe_webhook_secrets": (SecretStr(self.secret),),
+            "stripe_api_url": self.url,
+        }
+
+    # What people do on the page.
+
+    async def pay(self, checkout_url: str, card: str = GOOD_CARD) -> str:
+        """Pays on the hosted page; where the browser is sent then."""
+        answer = await self.http.post(checkout_url, data={"action": "pay", "card": card})
+        assert answer.status_code == 303, answer.text
+        return answer.headers["location"]
+
+    async def turn_back(self, checkout_url: str) -> str:
+        """Cancels on the hosted page; where the browser is sent then."""
+        answer = await self.http.post(checkout_url, data={"action": "cancel"})
+        assert answer.status_code == 303, answer.text
+        return answer.headers["location"]
+
+    # Time, cards and money back.
+
+    async def now(self) -> datetime:
+        return datetime.fromisoformat((await self._ok("GET", "/_control/clock"))["now"])
+
+    async def advance(
+        self, *, days: float = 0, seconds: float = 0, to: datetime | str | None = None
+    ) -> None:
+        """Turns the clock; what is due on the way happens in order, and is told in order.
+
+        Waits until the service has heard of it, if webhooks go to one and are not held.
+        """
+        passed = timedelta(days=days, seconds=seconds).total_seconds()
+        asked: dict[str, Any] = {"advance_seconds": int(passed)}
+        if to is not None:
+            asked = {"now": to if isinstance(to, str) else to.isoformat()}
+        await self._ok("POST", "/_control/clock", asked)
+        await self.settled()
+
+    async def decline(self, customer_id: str, declines: bool = True) -> None:
+        """From now on the customer's card fails, or works again."""
+        await self._ok("POST", f"/_control/customers/{customer_id}", {"declines": declines})
+
+    async def refund(self, payment_intent: str, cents: int | None = None) -> dict[str, Any]:
+        form = {"payment_intent": payment_intent} | ({"amount": str(cents)} if cents else {})
+        return await self.api("POST", "/v1/refunds", form)
+
+    # Webhooks.
+
+    async def send_to(self, webhook_url: str) -> None:
+        await self._ok("POST", "/_control/webhooks", {"url": webhook_url})
+
+    async def settled(self, deadline_s: float = 30) -> None:
+        """Until every event that is not held was heard by whom it was sent to."""
+        async with asyncio.timeout(deadline_s):
+            while True:
+                state = await self._ok("GET", "/_control/webhooks")
+                if state["url"] is None or not state["pending"]:
+                    return
+                await asyncio.sleep(0.02)
+
+    async def hold(self) -> None:
+        """Collects events from now on instead of sending them."""
+        await self._ok("POST", "/_control/webhooks", {"hold": True})
+
+    async def release(self) -> None:
+        """Sends what was held, in order, and goes on sending."""
+        await self._ok("POST", "/_control/webhooks", {"hold": False})
+        await self.settled()
+
+    async def deliver(
+        self,
+        *,
+        duplicates: tuple[int, int] = (1, 1),
+        seed: int = 0,
+        at_once: int = 1,
+        again: bool = False,
+    ) -> list[dict[str, Any]]:
+        """Sends the held events (`again`: all there ever were) shuffled and several times.
+
+        Every attempt with the status that came back, 0 for none. What was heard is held no more.
+        """
+        asked = {"duplicates": duplicates, "seed": seed, "at_once": at_once, "again": again}
+        attempts: list[dict[str, Any]] = (await self._ok("POST", "/_control/deliver", asked))[
+            "attempts"
+        ]
+        return attempts
+
+    async def events(self, *kinds: str) -> list[dict[str, Any]]:
+        """All events so far, or those of some types, the oldest first."""
+        found: list[dict[str, Any]] = (await self._ok("GET", "/_control/events"))["events"]
+        return [event for event in found if not kinds or event["type"] in kinds]
+
+    def signed(
+        self, event: dict[str, Any], secret: str | None = None, at: int | None = None
+    ) -> tuple[bytes, str]:
+        """An event as it travels: its body and its Stripe-Signature."""
+        body = body_of(event)
+        return body, signature(body, secret or self.secret, at)
+
+    # Trouble, and the API itself.
+
+    async def fault(
+        self, path: str, mode: Literal["timeout", "500", "drop"], times: int = 1
+    ) -> None:
+        """The next requests under the path go wrong. Each attempt counts, and a client that
+        tries again makes several. A drop acts and does not answer; the others do not act."""
+        await self._ok("POST", "/_control/faults", {"path": path, "mode": mode, "times": times})
+
+    async def api(
+        self,
+        method: str,
+        path: str,
+        form: dict[str, str] | None = None,
+        params: dict[str, str] | None = None,
+    ) -> dict[str, Any]:
+        """Stripe's API without our adapter."""
+        answer = await self.http.request(
+            method, path, data=form, params=params, headers={"Authorization": f"Bearer {KEY}"}
+        )
+        assert answer.status_code == 200, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+    async def _ok(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
+        answer = await self.http.request(method, path, json=body)
+        assert answer.status_code == 200, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+
+async def _until_up(
+    http: httpx.AsyncClient, process: asyncio.subprocess.Process, deadline_s: float = 30
+) -> None:
+    async with asyncio.timeout(deadline_s):
+        while True:
+            assert process.returncode is None, "the stand-in has ended instead of starting"
+            try:
+                if (await http.get("/_control/clock")).status_code == 200:
+                    return
+            except httpx.TransportError:
+                await asyncio.sleep(0.05)

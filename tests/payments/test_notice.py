@@ -1,0 +1,251 @@
+"""Webhooks: only what Stripe has signed counts, and only what is ours means anything."""
+
+import json
+import time
+from copy import deepcopy
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from rota.dev.stripe.webhooks import signature
+from rota.payments.port import BadSignature, Notice, Payer, Payment, SubscriptionChanged
+from rota.payments.stripe import Stripe
+from tests.payments.conftest import RETURN_URL
+from tests.payments.standin import KEY, SECRET, StandIn
+
+ACCOUNT = UUID("0197a000-0000-7000-8000-000000000001")
+OURS = {"account": str(ACCOUNT), "kind": "topup"}
+
+
+@pytest.fixture(scope="module")
+def reader() -> Stripe:
+    return Stripe(KEY, return_url=RETURN_URL, webhook_secrets=(SECRET, "whsec_next"))
+
+
+def event(kind: str, about: Any, name: str = "evt_1") -> dict[str, Any]:
+    return {"id": name, "object": "event", "type": kind, "data": {"object": about}}
+
+
+def session(**changes: Any) -> dict[str, Any]:
+    return {
+        "id": "cs_test_1",
+        "object": "checkout.session",
+        "mode": "payment",
+        "payment_status": "paid",
+        "amount_total": 1_250,
+        "payment_intent": "pi_1",
+        "customer": "cus_1",
+        "metadata": OURS,
+    } | changes
+
+
+PAID = event("checkout.session.completed", session())
+PAYMENT = Payment("pi_1", ACCOUNT, "cus_1", 1_250, 0)
+BODY = json.dumps(PAID).encode()
+
+
+def test_what_is_signed_is_read(reader: Stripe) -> None:
+    assert reader.notice(BODY, signature(BODY, SECRET)) == Notice("evt_1", PAYMENT)
+
+
+def test_during_a_rotation_both_secrets_are_good_and_one_of_several_signatures_is_enough(
+    reader: Stripe,
+) -> None:
+    assert reader.notice(BODY, signature(BODY, "whsec_next"))
+    both = signature(BODY, "whsec_old") + ",v1=" + signature(BODY, SECRET).partition("v1=")[2]
+    assert reader.notice(BODY, both)
+    with pytest.raises(BadSignature):
+        reader.notice(BODY, signature(BODY, "whsec_old"))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        BODY.replace(b"1250", b"9250"),
+        BODY.replace(b": ", b":"),
+        json.dumps(PAID, indent=2).encode(),
+        BODY + b"\n",
+        b" " + BODY,
+        b"",
+        BODY.replace(b"evt_1", b"evt_2"),
+        b"\xff" + BODY,
+    ],
+    ids=["altered", "respaced", "indented", "after", "before", "empty", "renamed", "no text"],
+)
+def test_a_body_that_is_not_byte_for_byte_what_was_signed_is_refused(
+    reader: Stripe, body: bytes
+) -> None:
+    with pytest.raises(BadSignature) as refused:
+        reader.notice(body, signature(BODY, SECRET))
+    assert refused.value.status_code == 400
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "",
+        "junk",
+        "t=,v1=",
+        "t=1",
+        f"t={int(time.time())}",
+        f"t={int(time.time())},v1=",
+        f"t={int(time.time())},v1=" + "0" * 64,
+        f"t={int(time.time())},v1=\xe9\xe9",
+        "v1=" + signature(BODY, SECRET).partition("v1=")[2],
+        signature(BODY, SECRET).replace("v1=", "v0="),
+        signature(BODY, "whsec_forged"),
+        signature(BODY, ""),
+        f"t={'9' * 5_000},v1=0",
+        # Signed, but with another time put in its place.
+        "t=" + str(int(time.time()) - 5) + "," + signature(BODY, SECRET).partition(",")[2],
+    ],
+)
+def test_a_header_that_is_missing_or_forged_is_refused(reader: Stripe, header: str) -> None:
+    with pytest.raises(BadSignature):
+        reader.notice(BODY, header)
+
+
+def test_what_is_older_than_five_minutes_is_refused(reader: Stripe) -> None:
+    now = int(time.time())
+    assert reader.notice(BODY, signature(BODY, SECRET, now - 290))
+    with pytest.raises(BadSignature):
+        reader.notice(BODY, signature(BODY, SECRET, now - 310))
+
+
+def test_without_a_secret_nothing_is_believed() -> None:
+    for secrets in ((), ("",)):
+        nobody = Stripe(KEY, return_url=RETURN_URL, webhook_secrets=secrets)
+        with pytest.raises(BadSignature):
+            nobody.notice(BODY, signature(BODY, ""))
+
+
+SUBSCRIPTION = {"id": "sub_1", "object": "subscription", "metadata": {"account": str(ACCOUNT)}}
+CHANGED = SubscriptionChanged("sub_1", ACCOUNT)
+CHARGE = {
+    "id": "ch_1",
+    "object": "charge",
+    "amount": 1_250,
+    "amount_refunded": 300,
+    "payment_intent": "pi_1",
+    "customer": "cus_1",
+    "metadata": OURS,
+}
+
+
+def invoice(details: Any) -> dict[str, Any]:
+    return {"id": "in_1", "object": "invoice", "parent": {"subscription_details": details}}
+
+
+OUR_INVOICE = invoice({"subscription": "sub_1", "metadata": {"account": str(ACCOUNT)}})
+
+
+@pytest.mark.parametrize(
+    ("told", "meant"),
+    [
+        (event("checkout.session.completed", session()), PAYMENT),
+        (event("checkout.session.async_payment_succeeded", session()), PAYMENT),
+        (
+            event(
+                "checkout.session.completed",
+                session(payment_intent={"id": "pi_1"}, customer={"id": "cus_1"}),
+            ),
+            PAYMENT,
+        ),
+        (
+            event(
+                "checkout.session.completed",
+                session(mode="subscription", subscription="sub_1", payment_intent=None),
+            ),
+            CHANGED,
+        ),
+        (event("charge.refunded", CHARGE), Payment("pi_1", ACCOUNT, "cus_1", 1_250, 300)),
+        (event("customer.subscription.created", SUBSCRIPTION), CHANGED),
+        (event("customer.subscription.updated", SUBSCRIPTION), CHANGED),
+        (event("customer.subscription.deleted", SUBSCRIPTION), CHANGED),
+        (event("customer.subscription.trial_will_end", SUBSCRIPTION), CHANGED),
+        (event("invoice.paid", OUR_INVOICE), CHANGED),
+        (event("invoice.payment_failed", OUR_INVOICE), CHANGED),
+    ],
+)
+def test_what_is_ours_is_understood(
+    reader: Stripe, told: dict[str, Any], meant: Payment | SubscriptionChanged
+) -> None:
+    body = json.dumps(told).encode()
+    assert reader.notice(body, signature(body, SECRET)) == Notice("evt_1", meant)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        event("checkout.session.completed", session(payment_status="unpaid")),
+        event("checkout.session.completed", session(mode="setup")),
+        event("checkout.session.completed", session(metadata={})),
+        event("checkout.session.completed", session(metadata=None)),
+        event("checkout.session.completed", session(metadata={"account": "x", "kind": "topup"})),
+        event("checkout.session.completed", session(metadata={"account": 7, "kind": "topup"})),
+        event("checkout.session.completed", session(metadata={"account": str(ACCOUNT)})),
+        event("checkout.session.completed", session(payment_intent=None)),
+        event("checkout.session.completed", session(amount_total="1250")),
+        event("checkout.session.completed", session(amount_total=None)),
+        event("checkout.session.expired", session()),
+        event("checkout.session.completed", session(mode="subscription", subscription=None)),
+        event("charge.refunded", CHARGE | {"metadata": {"account": str(ACCOUNT)}}),
+        event("charge.refunded", CHARGE | {"amount_refunded": None}),
+        event("charge.succeeded", CHARGE),
+        event("customer.subscription.updated", SUBSCRIPTION | {"metadata": {}}),
+        event("customer.subscription.updated", SUBSCRIPTION | {"id": 5}),
+        event("invoice.paid", invoice(None)),
+        event("invoice.paid", {"id": "in_1", "parent": None, "subscription": "sub_1"}),
+        event("invoice.created", OUR_INVOICE),
+        event("customer.created", {"id": "cus_1"}),
+        event("invoice.paid", []),
+        event("invoice.paid", None),
+        {"id": "evt_1", "type": "invoice.paid"},
+        {"id": "evt_1", "type": "invoice.paid", "data": "x"},
+        {"id": 1, "type": "invoice.paid", "data": {"object": OUR_INVOICE}},
+        {"id": "evt_1", "type": ["invoice.paid"], "data": {"object": OUR_INVOICE}},
+        {},
+        [],
+        None,
+        "evt_1",
+        7,
+    ],
+)
+def test_what_is_not_ours_or_not_what_was_expected_means_nothing(reader: Stripe, told: Any) -> None:
+    body = json.dumps(told).encode()
+    assert reader.notice(body, signature(body, SECRET)) is None
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"\x00", b"[" * 100_000, b'{"id": NaN}'])
+def test_signed_junk_means_nothing(reader: Stripe, body: bytes) -> None:
+    assert reader.notice(body, signature(body, SECRET)) is None
+
+
+async def test_what_the_stand_in_tells_is_understood(
+    stripe: Stripe, standin: StandIn, payer: Payer
+) -> None:
+    topup = await stripe.top_up_checkout(payer, 700, uuid4().hex)
+    await standin.pay(topup.url)
+    plan = await stripe.plan_checkout(payer, "standard", 1, uuid4().hex)
+    await standin.pay(plan.url)
+    session = await standin.api("GET", f"/v1/checkout/sessions/{topup.id}")
+    await standin.refund(session["payment_intent"])
+    ours = [e for e in await standin.events() if str(payer.account_id) in json.dumps(e)]
+
+    told = {e["type"]: stripe.notice(*standin.signed(e)) for e in ours}
+
+    meant = {kind: notice.about for kind, notice in told.items() if notice}
+    subscription = await standin.api("GET", f"/v1/checkout/sessions/{plan.id}")
+    changed = SubscriptionChanged(subscription["subscription"], payer.account_id)
+    paid = Payment(session["payment_intent"], payer.account_id, session["customer"], 700, 700)
+    assert meant == {
+        "checkout.session.completed": changed,
+        "charge.refunded": paid,
+        "customer.subscription.created": changed,
+        "invoice.paid": changed,
+    }
+    altered = deepcopy(ours[0])
+    body, header = standin.signed(altered)
+    with pytest.raises(BadSignature):
+        stripe.notice(body.replace(b"700", b"900"), header)

@@ -1,0 +1,46 @@
+"""What an operator sets for payments, and what a process of its own is told."""
+
+from typing import Any
+
+import pytest
+from pydantic import SecretStr, ValidationError
+
+from rota.platform.settings import Issuer, Settings
+from tests.service import environment
+
+PRODUCTION: dict[str, Any] = {
+    "env": "production",
+    "secret_key": SecretStr("bm90LXRoZS1kZXZlbG9wbWVudC1rZXktYXQtYWxsISE="),
+    "oidc_issuers": (Issuer(issuer="https://login.example", client_id="rota"),),
+    "metrics_port": 9090,
+}
+
+
+def test_in_production_a_key_needs_a_webhook_secret() -> None:
+    assert Settings(**PRODUCTION).stripe_secret_key is None
+    with pytest.raises(ValidationError, match="ROTA_STRIPE_WEBHOOK_SECRETS"):
+        Settings(**PRODUCTION, stripe_secret_key=SecretStr("sk_live_x"))
+    Settings(
+        **PRODUCTION,
+        stripe_secret_key=SecretStr("sk_live_x"),
+        stripe_webhook_secrets=(SecretStr("whsec_x"),),
+    )
+
+
+def test_people_come_back_to_the_public_url_unless_it_is_said_where() -> None:
+    assert Settings(public_url="https://rota.example").return_url == "https://rota.example/billing"
+    elsewhere = "https://app.example/money"
+    assert Settings(billing_return_url=elsewhere).return_url == elsewhere
+
+
+def test_another_process_is_told_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = Settings(
+        stripe_secret_key=SecretStr("sk_test_x"),
+        stripe_webhook_secrets=(SecretStr("whsec_1"), SecretStr("whsec_2")),
+        stripe_api_url="http://127.0.0.1:8088",
+        billing_return_url="https://app.example/money",
+    )
+    for name, value in environment(settings).items():
+        monkeypatch.setenv(name, value)
+    assert Settings() == settings
+    assert "whsec_1" not in repr(settings)

@@ -1,0 +1,349 @@
+"""The adapter against the stand-in: each thing that the service asks of a processor."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from rota.payments.port import (
+    NoProcessor,
+    Payer,
+    Payment,
+    PaymentFailed,
+    Processor,
+    Product,
+    Subscription,
+)
+from rota.payments.stripe import Stripe
+from tests.payments.conftest import PRODUCTS, RETURN_URL, adapter
+from tests.payments.standin import DECLINED_CARD, StandIn
+
+
+def key() -> str:
+    return uuid4().hex
+
+
+async def session_of(standin: StandIn, checkout_id: str) -> dict[str, Any]:
+    return await standin.api("GET", f"/v1/checkout/sessions/{checkout_id}")
+
+
+async def subscribed(
+    stripe: Stripe, standin: StandIn, payer: Payer, product: str = "standard", seats: int = 1
+) -> Subscription:
+    checkout = await stripe.plan_checkout(payer, product, seats, key())
+    await standin.pay(checkout.url)
+    session = await session_of(standin, checkout.id)
+    return await stripe.subscription(session["subscription"])
+
+
+async def test_a_top_up_is_paid_on_the_hosted_page_and_found_among_the_payments(
+    stripe: Stripe, standin: StandIn, payer: Payer
+) -> None:
+    began = await standin.now()
+    checkout = await stripe.top_up_checkout(payer, 1_250, key())
+    back = await standin.pay(checkout.url)
+
+    assert back == f"{RETURN_URL}?checkout=done&session_id={checkout.id}"
+    session = await session_of(standin, checkout.id)
+    assert (session["amount_total"], session["payment_status"]) == (1_250, "paid")
+    assert session["customer_details"]["email"] == payer.email
+    found = {payment.id: payment async for payment in stripe.payments(began)}
+    paid = Payment(session["payment_intent"], payer.account_id, session["customer"], 1_250, 0)
+    assert found[paid.id] == paid
+
+    await standin.refund(paid.id, 250)
+    await standin.refund(paid.id, 100)
+    found = {payment.id: payment async for payment in stripe.payments(began)}
+    assert found[paid.id] == replace(paid, refunded_cents=350)
+    assert [p async for p in stripe.payments(await standin.now() + timedelta(hours=1))] == []
+
+
+async def test_who_has_paid_before_stays_the_same_customer(
+    stripe: Stripe, standin: StandIn, payer: Payer
+) -> None:
+    first = await subscribed(stripe, standin, payer)
+    known = replace(payer, customer_id=first.customer_id)
+    checkout = await stripe.top_up_checkout(known, 500, key())
+    assert (await session_of(standin, checkout.id))["customer"] == first.customer_id
+
+
+async def test_who_has_no_address_can_pay(stripe: Stripe, standin: StandIn) -> None:
+    checkout = await stripe.top_up_checkout(Payer(uuid4(), None, None), 500, key())
+    await standin.pay(checkout.url)
+    assert (await session_of(standin, checkout.id))["customer"]
+
+
+async def test_a_plan_is_bought_with_its_seats(
+    stripe: Stripe, standin: StandIn, payer: Payer
+) -> None:
+    bought = await subscribed(stripe, standin, payer, "corporate", 7)
+    assert bought == Subscription(
+        id=bought.id,
+        account_id=payer.account_id,
+        customer_id=bought.customer_id,
+        product="corporate",
+        seats=7,
+        status="active",
+        period_start=bought.period_start,
+        period_end=bought.period_end,
+        cancel_at_period_end=False,
+        replaces=None,
+    )
+    assert timedelta(days=28) <= bought.period_end - bought.period_start <= timedelta(days=31)
+    (invoice,) = [
+        event["data"]["object"]
+        for event in await standin.events("invoice.paid")
+        if event["data"]["object"]["customer"] == bought.customer_id
+    ]
+    assert invoice["amount_paid"] == 7 * 5_000
+
+
+async def test_a_plan_with_a_trial_begins_with_it_and_names_what_it_replaces(
+    stripe: Stripe, standin: StandIn, payer: Payer
+) -> None:
+    checkout = await stripe.plan_checkout(
+        payer, "connect_pass", 1, key(), replaces="sub_old", trial_days=14
+    )
+    await standin.pay(checkout.url)
+    session = await session_of(standin, checkout.id)
+    bought = await stripe.subscription(session["subscription"])
+    assert (bought.status, bought.replaces, bought.product) == (
+        "trialing",
+        "sub_old",
+        "connect_pass",
+    )
+    assert bought.period_end - bought.period_start == timedelta(days=14)
+
+
+async def test_another_plan_holds_from_the_next_period_on(
+    stripe: Stripe, standin: StandIn, payer: Payer
+) -> None:
+    bought = await subscribed(stripe, standin, payer, "corporate", 7)
+    changed = await stripe.change(bought.id, "standard", 1, key())
+    assert changed == replace(bought, product="standard", seats=1)
+    assert await stripe.subscription(bought.id) == changed
+
+
+async def test_a_cancellation_is_set_and_cleared(
+    stripe: Stripe, standin: StandIn, payer: Payer
+) -> None:
+    bought = await subscribed(stripe, standin, payer)
+    cancelled = await stripe.cancel(bought.id, at_period_end=True)
+    assert cancelled == replace(bought, cancel_at_period_end=True)
+    assert await stripe.cancel(bought.id, at_period_end=False) == bought
+
+
+async def test_an_end_gives_back_what_was_paid_ahead_and_can_be_asked_for_again(
+    stripe: Stripe, standin: StandIn, payer: Payer
+) -> None:
+    bought = await subscribed(stripe, standin, payer)
+    for _ in range(2):
+        await stripe.end(bought.id)
+        assert (await stripe.subscription(bought.id)).status == "ended"
+    customer = await standin.api("GET", f"/v1/customers/{bought.customer_id}")
+    assert -2_000 <= customer["balance"] < -1_900
+
+
+async def test_the_live_subscriptions_are_listed_over_many_pages(
+    stripe: Stripe, standin: StandIn, payer: Payer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rota.payments.stripe.MOST_LISTED", 2)
+    bought = [await subscribed(stripe, standin, payer) for _ in range(5)]
+    await stripe.end(bought[2].id)
+    ours = [s async for s in stripe.subscriptions() if s.account_id == payer.account_id]
+    assert ours == [bought[4], bought[3], bought[1], bought[0]]
+
+
+async def test_payments_are_listed_over_many_pages(
+    stripe: Stripe, standin: StandIn, payer: Payer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rota.payments.stripe.MOST_LISTED", 2)
+    began = await standin.now()
+    for cents in range(100, 105):
+        await standin.pay((await stripe.top_up_checkout(payer, cents, key())).url)
+    ours = [p.cents async for p in stripe.payments(began) if p.account_id == payer.account_id]
+    assert ours == [104, 103, 102, 101, 100]
+
+
+async def test_what_is_not_ours_is_left_out(stripe: Stripe, standin: StandIn) -> None:
+    began = await standin.now()
+    before = [p.id async for p in stripe.payments(began)]
+    foreign = await standin.api(
+        "POST",
+        "/v1/checkout/sessions",
+        {
+            "mode": "payment",
+            "success_url": "https://shop.example/",
+            "line_items[0][quantity]": "1",
+            "line_items[0][price_data][currency]": "usd",
+            "line_items[0][price_data][unit_amount]": "700",
+            "line_items[0][price_data][product_data][name]": "A mug",
+        },
+    )
+    await standin.pay(foreign["url"])
+    assert [p.id async for p in stripe.payments(began)] == before
+
+
+async def prices(standin: StandIn, product: str) -> list[dict[str, Any]]:
+    asked = {"lookup_keys[]": f"rota_{product}"}
+    found: list[dict[str, Any]] = (await standin.api("GET", "/v1/prices", params=asked))["data"]
+    return found
+
+
+async def test_an_offer_that_stands_is_left_alone_and_a_new_price_takes_its_place(
+    standin: StandIn, stripe: Stripe, payer: Payer
+) -> None:
+    name = f"plan_{uuid4().hex[:8]}"
+    await stripe.offer((Product(name, "A plan", 1_000),))
+    bought = await subscribed(stripe, standin, payer, name)
+    (first,) = await prices(standin, name)
+    await stripe.offer((Product(name, "A plan", 1_000), *PRODUCTS))
+    (second,) = await prices(standin, name)
+    assert first == second
+
+    await stripe.offer((Product(name, "A better plan", 1_500),))
+
+    (third,) = await prices(standin, name)
+    assert (third["unit_amount"], third["product"]) == (1_500, first["product"])
+    product = await standin.api("GET", f"/v1/products/rota_{name}")
+    assert product["name"] == "A better plan"
+    # The one who bought it before still has the same thing, by its old price.
+    assert (await stripe.subscription(bought.id)).product == name
+    checkout = await stripe.plan_checkout(payer, name, 1, key())
+    assert (await session_of(standin, checkout.id))["amount_total"] == 1_500
+
+
+async def test_processes_that_offer_and_end_the_same_at_once_do_not_get_in_each_others_way(
+    standin: StandIn, stripe: Stripe, payer: Payer
+) -> None:
+    name = f"plan_{uuid4().hex[:8]}"
+    offered = (Product(name, "A plan", 1_000),)
+    await asyncio.gather(*(stripe.offer(offered) for _ in range(8)))
+    assert len(await prices(standin, name)) == 1
+    bought = await subscribed(stripe, standin, payer, name)
+    await asyncio.gather(*(stripe.end(bought.id) for _ in range(8)))
+    deleted = await standin.events("customer.subscription.deleted")
+    assert [e["data"]["object"]["id"] for e in deleted].count(bought.id) == 1
+
+
+async def test_what_is_not_on_sale_cannot_be_bought(stripe: Stripe, payer: Payer) -> None:
+    with pytest.raises(PaymentFailed, match="not on sale"):
+        await stripe.plan_checkout(payer, "gold", 1, key())
+
+
+async def test_an_intent_that_is_sent_again_is_one_checkout(
+    stripe: Stripe, standin: StandIn, payer: Payer
+) -> None:
+    once = key()
+    first = await stripe.top_up_checkout(payer, 500, once)
+    assert await stripe.top_up_checkout(payer, 500, once) == first
+    with pytest.raises(PaymentFailed):
+        await stripe.top_up_checkout(payer, 600, once)
+
+
+async def sessions(standin: StandIn, payer: Payer) -> list[str]:
+    """Those of an account, which has only just begun to buy."""
+    latest = await standin.api("GET", "/v1/checkout/sessions", params={"limit": "20"})
+    return [
+        s["id"] for s in latest["data"] if s["metadata"].get("account") == str(payer.account_id)
+    ]
+
+
+@pytest.mark.parametrize("mode", ["500", "drop", "timeout"])
+async def test_a_fault_that_passes_is_not_noticed_and_nothing_happens_twice(
+    standin: StandIn, payer: Payer, mode: Any
+) -> None:
+    stripe = adapter(standin, timeout_s=0.5)
+    await standin.fault("/v1/checkout/sessions", mode)
+    once = key()
+    first = await stripe.top_up_checkout(payer, 500, once)
+    assert await stripe.top_up_checkout(payer, 500, once) == first
+    assert await sessions(standin, payer) == [first.id]
+    await standin.pay(first.url)
+    began = await standin.now() - timedelta(minutes=1)
+    paid = [p async for p in stripe.payments(began) if p.account_id == payer.account_id]
+    assert len(paid) == 1
+    await stripe.close()
+
+
+@pytest.mark.parametrize("mode", ["500", "drop", "timeout"])
+async def test_a_fault_that_stays_is_told_and_the_same_intent_works_afterwards(
+    standin: StandIn, payer: Payer, mode: Any
+) -> None:
+    stripe = adapter(standin, timeout_s=0.3)
+    await standin.fault("/v1/checkout/sessions", mode, times=3)
+    once = key()
+    with pytest.raises(PaymentFailed, match="Try again later") as failed:
+        await stripe.top_up_checkout(payer, 500, once)
+    assert (failed.value.status_code, failed.value.code) == (402, "PAYMENT_PROCESSOR_ERROR")
+    first = await stripe.top_up_checkout(payer, 500, once)
+    assert await sessions(standin, payer) == [first.id]
+    await stripe.close()
+
+
+async def every_call(processor: Processor, payer: Payer, since: Any) -> AsyncIterator[Any]:
+    """Each call of the port, as something to wait for."""
+
+    async def drained(items: Any) -> None:
+        [item async for item in items()]
+
+    yield processor.top_up_checkout(payer, 500, key())
+    yield processor.plan_checkout(payer, "standard", 1, key())
+    yield processor.subscription("sub_1")
+    yield processor.change("sub_1", "standard", 1, key())
+    yield processor.cancel("sub_1", at_period_end=True)
+    yield processor.end("sub_1")
+    yield processor.offer(PRODUCTS)
+    yield drained(lambda: processor.payments(since))
+    yield drained(processor.subscriptions)
+
+
+async def test_a_processor_that_is_away_is_a_payment_error_in_every_call(
+    standin: StandIn, payer: Payer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rota.payments.stripe.RETRIES", 0)
+    away = Stripe("sk_test_x", return_url=RETURN_URL, api_url="http://127.0.0.1:9", timeout_s=1)
+    refusing = Stripe("pk_wrong_key", return_url=RETURN_URL, api_url=standin.url)
+    for processor in (away, refusing):
+        async for call in every_call(processor, payer, await standin.now()):
+            with pytest.raises(PaymentFailed, match="Try again later") as failed:
+                await call
+            assert "pk_wrong" not in str(failed.value)
+        await processor.close()
+
+
+async def test_without_a_processor_every_call_says_who_can_change_that(
+    standin: StandIn, payer: Payer
+) -> None:
+    async for call in every_call(NoProcessor(), payer, await standin.now()):
+        with pytest.raises(PaymentFailed, match="ROTA_STRIPE_SECRET_KEY"):
+            await call
+    with pytest.raises(PaymentFailed, match="ROTA_STRIPE_SECRET_KEY"):
+        NoProcessor().notice(b"{}", "")
+
+
+async def test_a_subscription_that_is_unknown_or_not_ours_is_a_payment_error(
+    stripe: Stripe, standin: StandIn, payer: Payer
+) -> None:
+    with pytest.raises(PaymentFailed):
+        await stripe.subscription("sub_nobody")
+    bought = await subscribed(stripe, standin, payer)
+    await standin.api("POST", f"/v1/subscriptions/{bought.id}", {"metadata[account]": ""})
+    with pytest.raises(PaymentFailed):
+        await stripe.subscription(bought.id)
+
+
+async def test_a_card_that_is_declined_buys_nothing(
+    stripe: Stripe, standin: StandIn, payer: Payer
+) -> None:
+    checkout = await stripe.top_up_checkout(payer, 500, key())
+    refused = await standin.http.post(checkout.url, data={"action": "pay", "card": DECLINED_CARD})
+    assert refused.status_code == 402
+    assert "declined" in refused.text
+    assert (await session_of(standin, checkout.id))["status"] == "open"
+    await standin.pay(checkout.url)
+    assert (await session_of(standin, checkout.id))["status"] == "complete"
