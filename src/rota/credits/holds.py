@@ -229,12 +229,17 @@ async def release(connection: WriteConnection, account_id: UUID, owner: RunRef) 
 
 
 async def _return_to_parent(connection: WriteConnection, account_id: UUID, owner: RunRef) -> None:
+    """Closes a subtask's hold; those below it belong to the one above it from now on."""
     await connection.execute(
         """
         WITH h AS (
             UPDATE holds SET open = false
             WHERE account_id = $1 AND task_id = $2 AND run = $3 AND open
             RETURNING allowance, topup, parent_task_id, parent_run
+        ), below AS (
+            UPDATE holds c SET parent_task_id = h.parent_task_id, parent_run = h.parent_run
+            FROM h WHERE c.account_id = $1 AND c.open
+                     AND c.parent_task_id = $2 AND c.parent_run = $3
         )
         UPDATE holds p SET allowance = p.allowance + h.allowance, topup = p.topup + h.topup
         FROM h WHERE p.account_id = $1 AND p.task_id = h.parent_task_id AND p.run = h.parent_run

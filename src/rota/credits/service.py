@@ -1,0 +1,141 @@
+"""Showing what an account has and used, and taking what it pays."""
+
+import hashlib
+from collections.abc import Callable
+from datetime import date, timedelta
+from uuid import UUID, uuid4
+
+import structlog
+from fastapi import Response
+
+from rota.auth.caller import Caller
+from rota.credits import ledger, queries
+from rota.credits.allowance import AllowanceOf, refresh
+from rota.credits.money import available_cents, of_cents
+from rota.credits.queries import Balance, GroupBy, Movement, Usage
+from rota.credits.schemas import TopUp, TopUpAnswer
+from rota.events import log as event_log
+from rota.payments import customers
+from rota.payments.port import Payer, Payment, Processor
+from rota.platform import clock, ids
+from rota.platform.db import Database
+from rota.platform.errors import Forbidden
+from rota.platform.idempotency import Replays
+
+OPERATION = "POST /api/credits/topup"
+
+log = structlog.get_logger()
+
+
+class Credits:
+    def __init__(
+        self,
+        db: Database,
+        replays: Replays,
+        processor: Processor,
+        allowance_of: AllowanceOf,
+        announce: Callable[[UUID], None],
+    ) -> None:
+        self._db = db
+        self._replays = replays
+        self._processor = processor
+        self._allowance_of = allowance_of
+        self._announce = announce
+
+    async def balance(self, caller: Caller) -> Balance:
+        """What the account has now, with a month's beginning or another tier counted in."""
+        account_id, now = caller.account_id, clock.now()
+        async with self._db.snapshot(account_id) as reading:
+            if not await queries.is_stale(reading, account_id, now):
+                return await queries.balance(reading, account_id)
+        async with self._db.write(account_id) as connection:
+            await refresh(connection, account_id, self._allowance_of, now)
+            return await queries.balance(connection, account_id)
+
+    async def set_overflow(self, caller: Caller, allowed: bool) -> None:
+        _check_role(caller)
+        async with self._db.write(caller.account_id) as connection:
+            await queries.set_overflow(connection, caller.account_id, allowed)
+
+    async def top_up(self, caller: Caller, body: TopUp, idempotency_key: str | None) -> Response:
+        """Asks the processor for a checkout, with no transaction open meanwhile."""
+        _check_role(caller)
+        account_id, request = caller.account_id, (OPERATION, body)
+        async with self._db.read(account_id, caller.user_id) as reading:
+            kept = await self._replays.kept(reading, account_id, idempotency_key, request)
+            if kept is not None:
+                return kept
+            payer = Payer(
+                account_id,
+                await customers.find(reading, account_id),
+                await queries.email_of(reading, caller.user_id),
+            )
+        checkout = await self._processor.top_up_checkout(
+            payer, body.amount_cents, _intent(account_id, body, idempotency_key)
+        )
+
+        async def answer() -> TopUpAnswer:
+            return TopUpAnswer(checkout_url=checkout.url, amount=body.amount_cents)
+
+        async with self._db.write(account_id) as connection:
+            return await self._replays.once(
+                connection, account_id, idempotency_key, request, 200, answer
+            )
+
+    async def take_payment(self, payment: Payment) -> None:
+        """Adds a payment and takes back what was refunded of it, each once, in any order."""
+        account_id = payment.account_id
+        async with self._db.write(account_id) as connection:
+            if not await queries.lock_account(connection, account_id):
+                log.error(
+                    "a payment names no account of ours",
+                    payment=payment.id,
+                    account=ids.to_wire("acct", account_id),
+                )
+                return
+            cents = payment.cents
+            if not await ledger.top_up(connection, account_id, of_cents(cents), payment.id):
+                cents = 0
+            refunded = await ledger.refund(
+                connection, account_id, of_cents(payment.refunded_cents), payment.id
+            )
+            if payment.customer_id is not None:
+                await customers.remember(connection, account_id, payment.customer_id)
+            changed = bool(cents or refunded)
+            if changed:
+                amount = cents - available_cents(refunded)
+                data = {"amountCents": amount, "reference": payment.id}
+                await event_log.append(connection, account_id, "credits.topped_up", data)
+        if changed:
+            self._announce(account_id)
+
+    async def movements(
+        self, caller: Caller, limit: int, offset: int
+    ) -> tuple[list[Movement], int]:
+        async with self._db.snapshot(caller.account_id) as connection:
+            return await queries.movements(connection, caller.account_id, limit, offset)
+
+    async def usage(
+        self, caller: Caller, first: date, last: date, group_by: GroupBy
+    ) -> list[Usage]:
+        """What was used from the first to the last day; by day, also the days without use."""
+        async with self._db.read(caller.account_id) as connection:
+            found = await queries.usage(connection, caller.account_id, first, last, group_by)
+        if group_by != "day":
+            return found
+        used = {each.key: each for each in found}
+        days = [str(first + timedelta(n)) for n in range((last - first).days + 1)]
+        return [used.get(day) or Usage(day, 0, 0, 0, 0) for day in days]
+
+
+def _check_role(caller: Caller) -> None:
+    if caller.role == "member":
+        raise Forbidden("Only owners and admins of a company change its billing.")
+
+
+def _intent(account_id: UUID, body: TopUp, idempotency_key: str | None) -> str:
+    """The processor's key: whoever asks again with the same key gets the same checkout."""
+    if idempotency_key is None:
+        return uuid4().hex
+    text = f"{account_id}\n{body.model_dump_json()}\n{idempotency_key}"
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,153 @@
+"""Checks the books against each other: balances, entries, holds, tasks, steps and usage.
+
+Each is written with the others in one transaction, so in one snapshot nothing
+can differ. Whatever does is damage, or a bug.
+"""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from rota.platform.db import Database, ReadConnection
+
+BOOKS = (
+    *("allowance", "topup", "held_allowance", "held_topup"),
+    *("spent", "owed", "granted", "outside"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    account_id: UUID
+    what: str
+    # What it is about: a task's run, a step, a day.
+    where: str
+    expected: Any
+    found: Any
+
+
+async def accounts(db: Database) -> list[UUID]:
+    async with db.relay() as connection:
+        rows = await connection.fetch("SELECT account_id FROM balances ORDER BY account_id")
+    return [row[0] for row in rows]
+
+
+async def verify(db: Database, account_ids: list[UUID]) -> AsyncIterator[list[Problem]]:
+    """What is wrong with each account, one after another."""
+    for account_id in account_ids:
+        async with db.snapshot(account_id) as connection:
+            found = await problems(connection, account_id)
+        yield found
+
+
+async def problems(connection: ReadConnection, account_id: UUID) -> list[Problem]:
+    """Everything that does not agree in an account's books. Wants a snapshot."""
+    rows = await _books(connection, account_id)
+    for query in (_HELD, _MONTH, _LEAKED, _MISSING, _CHARGED, _CHARGES, _USAGE):
+        rows += [tuple(row) for row in await connection.fetch(query, account_id)]
+    return [Problem(account_id, *row) for row in rows]
+
+
+async def _books(connection: ReadConnection, account_id: UUID) -> list[tuple[Any, ...]]:
+    sums = ", ".join(f"coalesce(sum({book}), 0)::bigint AS {book}" for book in BOOKS)
+    summed = await connection.fetchrow(
+        f"SELECT {sums}, count(*) AS entries FROM entries WHERE account_id = $1",  # noqa: S608
+        account_id,
+    )
+    kept = await connection.fetchrow("SELECT * FROM balances WHERE account_id = $1", account_id)
+    if kept is None:
+        return [("the account has no balance", "", "one", "none")]
+    return [
+        ("the balance is not the sum of its entries", book, summed[book], kept[book])
+        for book in (*BOOKS, "entries")
+        if summed[book] != kept[book]
+    ]
+
+
+# Each gives what is wrong, where, what it should be and what it is.
+_HELD = """
+    SELECT 'the held part of the balance is not the sum of open holds', part, held, kept
+    FROM (
+        SELECT coalesce(sum(allowance), 0)::bigint AS allowance,
+               coalesce(sum(topup), 0)::bigint AS topup
+        FROM holds WHERE account_id = $1 AND open
+    ) h, balances b, LATERAL (VALUES
+        ('held_allowance', h.allowance, b.held_allowance), ('held_topup', h.topup, b.held_topup)
+    ) AS v (part, held, kept)
+    WHERE b.account_id = $1 AND held <> kept
+"""
+
+_MONTH = """
+    SELECT 'this month''s allowance is not what is left, held and used of it', 'period ' || period,
+           allowance_total, whole
+    FROM (
+        SELECT b.period, b.allowance_total, b.allowance + b.allowance_used + coalesce((
+            SELECT sum(h.allowance)::bigint FROM holds h
+            WHERE h.account_id = $1 AND h.open AND h.period = b.period), 0) AS whole
+        FROM balances b WHERE b.account_id = $1
+    ) m
+    WHERE allowance_total <> whole
+"""
+
+_LEAKED = """
+    SELECT 'a hold is open although its run has ended',
+        'task_' || replace(h.task_id::text, '-', '') || ' run ' || h.run, 'closed',
+        coalesce('open, task ' || t.status || ' in run ' || t.run, 'open, no task')
+    FROM holds h LEFT JOIN tasks t ON t.account_id = $1 AND t.id = h.task_id
+    WHERE h.account_id = $1 AND h.open
+      AND (t.id IS NULL OR t.run <> h.run OR t.status IN ('COMPLETED', 'FAILED', 'CANCELLED'))
+"""
+
+_MISSING = """
+    SELECT 'a run has no open hold', 'task_' || replace(t.id::text, '-', '') || ' run ' || t.run,
+        'open', CASE WHEN h.open IS NULL THEN 'none' ELSE 'closed' END
+    FROM tasks t
+    LEFT JOIN holds h ON h.account_id = $1 AND h.task_id = t.id AND h.run = t.run
+    WHERE t.account_id = $1 AND t.hosted AND h.open IS NOT TRUE
+      AND t.status IN ('PENDING', 'RUNNING', 'WAITING_APPROVAL')
+"""
+
+_CHARGED = """
+    SELECT 'what a hold says was charged is not the sum of its charges',
+        'task_' || replace(task_id::text, '-', '') || ' run ' || run,
+        coalesce(c.spent, 0), coalesce(h.charged, 0)
+    FROM (SELECT task_id, run, charged FROM holds WHERE account_id = $1) h
+    FULL JOIN (
+        SELECT task_id, run, sum(spent)::bigint AS spent FROM entries
+        WHERE account_id = $1 AND kind = 'charge' GROUP BY task_id, run
+    ) c USING (task_id, run)
+    WHERE coalesce(c.spent, 0) <> coalesce(h.charged, 0)
+"""
+
+# A step that was taken over from an earlier run was paid for there.
+_CHARGES = """
+    SELECT 'a model call is not charged once with its cost',
+        'task_' || replace(task_id::text, '-', '') || ' run ' || run || ' step ' || step,
+        coalesce(s.calls || ' x ' || s.cost, 'nothing'),
+        coalesce(c.charges || ' x ' || c.cost, 'nothing')
+    FROM (
+        SELECT task_id, run, step, count(*) AS calls, sum(cost_micros)::bigint AS cost FROM steps
+        WHERE account_id = $1 AND kind = 'model' AND NOT copied AND cost_micros > 0
+        GROUP BY task_id, run, step
+    ) s
+    FULL JOIN (
+        SELECT task_id, run, step, count(*) AS charges, sum(cost)::bigint AS cost FROM entries
+        WHERE account_id = $1 AND kind = 'charge' GROUP BY task_id, run, step
+    ) c USING (task_id, run, step)
+    WHERE (s.calls, s.cost) IS DISTINCT FROM (c.charges, c.cost)
+"""
+
+_USAGE = """
+    SELECT 'a day''s usage is not the sum of its charges', day || ' ' || model,
+        coalesce(c.spent, 0), coalesce(u.spent, 0)
+    FROM (
+        SELECT day, model, sum(spent)::bigint AS spent FROM usage_days
+        WHERE account_id = $1 GROUP BY day, model
+    ) u
+    FULL JOIN (
+        SELECT (at AT TIME ZONE 'UTC')::date AS day, model, sum(spent)::bigint AS spent
+        FROM entries WHERE account_id = $1 AND kind = 'charge' GROUP BY 1, model
+    ) c USING (day, model)
+    WHERE coalesce(c.spent, 0) <> coalesce(u.spent, 0)
+"""

@@ -1,0 +1,212 @@
+"""The ledger's rules in plain Python, to hold the real one against."""
+
+from calendar import monthrange
+from dataclasses import dataclass, field
+from datetime import datetime
+
+CENT = 10_000
+ALLOWANCES = {"basic": 0, "standard": 70_000, "advanced": 200_000, "corporate": 35_000}
+
+
+def allowance_of(tier: str, seats: int | None) -> int:
+    return ALLOWANCES[tier] * (seats or 1 if tier == "corporate" else 1)
+
+
+def first_after(now: datetime, anchor: datetime) -> datetime:
+    """The first monthly return of the anchor that is after `now`."""
+    year, month = anchor.year, anchor.month
+    while True:
+        month += 1
+        if month == 13:
+            year, month = year + 1, 1
+        end = anchor.replace(
+            year=year, month=month, day=min(anchor.day, monthrange(year, month)[1])
+        )
+        if end > now:
+            return end
+
+
+@dataclass(eq=False)
+class Hold:
+    budget: int
+    period: int
+    parent: "Hold | None" = None
+    allowance: int = 0
+    topup: int = 0
+    drawn: int = 0
+    charged: int = 0
+    open: bool = True
+    below: "list[Hold]" = field(default_factory=list)
+
+    def under(self, budget: int) -> "Hold":
+        hold = Hold(budget, self.period, self)
+        self.below.append(hold)
+        return hold
+
+    def take(self, micros: int) -> tuple[int, int]:
+        allowance = min(self.allowance, micros)
+        topup = min(self.topup, micros - allowance)
+        self.allowance -= allowance
+        self.topup -= topup
+        return allowance, topup
+
+
+@dataclass
+class Books:
+    allowance: int = 0
+    topup: int = 0
+    held_allowance: int = 0
+    held_topup: int = 0
+    spent: int = 0
+    owed: int = 0
+    granted: int = 0
+    outside: int = 0
+    entries: int = 0
+    allowance_total: int = 0
+    allowance_used: int = 0
+    period: int = 0
+    period_ends_at: datetime | None = None
+    allow_overflow: bool = True
+    told_depleted: bool = False
+
+    anchor: datetime | None = None
+    given_for: tuple[str, int | None] | None = None
+    plan: tuple[str, int | None] = ("basic", None)
+    now: datetime = datetime.min
+    times_told: int = 0
+    payments: dict[str, int] = field(default_factory=dict)
+    refunds: dict[str, int] = field(default_factory=dict)
+
+    def move(self, **changes: int) -> None:
+        """One entry: it takes as much as it puts, and counts."""
+        assert sum(changes.values()) == 0
+        for book, change in changes.items():
+            setattr(self, book, getattr(self, book) + change)
+        self.entries += 1
+
+    def came_in(self) -> None:
+        if self.allowance + self.topup >= CENT:
+            self.told_depleted = False
+
+    def refresh(self) -> bool:
+        over = self.period_ends_at is not None and self.period_ends_at <= self.now
+        if self.given_for == self.plan and not over:
+            return False
+        total = allowance_of(*self.plan)
+        due = total - self.allowance_total
+        if over or due < 0 or self.anchor is None:
+            if self.allowance:
+                self.move(allowance=-self.allowance, granted=self.allowance)
+                self.came_in()
+            self.period += 1
+            self.allowance_used = 0
+            due = total
+            if not over:
+                self.anchor = self.now
+        self.given_for, self.allowance_total = self.plan, total
+        if total:
+            assert self.anchor is not None
+            self.period_ends_at = first_after(self.now, self.anchor)
+        else:
+            self.anchor = self.period_ends_at = None
+        if due:
+            paid = min(-self.owed, due)
+            self.move(allowance=due - paid, owed=paid, granted=-due)
+            self.allowance_used += paid
+            self.came_in()
+        return True
+
+    @property
+    def usable_topup(self) -> int:
+        return self.topup if self.allow_overflow or not self.allowance_total else 0
+
+    def hold(self, micros: int) -> Hold | None:
+        self.refresh()
+        if self.allowance + self.usable_topup < micros:
+            return None
+        allowance = min(self.allowance, micros)
+        topup = micros - allowance
+        self.move(allowance=-allowance, topup=-topup, held_allowance=allowance, held_topup=topup)
+        return Hold(micros, self.period, allowance=allowance, topup=topup)
+
+    def draw(self, hold: Hold, micros: int) -> None:
+        above, due = hold.parent, min(micros, hold.budget - hold.drawn)
+        if not hold.open or above is None or not above.open or due <= 0:
+            return
+        rest = above.allowance + above.topup
+        if rest < due:
+            self.draw(above, due - rest)
+        allowance, topup = above.take(due)
+        hold.allowance += allowance
+        hold.topup += topup
+        hold.drawn += allowance + topup
+
+    def charge(self, hold: Hold, cost: int) -> None:
+        if cost == 0:
+            return
+        allowance, topup = hold.take(cost)
+        spent = allowance + topup
+        hold.charged += spent
+        if hold.open:
+            self.move(held_allowance=-allowance, held_topup=-topup, spent=spent)
+            if hold.period == self.period:
+                self.allowance_used += allowance
+            return
+        # What the run gave back is looked for where it went; what is gone of it is owed.
+        allowance = min(self.allowance, spent)
+        topup = min(self.usable_topup, spent - allowance)
+        self.move(
+            allowance=-allowance, topup=-topup, owed=-(spent - allowance - topup), spent=spent
+        )
+        self.allowance_used += allowance
+        self.came_in()
+
+    def release(self, hold: Hold) -> None:
+        if not hold.open:
+            return
+        hold.open = False
+        if hold.parent is not None and hold.parent.open:
+            hold.parent.allowance += hold.allowance
+            hold.parent.topup += hold.topup
+            for each in hold.below:
+                if each.open:
+                    each.parent = hold.parent
+                    hold.parent.below.append(each)
+            return
+        back = hold.allowance if hold.period == self.period else 0
+        from_allowance = min(-self.owed, back)
+        from_topup = min(-self.owed - from_allowance, hold.topup)
+        if hold.allowance + hold.topup:
+            self.move(
+                held_allowance=-hold.allowance,
+                held_topup=-hold.topup,
+                allowance=back - from_allowance,
+                topup=hold.topup - from_topup,
+                granted=hold.allowance - back,
+                owed=from_allowance + from_topup,
+            )
+            self.allowance_used += from_allowance
+        rest = self.allowance + self.topup + self.held_allowance + self.held_topup
+        if rest < CENT and not self.told_depleted:
+            self.told_depleted = True
+            self.times_told += 1
+
+    def top_up(self, reference: str, micros: int) -> bool:
+        if reference in self.payments:
+            return False
+        self.payments[reference] = micros
+        paid = min(-self.owed, micros)
+        self.move(topup=micros - paid, owed=paid, outside=-micros)
+        self.came_in()
+        return True
+
+    def refund(self, reference: str, micros: int) -> int:
+        """`micros` is what has been refunded of the payment in all."""
+        due = micros - self.refunds.get(reference, 0)
+        if due <= 0:
+            return 0
+        self.refunds[reference] = micros
+        taken = min(self.topup, due)
+        self.move(topup=-taken, owed=-(due - taken), outside=due)
+        self.came_in()
+        return due

@@ -1,0 +1,49 @@
+"""The example in docs/credits.md is what the ledger does."""
+
+from pathlib import Path
+
+from rota.credits.verify import BOOKS
+from tests.credits.world import CENT, Shop, end_run, new_account, spend, start_run
+
+PAGE = Path(__file__).parents[2] / "docs" / "credits.md"
+COLUMNS = BOOKS[:5]
+
+
+def documented() -> list[str]:
+    """The rows of the table of one task's entries."""
+    lines = PAGE.read_text().splitlines()
+    start = lines.index("| kind | " + " | ".join(COLUMNS) + " |") + 2
+    return lines[start : lines.index("", start)]
+
+
+async def test_the_entries_of_one_task_are_those_of_the_page(shop: Shop) -> None:
+    account_id = await new_account(shop.db, "standard", cents=500)
+    async with shop.db.write(account_id) as connection:
+        earlier = await start_run(connection, account_id, 1_470 * CENT)
+        await spend(connection, account_id, earlier, 1, 1_470 * CENT)
+        run = await start_run(connection, account_id, 50 * CENT)
+        await spend(connection, account_id, run, 1, 12_345)
+        await spend(connection, account_id, run, 2, 350_000)
+        await end_run(connection, account_id, run)
+        rows = await connection.fetch(
+            "SELECT * FROM entries WHERE account_id = $1 AND task_id = $2 ORDER BY id",
+            account_id,
+            run.task_id,
+        )
+        left = await connection.fetchrow(
+            "SELECT allowance, topup FROM balances WHERE account_id = $1", account_id
+        )
+    shown = [
+        " | ".join([row["kind"], *(f"{row[book]:+}" if row[book] else "" for book in COLUMNS)])
+        for row in rows
+    ]
+    assert [f"| {' '.join(each.split())} |" for each in shown] == [
+        " ".join(line.split()) for line in documented()
+    ]
+    assert tuple(left) == (0, 500 * CENT - 62_345)
+
+
+def test_the_page_names_every_book_and_every_kind() -> None:
+    text = PAGE.read_text()
+    kinds = ("allowance", "expiry", "top_up", "refund", "hold", "charge", "release")
+    assert all(f"`{name}`" in text for name in (*BOOKS, *kinds))

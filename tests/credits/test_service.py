@@ -1,0 +1,269 @@
+"""Credits over HTTP: balance, settings, movements and usage."""
+
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from rota.accounts import service as accounts
+from rota.credits import ledger
+from rota.platform import clock, ids
+from tests.credits.world import CENT, Shop, end_run, spend, start_run
+from tests.service import Person
+from tests.tasks.world import newcomer, newcomers
+
+
+async def company_of(shop: Shop, role: Any) -> tuple[Person, dict[str, str], UUID]:
+    """Somebody with this role in a company, and the header that selects it."""
+    owner, person = await newcomer(shop.service), await newcomer(shop.service)
+    company = await accounts.create_company(shop.db, "Company", owner.user_id, tier="corporate")
+    await accounts.put_member(shop.db, company, person.user_id, role)
+    async with shop.service.owner() as connection:
+        # Keys belong to one account, and these people have no session.
+        for table in ("api_keys", "api_key_hashes"):
+            await connection.execute(
+                f"UPDATE {table} SET account_id = $2 WHERE user_id = $1", person.user_id, company
+            )
+    return person, {"X-Service-Account": ids.to_wire("acct", company)}, company
+
+
+async def test_the_first_look_at_a_balance_shows_the_plans_allowance(shop: Shop) -> None:
+    person = await newcomer(shop.service, tier="standard")
+    before = clock.now()
+    shown = await shop.balance(person)
+    bar = shown["usageBar"]
+    assert (bar["total"], bar["used"], bar["remaining"], bar["percent"]) == (1500, 0, 1500, 0)
+    resets = datetime.fromisoformat(bar["resetsAt"])
+    assert timedelta(28) <= resets - before <= timedelta(32)
+    assert shown["hasAllowance"] is True
+    assert shown["totalAvailable"] == 1500
+    assert shown["topUpCents"] == 0
+    assert shown["balance"]["availableUsd"] == "15.00"
+    assert "owedCents" not in shown
+    assert shown == await shop.balance(person)
+
+
+async def test_a_balance_follows_the_tier_and_the_month(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person = await newcomer(shop.service, tier="standard")
+    async with shop.db.write(person.user_id) as connection:
+        run = await start_run(connection, person.user_id, 300 * CENT)
+        await spend(connection, person.user_id, run, 1, 200 * CENT + 1)
+    await accounts.set_tier(shop.db, person.user_id, "advanced")
+    shown = await shop.balance(person)
+    assert (shown["usageBar"]["total"], shown["usageBar"]["used"]) == (5000, 201)
+    assert shown["totalAvailable"] == 4700
+    assert shown["balance"]["reservedCents"] == 100
+    # Times are shown in whole milliseconds.
+    later = datetime.fromisoformat(shown["usageBar"]["resetsAt"]) + timedelta(milliseconds=1)
+    with monkeypatch.context() as turned:
+        turned.setattr(clock, "now", lambda: later)
+        shown = await shop.balance(person)
+    assert (shown["usageBar"]["used"], shown["totalAvailable"]) == (0, 5000)
+    assert shown["totalSpentCents"] == 201
+    assert shown["balance"]["reservedCents"] == 100
+    # What the run gives back was the month's that is over.
+    async with shop.db.write(person.user_id) as connection:
+        await end_run(connection, person.user_id, run)
+    shown = await shop.balance(person)
+    assert (shown["totalAvailable"], shown["balance"]["reservedCents"]) == (5000, 0)
+
+
+async def test_overflow_is_switched_off_and_on(shop: Shop) -> None:
+    person = await newcomer(shop.service, tier="standard")
+    assert (await shop.balance(person))["allowOverflow"] is True
+    for wanted in (False, True):
+        answer = await person.request(
+            "PATCH", "/api/credits/settings", json={"allowOverflow": wanted}
+        )
+        assert answer.status_code == 200
+        assert answer.json() == {"settings": {"allowOverflow": wanted}}
+        assert (await shop.balance(person))["allowOverflow"] is wanted
+
+
+@pytest.mark.parametrize("body", [{}, {"allowOverflow": "true"}, {"allowOverflow": 1}, None])
+async def test_settings_take_nothing_but_a_boolean(shop: Shop, body: Any) -> None:
+    person = await newcomer(shop.service)
+    answer = await person.request("PATCH", "/api/credits/settings", json=body)
+    assert answer.status_code == 400
+
+
+@pytest.mark.parametrize(("role", "status"), [("admin", 200), ("member", 403)])
+async def test_only_those_in_charge_of_a_company_change_its_billing(
+    shop: Shop, role: str, status: int
+) -> None:
+    person, headers, _ = await company_of(shop, role)
+    answer = await person.request(
+        "PATCH", "/api/credits/settings", json={"allowOverflow": False}, headers=headers
+    )
+    assert answer.status_code == status
+    answer = await person.post("/api/credits/topup", {"amountCents": 500}, headers=headers)
+    assert answer.status_code == status
+    assert (await shop.balance(person, **headers))["allowOverflow"] is (role == "member")
+
+
+async def test_a_key_needs_the_billing_scopes(shop: Shop) -> None:
+    (reader,) = await newcomers(shop.service, scopes=("billing:read",))
+    (worker,) = await newcomers(shop.service, scopes=("tasks:write",))
+    body = {"allowOverflow": True}
+    assert (await reader.get("/api/credits/balance")).status_code == 200
+    answer = await reader.request("PATCH", "/api/credits/settings", json=body)
+    assert answer.status_code == 403
+    assert (await reader.post("/api/credits/topup", {"amountCents": 500})).status_code == 403
+    for path in ("/api/credits/balance", "/api/credits/transactions", "/api/usage"):
+        assert (await worker.get(path)).status_code == 403
+
+
+async def test_every_movement_is_listed_newest_first(shop: Shop) -> None:
+    person = await newcomer(shop.service, tier="basic")
+    account_id = person.user_id
+    async with shop.db.write(account_id) as connection:
+        await ledger.top_up(connection, account_id, 500 * CENT, "pi_7")
+        run = await start_run(connection, account_id, 30 * CENT)
+        await spend(connection, account_id, run, 1, 12_345)
+        await spend(connection, account_id, run, 2, 400_000)
+        await end_run(connection, account_id, run)
+        await ledger.refund(connection, account_id, 100 * CENT, "pi_7")
+    answer = await person.get("/api/credits/transactions")
+    assert answer.status_code == 200
+    page = answer.json()
+    assert page["total"] == 5
+    shown = [
+        (each["kind"], each["amountMicros"], each["amountCents"]) for each in page["transactions"]
+    ]
+    # The second call used up the hold, so nothing was left to give back.
+    assert shown == [
+        ("refund", -1_000_000, -100),
+        ("charge", -287_655, -29),
+        ("charge", -12_345, -2),
+        ("hold", -300_000, -30),
+        ("top_up", 5_000_000, 500),
+    ]
+    refund, bounded, call, hold, paid = page["transactions"]
+    assert call["id"].startswith("txn_")
+    assert call["taskId"] == hold["taskId"] == ids.to_wire("task", run.task_id)
+    assert (call["run"], call["step"], call["model"]) == (1, 1, "small-model")
+    assert call["priceVersion"] == "test"
+    assert call["changes"] == {
+        "allowance": 0,
+        "topUp": 0,
+        "held": -12_345,
+        "spent": 12_345,
+        "owed": 0,
+    }
+    assert "as far as the hold went" in bounded["description"]
+    assert paid["reference"] == refund["reference"] == "pi_7"
+    assert paid["taskId"] is None
+
+
+async def test_pages_of_movements_fit_together_from_either_end(shop: Shop) -> None:
+    person = await newcomer(shop.service, tier="basic")
+    async with shop.db.write(person.user_id) as connection:
+        for number in range(23):
+            await ledger.top_up(connection, person.user_id, CENT, f"pi_{number}")
+    seen = []
+    for offset in range(0, 28, 4):
+        answer = await person.get(f"/api/credits/transactions?limit=4&offset={offset}")
+        assert answer.json()["total"] == 23
+        seen += [each["reference"] for each in answer.json()["transactions"]]
+    assert seen == [f"pi_{number}" for number in reversed(range(23))]
+
+
+@pytest.mark.parametrize("query", ["limit=0", "limit=101", "offset=-1", "limit=5.0"])
+async def test_bounds_of_a_page_are_checked(shop: Shop, query: str) -> None:
+    person = await newcomer(shop.service)
+    assert (await person.get(f"/api/credits/transactions?{query}")).status_code == 400
+
+
+async def _used(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Person:
+    """Somebody whose agents used two models on two days of May 2026."""
+    person = await newcomer(shop.service, tier="basic")
+    account_id = person.user_id
+    async with shop.db.write(account_id) as connection:
+        await ledger.top_up(connection, account_id, 500 * CENT, "pi_1")
+        run = await start_run(connection, account_id, 100 * CENT)
+        with monkeypatch.context() as turned:
+            calls = [
+                (3, "scribe", "small", 100),
+                (3, "scribe", "large", 2_000_000),
+                (5, "triager", "small", 300),
+                (5, "scribe", "small", 0),
+            ]
+            for step, (day, agent, model, cost) in enumerate(calls):
+                at = datetime(2026, 5, day, 23, 59, tzinfo=UTC)
+                turned.setattr(clock, "now", lambda at=at: at)
+                await spend(connection, account_id, run, step, cost, agent=agent, model=model)
+    return person
+
+
+async def test_usage_by_day_has_the_days_without_use_too(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person = await _used(shop, monkeypatch)
+    shown = (await person.get("/api/usage?from=2026-05-02&to=2026-05-05")).json()
+    assert (shown["from"], shown["to"], shown["groupBy"]) == ("2026-05-02", "2026-05-05", "day")
+    rows = [(each["key"], each["calls"], each["costUsd"]) for each in shown["usage"]]
+    # The dear call was paid as far as the hold went.
+    assert rows == [
+        ("2026-05-02", 0, "0.000000"),
+        ("2026-05-03", 2, "1.000000"),
+        ("2026-05-04", 0, "0.000000"),
+        ("2026-05-05", 2, "0.000000"),
+    ]
+    assert shown["totals"] == {
+        "calls": 4,
+        "inputTokens": 400,
+        "outputTokens": 80,
+        "costUsd": "1.000000",
+    }
+
+
+@pytest.mark.parametrize(
+    ("group", "expected"),
+    [
+        ("agent", [("scribe", 3, "1.000000"), ("triager", 1, "0.000000")]),
+        ("model", [("large", 1, "0.999900"), ("small", 3, "0.000100")]),
+    ],
+)
+async def test_usage_by_agent_or_model_begins_with_the_dearest(
+    shop: Shop,
+    monkeypatch: pytest.MonkeyPatch,
+    group: str,
+    expected: list[tuple[str, int, str]],
+) -> None:
+    person = await _used(shop, monkeypatch)
+    shown = (await person.get(f"/api/usage?from=2026-05-01&to=2026-05-31&groupBy={group}")).json()
+    assert [(each["key"], each["calls"], each["costUsd"]) for each in shown["usage"]] == expected
+
+
+async def test_usage_is_of_the_last_30_days_unless_asked_otherwise(shop: Shop) -> None:
+    person = await newcomer(shop.service)
+    shown = (await person.get("/api/usage")).json()
+    today = clock.now().date()
+    assert (shown["from"], shown["to"]) == (str(today - timedelta(29)), str(today))
+    assert len(shown["usage"]) == 30
+    shown = (await person.get("/api/usage?to=2026-03-30")).json()
+    assert (shown["from"], shown["to"]) == ("2026-03-01", "2026-03-30")
+    shown = (await person.get("/api/usage?from=2027-01-01&to=2028-01-01")).json()
+    assert len(shown["usage"]) == 366
+    shown = (await person.get(f"/api/usage?to={date.min}")).json()
+    assert shown["from"] == str(date.min)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "from=2026-05-02&to=2026-05-01",
+        "from=2027-01-01&to=2028-01-02",
+        "from=2026-5-1",
+        "from=20260501",
+        "from=2026-02-30",
+        "to=1777593600",
+        "groupBy=week",
+    ],
+)
+async def test_days_that_make_no_sense_are_refused(shop: Shop, query: str) -> None:
+    person = await newcomer(shop.service)
+    assert (await person.get(f"/api/usage?{query}")).status_code == 400

@@ -1,0 +1,186 @@
+"""Buying credits: a checkout is asked for once, and a payment counts once."""
+
+import asyncio
+import itertools
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from rota.payments.port import Payment
+from rota.payments.stripe import Stripe
+from tests.credits.world import CENT, Shop, end_run, payment, spend, start_run
+from tests.payments.standin import KEY, SECRET, StandIn
+from tests.tasks.world import newcomer
+
+TOPUP = "/api/credits/topup"
+
+
+async def test_a_checkout_is_a_page_of_the_processor_and_moves_no_money(shop: Shop) -> None:
+    person = await shop.service.sign_in()
+    answer = await person.post(TOPUP, {"amountCents": 2_000, "accountId": "acct_other"})
+    assert answer.status_code == 200
+    payer, cents, _ = shop.processor.asked[-1]
+    assert answer.json()["amount"] == cents == 2_000
+    assert answer.json()["checkoutUrl"].startswith("https://pay.example/")
+    assert payer.account_id == person.user_id
+    assert payer.customer_id is None
+    assert payer.email == f"{person.subject}@example.test"
+    assert (await shop.balance(person))["topUpCents"] == 0
+
+
+async def test_whoever_asks_again_with_the_same_key_gets_the_same_answer(shop: Shop) -> None:
+    person = await newcomer(shop.service)
+    key, asked = {"Idempotency-Key": "order-1"}, len(shop.processor.asked)
+    first = await person.post(TOPUP, {"amountCents": 500}, headers=key)
+    again = await person.post(TOPUP, {"amountCents": 500}, headers=key)
+    assert first.json() == again.json()
+    assert again.headers["Idempotent-Replayed"] == "true"
+    assert len(shop.processor.asked) == asked + 1
+    other = await person.post(TOPUP, {"amountCents": 600}, headers=key)
+    assert other.status_code == 409
+    without = [await person.post(TOPUP, {"amountCents": 500}) for _ in range(2)]
+    assert len({answer.json()["checkoutUrl"] for answer in (first, *without)}) == 3
+
+
+async def test_a_processor_that_fails_is_402_and_the_same_key_leads_to_the_same_session(
+    shop: Shop,
+) -> None:
+    person = await newcomer(shop.service)
+    key = {"Idempotency-Key": str(uuid4())}
+    shop.processor.down = True
+    try:
+        failed = await person.post(TOPUP, {"amountCents": 500}, headers=key)
+    finally:
+        shop.processor.down = False
+    assert failed.status_code == 402
+    assert failed.json()["error"]["code"] == "PAYMENT_PROCESSOR_ERROR"
+    assert (await shop.balance(person))["totalLoadedCents"] == 0
+    # The processor had made a session before the answer was lost.
+    made = shop.processor.sessions[shop.processor.asked[-1][2]]
+    answer = await person.post(TOPUP, {"amountCents": 500}, headers=key)
+    assert answer.status_code == 200
+    assert answer.json()["checkoutUrl"] == made.url
+
+
+async def test_keys_of_different_accounts_have_nothing_to_do_with_each_other(shop: Shop) -> None:
+    key = {"Idempotency-Key": "the same"}
+    people = [await newcomer(shop.service) for _ in range(2)]
+    urls = {
+        (await person.post(TOPUP, {"amountCents": 500}, headers=key)).json()["checkoutUrl"]
+        for person in people
+    }
+    assert len(urls) == 2
+
+
+@pytest.mark.parametrize("amount", [499, 100_001, 0, -500, 500.0, "500", True, None, 10**30, [500]])
+async def test_the_amount_is_a_whole_number_of_cents_within_bounds(shop: Shop, amount: Any) -> None:
+    person = await newcomer(shop.service)
+    asked = len(shop.processor.asked)
+    answer = await person.post(TOPUP, {"amountCents": amount})
+    assert answer.status_code == 400
+    assert answer.json()["error"]["details"][0]["field"] == "amountCents"
+    assert len(shop.processor.asked) == asked
+
+
+async def _events(shop: Shop, account_id: Any) -> list[Any]:
+    async with shop.service.owner() as connection:
+        rows = await connection.fetch(
+            "SELECT data::jsonb ->> 'amountCents' FROM events WHERE account_id = $1"
+            " AND type = 'credits.topped_up' ORDER BY sequence",
+            account_id,
+        )
+    return [int(row[0]) for row in rows]
+
+
+async def test_a_payment_counts_once_and_is_told_once(shop: Shop) -> None:
+    person = await newcomer(shop.service, tier="basic")
+    shop.announced.clear()
+    paid = payment(person.user_id, "pi_1", 2_000)
+    await asyncio.gather(*(shop.credits.take_payment(paid) for _ in range(8)))
+    shown = await shop.balance(person)
+    assert shown["topUpCents"] == shown["totalAvailable"] == shown["totalLoadedCents"] == 2_000
+    assert shown["balance"]["totalLoadedUsd"] == "20.00"
+    assert await _events(shop, person.user_id) == [2_000]
+    assert shop.announced == [person.user_id]
+    # The next checkout is for the customer that the processor knows.
+    await person.post(TOPUP, {"amountCents": 500})
+    assert shop.processor.asked[-1][0].customer_id == "cus_1"
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+async def test_payments_and_refunds_may_be_told_in_any_order(
+    shop: Shop, order: tuple[int, ...]
+) -> None:
+    person = await newcomer(shop.service, tier="basic")
+    told = [payment(person.user_id, "pi_1", 1_000, refunded) for refunded in (0, 300, 450)]
+    for place in order:
+        await shop.credits.take_payment(told[place])
+        await shop.credits.take_payment(told[place])
+    shown = await shop.balance(person)
+    assert shown["topUpCents"] == shown["totalLoadedCents"] == 550
+    assert sum(await _events(shop, person.user_id)) == 550
+
+
+async def test_a_refund_of_money_that_is_spent_is_owed_and_paid_by_the_next_payment(
+    shop: Shop,
+) -> None:
+    person = await newcomer(shop.service, tier="basic")
+    account_id = person.user_id
+    await shop.credits.take_payment(payment(account_id, "pi_1", 1_000))
+    async with shop.db.write(account_id) as connection:
+        run = await start_run(connection, account_id, 400 * CENT)
+        await spend(connection, account_id, run, 1, 400 * CENT)
+        await end_run(connection, account_id, run)
+    await shop.credits.take_payment(payment(account_id, "pi_1", 1_000, 1_000))
+    shown = await shop.balance(person)
+    assert (shown["owedCents"], shown["totalAvailable"]) == (400, 0)
+    assert shown["totalLoadedCents"] == 0
+    await shop.credits.take_payment(payment(account_id, "pi_2", 1_000))
+    shown = await shop.balance(person)
+    assert shown["totalAvailable"] == 600
+    assert "owedCents" not in shown
+
+
+async def test_a_payment_for_nobody_is_let_go(shop: Shop) -> None:
+    await shop.credits.take_payment(payment(uuid4(), "pi_1", 1_000))
+
+
+async def test_from_the_hosted_page_to_the_balance_and_back(shop: Shop) -> None:
+    """With our adapter, and the stand-in for Stripe in a process of its own."""
+    person = await shop.service.sign_in()
+    async with StandIn.start() as standin:
+        stripe = Stripe(
+            KEY,
+            return_url="https://rota.example/billing",
+            webhook_secrets=(SECRET,),
+            api_url=standin.url,
+        )
+        shop.processor.behind = stripe
+        try:
+            answer = await person.post(TOPUP, {"amountCents": 2_500})
+        finally:
+            shop.processor.behind = None
+        assert answer.status_code == 200, answer.text
+        await standin.pay(answer.json()["checkoutUrl"])
+        assert (await shop.balance(person))["topUpCents"] == 0
+
+        async def hear_everything() -> str:
+            """Every webhook so far, signed as it travels; the payment's name."""
+            reference = ""
+            for event in await standin.events():
+                notice = stripe.notice(*standin.signed(event))
+                if notice is not None and isinstance(notice.about, Payment):
+                    await shop.credits.take_payment(notice.about)
+                    reference = notice.about.id
+            return reference
+
+        reference = await hear_everything()
+        await hear_everything()
+        assert (await shop.balance(person))["topUpCents"] == 2_500
+        await standin.refund(reference, 700)
+        await hear_everything()
+        shown = await shop.balance(person)
+        assert shown["topUpCents"] == shown["totalLoadedCents"] == 1_800
+        assert await _events(shop, person.user_id) == [2_500, -700]
+        await stripe.close()

