@@ -25,6 +25,8 @@ from rota.auth.routes import (
 )
 from rota.auth.sessions import Sessions
 from rota.auth.tokens import KeyRing, SessionTokens
+from rota.credits.routes import credit_routes
+from rota.credits.service import Credits
 from rota.events import log as event_log
 from rota.events.fanout import Fanout
 from rota.events.routes import event_routes
@@ -32,10 +34,16 @@ from rota.events.stream import Streams
 from rota.limits import window
 from rota.limits.gate import AI_PREFIXES, UNLIMITED, Gate
 from rota.limits.window import Window
-from rota.mcp.allowance import on_trial
 from rota.mcp.parts import mcp_parts
 from rota.mcp.routes import mcp_routes
 from rota.mcp.service import Servers
+from rota.payments.processor import processor_of
+from rota.payments.routes import webhook_routes
+from rota.plans.billing_page import billing_routes
+from rota.plans.purchases import Purchases
+from rota.plans.routes import pass_routes, plan_routes, tier_routes
+from rota.plans.service import Plans
+from rota.plans.tiers import Tiers
 from rota.platform.crypto import Vault
 from rota.platform.db import Database
 from rota.platform.health import health_routes
@@ -97,6 +105,19 @@ def create_app(
     fanout = Fanout(live)
     streams = Streams(db, fanout)
     allowance_of = variant.allowance_of(settings.allowances)
+    processor = processor_of(settings)
+    credits_ = Credits(db, replays, processor, allowance_of, fanout.announce)
+    tiers = Tiers(variant.tiers)
+    plans = Plans(
+        *(db, processor, fanout.announce),
+        tiers=tiers,
+        grace=timedelta(days=settings.grace_days),
+    )
+    purchases = Purchases(
+        *(db, replays, processor, plans, fanout.announce),
+        tiers=tiers,
+        trial_days=settings.plan_trial_days,
+    )
     tasks = Tasks(
         *(db, replays, variant.gating, fanout),
         gate_days=settings.approval_days,
@@ -110,7 +131,7 @@ def create_app(
         *(db, vault, replays, mcp.egress, mcp.sessions, mcp.calling, mcp.watch),
         fanout.announce,
         allowance=variant.servers,
-        has_pass=on_trial,
+        has_pass=plans.has_pass,
     )
 
     @asynccontextmanager
@@ -124,6 +145,7 @@ def create_app(
             stack.push_async_callback(limiter.aclose)
             stack.push_async_callback(http.aclose)
             stack.push_async_callback(mcp.sessions.aclose)
+            stack.push_async_callback(processor.close)
             # What is here now stays for good: the collector need not look at it again.
             gc.collect()
             gc.freeze()
@@ -151,12 +173,18 @@ def create_app(
         run_routes(db),
         event_routes(streams, authenticator),
         mcp_routes(servers),
+        credit_routes(credits_),
+        tier_routes(purchases),
+        *([plan_routes(purchases)] if variant.sells_plans else []),
+        *([pass_routes(purchases)] if variant.pass_price_cents is not None else []),
+        webhook_routes(processor, credits_.take_payment, plans.sync),
         key_routes(Keys(db, authenticator, replays, event_log.append)),
         sign_in_routes(sessions, variant.name, settings.oidc_issuers),
         logout_routes(sessions),
         jwks_routes(ring),
         health_routes({"postgres": db.ping}, {"redis": redis.ping, "temporal": engine.ping}),
         docs_routes("Rota"),
+        billing_routes(variant.tiers, variant.pass_price_cents, allowance_of),
         *([_metrics_routes()] if settings.metrics_port is None else []),
         *extra_routers,
     ):

@@ -59,12 +59,11 @@ def _owner_url(settings: Settings) -> str:
 def serve() -> None:
     """Serve the HTTP API. Settings come from ROTA_* variables."""
     from rota.app import create_app
-    from rota.platform import tracing
     from rota.platform.http.server import run
+    from rota.platform.telemetry import observe
 
     settings = _settings()
-    _observe(settings)
-    tracing.configure(settings.otlp_endpoint, "rota-serve")
+    observe(settings, "rota-serve")
     app = create_app(settings)
     run(app, settings, on_stop=app.state.streams.close)
 
@@ -74,10 +73,11 @@ def worker() -> None:
     """Carry out runs. Start as many as the work needs; they share it by themselves."""
     import uvloop
 
+    from rota.platform.telemetry import observe
     from rota.worker import run_worker
 
     settings = _settings()
-    _observe(settings)
+    observe(settings, "rota-worker")
 
     async def work() -> None:
         stop = asyncio.Event()
@@ -137,8 +137,8 @@ def rotate(
 @secrets.command("rotate")
 def rotate_secrets() -> None:
     """Wrap everything that is sealed with ROTA_SECRET_KEY, so that older keys can go."""
-    from rota.mcp.rotation import rotate_all
     from rota.platform.crypto import Vault
+    from rota.resealing import rotate_all
 
     settings = _settings()
     vault = Vault(*settings.secret_keys)
@@ -298,17 +298,6 @@ def openapi(
         sys.stdout.write(text)
 
 
-def _observe(settings: Settings) -> None:
-    """Logs, and metrics on a port of their own where one is set."""
-    from prometheus_client import start_http_server
-
-    from rota.platform.telemetry import configure_logging
-
-    configure_logging(settings.log_level, settings.log_format)
-    if settings.metrics_port is not None:
-        start_http_server(settings.metrics_port, addr=settings.host)
-
-
 def _id(prefix: str, text: str) -> Any:
     from rota.platform import ids
 
@@ -328,21 +317,13 @@ def _check_tier(settings: Settings, tier: str) -> None:
 
 @asynccontextmanager
 async def _processor(settings: Settings) -> AsyncIterator[Any]:
-    from rota.payments.port import NoProcessor
-    from rota.payments.stripe import Stripe
+    from rota.payments.processor import processor_of
 
-    if settings.stripe_secret_key is None:
-        yield NoProcessor()
-        return
-    stripe = Stripe(
-        settings.stripe_secret_key.get_secret_value(),
-        return_url=settings.return_url,
-        api_url=settings.stripe_api_url,
-    )
+    processor = processor_of(settings)
     try:
-        yield stripe
+        yield processor
     finally:
-        await stripe.close()
+        await processor.close()
 
 
 def _with_database(settings: Settings, work: Any) -> Any:

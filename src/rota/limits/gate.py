@@ -20,7 +20,8 @@ from rota.platform.errors import ApiError, AuthenticationFailed
 from rota.platform.http.answers import json_response
 from rota.platform.http.edge import Pass, as_api_error
 
-UNLIMITED = ("/health", "/metrics", "/openapi.json", "/docs", "/.well-known")
+# Signed messages of the payment processor come in bursts, from few addresses.
+UNLIMITED = ("/health", "/metrics", "/openapi.json", "/docs", "/.well-known", "/webhooks")
 # Chat, agents and media generation are AI endpoints; agents are what there is of them.
 AI_PREFIXES = ("/api/agents",)
 

@@ -49,6 +49,10 @@ class Variant:
     def ceilings_of(self, tier: str) -> Ceilings:
         return self.tier(tier).ceilings
 
+    @property
+    def sells_plans(self) -> bool:
+        return any(tier.price_cents for tier in self.tiers)
+
     def allowance_of(self, changes: Mapping[str, int]) -> AllowanceOf:
         """What a tier may spend each month, with the operator's own figures in cents."""
 

@@ -1,0 +1,1 @@
+"""Plans: what accounts pay for by the month, and what that gives them."""

@@ -1,0 +1,69 @@
+"""The page that people come back to from the payment processor: balance, use and plan.
+
+It is three files beside this one, a client of the API like any other. What the API does not
+tell, prices and what they include, is served with it.
+"""
+
+from collections.abc import Sequence
+from importlib.resources import files
+
+from fastapi import APIRouter
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, Response
+
+from rota.auth.routing import public_router
+from rota.credits.allowance import AllowanceOf
+from rota.credits.money import available_cents
+from rota.plans.tiers import Tier
+
+_KINDS = {"billing.css": "text/css", "billing.js": "text/javascript"}
+
+# A token is typed into this page: it runs nothing but its own script, talks to nobody but this
+# service, sends no form, and nobody may put it into a frame.
+HEADERS = {
+    "Cache-Control": "no-cache",
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "connect-src 'self'; img-src data:; form-action 'none'; frame-ancestors 'none'; "
+    "base-uri 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+def billing_routes(
+    tiers: Sequence[Tier], pass_cents: int | None, allowance_of: AllowanceOf
+) -> APIRouter:
+    router = public_router("Billing page")
+    offer = {
+        "plans": [
+            {
+                "name": tier.name,
+                "priceCents": tier.price_cents,
+                "includedCents": available_cents(allowance_of(tier.name, 1)),
+                "minSeats": tier.min_seats,
+            }
+            for tier in tiers
+            if tier.price_cents
+        ],
+        "passCents": pass_cents,
+    }
+
+    @router.get("/billing", include_in_schema=False)
+    async def billing() -> Response:
+        return Response(_content("billing.html"), headers=HEADERS, media_type="text/html")
+
+    @router.get("/billing/offer.json", include_in_schema=False)
+    async def prices() -> Response:
+        return JSONResponse(offer, headers=HEADERS)
+
+    @router.get("/billing/{name}", include_in_schema=False)
+    async def part(name: str) -> Response:
+        if name not in _KINDS:
+            raise HTTPException(404)
+        return Response(_content(name), headers=HEADERS, media_type=_KINDS[name])
+
+    return router
+
+
+def _content(name: str) -> bytes:
+    return files("rota.plans").joinpath(name).read_bytes()

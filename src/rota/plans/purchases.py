@@ -1,0 +1,268 @@
+"""What people do about plans and the add-on: buy, change, cancel, resume."""
+
+import hashlib
+from collections.abc import Awaitable, Callable
+from uuid import UUID, uuid4
+
+from fastapi import Response
+
+from rota.auth.caller import Caller
+from rota.credits.queries import email_of
+from rota.payments import customers
+from rota.payments.port import CONNECT_PASS, Payer, Processor
+from rota.plans import queries
+from rota.plans.queries import PASS, PLAN, ProductKind
+from rota.plans.schemas import (
+    BillingAnswer,
+    BillingShape,
+    CheckoutAnswer,
+    LowerPlanAnswer,
+    PassBillingAnswer,
+    PassCheckoutAnswer,
+    Subscribe,
+    SubscriptionAnswer,
+    SubscriptionsAnswer,
+    TrialShape,
+)
+from rota.plans.service import Plans
+from rota.plans.states import Plan, State, order
+from rota.plans.tiers import Tiers
+from rota.platform import clock
+from rota.platform.db import Database, ReadConnection, WriteConnection
+from rota.platform.errors import Conflict, Forbidden, NotFound
+from rota.platform.http.schemas import Wire
+from rota.platform.idempotency import Replays
+
+SUBSCRIBE = "POST /api/subscriptions/subscribe"
+CHECKOUT_PASS = "POST /api/addons/connect-pass/checkout"
+
+_NOUNS: dict[ProductKind, str] = {"plan": "subscription", "connect_pass": "connect pass"}
+
+
+class Purchases:
+    def __init__(
+        self,
+        db: Database,
+        replays: Replays,
+        processor: Processor,
+        plans: Plans,
+        announce: Callable[[UUID], None],
+        *,
+        tiers: Tiers,
+        trial_days: int,
+    ) -> None:
+        self._db = db
+        self._replays = replays
+        self._processor = processor
+        self._plans = plans
+        self._announce = announce
+        self._tiers = tiers
+        self._trial_days = trial_days
+
+    async def overview(self, caller: Caller) -> SubscriptionsAnswer:
+        async with self._db.snapshot(caller.account_id, caller.user_id) as connection:
+            state = await queries.find(connection, caller.account_id, PLAN)
+            tier, user_tier = await queries.tiers(connection, caller.account_id, caller.user_id)
+        return SubscriptionsAnswer(
+            subscription=self._plans.shape(state) if state else None,
+            effective_tier=(tier or caller.tier).upper(),
+            user_tier=(user_tier or caller.user_tier).upper(),
+        )
+
+    async def subscribe(self, caller: Caller, body: Subscribe, key: str | None) -> Response:
+        """A checkout for a plan that is higher than what there is; a lower one follows later."""
+        _check_role(caller)
+        account_id, request = caller.account_id, (SUBSCRIBE, body)
+        async with self._db.read(account_id, caller.user_id) as reading:
+            if kept := await self._replays.kept(reading, account_id, key, request):
+                return kept
+            current = await self._plans.find(reading, account_id, PLAN)
+            payer = await self._payer(reading, caller)
+        wanted = self._wanted(caller, body, current)
+        held = current if current is not None and current.live else None
+        if held is not None and order(wanted, self._tiers.rank) <= self._order(held):
+            return await self._lower(caller, body, key)
+        checkout = await self._processor.plan_checkout(
+            *(payer, wanted.name, wanted.seats),
+            _intent(payer, SUBSCRIBE, wanted, key, held),
+            replaces=held.processor_id if held else None,
+            trial_days=self._trial_days if current is None else 0,
+        )
+        answer = CheckoutAnswer(
+            checkout_url=checkout.url, plan=wanted.name.upper(), seats=self._tiers.seats(wanted)
+        )
+        return await self._keep(account_id, key, request, answer)
+
+    def _wanted(self, caller: Caller, body: Subscribe, current: State | None) -> Plan:
+        """The plan asked for, if it can be had now."""
+        held = current if current is not None and current.live else None
+        wanted = self._tiers.wanted(
+            body.plan, body.seats, caller.account_kind, held.plan if held else None
+        )
+        if held is None:
+            return wanted
+        if held.cancel_at_period_end:
+            raise Conflict(
+                "The subscription ends with its period. Resume it before changing the plan."
+            )
+        if wanted == (held.next_plan or held.plan):
+            raise Conflict("The account has this plan already, with as many seats.")
+        return wanted
+
+    def _order(self, state: State) -> tuple[int, int]:
+        return order(state.plan, self._tiers.rank)
+
+    async def _lower(self, caller: Caller, body: Subscribe, key: str | None) -> Response:
+        """Another plan when the period is over: a lower one, or again the one that there is."""
+        account_id = caller.account_id
+
+        async def work(connection: WriteConnection) -> LowerPlanAnswer:
+            current = await self._plans.find(connection, account_id, PLAN)
+            if current is None or not current.live:
+                raise Conflict("The subscription has just ended. Ask again.")
+            wanted = self._wanted(caller, body, current)
+            if order(wanted, self._tiers.rank) > self._order(current):
+                raise Conflict("The subscription has just changed. Ask again.")
+            payer = Payer(account_id, None, None)
+            seen = await self._processor.change(
+                *(current.processor_id, wanted.name, wanted.seats),
+                _intent(payer, SUBSCRIBE, wanted, key, current),
+            )
+            state = await self._plans.apply(connection, account_id, seen)
+            assert state is not None
+            return LowerPlanAnswer(subscription=self._plans.shape(state))
+
+        return await self._alone(account_id, key, (SUBSCRIBE, body), work)
+
+    async def cancel(self, caller: Caller, key: str | None) -> Response:
+        _check_role(caller)
+        return await self._set_cancelled(caller, PLAN, True, key, self._subscription_answer)
+
+    async def resume(self, caller: Caller, key: str | None) -> Response:
+        _check_role(caller)
+        return await self._set_cancelled(caller, PLAN, False, key, self._subscription_answer)
+
+    def _subscription_answer(self, state: State) -> Wire:
+        return SubscriptionAnswer(subscription=self._plans.shape(state))
+
+    async def checkout_pass(self, caller: Caller, key: str | None) -> Response:
+        _check_personal(caller)
+        account_id, request = caller.account_id, (CHECKOUT_PASS, None)
+        async with self._db.read(account_id, caller.user_id) as reading:
+            if kept := await self._replays.kept(reading, account_id, key, request):
+                return kept
+            current = await self._plans.find(reading, account_id, PASS)
+            payer = await self._payer(reading, caller)
+        if current is not None and current.live:
+            raise Conflict("The account has the connect pass already.")
+        wanted = Plan(CONNECT_PASS, 1)
+        checkout = await self._processor.plan_checkout(
+            *(payer, wanted.name, wanted.seats), _intent(payer, CHECKOUT_PASS, wanted, key, None)
+        )
+        answer = PassCheckoutAnswer(checkout_url=checkout.url)
+        return await self._keep(account_id, key, request, answer)
+
+    async def cancel_pass(self, caller: Caller, key: str | None) -> Response:
+        _check_personal(caller)
+        return await self._set_cancelled(caller, PASS, True, key, _billing_answer)
+
+    async def resume_pass(self, caller: Caller, key: str | None) -> Response:
+        _check_personal(caller)
+        return await self._set_cancelled(caller, PASS, False, key, _billing_answer)
+
+    async def pass_billing(self, caller: Caller) -> PassBillingAnswer:
+        _check_personal(caller)
+        async with self._db.snapshot(caller.account_id) as connection:
+            state = await self._plans.find(connection, caller.account_id, PASS)
+            trial = await queries.trial(connection, caller.account_id)
+        return PassBillingAnswer(
+            billing=BillingShape.of(state) if state else None,
+            trial=TrialShape.of(trial, clock.now()) if trial else None,
+        )
+
+    async def _set_cancelled(
+        self,
+        caller: Caller,
+        product: ProductKind,
+        cancelled: bool,
+        key: str | None,
+        answer: Callable[[State], Wire],
+    ) -> Response:
+        """Sets or clears the end at the period's end."""
+        account_id, noun = caller.account_id, _NOUNS[product]
+
+        async def work(connection: WriteConnection) -> Wire:
+            current = await self._plans.find(connection, account_id, product)
+            if current is None:
+                raise NotFound(f"The account has no {noun}.")
+            if not current.live:
+                raise Conflict(f"The {noun} has ended. Get a new one.")
+            if current.cancel_at_period_end == cancelled:
+                ends = "ends with its period already" if cancelled else "is not cancelled"
+                raise Conflict(f"The {noun} {ends}.")
+            seen = await self._processor.cancel(current.processor_id, at_period_end=cancelled)
+            state = await self._plans.apply(connection, account_id, seen)
+            assert state is not None
+            return answer(state)
+
+        operation = f"{'cancel' if cancelled else 'resume'} {product}"
+        return await self._alone(account_id, key, (operation, None), work)
+
+    async def _payer(self, connection: ReadConnection, caller: Caller) -> Payer:
+        return Payer(
+            caller.account_id,
+            await customers.find(connection, caller.account_id),
+            await email_of(connection, caller.user_id),
+        )
+
+    async def _keep(
+        self,
+        account_id: UUID,
+        key: str | None,
+        request: tuple[str, Subscribe | None],
+        answer: Wire,
+    ) -> Response:
+        async def kept() -> Wire:
+            return answer
+
+        async with self._db.write(account_id) as connection:
+            return await self._replays.once(connection, account_id, key, request, 200, kept)
+
+    async def _alone(
+        self,
+        account_id: UUID,
+        key: str | None,
+        request: tuple[str, Subscribe | None],
+        work: Callable[[WriteConnection], Awaitable[Wire]],
+    ) -> Response:
+        """Changes what there is, once for each key, while nobody else does."""
+        async with self._plans.alone(account_id) as connection:
+            answer = await self._replays.once(
+                connection, account_id, key, request, 200, lambda: work(connection)
+            )
+        self._announce(account_id)
+        return answer
+
+
+def _billing_answer(state: State) -> Wire:
+    return BillingAnswer(billing=BillingShape.of(state))
+
+
+def _check_role(caller: Caller) -> None:
+    if caller.role == "member":
+        raise Forbidden("Only owners and admins of a company change its plan.")
+
+
+def _check_personal(caller: Caller) -> None:
+    if caller.account_kind != "personal":
+        raise Forbidden(
+            "The connect pass belongs to personal accounts. Send X-Service-Account: personal."
+        )
+
+
+def _intent(payer: Payer, operation: str, wanted: Plan, key: str | None, held: State | None) -> str:
+    """The processor's key: whoever asks again with the same key gets the same checkout."""
+    if key is None:
+        return uuid4().hex
+    parts = (payer.account_id, payer.customer_id, operation, wanted, held and held.processor_id)
+    return hashlib.sha256(f"{parts}\n{key}".encode()).hexdigest()

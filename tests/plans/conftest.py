@@ -1,0 +1,38 @@
+"""Each variant with a stand-in for Stripe, and a clock that tests turn."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from rota.dev.stack import Stack
+from rota.platform import clock
+from tests.plans.world import World
+
+
+@pytest.fixture(scope="session")
+async def world_a(stack: Stack) -> AsyncIterator[World]:
+    async with World.start(stack, "a", "plans_a", allowances={}) as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+async def world_b(stack: Stack) -> AsyncIterator[World]:
+    async with World.start(stack, "b", "plans_b", allowances={}) as started:
+        yield started
+
+
+# Turned clocks and trouble stay in the tests that make them.
+
+
+@pytest.fixture
+async def a(world_a: World, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
+    monkeypatch.setattr(clock, "now", world_a.now)
+    yield world_a
+    await world_a.calm()
+
+
+@pytest.fixture
+async def b(world_b: World, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
+    monkeypatch.setattr(clock, "now", world_b.now)
+    yield world_b
+    await world_b.calm()

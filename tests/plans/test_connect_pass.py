@@ -1,0 +1,169 @@
+"""The personal add-on: its trial, its checkout, and its months."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from rota.accounts import service as accounts
+from rota.platform import clock, ids
+from rota.platform.db import Database
+from tests.plans.world import World, events_of, overview, refused
+from tests.service import Person
+
+BASE = "/api/addons/connect-pass"
+
+
+async def billing(person: Person) -> dict[str, Any]:
+    answer = await person.get(f"{BASE}/billing")
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+async def buy_pass(world: World, person: Person) -> None:
+    answer = await person.post(f"{BASE}/checkout")
+    assert answer.status_code == 200, answer.text
+    assert set(answer.json()) == {"checkoutUrl"}
+    await world.standin.pay(answer.json()["checkoutUrl"])
+    await world.standin.settled()
+
+
+async def may_connect_more(world: World, person: Person) -> bool:
+    db = Database(world.service.database_url, pool_size=1)
+    await db.open()
+    try:
+        async with db.read(person.user_id) as connection:
+            return await world.plans.has_pass(connection, person.user_id)
+    finally:
+        await db.close()
+
+
+async def test_the_pass_is_bought_cancelled_resumed_and_ends(b: World) -> None:
+    person = await b.person()
+    assert await billing(person) == {"billing": None, "trial": None}
+    for path in ("cancel", "resume"):
+        assert refused(await person.post(f"{BASE}/{path}")) == (404, "NOT_FOUND")
+    assert not await may_connect_more(b, person)
+    await buy_pass(b, person)
+    seen = (await billing(person))["billing"]
+    assert seen == {
+        "status": "ACTIVE",
+        "currentPeriodStart": seen["currentPeriodStart"],
+        "currentPeriodEnd": seen["currentPeriodEnd"],
+        "cancelAtPeriodEnd": False,
+        "canCancel": True,
+        "canResume": False,
+    }
+    assert await may_connect_more(b, person)
+    assert refused(await person.post(f"{BASE}/checkout")) == (409, "CONFLICT")
+    assert refused(await person.post(f"{BASE}/resume")) == (409, "CONFLICT")
+
+    cancelled = (await person.post(f"{BASE}/cancel")).json()["billing"]
+    assert (cancelled["cancelAtPeriodEnd"], cancelled["status"]) == (True, "ACTIVE")
+    assert (cancelled["canCancel"], cancelled["canResume"]) == (False, True)
+    assert refused(await person.post(f"{BASE}/cancel")) == (409, "CONFLICT")
+    assert refused(await person.post(f"{BASE}/checkout")) == (409, "CONFLICT")
+    assert (await person.post(f"{BASE}/resume")).json()["billing"] == seen
+    assert (await person.post(f"{BASE}/cancel")).status_code == 200
+    await b.standin.settled()
+
+    ends = datetime.fromisoformat(seen["currentPeriodEnd"])
+    await b.turn(to=ends - timedelta(hours=1))
+    assert await may_connect_more(b, person)
+    await b.turn(to=ends)
+    assert not await may_connect_more(b, person)
+    ended = (await billing(person))["billing"]
+    assert ended["status"] == "CANCELLED"
+    assert (ended["canCancel"], ended["canResume"]) == (False, False)
+    for path in ("cancel", "resume"):
+        assert refused(await person.post(f"{BASE}/{path}")) == (409, "CONFLICT")
+    # And again.
+    await buy_pass(b, person)
+    assert (await billing(person))["billing"]["status"] == "ACTIVE"
+
+
+async def test_the_pass_never_changes_the_tier(b: World) -> None:
+    person = await b.person()
+    await buy_pass(b, person)
+    assert await overview(person) == {
+        "subscription": None,
+        "effectiveTier": "BASIC",
+        "userTier": "BASIC",
+    }
+    assert await events_of(b, person.user_id) == ["subscription.updated"]
+
+
+async def test_a_pass_that_is_not_paid_goes_on_for_a_week(b: World) -> None:
+    person = await b.person()
+    await buy_pass(b, person)
+    ends = datetime.fromisoformat((await billing(person))["billing"]["currentPeriodEnd"])
+    await b.standin.decline(await b.customer(person))
+    await b.turn(to=ends)
+    assert (await billing(person))["billing"]["status"] == "PAST_DUE"
+    assert await may_connect_more(b, person)
+    # Also when no worker has looked.
+    await b.turn(to=ends + timedelta(days=7))
+    assert not await may_connect_more(b, person)
+
+
+async def test_only_the_personal_account_has_the_pass(b: World) -> None:
+    company = await b.company()
+    for method, path in (
+        ("POST", "checkout"),
+        ("POST", "cancel"),
+        ("POST", "resume"),
+        ("GET", "billing"),
+    ):
+        answer = await company.request(method, f"{BASE}/{path}")
+        assert refused(answer) == (403, "AUTHORIZATION_ERROR")
+
+
+async def test_the_header_selects_the_account(world_b: World) -> None:
+    person = await world_b.service.sign_in()
+    db = Database(world_b.service.database_url, pool_size=1)
+    await db.open()
+    company = await accounts.create_company(db, "Acme", person.user_id, tier="business")
+    await db.close()
+    for selected, status in (
+        ("personal", 200),
+        ("company", 403),
+        (ids.to_wire("acct", person.user_id), 200),
+        (ids.to_wire("acct", company), 403),
+    ):
+        headers = {"X-Service-Account": selected}
+        assert (await person.get(f"{BASE}/billing", headers=headers)).status_code == status
+        seen = (await person.get("/api/subscriptions", headers=headers)).json()
+        assert seen["effectiveTier"] == ("BASIC" if status == 200 else "BUSINESS")
+        assert (seen["subscription"], seen["userTier"]) == (None, "BASIC")
+
+
+async def test_the_signup_trial_needs_no_card_and_ends_by_itself(
+    world_b: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person = await world_b.service.sign_in()
+    seen = await billing(person)
+    assert seen["billing"] is None
+    starts, ends = (datetime.fromisoformat(seen["trial"][name]) for name in ("startedAt", "endsAt"))
+    assert seen["trial"]["active"] is True
+    assert timedelta(days=13, hours=23) < ends - starts < timedelta(days=14, hours=1)
+    assert await may_connect_more(world_b, person)
+    for path in ("cancel", "resume"):
+        assert (await person.post(f"{BASE}/{path}")).status_code == 404
+    later = await world_b.again(person)
+    monkeypatch.setattr(clock, "now", lambda: datetime.now(UTC) + timedelta(days=14, minutes=1))
+    seen = await billing(later)
+    assert (seen["billing"], seen["trial"]["active"]) == (None, False)
+    assert not await may_connect_more(world_b, person)
+
+
+async def test_plans_are_not_sold_here(b: World) -> None:
+    person = await b.person()
+    for path in ("subscribe", "cancel", "resume"):
+        assert (await person.post(f"/api/subscriptions/{path}", {})).status_code == 404
+
+
+async def test_the_pass_is_not_sold_where_plans_are(a: World) -> None:
+    person = await a.person()
+    for path in ("checkout", "cancel", "resume"):
+        assert (await person.post(f"{BASE}/{path}")).status_code == 404

@@ -1,0 +1,184 @@
+"""A processor that is away, too slow, or whose answers get lost."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from rota.accounts.model import Kind
+from rota.auth.caller import Caller
+from rota.payments.port import PaymentFailed
+from rota.payments.stripe import Stripe
+from rota.plans.purchases import Purchases
+from rota.plans.schemas import Subscribe
+from rota.plans.service import Plans
+from rota.plans.tiers import Tiers
+from rota.platform.crypto import Vault
+from rota.platform.db import Database
+from rota.platform.idempotency import Replays
+from rota.variants import VARIANTS
+from tests.payments.standin import KEY
+from tests.plans.world import World, overview, refused, standing
+from tests.service import Person
+
+SUBSCRIBE = "/api/subscriptions/subscribe"
+CANCEL = "/api/subscriptions/cancel"
+FAILED = (402, "PAYMENT_PROCESSOR_ERROR")
+# The first attempt and those that the adapter makes by itself.
+ATTEMPTS = 3
+
+
+async def open_sessions(world: World) -> int:
+    page = (await world.standin.http.get("/")).text
+    return len(re.findall(r"<li><a href", page))
+
+
+@pytest.mark.parametrize("mode", ["500", "drop"])
+async def test_a_checkout_that_fails_can_be_asked_for_again(a: World, mode: Any) -> None:
+    person = await a.person()
+    before = await open_sessions(a)
+    key = {"Idempotency-Key": f"subscribe-{mode}"}
+    body = {"plan": "standard"}
+    await a.standin.fault("/v1/checkout/sessions", mode, times=ATTEMPTS)
+    assert refused(await person.post(SUBSCRIBE, body, headers=key)) == FAILED
+    assert (await overview(person))["subscription"] is None
+    first = await person.post(SUBSCRIBE, body, headers=key)
+    assert first.status_code == 200
+    again = await person.post(SUBSCRIBE, body, headers=key)
+    assert again.json() == first.json()
+    assert again.headers["Idempotent-Replayed"] == "true"
+    assert await open_sessions(a) == before + 1
+    other = await person.post(SUBSCRIBE, {"plan": "advanced"}, headers=key)
+    assert refused(other) == (409, "CONFLICT")
+
+
+async def test_many_at_once_with_one_key_make_one_session(a: World) -> None:
+    person = await a.person()
+    before = await open_sessions(a)
+    key = {"Idempotency-Key": "at-once"}
+    answers = await asyncio.gather(
+        *(person.post(SUBSCRIBE, {"plan": "standard"}, headers=key) for _ in range(8))
+    )
+    assert {answer.status_code for answer in answers} <= {200, 409}
+    urls = {answer.json()["checkoutUrl"] for answer in answers if answer.status_code == 200}
+    assert len(urls) == 1
+    assert await open_sessions(a) == before + 1
+
+
+async def test_without_a_key_each_asks_for_itself(a: World) -> None:
+    person = await a.person()
+    before = await open_sessions(a)
+    for _ in range(2):
+        await person.post(SUBSCRIBE, {"plan": "standard"})
+    assert await open_sessions(a) == before + 2
+
+
+async def test_a_cancellation_that_fails_changes_nothing(a: World) -> None:
+    person = await a.person()
+    await a.buy(person, "standard")
+    before = await overview(person)
+    (name,) = await a.at_stripe(person)
+    await a.standin.fault(f"/v1/subscriptions/{name}", "500", times=ATTEMPTS)
+    assert refused(await person.post(CANCEL)) == FAILED
+    assert await overview(person) == before
+    key = {"Idempotency-Key": "cancel"}
+    answer = await person.post(CANCEL, headers=key)
+    assert answer.status_code == 200
+    # Without its key this would be a conflict.
+    again = await person.post(CANCEL, headers=key)
+    assert (again.status_code, again.json()) == (200, answer.json())
+
+
+async def test_a_cancellation_whose_answer_is_lost_is_told_by_the_webhook(a: World) -> None:
+    person = await a.person()
+    await a.buy(person, "standard")
+    (name,) = await a.at_stripe(person)
+    await a.standin.hold()
+    await a.standin.fault(f"/v1/subscriptions/{name}", "drop", times=ATTEMPTS)
+    assert refused(await person.post(CANCEL)) == FAILED
+    assert (await overview(person))["subscription"]["cancelAtPeriodEnd"] is False
+    await a.standin.release()
+    assert (await overview(person))["subscription"]["cancelAtPeriodEnd"] is True
+
+
+async def test_a_lower_plan_that_fails_changes_nothing(a: World) -> None:
+    person = await a.person()
+    await a.buy(person, "advanced")
+    (name,) = await a.at_stripe(person)
+    await a.standin.fault(f"/v1/subscriptions/{name}", "500", times=ATTEMPTS)
+    assert refused(await person.post(SUBSCRIBE, {"plan": "standard"})) == FAILED
+    assert (await overview(person))["subscription"]["downgradeTarget"] is None
+    assert (await person.post(SUBSCRIBE, {"plan": "standard"})).status_code == 200
+
+
+async def test_a_webhook_is_sent_again_while_the_processor_cannot_be_asked(a: World) -> None:
+    person = await a.person()
+    await a.standin.hold()
+    checkout = (await person.post(SUBSCRIBE, {"plan": "standard"})).json()["checkoutUrl"]
+    await a.standin.pay(checkout)
+    await a.standin.fault("/v1/subscriptions", "500", times=1_000)
+    attempts = await a.standin.deliver()
+    about = ("checkout.session.completed", "customer.subscription.created", "invoice.paid")
+    heard = {each["type"]: each["status"] for each in attempts if each["type"] in about}
+    assert heard == dict.fromkeys(about, 503)
+    assert await standing(person) == (None, "", "BASIC")
+    await a.calm()
+    assert await standing(person) == ("ACTIVE", "STANDARD", "STANDARD")
+
+
+@pytest.fixture
+async def impatient(a: World) -> AsyncIterator[Purchases]:
+    """What the service has, with a processor that is waited for a moment only."""
+    db = Database(a.service.database_url, pool_size=4)
+    await db.open()
+    stripe = Stripe(KEY, return_url="http://rota.test", api_url=a.standin.url, timeout_s=0.3)
+    tiers = Tiers(VARIANTS["a"].tiers)
+    plans = Plans(db, stripe, lambda _: None, tiers=tiers, grace=a.grace)
+    replays = Replays(Vault(*a.service.settings.secret_keys))
+    yield Purchases(db, replays, stripe, plans, lambda _: None, tiers=tiers, trial_days=0)
+    await stripe.close()
+    await db.close()
+
+
+def caller(person: Person, kind: Kind = "personal") -> Caller:
+    account = person.user_id
+    return Caller(account, account, kind, "owner", "basic", "basic", None, None)
+
+
+async def test_a_processor_that_does_not_answer_in_time(a: World, impatient: Purchases) -> None:
+    person = await a.person()
+    before = await open_sessions(a)
+    wanted: BaseModel = Subscribe(plan="standard")
+    assert isinstance(wanted, Subscribe)
+    await a.standin.fault("/v1/checkout/sessions", "timeout", times=ATTEMPTS)
+    with pytest.raises(PaymentFailed):
+        await impatient.subscribe(caller(person), wanted, "slow")
+    assert await open_sessions(a) == before
+    answers = [await impatient.subscribe(caller(person), wanted, "slow") for _ in range(2)]
+    assert answers[0].body == answers[1].body
+    assert await open_sessions(a) == before + 1
+
+    await a.buy(person, "standard")
+    (name,) = await a.at_stripe(person)
+    await a.standin.fault(f"/v1/subscriptions/{name}", "timeout", times=ATTEMPTS)
+    with pytest.raises(PaymentFailed):
+        await impatient.cancel(caller(person), None)
+    assert (await overview(person))["subscription"]["cancelAtPeriodEnd"] is False
+
+
+async def test_slow_answers_do_not_use_up_the_connections(a: World, impatient: Purchases) -> None:
+    """Many ask at once while the processor is silent; the account's other requests go on."""
+    people = [await a.person() for _ in range(6)]
+    for person in people:
+        await a.buy(person, "standard")
+    await a.standin.fault("/v1/subscriptions", "timeout", times=1_000)
+    asking = [asyncio.create_task(impatient.cancel(caller(person), None)) for person in people]
+    async with asyncio.timeout(1):
+        # Two of the four connections are free, whoever waits for the processor.
+        for person in people:
+            await impatient.overview(caller(person))
+    outcomes = await asyncio.gather(*asking, return_exceptions=True)
+    assert all(isinstance(outcome, PaymentFailed) for outcome in outcomes)

@@ -1,0 +1,272 @@
+"""Plans, from the button to the money and on through the months."""
+
+from datetime import datetime, timedelta
+
+from tests.plans.world import World, events_of, overview, refused, standing, tier_of
+from tests.service import Person
+
+SUBSCRIBE = "/api/subscriptions/subscribe"
+CANCEL = "/api/subscriptions/cancel"
+RESUME = "/api/subscriptions/resume"
+
+
+async def period_end(person: Person) -> datetime:
+    seen = (await overview(person))["subscription"]
+    return datetime.fromisoformat(seen["currentPeriodEnd"])
+
+
+async def test_nothing_changes_until_it_is_paid_and_then_everything_does(a: World) -> None:
+    person = await a.person()
+    assert await overview(person) == {
+        "subscription": None,
+        "effectiveTier": "BASIC",
+        "userTier": "BASIC",
+    }
+    answer = await person.post(SUBSCRIBE, {"plan": "Advanced"})
+    assert answer.status_code == 200
+    checkout = answer.json()
+    assert checkout == {"checkoutUrl": checkout["checkoutUrl"], "plan": "ADVANCED", "seats": None}
+    assert await tier_of(person) == "BASIC"
+
+    await a.standin.pay(checkout["checkoutUrl"])
+    await a.standin.settled()
+    seen = await overview(person)
+    assert seen["subscription"] == {
+        "tier": "ADVANCED",
+        "status": "ACTIVE",
+        "seats": None,
+        "currentPeriodStart": seen["subscription"]["currentPeriodStart"],
+        "currentPeriodEnd": seen["subscription"]["currentPeriodEnd"],
+        "cancelAtPeriodEnd": False,
+        "downgradeTarget": None,
+        "downgradeSeats": None,
+    }
+    assert (seen["effectiveTier"], seen["userTier"]) == ("ADVANCED", "ADVANCED")
+    assert await events_of(a, person.user_id) == ["subscription.updated"]
+
+
+async def test_limits_agents_and_allowance_follow_the_tier(a: World) -> None:
+    person = await a.person()
+    before = await person.get("/api/agents")
+    assert before.headers["RateLimit-Policy"].startswith("600;")
+    balance = (await person.get("/api/credits/balance")).json()
+    assert balance["hasAllowance"] is False
+    await a.buy(person, "advanced")
+    # What a process remembers of a caller is half a second old at most.
+    fresh = await a.again(person)
+    after = await fresh.get("/api/agents")
+    assert after.headers["RateLimit-Policy"].startswith("6000;")
+    locked = [sum(agent["locked"] for agent in each.json()["agents"]) for each in (before, after)]
+    assert locked[0] > locked[1]
+    assert "model" in after.json()["agents"][0]
+    balance = (await fresh.get("/api/credits/balance")).json()
+    assert (balance["hasAllowance"], balance["usageBar"]["total"]) == (True, 5_000)
+
+
+async def test_what_cannot_be_subscribed_to(a: World) -> None:
+    person, company = await a.person(), await a.company()
+    for body, status in (
+        ({}, 400),
+        ({"plan": 5}, 400),
+        ({"plan": "golden"}, 400),
+        ({"plan": "BASIC"}, 400),
+        ({"plan": "standard", "seats": 3}, 400),
+        ({"plan": "corporate"}, 403),
+        ({"plan": "enterprise", "seats": 100}, 403),
+        ({"plan": "standard", "seats": True}, 400),
+    ):
+        assert (await person.post(SUBSCRIBE, body)).status_code == status, body
+    for body, status in (
+        ({"plan": "enterprise", "seats": 99}, 400),
+        ({"plan": "enterprise", "seats": 0}, 400),
+        ({"plan": "corporate", "seats": 0}, 400),
+        ({"plan": "corporate", "seats": 10**7}, 400),
+        ({"plan": "corporate", "seats": 1}, 200),
+        ({"plan": "enterprise", "seats": 100}, 200),
+    ):
+        assert (await company.post(SUBSCRIBE, body)).status_code == status, body
+    answer = (await company.post(SUBSCRIBE, {"plan": "Enterprise"})).json()
+    assert (answer["plan"], answer["seats"]) == ("ENTERPRISE", 100)
+
+
+async def test_in_a_company_owners_and_admins_decide(a: World) -> None:
+    for role, status in (("owner", 200), ("admin", 200), ("member", 403)):
+        person = await a.company(role)
+        assert (await person.post(SUBSCRIBE, {"plan": "corporate"})).status_code == status
+        assert (await person.get("/api/subscriptions")).status_code == 200
+        for path in (CANCEL, RESUME):
+            expected = (403, "AUTHORIZATION_ERROR") if role == "member" else (404, "NOT_FOUND")
+            assert refused(await person.post(path)) == expected
+
+
+async def test_an_api_key_needs_the_scope(a: World) -> None:
+    from tests.tasks.world import newcomers
+
+    (reader,) = await newcomers(a.service, tier="basic", scopes=("billing:read",))
+    assert (await reader.get("/api/subscriptions")).status_code == 200
+    assert (await reader.post(SUBSCRIBE, {"plan": "standard"})).status_code == 403
+    (other,) = await newcomers(a.service, tier="basic", scopes=("tasks:read",))
+    assert (await other.get("/api/subscriptions")).status_code == 403
+
+
+async def test_a_higher_plan_takes_the_place_of_the_lower(a: World) -> None:
+    person = await a.person()
+    await a.buy(person, "standard")
+    (old,) = await a.at_stripe(person)
+    assert refused(await person.post(SUBSCRIBE, {"plan": "standard"})) == (409, "CONFLICT")
+    seen = await a.buy(person, "advanced")
+    assert (seen["subscription"]["status"], seen["effectiveTier"]) == ("ACTIVE", "ADVANCED")
+    # Until a worker has looked, both are there. Then nobody pays twice.
+    assert sorted((await a.at_stripe(person)).values()) == ["active", "active"]
+    await a.sweep()
+    await a.standin.settled()
+    statuses = await a.at_stripe(person)
+    assert statuses.pop(old) == "canceled"
+    assert list(statuses.values()) == ["active"]
+    assert await standing(person) == ("ACTIVE", "ADVANCED", "ADVANCED")
+    assert (await a.row(person))["replaced"] == [old]
+
+
+async def test_a_processor_that_is_away_ends_the_old_one_later(a: World) -> None:
+    person = await a.person()
+    await a.buy(person, "standard")
+    (old,) = await a.at_stripe(person)
+    await a.buy(person, "advanced")
+    await a.standin.fault(f"/v1/subscriptions/{old}", "500", times=3)
+    await a.relay.step()
+    assert (await a.at_stripe(person))[old] == "active"
+    async with a.service.owner() as connection:
+        # The next attempt is a second later.
+        await connection.execute("UPDATE outbox SET due_at = now() WHERE kind = 'plans.end'")
+    await a.relay.step()
+    assert (await a.at_stripe(person))[old] == "canceled"
+
+
+async def test_more_seats_are_paid_for_and_fewer_come_later(a: World) -> None:
+    company = await a.company()
+    await a.buy(company, "corporate", seats=5)
+    assert refused(await company.post(SUBSCRIBE, {"plan": "corporate", "seats": 5}))[0] == 409
+    assert refused(await company.post(SUBSCRIBE, {"plan": "corporate"}))[0] == 409
+    seen = await a.buy(company, "corporate", seats=8)
+    assert seen["subscription"]["seats"] == 8
+    answer = (await company.post(SUBSCRIBE, {"plan": "corporate", "seats": 3})).json()
+    assert answer["checkoutUrl"] is None
+    assert answer["subscription"]["seats"] == 8
+    assert answer["subscription"]["downgradeTarget"] == "CORPORATE"
+    assert answer["subscription"]["downgradeSeats"] == 3
+    await a.sweep()
+    await a.turn(to=await period_end(company))
+    seen = (await overview(company))["subscription"]
+    assert (seen["seats"], seen["downgradeTarget"]) == (3, None)
+    async with a.service.owner() as connection:
+        seats = await connection.fetchval(
+            "SELECT seats FROM accounts WHERE id = $1", company.user_id
+        )
+    assert seats == 3
+
+
+async def test_a_lower_plan_begins_when_the_period_is_over(a: World) -> None:
+    person = await a.person()
+    await a.buy(person, "advanced")
+    answer = await person.post(SUBSCRIBE, {"plan": "standard"})
+    assert answer.status_code == 200
+    body = answer.json()
+    assert set(body) == {"checkoutUrl", "subscription"}
+    assert body["checkoutUrl"] is None
+    assert (body["subscription"]["tier"], body["subscription"]["downgradeTarget"]) == (
+        *("ADVANCED", "STANDARD"),
+    )
+    assert refused(await person.post(SUBSCRIBE, {"plan": "standard"}))[0] == 409
+    # It can be taken back.
+    back = (await person.post(SUBSCRIBE, {"plan": "advanced"})).json()
+    assert back["subscription"]["downgradeTarget"] is None
+    assert (await person.post(SUBSCRIBE, {"plan": "standard"})).status_code == 200
+    await a.standin.settled()
+    ends = await period_end(person)
+    await a.turn(to=ends - timedelta(hours=1))
+    assert await tier_of(person) == "ADVANCED"
+    await a.turn(to=ends)
+    assert await standing(person) == ("ACTIVE", "STANDARD", "STANDARD")
+    assert (await overview(person))["subscription"]["downgradeTarget"] is None
+
+
+async def test_cancelled_it_lasts_to_the_end_of_the_period(a: World) -> None:
+    person = await a.person()
+    for path in (CANCEL, RESUME):
+        assert refused(await person.post(path)) == (404, "NOT_FOUND")
+    await a.buy(person, "standard")
+    assert refused(await person.post(RESUME)) == (409, "CONFLICT")
+    answer = await person.post(CANCEL)
+    assert answer.status_code == 200
+    assert answer.json()["subscription"]["cancelAtPeriodEnd"] is True
+    assert answer.json()["subscription"]["status"] == "ACTIVE"
+    for path, body in ((CANCEL, None), (SUBSCRIBE, {"plan": "advanced"})):
+        assert refused(await person.post(path, body)) == (409, "CONFLICT")
+    assert (await person.post(RESUME)).json()["subscription"]["cancelAtPeriodEnd"] is False
+    assert (await person.post(CANCEL)).status_code == 200
+    await a.standin.settled()
+    ends = await period_end(person)
+    await a.turn(to=ends - timedelta(hours=1))
+    assert await standing(person) == ("ACTIVE", "STANDARD", "STANDARD")
+    await a.turn(to=ends)
+    assert await standing(person) == ("CANCELLED", "BASIC", "BASIC")
+    for path in (CANCEL, RESUME):
+        assert refused(await person.post(path)) == (409, "CONFLICT")
+    # And again from the beginning.
+    assert (await a.buy(person, "standard"))["effectiveTier"] == "STANDARD"
+
+
+async def test_a_renewal_that_is_not_paid(a: World) -> None:
+    person = await a.person()
+    await a.buy(person, "standard")
+    customer, ends = await a.customer(person), await period_end(person)
+    await a.standin.decline(customer)
+    await a.turn(to=ends)
+    assert await standing(person) == ("PAST_DUE", "STANDARD", "STANDARD")
+    await a.turn(to=ends + timedelta(days=6, hours=23))
+    await a.sweep()
+    assert await standing(person) == ("PAST_DUE", "STANDARD", "STANDARD")
+    # Our clock is a little ahead of Stripe's, which tries once more in an hour.
+    a.ahead += timedelta(hours=2)
+    await a.sweep()
+    assert await standing(person) == ("PAST_DUE", "BASIC", "BASIC")
+    await a.standin.decline(customer, False)
+    await a.turn()
+    assert await standing(person) == ("ACTIVE", "STANDARD", "STANDARD")
+    told = await events_of(a, person.user_id)
+    assert told == ["subscription.updated"] * 4
+
+
+async def test_one_that_is_never_paid_ends(a: World) -> None:
+    person = await a.person()
+    await a.buy(person, "standard")
+    ends = await period_end(person)
+    await a.standin.decline(await a.customer(person))
+    await a.turn(to=ends + timedelta(days=22))
+    assert await standing(person) == ("CANCELLED", "BASIC", "BASIC")
+
+
+async def test_grace_and_cancellation_take_effect_without_the_processor(a: World) -> None:
+    unpaid, cancelled = await a.person(), await a.person()
+    for person in (unpaid, cancelled):
+        await a.buy(person, "standard")
+    await cancelled.post(CANCEL)
+    await a.standin.decline(await a.customer(unpaid))
+    ends = await period_end(unpaid)
+    await a.standin.settled()
+    await a.standin.hold()
+    await a.turn(to=ends + timedelta(hours=1))
+    await a.standin.fault("/v1/subscriptions", "500", times=1_000)
+    await a.sweep()
+    assert await standing(cancelled) == ("CANCELLED", "BASIC", "BASIC")
+    assert await standing(unpaid) == ("ACTIVE", "STANDARD", "STANDARD")
+    # Asked again, it answers; then it is away again when grace is over.
+    await a.standin.fault("/nowhere", "500")
+    await a.turn(days=0.1)
+    await a.sweep()
+    assert (await standing(unpaid))[0] == "PAST_DUE"
+    await a.standin.fault("/v1/subscriptions", "500", times=1_000)
+    await a.turn(to=ends + timedelta(days=7))
+    await a.sweep()
+    assert await standing(unpaid) == ("PAST_DUE", "BASIC", "BASIC")
+    await a.calm()
