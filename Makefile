@@ -38,6 +38,7 @@ chaos: setup  ## The long forms: outages, kills at every commit, a storm of kill
 	ROTA_TEST_REDIS_OUTAGE_S=20 $(BIN)/pytest tests/e2e
 	$(BIN)/python -m tests.chaos.boundaries --times 10
 	$(BIN)/python -m tests.chaos.storm --tasks 1008 --kills 120
+	$(BIN)/python -m tests.chaos.storm --tasks 512 --kills 100 --victims worker api postgres
 	$(BIN)/python -m tests.chaos.endurance
 
 dev: setup  ## Run everything on this machine

@@ -14,6 +14,7 @@ import random
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,7 @@ class Storm:
     tasks: int
     kills: int
     seed: int
+    victims: Collection[str] = tuple(VICTIMS)
     people: list[Person] = field(default_factory=list)
     # Task and who made it.
     acknowledged: dict[str, Person] = field(default_factory=dict)
@@ -87,7 +89,8 @@ class Storm:
 
     async def _kill(self) -> None:
         chance = random.Random(self.seed)
-        names, weights = list(VICTIMS), list(VICTIMS.values())
+        names = [name for name in VICTIMS if name in self.victims]
+        weights = [VICTIMS[name] for name in names]
         # Each of them once before chance has its way.
         order = chance.sample(names, len(names)) + chance.choices(names, weights, k=self.kills)
         for name in order[: self.kills]:
@@ -165,9 +168,11 @@ class Storm:
         }
 
 
-async def storm(stack: Stack, *, tasks: int, kills: int, seed: int) -> Storm:
+async def storm(
+    stack: Stack, *, tasks: int, kills: int, seed: int, victims: Collection[str] = tuple(VICTIMS)
+) -> Storm:
     async with World.start(stack, "storm") as world:
-        found = Storm(world, tasks, kills, seed)
+        found = Storm(world, tasks, kills, seed, victims)
         try:
             await found.rage()
         except TimeoutError:
@@ -193,11 +198,11 @@ def report(found: Storm) -> None:
     write_report(f"storm of {figures['kills']} kills", figures)
 
 
-async def main(tasks: int, kills: int, seed: int, durable: bool) -> int:
+async def main(tasks: int, kills: int, seed: int, victims: list[str], durable: bool) -> int:
     configure_logging("WARNING", "console")
     with tempfile.TemporaryDirectory() as data:
         async with Stack(Path(data), parts=PARTS, durable=durable) as stack:
-            found = await storm(stack, tasks=tasks, kills=kills, seed=seed)
+            found = await storm(stack, tasks=tasks, kills=kills, seed=seed, victims=victims)
     report(found)
     return 0 if found.holds else 1
 
@@ -207,6 +212,7 @@ if __name__ == "__main__":
     parser.add_argument("--tasks", type=int, default=1008)
     parser.add_argument("--kills", type=int, default=120)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--victims", nargs="+", choices=VICTIMS, default=list(VICTIMS))
     parser.add_argument("--careless", action="store_true", help="without fsync, as in CI")
     o = parser.parse_args()
-    raise SystemExit(asyncio.run(main(o.tasks, o.kills, o.seed, not o.careless)))
+    raise SystemExit(asyncio.run(main(o.tasks, o.kills, o.seed, o.victims, not o.careless)))

@@ -171,10 +171,12 @@ class Payments(Part):
         return self.url
 
     def command(self) -> Sequence[str]:
+        variant = self.site.environ.get("ROTA_VARIANT")
         return [
             *(sys.executable, "-m", "rota.dev.stripe", "--port", str(self.port)),
             *("--data", str(self.site.directory.path / "stripe")),
             *(("--webhook-url", self.webhook_url) if self.webhook_url else ()),
+            *(("--variant", variant) if variant else ()),
         ]
 
     def environment(self) -> Mapping[str, str]:

@@ -58,7 +58,7 @@ async def run(
         parts=[name for name in ALL if name not in options.without],
         on_change=on_change,
         ports={name: options.port + offset for name, offset in OFFSETS.items()},
-        environ=environ,
+        environ={**environ, "ROTA_VARIANT": options.variant},
     )
     try:
         await stack.start()

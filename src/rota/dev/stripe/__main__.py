@@ -8,6 +8,8 @@ from pathlib import Path
 import uvicorn
 
 from rota.dev.stripe.server import Server
+from rota.plans.tiers import products
+from rota.variants import VARIANTS
 
 SECRET_VARIABLE = "STRIPE_WEBHOOK_SECRET"
 
@@ -21,9 +23,13 @@ def main() -> None:
     parser.add_argument("--webhook-url", help="can be set later, by POST /_control/webhooks")
     # Also from the environment: every user of the machine can read a command line.
     parser.add_argument("--webhook-secret", default=os.environ.get(SECRET_VARIABLE, "whsec_test"))
+    parser.add_argument("--variant", choices=sorted(VARIANTS), help="sells what this one sells")
     given = parser.parse_args()
     base_url = f"http://127.0.0.1:{given.port}"
     server = Server(base_url, given.data, given.webhook_secret, given.webhook_url)
+    if given.variant:
+        sold = VARIANTS[given.variant]
+        server.products = products(sold.tiers, sold.pass_price_cents)
     uvicorn.run(
         server.app(),
         host="127.0.0.1",

@@ -16,8 +16,16 @@ li { display: flex; justify-content: space-between; padding: .6rem 0;
 input { width: 100%; font-variant-numeric: tabular-nums }
 .go { width: 100%; margin-top: 1rem }
 .go:focus-visible { outline: 2px solid var(--ink); outline-offset: 2px }
-.quiet { background: none; color: var(--soft); border: 1px solid var(--line) }
-.note { margin: 1.25rem 0 0; font-size: .85rem }
+.problem { padding: .6rem .75rem; color: var(--bad); border: 1px solid; border-radius: .6rem }
+:root { --bad: #b3261e }
+@media (prefers-color-scheme: dark) { :root { --bad: #ff9a92 } }
+.quiet { margin-top: .5rem; background: none; color: var(--soft); border: 1px solid var(--line) }
+.note { margin: 1.25rem 0 0; padding-top: 1rem; font-size: .85rem;
+  border-top: 1px solid var(--line) }
+.cards { display: grid; grid-template-columns: auto 1fr; gap: .25rem .75rem; margin: .5rem 0 0;
+  font-size: .85rem; color: var(--soft) }
+.cards dt { white-space: nowrap; font-variant-numeric: tabular-nums }
+.cards dd { margin: 0 }
 """
 
 CARD = "4242 4242 4242 4242"
@@ -48,19 +56,22 @@ def checkout(
     )
     period = " a month" if monthly else ""
     trial = f"<p>Free for {trial_days} days, then each month.</p>" if trial_days else ""
-    warning = f'<p class="problem" role="alert">{escape(problem)}</p>' if problem else ""
+    warning = (
+        f'<p class="problem" id="problem" role="alert">{escape(problem)}</p>' if problem else ""
+    )
+    invalid = ' aria-invalid="true" aria-describedby="problem"' if problem else ""
     payer = f"<p>For {escape(session['customer_email'])}</p>" if session["customer_email"] else ""
     return _page(
         "Subscribe" if monthly else "Pay",
         f'<p class="total">{dollars(session["amount_total"])}{period}</p>{trial}'
         f'<ul>{bought}</ul>{payer}{warning}<form method="post">'
         '<label for="card">Card number</label>'
-        f'<input id="card" name="card" inputmode="numeric" value="{escape(card)}">'
+        f'<input id="card" name="card" inputmode="numeric" value="{escape(card)}"{invalid}>'
         '<button class="go" name="action" value="pay">Pay</button>'
         '<button class="go quiet" name="action" value="cancel">Cancel</button></form>'
-        '<p class="note">A stand-in for Stripe: no money moves.<br>'
-        "4000 0000 0000 0002 is declined.<br>"
-        "4000 0000 0000 0341 works now and is declined at the next renewal.</p>",
+        '<p class="note">A stand-in for Stripe: no money moves. Other cards to try:</p>'
+        '<dl class="cards"><dt>4000 0000 0000 0002</dt><dd>is declined</dd>'
+        "<dt>4000 0000 0000 0341</dt><dd>works now, is declined at the next renewal</dd></dl>",
     )
 
 

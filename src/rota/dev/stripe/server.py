@@ -25,6 +25,8 @@ from rota.dev.stripe.checkout import CardError, Checkout
 from rota.dev.stripe.store import Store
 from rota.dev.stripe.webhooks import Webhooks
 from rota.dev.stripe.wire import Object, StripeError, check_names, integer, parse
+from rota.payments.port import PaymentFailed, Product
+from rota.payments.stripe import Stripe
 
 TICK_S = 0.5
 FAULTS = ("timeout", "500", "drop")
@@ -57,6 +59,9 @@ class Server:
         self.checkout = Checkout(self.store, self.billing, self.webhooks.emit, base_url)
         self.api = Api(self.store, self.billing, self.checkout)
         self.faults: list[Fault] = []
+        self.base_url = base_url
+        # What is sold here from the start.
+        self.products: tuple[Product, ...] = ()
 
     def app(self) -> Starlette:
         routes: list[BaseRoute] = [self._route(endpoint) for endpoint in self.api.endpoints]
@@ -76,7 +81,11 @@ class Server:
     @contextlib.asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._tick()), group.create_task(self.webhooks.run())]
+            tasks = [
+                group.create_task(self._tick()),
+                group.create_task(self.webhooks.run()),
+                group.create_task(self._sell()),
+            ]
             try:
                 yield
             finally:
@@ -90,6 +99,16 @@ class Server:
             self.billing.run_until(self.store.clock.now())
             self.store.save()
             await asyncio.sleep(TICK_S)
+
+    async def _sell(self) -> None:
+        """Does what an operator does with `rota payments setup`."""
+        if not self.products:
+            return
+        stripe = Stripe("sk_test_itself", return_url=self.base_url, api_url=self.base_url)
+        # It asks this server, which begins to answer when this task waits.
+        with contextlib.suppress(PaymentFailed):
+            await stripe.offer(self.products)
+        await stripe.close()
 
     def _route(self, endpoint: Endpoint) -> Route:
         async def handle(request: Request) -> Response:
