@@ -68,7 +68,9 @@ async def run_worker(
         grace=timedelta(days=settings.grace_days),
     )
     engine = Engine(temporal, db, heartbeat_s=settings.run_heartbeat_s)
-    relay = Relay(db, {**engine.handlers, **plans.handlers})
+    relay = Relay(db, engine.handlers)
+    # By itself: a processor that takes its time holds up no run.
+    plan_relay = Relay(db, plans.handlers)
     vault = Vault(*settings.secret_keys)
     mcp = mcp_parts(settings, db, vault, fanout.announce)
     checks = Checks(db, mcp.calling)
@@ -95,6 +97,7 @@ async def run_worker(
         stack.push_async_callback(processor.close)
         background = [
             *(asyncio.create_task(relay.run()) for _ in range(RELAYS)),
+            asyncio.create_task(plan_relay.run()),
             asyncio.create_task(_sweep(decisions.expire_due)),
             asyncio.create_task(_sweep(plans.expire_due)),
         ]

@@ -1,9 +1,13 @@
-"""The example in docs/credits.md is what the ledger does."""
+"""The examples in docs/credits.md work, and its table is what the ledger does."""
 
+import re
+import sys
 from pathlib import Path
 
 from rota.credits.verify import BOOKS
 from tests.credits.world import CENT, Shop, end_run, new_account, spend, start_run
+from tests.mcp.test_docs import shell
+from tests.tasks.world import newcomer
 
 PAGE = Path(__file__).parents[2] / "docs" / "credits.md"
 COLUMNS = BOOKS[:5]
@@ -47,3 +51,27 @@ def test_the_page_names_every_book_and_every_kind() -> None:
     text = PAGE.read_text()
     kinds = ("allowance", "expiry", "top_up", "refund", "hold", "charge", "release")
     assert all(f"`{name}`" in text for name in (*BOOKS, *kinds))
+
+
+async def test_every_example_works(shop: Shop) -> None:
+    balance, settings, top_up, usage, transactions, verify = re.findall(
+        r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL
+    )
+    person = await newcomer(shop.service, tier="standard")
+    variables = {
+        "ROTA": f"http://127.0.0.1:{shop.service.settings.port}",
+        "TOKEN": person.token,
+        "ROTA_DATABASE_URL": shop.service.database_url,
+        "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
+    }
+    [shown] = await shell(balance, variables)
+    assert shown["totalAvailable"] == 1_500
+    [shown] = await shell(settings, variables)
+    assert shown == {"settings": {"allowOverflow": False}}
+    [shown] = await shell(top_up, variables)
+    assert shown["amount"] == 2_000
+    [shown] = await shell(usage, variables)
+    assert shown["groupBy"] == "model"
+    [shown] = await shell(transactions, variables)
+    assert [each["kind"] for each in shown["transactions"]] == ["allowance"]
+    assert await shell(f"{verify.strip()} >&2", variables) == []

@@ -7,10 +7,10 @@ from uuid import uuid4
 
 import pytest
 
-from rota.payments.port import Payment
-from rota.payments.stripe import Stripe
+from rota.dev.stack import Stack
 from tests.credits.world import CENT, Shop, end_run, payment, spend, start_run
-from tests.payments.standin import KEY, SECRET, StandIn
+from tests.payments.standin import StandIn
+from tests.service import Service
 from tests.tasks.world import newcomer
 
 TOPUP = "/api/credits/topup"
@@ -146,41 +146,31 @@ async def test_a_payment_for_nobody_is_let_go(shop: Shop) -> None:
     await shop.credits.take_payment(payment(uuid4(), "pi_1", 1_000))
 
 
-async def test_from_the_hosted_page_to_the_balance_and_back(shop: Shop) -> None:
-    """With our adapter, and the stand-in for Stripe in a process of its own."""
-    person = await shop.service.sign_in()
-    async with StandIn.start() as standin:
-        stripe = Stripe(
-            KEY,
-            return_url="https://rota.example/billing",
-            webhook_secrets=(SECRET,),
-            api_url=standin.url,
-        )
-        shop.processor.behind = stripe
-        try:
-            answer = await person.post(TOPUP, {"amountCents": 2_500})
-        finally:
-            shop.processor.behind = None
+async def test_from_the_hosted_page_to_the_balance_and_back(stack: Stack) -> None:
+    """With everything real but the processor, which is a process of its own beside us."""
+    async with (
+        StandIn.start() as standin,
+        Service.start(stack, variant="a", name="credits_paid", **standin.settings) as service,
+    ):
+        await standin.send_to(f"{service.settings.public_url}/webhooks/stripe")
+        person = await service.sign_in()
+
+        async def loaded() -> list[int]:
+            shown = (await person.get("/api/credits/balance")).json()
+            return [shown["topUpCents"], shown["totalLoadedCents"]]
+
+        await standin.hold()
+        answer = await person.post(TOPUP, {"amountCents": 2_500})
         assert answer.status_code == 200, answer.text
         await standin.pay(answer.json()["checkoutUrl"])
-        assert (await shop.balance(person))["topUpCents"] == 0
-
-        async def hear_everything() -> str:
-            """Every webhook so far, signed as it travels; the payment's name."""
-            reference = ""
-            for event in await standin.events():
-                notice = stripe.notice(*standin.signed(event))
-                if notice is not None and isinstance(notice.about, Payment):
-                    await shop.credits.take_payment(notice.about)
-                    reference = notice.about.id
-            return reference
-
-        reference = await hear_everything()
-        await hear_everything()
-        assert (await shop.balance(person))["topUpCents"] == 2_500
-        await standin.refund(reference, 700)
-        await hear_everything()
-        shown = await shop.balance(person)
-        assert shown["topUpCents"] == shown["totalLoadedCents"] == 1_800
-        assert await _events(shop, person.user_id) == [2_500, -700]
-        await stripe.close()
+        assert await loaded() == [0, 0]
+        await standin.release()
+        await standin.settled()
+        assert await loaded() == [2_500, 2_500]
+        page = (await person.get("/api/credits/transactions")).json()
+        paid = next(each for each in page["transactions"] if each["kind"] == "top_up")
+        await standin.refund(paid["reference"], 700)
+        await standin.settled()
+        # And all that was ever told once more, in another order.
+        await standin.deliver(again=True, seed=7, duplicates=(1, 3))
+        assert await loaded() == [1_800, 1_800]

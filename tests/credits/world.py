@@ -13,7 +13,6 @@ from rota.payments.port import (
     Payer,
     Payment,
     PaymentFailed,
-    Processor,
 )
 from rota.platform import ids
 from rota.platform.db import Database, WriteConnection
@@ -34,13 +33,9 @@ class FakeProcessor(NoProcessor):
         self.sessions: dict[str, Checkout] = {}
         self.asked: list[tuple[Payer, int, str]] = []
         self.down = False
-        # A real one behind it, if any.
-        self.behind: Processor | None = None
 
     async def top_up_checkout(self, payer: Payer, cents: int, key: str) -> Checkout:
         self.asked.append((payer, cents, key))
-        if self.behind is not None:
-            return await self.behind.top_up_checkout(payer, cents, key)
         number = len(self.sessions) + 1
         session = self.sessions.setdefault(
             key, Checkout(f"cs_{number}", f"https://pay.example/cs_{number}")

@@ -7,13 +7,23 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from playwright.async_api import Browser, ConsoleMessage, Page, Request, async_playwright, expect
+from playwright.async_api import (
+    Browser,
+    ConsoleMessage,
+    Locator,
+    Page,
+    Request,
+    async_playwright,
+    expect,
+)
 
 from tests.plans.world import World
 from tests.service import Person
 
 # The machine's own: nothing is downloaded.
 CHROMIUM = "chromium"
+# A machine that does other things as well is given time.
+expect.set_options(timeout=15_000)
 
 
 @asynccontextmanager
@@ -59,6 +69,14 @@ class Tab:
     def _note(self, request: Request) -> None:
         if not request.url.startswith("data:"):
             self.origins.add(urlsplit(request.url).netloc)
+
+    @property
+    def balance(self) -> Locator:
+        return self.page.locator("#available")
+
+    @property
+    def tier(self) -> Locator:
+        return self.page.locator("#tier")
 
     async def sign_in(self, person: Person) -> None:
         await self.page.goto("/billing")

@@ -21,6 +21,8 @@ RULES = {
     ("POST", "/api/keys"): {"expiresAt"},
     # Whether there is a server can only be tried.
     ("POST", "/api/mcp"): {"url", "headers", "auth", "auth.token"},
+    ("GET", "/api/usage"): {"from", "to"},
+    ("POST", "/api/subscriptions/subscribe"): {"plan", "seats"},
     ("POST", "/api/tasks"): {"agent", "assignedAgent", "parentTaskId"},
     ("PATCH", "/api/tasks/{id}"): {"logs", "actions"},
     ("POST", "/api/tasks/{id}/approve"): {"decisions"},

@@ -17,7 +17,8 @@ async def world_a(stack: Stack) -> AsyncIterator[World]:
 
 @pytest.fixture(scope="session")
 async def world_b(stack: Stack) -> AsyncIterator[World]:
-    async with World.start(stack, "b", "plans_b", allowances={}) as started:
+    changes = {"allowances": {}, "egress_allow": ("127.0.0.0/8",)}
+    async with World.start(stack, "b", "plans_b", **changes) as started:
         yield started
 
 

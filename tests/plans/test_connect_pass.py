@@ -8,6 +8,8 @@ import pytest
 from rota.accounts import service as accounts
 from rota.platform import clock, ids
 from rota.platform.db import Database
+from tests.mcp.conftest import try_to_connect
+from tests.mcp.peers import Peer
 from tests.plans.world import World, events_of, overview, refused
 from tests.service import Person
 
@@ -81,6 +83,22 @@ async def test_the_pass_is_bought_cancelled_resumed_and_ends(b: World) -> None:
     # And again.
     await buy_pass(b, person)
     assert (await billing(person))["billing"]["status"] == "ACTIVE"
+
+
+async def test_with_the_pass_more_tool_servers_are_connected(b: World) -> None:
+    person = await b.person()
+    async with Peer().serve() as one, Peer().serve() as two, Peer().serve() as three:
+        assert (await try_to_connect(person, one.url, "one")).status_code == 201
+        assert (await try_to_connect(person, two.url, "two")).status_code == 403
+        await buy_pass(b, person)
+        assert (await try_to_connect(person, two.url, "two")).status_code == 201
+        ends = datetime.fromisoformat((await billing(person))["billing"]["currentPeriodEnd"])
+        await person.post(f"{BASE}/cancel")
+        await b.standin.settled()
+        await b.turn(to=ends)
+        assert (await try_to_connect(person, three.url, "three")).status_code == 403
+        # What is connected stays.
+        assert (await person.get("/api/mcp")).json()["total"] == 2
 
 
 async def test_the_pass_never_changes_the_tier(b: World) -> None:

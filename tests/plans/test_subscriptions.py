@@ -1,9 +1,11 @@
 """Plans, from the button to the money and on through the months."""
 
+import asyncio
 from datetime import datetime, timedelta
 
 from tests.plans.world import World, events_of, overview, refused, standing, tier_of
 from tests.service import Person
+from tests.tasks.world import newcomers
 
 SUBSCRIBE = "/api/subscriptions/subscribe"
 CANCEL = "/api/subscriptions/cancel"
@@ -100,8 +102,6 @@ async def test_in_a_company_owners_and_admins_decide(a: World) -> None:
 
 
 async def test_an_api_key_needs_the_scope(a: World) -> None:
-    from tests.tasks.world import newcomers
-
     (reader,) = await newcomers(a.service, tier="basic", scopes=("billing:read",))
     assert (await reader.get("/api/subscriptions")).status_code == 200
     assert (await reader.post(SUBSCRIBE, {"plan": "standard"})).status_code == 403
@@ -230,6 +230,9 @@ async def test_a_renewal_that_is_not_paid(a: World) -> None:
     a.ahead += timedelta(hours=2)
     await a.sweep()
     assert await standing(person) == ("PAST_DUE", "BASIC", "BASIC")
+    again = await person.post(SUBSCRIBE, {"plan": "standard"})
+    assert refused(again) == (409, "CONFLICT")
+    assert "Pay the invoice" in again.json()["error"]["message"]
     await a.standin.decline(customer, False)
     await a.turn()
     assert await standing(person) == ("ACTIVE", "STANDARD", "STANDARD")
@@ -270,3 +273,18 @@ async def test_grace_and_cancellation_take_effect_without_the_processor(a: World
     await a.sweep()
     assert await standing(unpaid) == ("PAST_DUE", "BASIC", "BASIC")
     await a.calm()
+
+
+async def test_looking_does_not_get_in_the_way_of_other_work(world_a: World) -> None:
+    """A new key, a new task and a look at the plan lock the same rows, in the same order."""
+    person = await world_a.service.sign_in()
+    await world_a.buy(person, "standard")
+    (name,) = await world_a.at_stripe(person)
+    looks = [world_a.plans.sync(name, person.user_id) for _ in range(20)]
+    work = [
+        person.post(path, {"name": f"{n}"})
+        for n in range(20)
+        for path in ("/api/keys", "/api/tasks")
+    ]
+    _, answers = await asyncio.gather(asyncio.gather(*looks), asyncio.gather(*work))
+    assert {answer.status_code for answer in answers} == {201}

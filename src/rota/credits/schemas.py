@@ -30,7 +30,11 @@ def _day(value: Any) -> Any:
     return value
 
 
-Day = Annotated[date, BeforeValidator(_day), WithJsonSchema({"type": "string", "format": "date"})]
+Day = Annotated[
+    date,
+    BeforeValidator(_day),
+    WithJsonSchema({"type": "string", "format": "date", "examples": ["2027-01-31"]}),
+]
 
 
 class TopUp(Body):

@@ -76,6 +76,11 @@ const dollars = (cents) =>
     maximumFractionDigits: 2,
   })}`;
 
+// What was spent rounds up, as everywhere in the API.
+const spent = (usd) => dollars(Math.ceil(Math.round(usd * 1e6) / 1e4));
+
+const price = (cents) => (cents % 100 ? dollars(cents) : `$${(cents / 100).toLocaleString("en")}`);
+
 // Calls cost fractions of a cent: as many places as there are.
 const exactly = (usd) =>
   `$${Math.abs(usd).toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: 6 })}`;
@@ -96,7 +101,8 @@ const atTime = (time) =>
 const counted = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
 
 function wordsOf(transaction) {
-  const task = transaction.taskId ? `task …${transaction.taskId.slice(-6)}` : "a task";
+  // The end of an id tells tasks apart. It stays on one line.
+  const task = `task\u00a0…\u2060${transaction.taskId?.slice(-6)}`;
   const words = {
     allowance: "Monthly allowance",
     expiry: "Unused allowance, expired",
@@ -154,11 +160,16 @@ async function busy(pressed, act) {
   }
 }
 
-function badge(id, status) {
-  const [text, style] =
-    { ACTIVE: ["Active", "good"], TRIALING: ["Trial", "good"], PAST_DUE: ["Payment due", "warn"] }[
-      status
-    ] ?? ["", ""];
+const BADGES = {
+  ACTIVE: ["Active", "good"],
+  TRIALING: ["Trial", "good"],
+  PAST_DUE: ["Payment due", "warn"],
+  ENDING: ["Ending", "warn"],
+};
+
+function badge(id, bought, otherwise) {
+  const status = bought?.cancelAtPeriodEnd ? "ENDING" : (bought?.status ?? otherwise);
+  const [text, style] = BADGES[status] ?? ["", ""];
   $(id).textContent = text;
   $(id).className = `badge ${style}`;
   $(id).hidden = !text;
@@ -203,16 +214,19 @@ function showUsage(usage) {
   const month = today.toLocaleDateString("en-GB", { month: "long", timeZone: "UTC" });
   const days = new Date(Date.UTC(today.getUTCFullYear(), today.getUTCMonth() + 1, 0)).getUTCDate();
   const most = Math.max(...usage.usage.map((day) => Number(day.costUsd)));
-  const total = exactly(usage.totals.costUsd);
+  const total = spent(usage.totals.costUsd);
   $("usage-cost").textContent = total;
   $("usage-calls").textContent = `in ${counted(usage.totals.calls, "model call")}`;
   $("chart-first").textContent = `1 ${month}`;
   $("chart-last").textContent = `${days} ${month}`;
-  $("usage-note").textContent = most ? `The most in a day was ${exactly(most)}. Days are UTC.` : "";
+  $("usage").hidden = !usage.totals.calls;
+  $("usage-note").textContent = usage.totals.calls
+    ? `The most in a day was ${spent(most)}. Days are UTC.`
+    : "What tasks cost will be shown here, day by day.";
   $("chart").setAttribute("viewBox", `0 0 ${days} 100`);
   $("chart").setAttribute(
     "aria-label",
-    `Cost by day in ${month}: ${total} in all${most ? `, ${exactly(most)} on the busiest day` : ""}`,
+    `Cost by day in ${month}: ${total} in all, ${spent(most)} on the busiest day`,
   );
   $("chart").replaceChildren(
     ...usage.usage.map((day, n) => {
@@ -251,7 +265,7 @@ function showTransactions({ transactions, total }) {
 function showPlan({ subscription, effectiveTier }, account) {
   const live = subscription && subscription.status !== "CANCELLED" ? subscription : null;
   $("tier").textContent = titled(effectiveTier);
-  badge("plan-status", live?.status);
+  badge("plan-status", live);
   $("plan-note").textContent = live ? planNote(live, effectiveTier) : "";
   const choices = offer.plans.filter((plan) => (plan.minSeats !== null) === isCompany(account));
   $("plan-choices").replaceChildren(
@@ -272,16 +286,15 @@ const isCompany = (account) => account.kind === "company";
 
 function planNote(live, effectiveTier) {
   const end = onDay(live.currentPeriodEnd);
-  const seats = live.seats ? ` for ${counted(live.seats, "seat")}` : "";
-  const name = `${titled(live.tier)}${seats}`;
+  const named = (tier, seats) => titled(tier) + (seats ? ` with ${counted(seats, "seat")}` : "");
+  const name = named(live.tier, live.seats);
   if (live.cancelAtPeriodEnd) return `${name} ends on ${end}. Nothing more will be charged.`;
   if (live.downgradeTarget) {
-    const later = live.downgradeSeats ? ` for ${counted(live.downgradeSeats, "seat")}` : "";
-    return `${name} until ${end}, then ${titled(live.downgradeTarget)}${later}.`;
+    return `${name} until ${end}, then ${named(live.downgradeTarget, live.downgradeSeats)}.`;
   }
   if (live.status === "PAST_DUE") {
-    const lost = effectiveTier === live.tier ? "" : ` Until it is paid, you have ${titled(effectiveTier)}.`;
-    return `The last payment for ${name} failed, and will be tried again.${lost}`;
+    const failed = `The last payment for ${name} failed, and will be tried again.`;
+    return effectiveTier === live.tier ? failed : `${failed} Until then you have ${titled(effectiveTier)}.`;
   }
   if (live.status === "TRIALING") return `${name} is free until ${end}, and paid for from then on.`;
   return `${name} renews on ${end}.`;
@@ -294,19 +307,19 @@ function choice(plan, live) {
   const leaving = current && live.downgradeTarget;
   const coming = live?.downgradeTarget?.toLowerCase() === plan.name;
   const title = titled(plan.name);
-  const per = seated ? "a seat each month" : "a month";
+  const per = seated ? "a month for each seat" : "a month";
   const words = make(
     "div",
     { className: "words" },
     title,
-    make("small", {}, `${dollars(plan.priceCents)} ${per}, ${dollars(plan.includedCents)} of use included`),
+    make("small", {}, `${price(plan.priceCents)} ${per}, ${price(plan.includedCents)} allowance`),
   );
-  const row = make("div", { className: "choice" }, words);
-  const seats = make("input", { type: "number", min: plan.minSeats, ariaLabel: `Seats, ${title}` });
+  const row = make("div", { className: seated ? "choice seated" : "choice" }, words);
+  const seats = make("input", { type: "number", min: plan.minSeats });
   seats.value = Math.max(plan.minSeats ?? 1, live?.downgradeSeats ?? live?.seats ?? 1);
-  if (seated) row.append(seats);
+  if (seated) row.append(make("label", {}, "Seats", seats));
   const send = () => subscribe(plan.name, seated ? Number(seats.value) : undefined);
-  if (!live) row.append(button(`Subscribe to ${title}`, "main", send));
+  if (!live) row.append(button(`Subscribe to ${title}`, "", send));
   else if (leaving) row.append(button(`Keep ${title}`, "", send));
   else if ((current || coming) && seated) row.append(button("Change seats", "", send));
   else if (current) row.append(make("span", { className: "soft" }, "Your plan"));
@@ -317,12 +330,12 @@ function choice(plan, live) {
 
 function showPass({ billing, trial }) {
   const live = billing && billing.status !== "CANCELLED" ? billing : null;
-  badge("pass-status", live ? live.status : trial?.active ? "TRIALING" : "");
-  const price = `${dollars(offer.passCents)} a month`;
-  $("pass-note").textContent = passNote(live, trial, price);
+  badge("pass-status", live, trial?.active ? "TRIALING" : null);
+  const monthly = `${price(offer.passCents)} a month`;
+  $("pass-note").textContent = passNote(live, trial, monthly);
   $("pass-actions").replaceChildren();
   const add = (...made) => $("pass-actions").append(button(...made));
-  if (!live) add(`Buy for ${price}`, "main", () => checkout("pass", "api/addons/connect-pass/checkout"));
+  if (!live) add(`Buy for ${monthly}`, "main", () => checkout("pass", "api/addons/connect-pass/checkout"));
   if (billing?.canCancel) {
     const words = `The connect pass ends on ${onDay(billing.currentPeriodEnd)}.`;
     add("Cancel connect pass", "quiet", () => changePass("cancel", words));
@@ -332,14 +345,14 @@ function showPass({ billing, trial }) {
   }
 }
 
-function passNote(live, trial, price) {
+function passNote(live, trial, monthly) {
   if (live?.cancelAtPeriodEnd) {
     return `Ends on ${onDay(live.currentPeriodEnd)}. Nothing more will be charged.`;
   }
   if (live?.status === "PAST_DUE") return "The last payment failed, and will be tried again.";
-  if (live) return `Renews on ${onDay(live.currentPeriodEnd)} for ${price}.`;
-  if (trial?.active) return `Your free trial ends on ${onDay(trial.endsAt)}, by itself.`;
-  return trial ? `Your free trial ended on ${onDay(trial.endsAt)}.` : "";
+  if (live) return `Renews on ${onDay(live.currentPeriodEnd)} for ${monthly}.`;
+  if (trial?.active) return `Free until ${onDay(trial.endsAt)}. The trial ends by itself.`;
+  return trial ? `The free trial ended on ${onDay(trial.endsAt)}.` : "";
 }
 
 // ---- What people do

@@ -106,7 +106,12 @@ class Purchases:
                 "The subscription ends with its period. Resume it before changing the plan."
             )
         if wanted == (held.next_plan or held.plan):
-            raise Conflict("The account has this plan already, with as many seats.")
+            raise Conflict(
+                "The account has this plan, but its last payment failed. Pay the invoice that the "
+                "payment processor has sent, or cancel."
+                if held.status == "PAST_DUE"
+                else "The account has this plan already, with as many seats."
+            )
         return wanted
 
     def _order(self, state: State) -> tuple[int, int]:

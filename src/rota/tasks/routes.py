@@ -53,7 +53,7 @@ def task_routes(
         status_code=201,
         response_model=TaskAnswer,
         summary="Hand over a task",
-        responses=documented(404, 409),
+        responses=documented(402, 404, 409),
     )
     async def create_task(
         caller: Writer, body: CreateTask, idempotency_key: IdempotencyKey = None
@@ -120,7 +120,7 @@ def task_routes(
         "/api/tasks/{id}/retry",
         response_model=TaskAnswer,
         summary="Run a failed task again",
-        responses=documented(404, 409),
+        responses=documented(402, 404, 409),
     )
     async def retry_task(
         caller: Writer,
