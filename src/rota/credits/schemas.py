@@ -37,6 +37,11 @@ Day = Annotated[
 ]
 
 
+Usd = Annotated[str, Field(examples=["12.34"])]
+ExactUsd = Annotated[str, Field(examples=["0.012345"])]
+Kind = Literal["allowance", "top_up", "hold", "charge", "release", "expiry", "refund"]
+
+
 class TopUp(Body):
     amount_cents: Annotated[int, Field(ge=MIN_TOP_UP_CENTS, le=MAX_TOP_UP_CENTS, examples=[2_000])]
 
@@ -46,7 +51,7 @@ class CreditSettings(Body):
 
 
 class TopUpAnswer(Wire):
-    checkout_url: str
+    checkout_url: Annotated[str, Field(examples=["https://checkout.stripe.com/c/pay/cs_1"])]
     amount: int
 
 
@@ -91,9 +96,9 @@ def _status(percent: int) -> Literal["normal", "warning", "depleted"]:
 
 
 class BalanceShape(Wire):
-    available_usd: str
-    total_loaded_usd: str
-    total_spent_usd: str
+    available_usd: Usd
+    total_loaded_usd: Usd
+    total_spent_usd: Usd
     available_cents: int
     reserved_cents: int
 
@@ -146,7 +151,7 @@ class Changes(Wire):
 
 class TransactionShape(Wire):
     id: str
-    kind: str
+    kind: Kind
     created_at: Timestamp
     # Below zero for what is reserved, spent, expired or refunded.
     amount_micros: int
@@ -221,7 +226,7 @@ class UsageTotals(Wire):
     calls: int
     input_tokens: int
     output_tokens: int
-    cost_usd: str
+    cost_usd: ExactUsd
 
     @classmethod
     def of(cls, usage: list[Usage]) -> "UsageTotals":
@@ -248,7 +253,7 @@ def _exact_usd(micros: int) -> str:
 
 class UsageAnswer(Wire):
     usage: list[UsageShape]
-    from_: Annotated[date, Field(alias="from")]
-    to: date
+    from_: Annotated[Day, Field(alias="from")]
+    to: Day
     group_by: GroupBy
     totals: UsageTotals

@@ -456,8 +456,11 @@ async function comeBack(how) {
     return;
   }
   say(`Payment received, your ${what} will show it in a moment.`);
+  const account = kept.get("account");
   const known = before ?? (await standing(kind));
   for (let look = 0; look < LOOKS; look++) {
+    // Whoever signs out or goes to another account does not wait any more.
+    if (!kept.get("token") || kept.get("account") !== account) return;
     if ((await standing(kind)) !== known) {
       await load();
       say(`Thank you. Your ${what} is up to date.`);
