@@ -37,6 +37,7 @@ CREATE TABLE entries (
                                + spent + owed + granted + outside = 0)
 ) PARTITION BY HASH (account_id);
 CREATE UNIQUE INDEX entries_once ON entries (account_id, key);
+CREATE INDEX entries_by_reference ON entries (account_id, reference) WHERE reference IS NOT NULL;
 CREATE INDEX entries_by_task ON entries (account_id, task_id, id) WHERE task_id IS NOT NULL;
 
 -- The sum of an account's entries, kept with them.

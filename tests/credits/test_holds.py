@@ -1,13 +1,15 @@
 """What a run reserves, spends and gives back, case by case."""
 
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 import pytest
 
 from rota.credits import holds, ledger, queries
+from rota.credits.allowance import refresh
 from rota.credits.ledger import RunRef
-from rota.platform import ids
+from rota.platform import clock, ids
 from rota.platform.db import Database, WriteConnection
 from tests.credits.world import ALLOWANCE_OF, CENT, new_account, spend, start_run
 
@@ -151,3 +153,47 @@ async def test_an_account_is_told_once_that_its_money_is_used_up(books: Database
             await ledger.top_up(connection, account_id, CENT, payment)
             await ledger.refund(connection, account_id, CENT, payment)
     assert told == [1, 1, 2, 2]
+
+
+async def owing(connection: WriteConnection, account_id: UUID) -> RunRef:
+    """A run that holds the whole allowance, in an account that owes 50 cents of it."""
+    late = await start_run(connection, account_id, 60 * CENT)
+    await holds.release(connection, account_id, late)
+    other = await start_run(connection, account_id, 1_500 * CENT)
+    await spend(connection, account_id, late, 1, 50 * CENT)
+    assert await books_of(connection, account_id, "allowance", "owed") == [0, -50 * CENT]
+    return other
+
+
+async def test_what_an_allowance_pays_of_a_debt_is_used_of_it(books: Database) -> None:
+    account_id = await new_account(books, "standard")
+    async with books.write(account_id) as connection:
+        other = await owing(connection, account_id)
+        await holds.release(connection, account_id, other)
+        found = await books_of(connection, account_id, "allowance", "owed", "allowance_used")
+    assert found == [1_450 * CENT, 0, 50 * CENT]
+
+
+async def test_the_next_months_allowance_pays_a_debt_first(books: Database) -> None:
+    account_id = await new_account(books, "standard")
+    async with books.write(account_id) as connection:
+        await owing(connection, account_id)
+        assert await refresh(connection, account_id, ALLOWANCE_OF, clock.now() + timedelta(days=32))
+        found = await books_of(connection, account_id, "allowance", "owed", "allowance_used")
+    assert found == [1_450 * CENT, 0, 50 * CENT]
+
+
+async def test_a_run_over_the_months_end_uses_and_gives_back_the_old_month(
+    books: Database,
+) -> None:
+    account_id = await new_account(books, "standard")
+    async with books.write(account_id) as connection:
+        run = await start_run(connection, account_id, 100 * CENT)
+        assert await refresh(connection, account_id, ALLOWANCE_OF, clock.now() + timedelta(days=32))
+        await spend(connection, account_id, run, 1, 30 * CENT)
+        found = await books_of(connection, account_id, "allowance", "allowance_used", "spent")
+        assert found == [1_500 * CENT, 0, 30 * CENT]
+        await holds.release(connection, account_id, run)
+        found = await books_of(connection, account_id, "allowance", "granted", "held_allowance")
+    # Two months were granted, less what was never used of the first.
+    assert found == [1_500 * CENT, -1_530 * CENT, 0]

@@ -33,7 +33,7 @@ from rota.platform import clock, ids
 from rota.platform.db import APPLICATION_ROLE
 from tests.credits.model import Books, Hold, allowance_of
 
-EXAMPLES = int(os.environ.get("ROTA_TEST_LEDGER_EXAMPLES", "40"))
+EXAMPLES = int(os.environ.get("ROTA_TEST_LEDGER_EXAMPLES", "100"))
 STEPS = int(os.environ.get("ROTA_TEST_LEDGER_STEPS", "30"))
 
 number = st.integers(0, 10_000)
@@ -243,7 +243,7 @@ async def test_every_book_is_what_a_plain_model_says_whatever_happens(
         max_examples=EXAMPLES,
         stateful_step_count=STEPS,
         deadline=None,
-        derandomize=EXAMPLES <= 40,
+        derandomize=EXAMPLES <= 100,
         suppress_health_check=list(HealthCheck),
     )
     # Put back when the test is over.

@@ -71,7 +71,7 @@ async def bare_worker(world: World) -> AsyncIterator[None]:
 async def of_ours(world: World, script: str, count: int) -> float:
     """Tasks a second, from the first request to the last end."""
     people = [await world.newcomer() for _ in range(ACCOUNTS)]
-    known = sum((await world.counts()).values())
+    accounts = [person.user_id for person in people]
     began = time.monotonic()
     turn = asyncio.Semaphore(AT_ONCE)
 
@@ -80,8 +80,11 @@ async def of_ours(world: World, script: str, count: int) -> float:
             await world.create(people[number % ACCOUNTS], "writer", script)
 
     await asyncio.gather(*map(create, range(count)))
-    async with asyncio.timeout(300):
-        while (await world.counts()).get("COMPLETED", 0) < known + count:
+    # One connection and one small statement: looking is no part of what is measured.
+    async with asyncio.timeout(300), world.service.owner() as connection:
+        while count > await connection.fetchval(
+            "SELECT sum(completed) FROM account_heads WHERE account_id = ANY($1)", accounts
+        ):
             await asyncio.sleep(0.1)
     return count / (time.monotonic() - began)
 

@@ -5,6 +5,7 @@ from typing import Literal, get_args
 from uuid import UUID
 
 from rota.accounts.model import Kind, Role
+from rota.platform.errors import Forbidden
 
 Scope = Literal[
     "tasks:read",
@@ -35,3 +36,7 @@ class Caller:
 
     def has_scope(self, scope: Scope) -> bool:
         return self.scopes is None or scope in self.scopes
+
+    def check_may_bill(self) -> None:
+        if self.role == "member":
+            raise Forbidden("Only owners and admins of a company change its plan and its billing.")

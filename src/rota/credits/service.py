@@ -1,9 +1,8 @@
 """Showing what an account has and used, and taking what it pays."""
 
-import hashlib
 from collections.abc import Callable
 from datetime import date, timedelta
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import structlog
 from fastapi import Response
@@ -16,10 +15,10 @@ from rota.credits.queries import Balance, GroupBy, Movement, Usage
 from rota.credits.schemas import TopUp, TopUpAnswer
 from rota.events import log as event_log
 from rota.payments import customers
+from rota.payments.intents import intent
 from rota.payments.port import Payer, Payment, Processor
 from rota.platform import clock, ids
 from rota.platform.db import Database
-from rota.platform.errors import Forbidden
 from rota.platform.idempotency import Replays
 
 OPERATION = "POST /api/credits/topup"
@@ -53,13 +52,13 @@ class Credits:
             return await queries.balance(connection, account_id)
 
     async def set_overflow(self, caller: Caller, allowed: bool) -> None:
-        _check_role(caller)
+        caller.check_may_bill()
         async with self._db.write(caller.account_id) as connection:
             await queries.set_overflow(connection, caller.account_id, allowed)
 
     async def top_up(self, caller: Caller, body: TopUp, idempotency_key: str | None) -> Response:
         """Asks the processor for a checkout, with no transaction open meanwhile."""
-        _check_role(caller)
+        caller.check_may_bill()
         account_id, request = caller.account_id, (OPERATION, body)
         async with self._db.read(account_id, caller.user_id) as reading:
             kept = await self._replays.kept(reading, account_id, idempotency_key, request)
@@ -71,7 +70,7 @@ class Credits:
                 await queries.email_of(reading, caller.user_id),
             )
         checkout = await self._processor.top_up_checkout(
-            payer, body.amount_cents, _intent(account_id, body, idempotency_key)
+            payer, body.amount_cents, intent(idempotency_key, OPERATION, payer, body)
         )
 
         async def answer() -> TopUpAnswer:
@@ -126,16 +125,3 @@ class Credits:
         used = {each.key: each for each in found}
         days = [str(first + timedelta(n)) for n in range((last - first).days + 1)]
         return [used.get(day) or Usage(day, 0, 0, 0, 0) for day in days]
-
-
-def _check_role(caller: Caller) -> None:
-    if caller.role == "member":
-        raise Forbidden("Only owners and admins of a company change its billing.")
-
-
-def _intent(account_id: UUID, body: TopUp, idempotency_key: str | None) -> str:
-    """The processor's key: whoever asks again with the same key gets the same checkout."""
-    if idempotency_key is None:
-        return uuid4().hex
-    text = f"{account_id}\n{body.model_dump_json()}\n{idempotency_key}"
-    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,14 +1,14 @@
 """What people do about plans and the add-on: buy, change, cancel, resume."""
 
-import hashlib
 from collections.abc import Awaitable, Callable
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from fastapi import Response
 
 from rota.auth.caller import Caller
 from rota.credits.queries import email_of
 from rota.payments import customers
+from rota.payments.intents import intent
 from rota.payments.port import CONNECT_PASS, Payer, Processor
 from rota.plans import queries
 from rota.plans.queries import PASS, PLAN, ProductKind
@@ -71,7 +71,7 @@ class Purchases:
 
     async def subscribe(self, caller: Caller, body: Subscribe, key: str | None) -> Response:
         """A checkout for a plan that is higher than what there is; a lower one follows later."""
-        _check_role(caller)
+        caller.check_may_bill()
         account_id, request = caller.account_id, (SUBSCRIBE, body)
         async with self._db.read(account_id, caller.user_id) as reading:
             if kept := await self._replays.kept(reading, account_id, key, request):
@@ -84,7 +84,7 @@ class Purchases:
             return await self._lower(caller, body, key)
         checkout = await self._processor.plan_checkout(
             *(payer, wanted.name, wanted.seats),
-            _intent(payer, SUBSCRIBE, wanted, key, held),
+            intent(key, SUBSCRIBE, payer, wanted, held and held.processor_id),
             replaces=held.processor_id if held else None,
             trial_days=self._trial_days if current is None else 0,
         )
@@ -128,10 +128,9 @@ class Purchases:
             wanted = self._wanted(caller, body, current)
             if order(wanted, self._tiers.rank) > self._order(current):
                 raise Conflict("The subscription has just changed. Ask again.")
-            payer = Payer(account_id, None, None)
             seen = await self._processor.change(
                 *(current.processor_id, wanted.name, wanted.seats),
-                _intent(payer, SUBSCRIBE, wanted, key, current),
+                intent(key, SUBSCRIBE, account_id, wanted, current.processor_id),
             )
             state = await self._plans.apply(connection, account_id, seen)
             assert state is not None
@@ -140,11 +139,11 @@ class Purchases:
         return await self._alone(account_id, key, (SUBSCRIBE, body), work)
 
     async def cancel(self, caller: Caller, key: str | None) -> Response:
-        _check_role(caller)
+        caller.check_may_bill()
         return await self._set_cancelled(caller, PLAN, True, key, self._subscription_answer)
 
     async def resume(self, caller: Caller, key: str | None) -> Response:
-        _check_role(caller)
+        caller.check_may_bill()
         return await self._set_cancelled(caller, PLAN, False, key, self._subscription_answer)
 
     def _subscription_answer(self, state: State) -> Wire:
@@ -162,7 +161,7 @@ class Purchases:
             raise Conflict("The account has the connect pass already.")
         wanted = Plan(CONNECT_PASS, 1)
         checkout = await self._processor.plan_checkout(
-            *(payer, wanted.name, wanted.seats), _intent(payer, CHECKOUT_PASS, wanted, key, None)
+            *(payer, wanted.name, wanted.seats), intent(key, CHECKOUT_PASS, payer)
         )
         answer = PassCheckoutAnswer(checkout_url=checkout.url)
         return await self._keep(account_id, key, request, answer)
@@ -253,21 +252,8 @@ def _billing_answer(state: State) -> Wire:
     return BillingAnswer(billing=BillingShape.of(state))
 
 
-def _check_role(caller: Caller) -> None:
-    if caller.role == "member":
-        raise Forbidden("Only owners and admins of a company change its plan.")
-
-
 def _check_personal(caller: Caller) -> None:
     if caller.account_kind != "personal":
         raise Forbidden(
             "The connect pass belongs to personal accounts. Send X-Service-Account: personal."
         )
-
-
-def _intent(payer: Payer, operation: str, wanted: Plan, key: str | None, held: State | None) -> str:
-    """The processor's key: whoever asks again with the same key gets the same checkout."""
-    if key is None:
-        return uuid4().hex
-    parts = (payer.account_id, payer.customer_id, operation, wanted, held and held.processor_id)
-    return hashlib.sha256(f"{parts}\n{key}".encode()).hexdigest()
