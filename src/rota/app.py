@@ -51,6 +51,7 @@ from rota.platform.http.answers import add_handlers
 from rota.platform.http.description import describe
 from rota.platform.http.docs import docs_routes
 from rota.platform.http.edge import Edge
+from rota.platform.http.routes import by_name
 from rota.platform.idempotency import Replays
 from rota.platform.settings import Settings
 from rota.platform.temporal import Temporal
@@ -159,7 +160,6 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         separate_input_output_schemas=False,
-        generate_unique_id_function=lambda route: route.name,
         # Ours is at the edge; FastAPI's own costs a tenth of a small request.
         telemetry={"tracing": False, "metrics": False, "logs": False, "operation_spans": False},
     )
@@ -188,7 +188,8 @@ def create_app(
         *([_metrics_routes()] if settings.metrics_port is None else []),
         *extra_routers,
     ):
-        app.include_router(router)
+        # Into one flat table: a router inside of another is searched as a whole first.
+        app.router.routes.extend(router.routes)
     # For a server that is told to stop: streams would go on for as long as it lets them.
     app.state.streams = streams
     app.openapi = lambda: describe(app, unlimited=UNLIMITED)  # type: ignore[method-assign]
@@ -196,7 +197,7 @@ def create_app(
 
 
 def _metrics_routes() -> APIRouter:
-    router = APIRouter(tags=["Health"])
+    router = APIRouter(tags=["Health"], generate_unique_id_function=by_name)
 
     @router.get("/metrics", summary="Prometheus metrics", response_class=PlainTextResponse)
     async def metrics() -> Response:

@@ -42,7 +42,7 @@ def create() -> FastAPI:
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         state["pool"] = await asyncpg.create_pool(
             os.environ["ROTA_DATABASE_URL"],
-            server_settings={"role": "rota_app"},
+            server_settings={"role": "rota_app", "plan_cache_mode": "force_generic_plan"},
             # Not even the reset between two uses, which the service does without as well.
             reset=_leave_as_is,
         )

@@ -15,7 +15,7 @@ from starlette.types import Scope as AsgiScope
 from rota.auth.caller import Caller, Scope
 from rota.platform.errors import ApiError, AuthenticationFailed, Forbidden
 from rota.platform.http.description import documented
-from rota.platform.http.routes import Handler, Route
+from rota.platform.http.routes import Handler, Route, by_name
 
 # Where the gate leaves the Caller, or the error that keeps it from being known.
 CALLER = "rota.caller"
@@ -40,11 +40,16 @@ class SecuredRoute(Route):
 
 
 def secured_router(tag: str) -> APIRouter:
-    return APIRouter(route_class=SecuredRoute, tags=[tag], responses=documented(401, 403))
+    return APIRouter(
+        route_class=SecuredRoute,
+        tags=[tag],
+        responses=documented(401, 403),
+        generate_unique_id_function=by_name,
+    )
 
 
 def public_router(tag: str) -> APIRouter:
-    return APIRouter(route_class=Route, tags=[tag])
+    return APIRouter(route_class=Route, tags=[tag], generate_unique_id_function=by_name)
 
 
 async def _any_caller(request: Request) -> Caller:

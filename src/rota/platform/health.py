@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Response
 from pydantic import Field
 
+from rota.platform.http.routes import by_name
 from rota.platform.http.schemas import Wire
 
 Check = Callable[[], Awaitable[object]]
@@ -43,7 +44,7 @@ async def _outcome(check: Check) -> str:
 
 def health_routes(essential: Mapping[str, Check], others: Mapping[str, Check]) -> APIRouter:
     """`essential` parts decide whether requests may come; `others` only show."""
-    router = APIRouter(tags=["Health"])
+    router = APIRouter(tags=["Health"], generate_unique_id_function=by_name)
     checks = {**essential, **others}
 
     @router.get("/health/live", summary="The process answers")

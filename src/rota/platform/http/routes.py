@@ -13,6 +13,11 @@ from rota.platform.errors import FieldError, UnsupportedMediaType, ValidationFai
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
+def by_name(route: APIRoute) -> str:
+    """What the description calls an operation."""
+    return route.name
+
+
 class StrictRequest(Request):
     async def body(self) -> bytes:
         body = await super().body()
