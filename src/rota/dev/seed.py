@@ -32,6 +32,7 @@ _TABLES = [
     "accounts",
     "members",
     "account_heads",
+    "balances",
     "tasks",
     "task_counts",
     "reviews",
