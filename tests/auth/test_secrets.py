@@ -39,16 +39,14 @@ def test_a_secret_has_the_form_of_the_contract(secret: str) -> None:
     assert len(secrets.visible_prefix(secret)) < 16
 
 
-@given(made, st.data())
-def test_one_wrong_character_is_noticed(secret: str, data: st.DataObject) -> None:
-    at = data.draw(st.integers(0, len(secret) - 1))
-    other = data.draw(st.sampled_from(BASE62).filter(lambda c: c != secret[at]))
+@given(made, st.integers(0, 42), st.integers(1, 61))
+def test_one_wrong_character_is_noticed(secret: str, at: int, further: int) -> None:
+    other = BASE62[(BASE62.find(secret[at]) + further) % 62]
     assert not secrets.is_well_formed(secret[:at] + other + secret[at + 1 :])
 
 
-@given(made, st.data())
-def test_two_characters_in_the_wrong_order_are_noticed(secret: str, data: st.DataObject) -> None:
-    at = data.draw(st.integers(5, len(secret) - 2))
+@given(made, st.integers(5, 41))
+def test_two_characters_in_the_wrong_order_are_noticed(secret: str, at: int) -> None:
     swapped = secret[:at] + secret[at + 1] + secret[at] + secret[at + 2 :]
     assert secrets.is_well_formed(swapped) == (swapped == secret)
 

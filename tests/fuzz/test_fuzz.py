@@ -7,9 +7,12 @@
 import asyncio
 import os
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from rota.dev.stack import Stack
+from tests.payments.standin import StandIn
 from tests.service import Service
 
 EXAMPLES = os.environ.get("ROTA_FUZZ_EXAMPLES", "10")
@@ -35,14 +38,24 @@ CHECKS = (
 async def test_every_answer_to_generated_requests_is_as_described(
     stack: Stack, tmp_path: Path
 ) -> None:
-    proxies = ("127.0.0.1",)
+    async with _service(stack, "a") as a, _service(stack, "b") as b, asyncio.TaskGroup() as group:
+        group.create_task(_fuzz(a, tmp_path))
+        group.create_task(_fuzz(b, tmp_path))
+
+
+@asynccontextmanager
+async def _service(stack: Stack, variant: str) -> AsyncIterator[Service]:
     async with (
-        Service.start(stack, variant="a", name="fuzz_a", trusted_proxies=proxies) as variant_a,
-        Service.start(stack, variant="b", name="fuzz_b", trusted_proxies=proxies) as variant_b,
-        asyncio.TaskGroup() as group,
+        StandIn.start(variant=variant) as stripe,
+        Service.start(
+            stack,
+            variant=variant,
+            name=f"fuzz_{variant}",
+            trusted_proxies=("127.0.0.1",),
+            **stripe.settings,
+        ) as service,
     ):
-        group.create_task(_fuzz(variant_a, tmp_path))
-        group.create_task(_fuzz(variant_b, tmp_path))
+        yield service
 
 
 async def _fuzz(service: Service, folder: Path) -> None:

@@ -41,15 +41,21 @@ class StandIn:
     @classmethod
     @asynccontextmanager
     async def start(
-        cls, *, data: Path | None = None, webhook_url: str | None = None, port: int = 0
+        cls,
+        *,
+        data: Path | None = None,
+        webhook_url: str | None = None,
+        port: int = 0,
+        variant: str | None = None,
     ) -> AsyncIterator["StandIn"]:
-        """Without `data` it forgets everything when it ends."""
+        """Without `data` it forgets everything when it ends; with a variant it sells its plans."""
         port = port or ports.find(besides=set())
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "rota.dev.stripe", "--port", str(port)),
             *("--webhook-secret", SECRET),
             *(("--data", str(data)) if data else ()),
             *(("--webhook-url", webhook_url) if webhook_url else ()),
+            *(("--variant", variant) if variant else ()),
         )
         url = f"http://127.0.0.1:{port}"
         try:

@@ -10,7 +10,7 @@ from typing import Any
 from tests.plans.world import World, overview
 from tests.service import Person
 
-CHECKOUTS = int(os.environ.get("ROTA_TEST_CHECKOUTS", "100"))
+CHECKOUTS = int(os.environ.get("ROTA_TEST_CHECKOUTS", "50"))
 AT_ONCE = 16
 
 

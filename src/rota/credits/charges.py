@@ -3,6 +3,7 @@
 from datetime import datetime
 from uuid import UUID
 
+from rota.credits import metrics
 from rota.credits.ledger import Charge, Entry, enter, lock
 from rota.platform import clock
 from rota.platform.db import WriteConnection
@@ -21,6 +22,7 @@ async def charge(connection: WriteConnection, account_id: UUID, charge: Charge) 
         spent = await _charge_hold(connection, account_id, charge, now)
         if spent is None:
             spent = await _charge_late(connection, account_id, charge, now)
+        metrics.OVERRUN_MICROS.inc(charge.cost - spent)
     await connection.execute(
         """
         INSERT INTO usage_days AS u

@@ -8,7 +8,7 @@ import structlog
 from fastapi import Response
 
 from rota.auth.caller import Caller
-from rota.credits import ledger, queries
+from rota.credits import ledger, metrics, queries
 from rota.credits.allowance import AllowanceOf, refresh
 from rota.credits.money import available_cents, of_cents
 from rota.credits.queries import Balance, GroupBy, Movement, Usage
@@ -105,6 +105,8 @@ class Credits:
                 amount = cents - available_cents(refunded)
                 data = {"amountCents": amount, "reference": payment.id}
                 await event_log.append(connection, account_id, "credits.topped_up", data)
+        metrics.TOPPED_UP_CENTS.inc(cents)
+        metrics.REFUNDED_CENTS.inc(available_cents(refunded))
         if changed:
             self._announce(account_id)
 

@@ -5,11 +5,14 @@ from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Header
+from prometheus_client import Counter
 from starlette.requests import Request
 
-from rota.payments.port import Payment, PaymentFailed, Processor
+from rota.payments.port import BadSignature, Payment, PaymentFailed, Processor
 from rota.platform.errors import Unavailable
 from rota.platform.http.schemas import Wire
+
+WEBHOOKS = Counter("rota_webhooks_received_total", "What the payment processor told.", ["outcome"])
 
 OnPayment = Callable[[Payment], Awaitable[None]]
 # The processor's name of a subscription, and the account that it is for.
@@ -31,16 +34,24 @@ def webhook_routes(
     async def stripe_webhook(
         request: Request, stripe_signature: Annotated[str, Header()] = ""
     ) -> ReceivedAnswer:
+        outcome = "failed"
         try:
             notice = processor.notice(await request.body(), stripe_signature)
             if notice is None:
-                return ReceivedAnswer()
-            if isinstance(notice.about, Payment):
+                outcome = "ignored"
+            elif isinstance(notice.about, Payment):
                 await on_payment(notice.about)
+                outcome = "payment"
             else:
                 await on_subscription(notice.about.subscription_id, notice.about.account_id)
+                outcome = "subscription"
+        except BadSignature:
+            outcome = "forged"
+            raise
         except PaymentFailed as error:
             raise Unavailable(error.message) from error
+        finally:
+            WEBHOOKS.labels(outcome).inc()
         return ReceivedAnswer()
 
     return router

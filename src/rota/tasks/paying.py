@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from rota.credits import holds
+from rota.credits import holds, metrics
 from rota.credits.allowance import AllowanceOf
 from rota.credits.holds import InsufficientCredits
 from rota.credits.ledger import RunRef
@@ -30,6 +30,7 @@ async def reserve(
     ):
         return
     if not await holds.hold(connection, account_id, payer(task), micros, allowance_of):
+        metrics.REFUSED.inc()
         raise InsufficientCredits(
             f"This agent's budget of ${usd(budget_cents)} has to be available before it starts. "
             "Top up with POST /api/credits/topup, or wait for tasks that are under way; "
