@@ -83,7 +83,7 @@ async def _serve(stack: Stack, options: Options, on_change: Callable[[PartState]
         "ROTA_PUBLIC_URL": f"http://127.0.0.1:{port}",
         "ROTA_LOG_FORMAT": "console",
         # So that the first task just works.
-        "ROTA_ALLOWANCES": stack.site.environ.get("ROTA_ALLOWANCES", '{"basic": 10000}'),
+        "ROTA_ALLOWANCES": stack.site.environ.get("ROTA_ALLOWANCES", '{"basic": 1000}'),
         # Tool servers on this machine are what one tries out first.
         "ROTA_EGRESS_ALLOW": stack.site.environ.get("ROTA_EGRESS_ALLOW", "127.0.0.0/8"),
     }
@@ -125,6 +125,7 @@ def greeting(service_url: str, at: Endpoints, data: Path) -> str:
     addresses = {
         "API": service_url,
         "API docs": f"{service_url}/docs",
+        "Billing": f"{service_url}/billing",
         "Temporal": at.temporal_ui_url,
         "Sign-in": at.issuer_url,
         "Checkout": at.stripe_url,
