@@ -28,7 +28,7 @@ test: setup  ## Everything that CI runs, on real parts
 	$(BIN)/pytest
 
 bench: setup  ## Ratios: against bare handlers, workflows, calls and statements; 10 million tasks against 10 thousand
-	failed=0; for part in bench mcp_bench credits_bench size; do \
+	failed=0; for part in bench mcp_bench hostile_bench credits_bench size; do \
 	    $(BIN)/python -m tests.load.$$part || failed=1; done; exit $$failed
 
 fuzz: setup  ## 500 examples per operation, both variants
