@@ -2,7 +2,9 @@
 
 from calendar import monthrange
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
+from fractions import Fraction
+from math import floor
 
 CENT = 10_000
 ALLOWANCES = {"basic": 0, "standard": 70_000, "advanced": 200_000, "corporate": 35_000}
@@ -24,6 +26,14 @@ def first_after(now: datetime, anchor: datetime) -> datetime:
         )
         if end > now:
             return end
+
+
+def last_until(now: datetime, anchor: datetime) -> datetime:
+    """The last monthly return of the anchor that is not after `now`."""
+    last = anchor
+    while (following := first_after(last, anchor)) <= now:
+        last = following
+    return last
 
 
 @dataclass(eq=False)
@@ -93,23 +103,28 @@ class Books:
         if self.given_for == self.plan and not over:
             return False
         total = allowance_of(*self.plan)
-        due = total - self.allowance_total
-        if over or due < 0 or self.anchor is None:
-            if self.allowance:
-                self.move(allowance=-self.allowance, granted=self.allowance)
-                self.came_in()
-            self.period += 1
-            self.allowance_used = 0
-            due = total
-            if not over:
-                self.anchor = self.now
+        taken = 0
+        if not over and self.anchor is not None:
+            # A month in which some days passed, and more than their share is out already.
+            assert self.period_ends_at is not None
+            began = last_until(self.now, self.anchor)
+            moment = timedelta(microseconds=1)
+            days = Fraction((self.now - began) // moment, (self.period_ends_at - began) // moment)
+            out = self.allowance_total - self.allowance
+            taken = min(total, max(0, out - floor(self.allowance_total * days)))
+        if self.allowance:
+            self.move(allowance=-self.allowance, granted=self.allowance)
+            self.came_in()
+        self.period += 1
+        self.allowance_used = taken
+        if not over or self.anchor is None:
+            self.anchor = self.now
         self.given_for, self.allowance_total = self.plan, total
         if total:
-            assert self.anchor is not None
             self.period_ends_at = first_after(self.now, self.anchor)
         else:
             self.anchor = self.period_ends_at = None
-        if due:
+        if due := total - taken:
             paid = min(-self.owed, due)
             self.move(allowance=due - paid, owed=paid, granted=-due)
             self.allowance_used += paid

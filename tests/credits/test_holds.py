@@ -178,7 +178,7 @@ async def test_the_next_months_allowance_pays_a_debt_first(books: Database) -> N
     account_id = await new_account(books, "standard")
     async with books.write(account_id) as connection:
         await owing(connection, account_id)
-        assert await refresh(connection, account_id, ALLOWANCE_OF, clock.now() + timedelta(days=32))
+        await refresh(connection, account_id, ALLOWANCE_OF, clock.now() + timedelta(days=32))
         found = await books_of(connection, account_id, "allowance", "owed", "allowance_used")
     assert found == [1_450 * CENT, 0, 50 * CENT]
 
@@ -189,7 +189,7 @@ async def test_a_run_over_the_months_end_uses_and_gives_back_the_old_month(
     account_id = await new_account(books, "standard")
     async with books.write(account_id) as connection:
         run = await start_run(connection, account_id, 100 * CENT)
-        assert await refresh(connection, account_id, ALLOWANCE_OF, clock.now() + timedelta(days=32))
+        await refresh(connection, account_id, ALLOWANCE_OF, clock.now() + timedelta(days=32))
         await spend(connection, account_id, run, 1, 30 * CENT)
         found = await books_of(connection, account_id, "allowance", "allowance_used", "spent")
         assert found == [1_500 * CENT, 0, 30 * CENT]

@@ -42,7 +42,7 @@ def base_port() -> int:
 async def test_a_new_user_is_up_in_half_a_minute_and_has_a_first_task_carried_out(
     tmp_path: Path,
 ) -> None:
-    [_, example] = re.findall(
+    [_, example, money] = re.findall(
         r"^```sh\n(.*?)^```", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE
     )
     port = base_port()
@@ -50,7 +50,7 @@ async def test_a_new_user_is_up_in_half_a_minute_and_has_a_first_task_carried_ou
     first_s = await rota_dev("--detach", *where)
     try:
         printed = await run(
-            *("bash", "-euo", "pipefail", "-c", example),
+            *("bash", "-euo", "pipefail", "-c", example + money),
             BASE=f"http://127.0.0.1:{port}",
             ISSUER=f"http://127.0.0.1:{port + 6}",
         )
@@ -58,6 +58,8 @@ async def test_a_new_user_is_up_in_half_a_minute_and_has_a_first_task_carried_ou
         assert "event: task.started" in printed
         assert "event: task.completed" in printed
         assert '"kind":"model"' in printed
+        assert '"totalAvailable":1000,' in printed
+        assert f"http://127.0.0.1:{port + 8}/pay/cs_" in printed
         await rota_dev("--stop", *where)
         second_s = await rota_dev("--detach", *where)
     finally:

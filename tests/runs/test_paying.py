@@ -7,6 +7,7 @@ from uuid import uuid4
 
 import pytest
 
+from rota.accounts import service as accounts
 from rota.credits import ledger, verify
 from rota.credits.money import of_cents
 from rota.dev.stack import Stack
@@ -214,3 +215,19 @@ async def test_money_that_is_used_up_is_told_once(
             person.user_id,
         )
     assert [row[0] for row in told] == ["credits.depleted"]
+
+
+async def test_a_retry_needs_a_tier_that_opens_the_agent(
+    shop: Runner, scripted: Scripted, db: Database
+) -> None:
+    person = await shop.newcomer()
+    script = await scripted.script({"status": 401})
+    task = await shop.finish(person, "exclusive", script, "FAILED")
+    await accounts.set_tier(db, person.user_id, "basic")
+
+    async def me() -> dict[str, Any]:
+        found: dict[str, Any] = (await person.get("/api/me")).json()
+        return found
+
+    await until(me, lambda seen: seen["effectiveTier"] == "BASIC")
+    assert_error(await person.post(f"/api/tasks/{task['id']}/retry"), 403, "AUTHORIZATION_ERROR")

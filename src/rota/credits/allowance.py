@@ -1,7 +1,7 @@
 """What a plan gives each month, and what is left of it when the month is over."""
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from rota.credits.ledger import Entry, enter
@@ -11,74 +11,97 @@ from rota.platform.db import WriteConnection
 # What a tier with so many seats may spend each month, in micro-dollars.
 AllowanceOf = Callable[[str, int | None], int]
 
+_MICROSECOND = timedelta(microseconds=1)
+
+
+# While nobody pays for a new month, how soon to look again.
+LOOK_AGAIN = timedelta(hours=1)
+
 
 async def refresh(
     connection: WriteConnection,
     account_id: UUID,
     allowance_of: AllowanceOf,
     now: datetime,
-) -> bool:
-    """Brings the allowance up to date with the tier and the month. Whether anything was due.
+) -> None:
+    """Brings the allowance up to date with the plan and the month.
 
-    A higher allowance counts from now on in the month that is running. A lower one, or the
-    first, starts a month of its own. What is left of a month that is over is gone.
+    Another plan starts a month of its own, since it is paid for anew. What the account took
+    out of the old month, beyond the share of the days that passed, counts as used of the new
+    one, since what was not used up of the old plan's price comes off the new one's. A month
+    that is not paid for begins when it is, and a trial has no allowance. What is left of a
+    month that is over is gone.
     """
     b = await connection.fetchrow(
         """
         SELECT b.tier, b.seats, b.period, b.period_anchor, b.period_ends_at, b.allowance_total,
-               b.allowance, b.owed, a.tier AS tier_now, a.seats AS seats_now
-        FROM balances b JOIN accounts a ON a.id = b.account_id
+               b.allowance, b.owed, a.tier AS tier_now, a.seats AS seats_now,
+               s.unpaid_since IS NOT NULL AS unpaid,
+               CASE WHEN s.status = 'TRIALING' THEN s.period_end END AS trial_ends_at
+        FROM balances b
+        JOIN accounts a ON a.id = b.account_id
+        LEFT JOIN subscriptions s ON s.account_id = b.account_id AND s.product = 'plan'
+                                 AND s.status <> 'CANCELLED'
         WHERE b.account_id = $1 FOR NO KEY UPDATE OF b
         """,
         account_id,
     )
-    total = allowance_of(b["tier_now"], b["seats_now"])
     same_plan = (b["tier"], b["seats"]) == (b["tier_now"], b["seats_now"])
     over = b["period_ends_at"] is not None and b["period_ends_at"] <= now
     if same_plan and not over:
-        return False
-    period, anchor, ends = b["period"], b["period_anchor"], b["period_ends_at"]
-    due = total - b["allowance_total"]
-    if over or due < 0 or anchor is None:
-        if b["allowance"]:
-            await enter(
-                connection,
-                account_id,
-                Entry(
-                    *("expiry", f"expiry/{period}"),
-                    allowance=-b["allowance"],
-                    granted=b["allowance"],
-                    at=now,
-                ),
-            )
-        period, due = period + 1, total
-        if not over or anchor is None:
-            anchor = now
-    ends = _period_end(anchor, now) if total else None
+        return
+    if same_plan and b["unpaid"]:
+        await connection.execute(
+            "UPDATE balances SET period_ends_at = $2 WHERE account_id = $1",
+            account_id,
+            now + LOOK_AGAIN,
+        )
+        return
+    total = allowance_of(b["tier_now"], b["seats_now"]) if b["trial_ends_at"] is None else 0
+    anchor, period = b["period_anchor"], b["period"] + 1
+    used = 0
+    if not over and anchor is not None:
+        passed = _share(b["allowance_total"], anchor, now)
+        used = min(total, max(0, b["allowance_total"] - b["allowance"] - passed))
+    if not over or anchor is None:
+        anchor = now
+    if b["allowance"]:
+        rest = b["allowance"]
+        expiry = Entry("expiry", f"expiry/{period - 1}", allowance=-rest, granted=rest, at=now)
+        await enter(connection, account_id, expiry)
+    ends = _bounds(anchor, now)[1] if total else None
+    if b["trial_ends_at"] is not None:
+        ends = max(b["trial_ends_at"], now + LOOK_AGAIN)
     await connection.execute(
         """
         UPDATE balances SET tier = $2, seats = $3, period = $4, period_anchor = $5,
-            period_ends_at = $6, allowance_total = $7,
-            allowance_used = CASE WHEN period = $4 THEN allowance_used ELSE 0 END
+            period_ends_at = $6, allowance_total = $7, allowance_used = $8
         WHERE account_id = $1
         """,
         *(account_id, b["tier_now"], b["seats_now"], period),
-        *(anchor if total else None, ends, total),
+        *(anchor if total else None, ends, total, used),
     )
-    if due > 0:
+    if (due := total - used) > 0:
         paid = min(-b["owed"], due)
         entry = Entry(
-            *("allowance", f"allowance/{period}/{total}"),
+            *("allowance", f"allowance/{period}"),
             allowance=due - paid,
             owed=paid,
             granted=-due,
             at=now,
         )
         await enter(connection, account_id, entry, used=paid)
-    return True
 
 
-def _period_end(anchor: datetime, now: datetime) -> datetime:
+def _bounds(anchor: datetime, now: datetime) -> tuple[datetime, datetime]:
+    """When the month that is running began, and when it ends."""
     months = (now.year - anchor.year) * 12 + now.month - anchor.month
-    end = clock.months_after(anchor, months)
-    return end if end > now else clock.months_after(anchor, months + 1)
+    if clock.months_after(anchor, months) > now:
+        months -= 1
+    return clock.months_after(anchor, months), clock.months_after(anchor, months + 1)
+
+
+def _share(total: int, anchor: datetime, now: datetime) -> int:
+    """What of a month's total the days that passed stand for."""
+    start, end = _bounds(anchor, now)
+    return total * ((now - start) // _MICROSECOND) // ((end - start) // _MICROSECOND)

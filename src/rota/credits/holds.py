@@ -30,9 +30,8 @@ async def hold(
     if await _hold(connection, account_id, owner, micros, now):
         return True
     # Not enough, or the month or the tier is another than the balance knows.
-    if await refresh(connection, account_id, allowance_of, now):
-        return await _hold(connection, account_id, owner, micros, now)
-    return False
+    await refresh(connection, account_id, allowance_of, now)
+    return await _hold(connection, account_id, owner, micros, now)
 
 
 async def _hold(

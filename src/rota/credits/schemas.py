@@ -85,7 +85,7 @@ class UsageBar(Wire):
             remaining=total - used,
             percent=percent,
             status=_status(percent),
-            resets_at=balance.period_ends_at,
+            resets_at=balance.period_ends_at if total else None,
         )
 
 

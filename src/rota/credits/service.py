@@ -98,7 +98,8 @@ class Credits:
             refunded = await ledger.refund(
                 connection, account_id, of_cents(payment.refunded_cents), payment.id
             )
-            if payment.customer_id is not None:
+            # A subscription's customer comes first: what is credited to it pays the next plan.
+            if payment.customer_id and await customers.find(connection, account_id) is None:
                 await customers.remember(connection, account_id, payment.customer_id)
             changed = bool(cents or refunded)
             if changed:

@@ -117,12 +117,15 @@ class Tasks:
             raise ValidationFailed.of(
                 FieldError("agent", "is not in the catalog; GET /api/agents lists what is")
             )
+        self._check_open(agent, caller)
+        return agent
+
+    def _check_open(self, agent: AgentVersion, caller: Caller) -> None:
         if self._gating.locked(agent, caller.tier):
             raise Forbidden(
                 f"The agent {agent.name} needs the tier {self._gating.required_tier(agent)}. "
                 "Choose another agent or a higher plan."
             )
-        return agent
 
     async def _parent(
         self, connection: WriteConnection, caller: Caller, wire_id: str | None
@@ -211,6 +214,7 @@ class Tasks:
                     assert after.agent_version is not None
                     agent = await agents.find_version(connection, after.agent, after.agent_version)
                     assert agent is not None
+                    self._check_open(agent, caller)
                     await self._reserve(connection, caller, after, parent, agent)
                     await moves.instruct(
                         *(connection, caller.account_id, START, after),

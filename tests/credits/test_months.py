@@ -1,0 +1,87 @@
+"""Months that are changed, not paid for, or on trial."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from rota.accounts import service as accounts
+from rota.platform import clock
+from tests.credits.world import CENT, Shop, end_run, spend, start_run
+from tests.service import Person
+from tests.tasks.world import newcomer
+
+
+async def subscribed(shop: Shop, person: Person, **fields: Any) -> None:
+    """The account's subscription as the processor's messages would leave it."""
+    values = {
+        "processor_id": "sub_1",
+        "tier": "standard",
+        "seats": 1,
+        "period_start": clock.now(),
+        "period_end": clock.now() + timedelta(days=30),
+        "unpaid_since": None,
+        "cancel_at_period_end": False,
+        **fields,
+    }
+    names = ", ".join(values)
+    marks = ", ".join(f"${number}" for number in range(2, len(values) + 2))
+    async with shop.service.owner() as connection:
+        await connection.execute("DELETE FROM subscriptions WHERE account_id = $1", person.user_id)
+        await connection.execute(
+            f"INSERT INTO subscriptions (account_id, product, entitled, updated_at, {names}) "
+            f"VALUES ($1, 'plan', true, now(), {marks})",
+            *(person.user_id, *values.values()),
+        )
+
+
+async def at(shop: Shop, person: Person, monkeypatch: pytest.MonkeyPatch, **later: int) -> Any:
+    """The usage bar at a later time."""
+    moment = clock.now() + timedelta(**later)
+    with monkeypatch.context() as turned:
+        turned.setattr(clock, "now", lambda: moment)
+        return (await shop.balance(person))["usageBar"]
+
+
+async def test_a_higher_plan_at_the_months_end_is_one_month_and_not_two(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person = await newcomer(shop.service, tier="standard")
+    async with shop.db.write(person.user_id) as connection:
+        run = await start_run(connection, person.user_id, 1_500 * CENT)
+        await spend(connection, person.user_id, run, 1, 1_500 * CENT)
+        await end_run(connection, person.user_id, run)
+    await accounts.set_tier(shop.db, person.user_id, "advanced")
+    changed = await at(shop, person, monkeypatch, days=27)
+    # What was used beyond the days that passed is used of the new month.
+    assert changed["total"] == 5_000
+    assert 0 < changed["used"] < 200
+    # The old month's end passes without anything happening.
+    assert (await at(shop, person, monkeypatch, days=33))["used"] == changed["used"]
+    assert (await at(shop, person, monkeypatch, days=60))["used"] == 0
+
+
+async def test_a_month_that_is_not_paid_for_begins_when_it_is(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person = await newcomer(shop.service, tier="standard")
+    async with shop.db.write(person.user_id) as connection:
+        run = await start_run(connection, person.user_id, 500 * CENT)
+        await spend(connection, person.user_id, run, 1, 500 * CENT)
+        await end_run(connection, person.user_id, run)
+    await subscribed(shop, person, status="PAST_DUE", unpaid_since=clock.now())
+    assert (await at(shop, person, monkeypatch, days=32))["used"] == 500
+    await subscribed(shop, person, status="ACTIVE")
+    assert (await at(shop, person, monkeypatch, days=32, hours=2))["used"] == 0
+
+
+async def test_a_trial_has_no_allowance_until_it_is_paid_for(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person = await newcomer(shop.service, tier="standard")
+    await subscribed(shop, person, status="TRIALING", period_end=clock.now() + timedelta(days=14))
+    shown = await shop.balance(person)
+    assert (shown["hasAllowance"], shown["totalAvailable"]) == (False, 0)
+    assert shown["usageBar"]["resetsAt"] is None
+    await subscribed(shop, person, status="ACTIVE")
+    assert (await at(shop, person, monkeypatch, days=15))["remaining"] == 1_500
