@@ -231,3 +231,22 @@ async def test_a_retry_needs_a_tier_that_opens_the_agent(
 
     await until(me, lambda seen: seen["effectiveTier"] == "BASIC")
     assert_error(await person.post(f"/api/tasks/{task['id']}/retry"), 403, "AUTHORIZATION_ERROR")
+
+
+async def test_a_subtask_does_not_take_what_a_call_above_it_is_paid_with(
+    shop: Runner, scripted: Scripted, with_money: Any
+) -> None:
+    person = await with_money(100)
+    script = await scripted.script(says("Mine.", inputTokens=900_000, hold=True))
+    task = await shop.begin(person, "director", script)
+    await until(lambda: scripted.count(script), lambda counted: counted == {0: 1})
+    part = await scripted.script(says("Never said."))
+    child = await shop.begin(person, "writer", part, parentTaskId=task["id"])
+    await shop.until(person, child, "RUNNING")
+    await scripted.release(script)
+    await shop.until(person, task, "COMPLETED")
+    # All of its own call is paid for, and there is nothing left to draw on.
+    assert (await balance(person))["totalSpentCents"] == 91
+    ended = await shop.until(person, child, "FAILED")
+    assert ended["error"]["code"] == "BUDGET_EXCEEDED"
+    assert await scripted.count(part) == {}

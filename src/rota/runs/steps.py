@@ -79,6 +79,28 @@ async def of_run(
     return [_step(row) for row in rows]
 
 
+async def asks_above(connection: ReadConnection, account_id: UUID, task_id: UUID) -> bool:
+    """Whether a run above this task may have a model call under way: no tool call of it is open."""
+    asking = await connection.fetchval(
+        """
+        WITH RECURSIVE above (id) AS (
+            SELECT parent_task_id FROM tasks WHERE account_id = $1 AND id = $2
+            UNION ALL
+            SELECT t.parent_task_id FROM above a
+            JOIN tasks t ON t.account_id = $1 AND t.id = a.id
+        )
+        SELECT true FROM above a JOIN tasks t ON t.account_id = $1 AND t.id = a.id
+        WHERE t.hosted AND t.status = 'RUNNING' AND NOT EXISTS (
+            SELECT FROM steps s WHERE s.account_id = $1 AND s.task_id = t.id AND s.run = t.run
+                AND s.kind = 'tool' AND s.state <> 'finished')
+        LIMIT 1
+        """,
+        account_id,
+        task_id,
+    )
+    return bool(asking)
+
+
 async def calls_of(
     connection: ReadConnection, account_id: UUID, task_id: UUID, run: int, step: int
 ) -> list[Step]:

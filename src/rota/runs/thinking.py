@@ -19,7 +19,15 @@ from rota.platform import clock, tracing
 from rota.runs import budget, metrics, steps
 from rota.runs.current import Current, ids_of
 from rota.runs.loop import Loop, dump_response, messages, storable_response
-from rota.runs.models import ContentFiltered, GiveUp, Models, PricedModel, told_apart, usage_of
+from rota.runs.models import (
+    ContentFiltered,
+    GiveUp,
+    Models,
+    PricedModel,
+    TryAgain,
+    told_apart,
+    usage_of,
+)
 from rota.runs.orders import CallOrder, Next
 from rota.runs.patience import insist
 from rota.runs.steps import Step, Thought
@@ -27,6 +35,9 @@ from rota.runs.tools import Tool, Toolbox
 from rota.tasks import queries
 from rota.tasks.model import Task
 from rota.tasks.paying import payer
+
+# How long a subtask waits for a model call of the task above it: at first, and at most.
+WAIT_ABOVE, MOST_WAIT = timedelta(seconds=3), timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +179,10 @@ class Thinking:
         async with self._current.db.write(account_id) as connection:
             # Locked: neither may end meanwhile.
             await queries.lock_account(connection, account_id)
+            if await steps.asks_above(connection, account_id, start.task.id):
+                # What is held there has to pay for that call first.
+                wait = WAIT_ABOVE * 2 ** (activity.info().attempt - 1)
+                raise TryAgain("the task above is asking its model", min(wait, MOST_WAIT))
             await holds.draw(connection, account_id, owner, micros)
             return await holds.left(connection, account_id, owner)
 
