@@ -135,6 +135,14 @@ async def user_exists(connection: ReadConnection, user_id: UUID) -> bool:
     return bool(await connection.fetchval("SELECT true FROM users WHERE id = $1", user_id))
 
 
+async def lock(connection: WriteConnection, account_id: UUID) -> bool:
+    """Whether there is such an account; others who lock its row wait for us."""
+    locked = await connection.fetchval(
+        "SELECT true FROM accounts WHERE id = $1 FOR NO KEY UPDATE", account_id
+    )
+    return bool(locked)
+
+
 async def lock_company(connection: WriteConnection, account_id: UUID) -> bool:
     """Whether there is such a company; others who change its members wait for us."""
     locked = await connection.fetchval(

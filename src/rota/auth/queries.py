@@ -7,6 +7,7 @@ from uuid import UUID
 
 import orjson
 
+from rota.accounts import queries as accounts
 from rota.accounts.model import Kind, Role
 from rota.platform.db import ReadConnection, WriteConnection
 
@@ -202,9 +203,7 @@ async def create_key(
 ) -> bool:
     """Whether there was room for one more key in the account."""
     # Before the statement that counts, which would not see keys made while it waits.
-    await connection.execute(
-        "SELECT FROM accounts WHERE id = $1 FOR NO KEY UPDATE", owner.account_id
-    )
+    await accounts.lock(connection, owner.account_id)
     created = await connection.fetchval(
         """
         WITH key AS (

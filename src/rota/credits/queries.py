@@ -5,6 +5,8 @@ from datetime import date, datetime
 from typing import Any, Literal
 from uuid import UUID
 
+from rota.payments import customers
+from rota.payments.port import Payer
 from rota.platform.db import ReadConnection, WriteConnection
 
 GroupBy = Literal["day", "agent", "model"]
@@ -93,18 +95,10 @@ async def set_overflow(connection: WriteConnection, account_id: UUID, allowed: b
     )
 
 
-async def lock_account(connection: WriteConnection, account_id: UUID) -> bool:
-    """Keeps everything else of the account waiting. Whether there is such an account."""
-    return bool(
-        await connection.fetchval(
-            "SELECT true FROM account_heads WHERE account_id = $1 FOR UPDATE", account_id
-        )
-    )
-
-
-async def email_of(connection: ReadConnection, user_id: UUID) -> str | None:
-    email: str | None = await connection.fetchval("SELECT email FROM users WHERE id = $1", user_id)
-    return email
+async def payer(connection: ReadConnection, account_id: UUID, user_id: UUID) -> Payer:
+    """Who pays, as the processor knows it. In a transaction of the user's: it has the e-mail."""
+    email = await connection.fetchval("SELECT email FROM users WHERE id = $1", user_id)
+    return Payer(account_id, await customers.find(connection, account_id), email)
 
 
 async def movements(

@@ -16,7 +16,7 @@ from rota.credits.schemas import TopUp, TopUpAnswer
 from rota.events import log as event_log
 from rota.payments import customers
 from rota.payments.intents import intent
-from rota.payments.port import Payer, Payment, Processor
+from rota.payments.port import Payment, Processor
 from rota.platform import clock, ids
 from rota.platform.db import Database
 from rota.platform.idempotency import Replays
@@ -64,11 +64,7 @@ class Credits:
             kept = await self._replays.kept(reading, account_id, idempotency_key, request)
             if kept is not None:
                 return kept
-            payer = Payer(
-                account_id,
-                await customers.find(reading, account_id),
-                await queries.email_of(reading, caller.user_id),
-            )
+            payer = await queries.payer(reading, account_id, caller.user_id)
         checkout = await self._processor.top_up_checkout(
             payer, body.amount_cents, intent(idempotency_key, OPERATION, payer, body)
         )
@@ -85,7 +81,7 @@ class Credits:
         """Adds a payment and takes back what was refunded of it, each once, in any order."""
         account_id = payment.account_id
         async with self._db.write(account_id) as connection:
-            if not await queries.lock_account(connection, account_id):
+            if not await event_log.lock_head(connection, account_id):
                 log.error(
                     "a payment names no account of ours",
                     payment=payment.id,

@@ -22,6 +22,14 @@ class Event:
     created_at: datetime
 
 
+async def lock_head(connection: WriteConnection, account_id: UUID) -> bool:
+    """Keeps every other change of the account waiting. Whether there is such an account."""
+    found = await connection.fetchval(
+        "SELECT true FROM account_heads WHERE account_id = $1 FOR UPDATE", account_id
+    )
+    return bool(found)
+
+
 async def append(
     connection: WriteConnection,
     account_id: UUID,

@@ -111,14 +111,6 @@ async def tools_of_all(
     return [(Server(*row[:13]), _tool(row[13:])) for row in rows]
 
 
-async def lock_account(connection: WriteConnection, account_id: UUID) -> tuple[str, str, Any]:
-    """Kind, tier and the trial's end. Others who connect a server to the account wait for us."""
-    row = await connection.fetchrow(
-        "SELECT kind, tier, trial_ends_at FROM accounts WHERE id = $1 FOR NO KEY UPDATE", account_id
-    )
-    return row["kind"], row["tier"], row["trial_ends_at"]
-
-
 async def taken(
     connection: ReadConnection, account_id: UUID, name: str, url: str
 ) -> tuple[int, bool, bool]:

@@ -9,6 +9,7 @@ from uuid import UUID
 import orjson
 from fastapi import Response
 
+from rota.accounts import queries as accounts
 from rota.auth.caller import Caller
 from rota.mcp import queries
 from rota.mcp.allowance import MAX_SERVERS, Allowance, HasPass, Holder
@@ -151,7 +152,7 @@ class Servers:
     ) -> ConnectedAnswer:
         account_id = caller.account_id
         # Before the statement that counts, which would not see servers saved while it waits.
-        await queries.lock_account(connection, account_id)
+        await accounts.lock(connection, account_id)
         await self._check_room(connection, caller, body.name, url)
         now = clock.now()
         context = seal_context(account_id, server_id)

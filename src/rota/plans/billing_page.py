@@ -5,6 +5,7 @@ tell, prices and what they include, is served with it.
 """
 
 from collections.abc import Sequence
+from functools import cache
 from importlib.resources import files
 
 from fastapi import APIRouter
@@ -65,5 +66,6 @@ def billing_routes(
     return router
 
 
+@cache
 def _content(name: str) -> bytes:
     return files("rota.plans").joinpath(name).read_bytes()

@@ -6,10 +6,9 @@ from uuid import UUID
 from fastapi import Response
 
 from rota.auth.caller import Caller
-from rota.credits.queries import email_of
-from rota.payments import customers
+from rota.credits.queries import payer as payer_of
 from rota.payments.intents import intent
-from rota.payments.port import CONNECT_PASS, Payer, Processor
+from rota.payments.port import CONNECT_PASS, Processor
 from rota.plans import queries
 from rota.plans.queries import PASS, PLAN, ProductKind
 from rota.plans.schemas import (
@@ -28,7 +27,7 @@ from rota.plans.service import Plans
 from rota.plans.states import Plan, State, order
 from rota.plans.tiers import Tiers
 from rota.platform import clock
-from rota.platform.db import Database, ReadConnection, WriteConnection
+from rota.platform.db import Database, WriteConnection
 from rota.platform.errors import Conflict, Forbidden, NotFound
 from rota.platform.http.schemas import Wire
 from rota.platform.idempotency import Replays
@@ -77,7 +76,7 @@ class Purchases:
             if kept := await self._replays.kept(reading, account_id, key, request):
                 return kept
             current = await self._plans.find(reading, account_id, PLAN)
-            payer = await self._payer(reading, caller)
+            payer = await payer_of(reading, account_id, caller.user_id)
         wanted = self._wanted(caller, body, current)
         held = current if current is not None and current.live else None
         if held is not None and order(wanted, self._tiers.rank) <= self._order(held):
@@ -156,7 +155,7 @@ class Purchases:
             if kept := await self._replays.kept(reading, account_id, key, request):
                 return kept
             current = await self._plans.find(reading, account_id, PASS)
-            payer = await self._payer(reading, caller)
+            payer = await payer_of(reading, account_id, caller.user_id)
         if current is not None and current.live:
             raise Conflict("The account has the connect pass already.")
         wanted = Plan(CONNECT_PASS, 1)
@@ -211,13 +210,6 @@ class Purchases:
 
         operation = f"{'cancel' if cancelled else 'resume'} {product}"
         return await self._alone(account_id, key, (operation, None), work)
-
-    async def _payer(self, connection: ReadConnection, caller: Caller) -> Payer:
-        return Payer(
-            caller.account_id,
-            await customers.find(connection, caller.account_id),
-            await email_of(connection, caller.user_id),
-        )
 
     async def _keep(
         self,

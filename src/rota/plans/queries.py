@@ -5,6 +5,8 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
+from rota.accounts import queries as accounts
+from rota.events import log
 from rota.payments.port import CONNECT_PASS
 from rota.plans.states import Plan, State
 from rota.platform.db import ReadConnection, WriteConnection
@@ -126,13 +128,9 @@ async def lock_subscriptions(connection: WriteConnection, account_id: UUID) -> N
 
 async def lock_account(connection: WriteConnection, account_id: UUID) -> bool:
     """Whether there is such an account. Its row comes before its head, as everywhere."""
-    found = await connection.fetchval(
-        "SELECT true FROM accounts WHERE id = $1 FOR NO KEY UPDATE", account_id
-    )
-    await connection.execute(
-        "SELECT 1 FROM account_heads WHERE account_id = $1 FOR UPDATE", account_id
-    )
-    return bool(found)
+    found = await accounts.lock(connection, account_id)
+    await log.lock_head(connection, account_id)
+    return found
 
 
 async def set_tier(

@@ -15,6 +15,7 @@ from temporalio import activity
 from rota.agents.model import AgentVersion
 from rota.credits import charges, holds
 from rota.credits.ledger import Charge, RunRef
+from rota.events import log
 from rota.platform import clock, tracing
 from rota.runs import budget, metrics, steps
 from rota.runs.current import Current, ids_of
@@ -178,7 +179,7 @@ class Thinking:
         account_id, owner = start.account_id, payer(start.task)
         async with self._current.db.write(account_id) as connection:
             # Locked: neither may end meanwhile.
-            await queries.lock_account(connection, account_id)
+            await log.lock_head(connection, account_id)
             if await steps.asks_above(connection, account_id, start.task.id):
                 # What is held there has to pay for that call first.
                 wait = WAIT_ABOVE * 2 ** (activity.info().attempt - 1)

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import orjson
 
+from rota.events import log
 from rota.platform.db import ReadConnection, WriteConnection
 from rota.platform.ids import new_uuid
 from rota.tasks.model import Task
@@ -155,17 +156,11 @@ async def created_by(connection: ReadConnection, account_id: UUID, task_id: UUID
     return user_id
 
 
-async def lock_account(connection: WriteConnection, account_id: UUID) -> None:
-    await connection.execute(
-        "SELECT 1 FROM account_heads WHERE account_id = $1 FOR UPDATE", account_id
-    )
-
-
 async def find_for_change(
     connection: WriteConnection, account_id: UUID, task_id: UUID
 ) -> Task | None:
     """The task as it will stay until this transaction ends."""
-    await lock_account(connection, account_id)
+    await log.lock_head(connection, account_id)
     return await find(connection, account_id, task_id)
 
 
