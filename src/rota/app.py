@@ -27,16 +27,16 @@ from rota.auth.sessions import Sessions
 from rota.auth.tokens import KeyRing, SessionTokens
 from rota.credits.routes import credit_routes
 from rota.credits.service import Credits
-from rota.events import log as event_log
+from rota.events import journal
 from rota.events.fanout import Fanout
 from rota.events.routes import event_routes
 from rota.events.stream import Streams
 from rota.limits import window
-from rota.limits.gate import AI_PREFIXES, UNLIMITED, Gate
+from rota.limits.guard import AI_PREFIXES, UNLIMITED, RequestGuard
 from rota.limits.window import Window
-from rota.mcp.parts import mcp_parts
 from rota.mcp.routes import mcp_routes
 from rota.mcp.service import Servers
+from rota.mcp.wiring import mcp_wiring
 from rota.payments.processor import processor_of
 from rota.payments.routes import webhook_routes
 from rota.plans.billing_page import billing_routes
@@ -52,7 +52,7 @@ from rota.platform.http.description import describe
 from rota.platform.http.docs import docs_routes
 from rota.platform.http.edge import Edge
 from rota.platform.http.routes import by_name
-from rota.platform.idempotency import Replays
+from rota.platform.idempotency import Idempotency
 from rota.platform.settings import Settings
 from rota.platform.temporal import Temporal
 from rota.runs.routes import run_routes
@@ -79,7 +79,7 @@ def create_app(
     limiter = Window(redis, processes=settings.processes)
 
     vault = Vault(*settings.secret_keys)
-    replays = Replays(vault)
+    idempotency = Idempotency(vault)
     ring = KeyRing(db, vault)
     tokens = SessionTokens(ring, settings.public_url)
     authenticator = Authenticator(db, tokens, idle_days=settings.session_idle_days)
@@ -89,11 +89,11 @@ def create_app(
         Issuers(settings.oidc_issuers, http),
         tokens,
         authenticator,
-        event_log.append,
+        journal.append,
         idle_days=settings.session_idle_days,
         signup_trial=trial,
     )
-    gate = Gate(
+    guard = RequestGuard(
         authenticator,
         limiter,
         variant.ceilings_of,
@@ -107,7 +107,7 @@ def create_app(
     streams = Streams(db, fanout)
     allowance_of = variant.allowance_of(settings.allowances)
     processor = processor_of(settings)
-    credits_ = Credits(db, replays, processor, allowance_of, fanout.announce)
+    credits_ = Credits(db, idempotency, processor, allowance_of, fanout.announce)
     tiers = Tiers(variant.tiers)
     plans = Plans(
         *(db, processor, fanout.announce),
@@ -115,21 +115,21 @@ def create_app(
         grace=timedelta(days=settings.grace_days),
     )
     purchases = Purchases(
-        *(db, replays, processor, plans, fanout.announce),
+        *(db, idempotency, processor, plans, fanout.announce),
         tiers=tiers,
         trial_days=settings.plan_trial_days,
     )
     tasks = Tasks(
-        *(db, replays, variant.gating, fanout),
+        *(db, idempotency, variant.agent_access, fanout),
         gate_days=settings.approval_days,
         allowance_of=allowance_of,
         weight_of=variant.weight_of,
     )
     decisions = Decisions(db, fanout, weight_of=variant.weight_of)
 
-    mcp = mcp_parts(settings, db, vault, fanout.announce)
+    mcp = mcp_wiring(settings, db, vault, fanout.announce)
     servers = Servers(
-        *(db, vault, replays, mcp.egress, mcp.sessions, mcp.calling, mcp.watch),
+        *(db, vault, idempotency, mcp.egress, mcp.sessions, mcp.calling, mcp.watch),
         fanout.announce,
         allowance=variant.servers,
         has_pass=plans.has_pass,
@@ -163,13 +163,13 @@ def create_app(
         # Ours is at the edge; FastAPI's own costs a tenth of a small request.
         telemetry={"tracing": False, "metrics": False, "logs": False, "operation_spans": False},
     )
-    app.add_middleware(Edge, gate=gate)
+    app.add_middleware(Edge, gate=guard)
     add_handlers(app)
     # The busiest first: a request is held against them in this order.
     for router in (
         task_routes(tasks, decisions, streams, authenticator),
         me_routes(db, variant.name),
-        agent_routes(Catalog(db), variant.gating),
+        agent_routes(Catalog(db), variant.agent_access),
         run_routes(db),
         event_routes(streams, authenticator),
         mcp_routes(servers),
@@ -178,7 +178,7 @@ def create_app(
         *([plan_routes(purchases)] if variant.sells_plans else []),
         *([pass_routes(purchases)] if variant.pass_price_cents is not None else []),
         webhook_routes(processor, credits_.take_payment, plans.sync),
-        key_routes(Keys(db, authenticator, replays, event_log.append)),
+        key_routes(Keys(db, authenticator, idempotency, journal.append)),
         sign_in_routes(sessions, variant.name, settings.oidc_issuers),
         logout_routes(sessions),
         jwks_routes(ring),

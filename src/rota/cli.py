@@ -138,7 +138,7 @@ def rotate(
 def rotate_secrets() -> None:
     """Wrap everything that is sealed with ROTA_SECRET_KEY, so that older keys can go."""
     from rota.platform.crypto import Vault
-    from rota.resealing import rotate_all
+    from rota.secret_rotation import rotate_all
 
     settings = _settings()
     vault = Vault(*settings.secret_keys)

@@ -14,7 +14,7 @@ from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxR
 from rota.events.fanout import Fanout
 from rota.events.outbox import Relay
 from rota.mcp.checks import Checks, ensure_schedule
-from rota.mcp.parts import mcp_parts
+from rota.mcp.wiring import mcp_wiring
 from rota.mcp.workflow import CheckServers
 from rota.payments.processor import processor_of
 from rota.plans.service import Plans
@@ -23,17 +23,17 @@ from rota.platform.crypto import Vault
 from rota.platform.db import Database
 from rota.platform.settings import Settings
 from rota.platform.temporal import Temporal
-from rota.runs.acting import Acting
 from rota.runs.activities import Activities
-from rota.runs.current import Current
+from rota.runs.agent_loop import AgentLoop
+from rota.runs.contracts import TASK_QUEUE
 from rota.runs.delegation import Delegation
-from rota.runs.discretion import Discretion
-from rota.runs.engine import Engine
-from rota.runs.loop import Loop
+from rota.runs.dispatcher import RunDispatcher
+from rota.runs.error_redaction import RedactErrors
 from rota.runs.mcp_tools import McpTools
+from rota.runs.model_call import Bounds, ModelCaller
 from rota.runs.models import Models
-from rota.runs.orders import TASK_QUEUE
-from rota.runs.thinking import Bounds, Thinking
+from rota.runs.run_context import RunContext
+from rota.runs.tool_call import ToolCaller
 from rota.runs.tools import Toolbox, ToolSource
 from rota.runs.workflow import Run
 from rota.tasks.decisions import Decisions
@@ -67,26 +67,26 @@ async def run_worker(
         tiers=Tiers(variant.tiers),
         grace=timedelta(days=settings.grace_days),
     )
-    engine = Engine(temporal, db, heartbeat_s=settings.run_heartbeat_s)
+    engine = RunDispatcher(temporal, db, heartbeat_s=settings.run_heartbeat_s)
     relay = Relay(db, engine.handlers)
     # By itself: a processor that takes its time holds up no run.
     plan_relay = Relay(db, plans.handlers)
     vault = Vault(*settings.secret_keys)
-    mcp = mcp_parts(settings, db, vault, fanout.announce)
+    mcp = mcp_wiring(settings, db, vault, fanout.announce)
     checks = Checks(db, mcp.calling)
     decisions = Decisions(db, fanout)
-    current, loop = Current(db, fanout.announce), Loop(gate_time=gate_time)
+    current, loop = RunContext(db, fanout.announce), AgentLoop(gate_time=gate_time)
     toolbox = Toolbox([*sources, McpTools(db, mcp.calling)])
     activities = Activities(
         current,
         loop,
-        Thinking(
+        ModelCaller(
             *(current, Models(settings.models, settings.model_url), toolbox, loop),
             Bounds(settings.run_max_tokens, timedelta(hours=settings.run_max_hours)),
         ),
-        Acting(
+        ToolCaller(
             *(current, toolbox, loop),
-            Delegation(variant.gating, gate_time, variant.weight_of),
+            Delegation(variant.agent_access, gate_time, variant.weight_of),
         ),
     )
     async with contextlib.AsyncExitStack() as stack:
@@ -117,7 +117,7 @@ async def run_worker(
                 activities.act,
                 checks.sweep,
             ],
-            interceptors=[Discretion()],
+            interceptors=[RedactErrors()],
             max_concurrent_activities=settings.worker_calls,
             # What a worker has taken it works on all at once; what waits in the engine is
             # handed out fairly. So it takes no more than it can do.

@@ -92,7 +92,7 @@ async def waiting(stack: Stack, tasks: int = 200) -> dict[str, Any]:
         async def decide(number: int, waits: str) -> None:
             verb = "reject" if number % 4 == 0 else "approve"
             async with turn:
-                await world.insist(person, "POST", f"/api/tasks/{waits}/{verb}")
+                await world.request_until_answered(person, "POST", f"/api/tasks/{waits}/{verb}")
 
         await asyncio.gather(*(decide(number, waits) for number, waits in enumerate(ids)))
         counts = await world.until_terminal(120)

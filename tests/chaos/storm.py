@@ -131,7 +131,9 @@ class Storm:
             return  # Its creation is still being asked for.
         approve = sum(self.decided.values()) % 2 == 0
         verb, body = ("approve", None) if approve else ("reject", {"resume": True})
-        answer = await self.world.insist(person, "POST", f"/api/tasks/{task_id}/{verb}", body)
+        answer = await self.world.request_until_answered(
+            person, "POST", f"/api/tasks/{task_id}/{verb}", body
+        )
         if answer.status_code == 200:
             self.decided["approved" if approve else "rejected"] += 1
 

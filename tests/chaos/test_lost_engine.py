@@ -33,7 +33,7 @@ async def test_runs_that_the_engine_has_lost_are_started_again_from_the_rows(
         await worker.start()
 
         # Whoever decides brings the run back; the others come back at the next look.
-        await world.insist(person, "POST", f"/api/tasks/{waiting}/approve")
+        await world.request_until_answered(person, "POST", f"/api/tasks/{waiting}/approve")
         await world.until(person, waiting, "COMPLETED")
         async with world.service.owner() as connection:
             await connection.execute("UPDATE outbox SET due_at = now() WHERE kind = 'run.check'")

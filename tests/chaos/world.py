@@ -13,7 +13,7 @@ import httpx
 from temporalio.client import Client
 
 from rota.agents.sync import sync
-from rota.dev import parts
+from rota.dev import components
 from rota.dev.processes import Part, PartError
 from rota.dev.stack import Stack
 from rota.platform.settings import Settings
@@ -28,23 +28,23 @@ PARTS = ("postgres", "redis", "temporal", "idp")
 PATIENCE_S = 90
 
 
-class Api(parts.Service):
+class Api(components.Service):
     name = "api"
     ready_within_s = PATIENCE_S
 
 
-class Worker(parts.Worker):
+class Worker(components.Worker):
     name = "worker-1"
     ready_within_s = PATIENCE_S
 
 
-class SecondWorker(parts.Worker):
+class SecondWorker(components.Worker):
     name = "worker-2"
     ready_within_s = PATIENCE_S
 
 
 class World:
-    WORKERS: ClassVar[Sequence[type[parts.Worker]]] = (Worker, SecondWorker)
+    WORKERS: ClassVar[Sequence[type[components.Worker]]] = (Worker, SecondWorker)
 
     def __init__(self, stack: Stack, scripted: Scripted, settings: Settings) -> None:
         self.stack = stack
@@ -116,7 +116,7 @@ class World:
     async def newcomer(self, tier: str = "enterprise") -> Person:
         return await newcomer(self.service, tier=tier)
 
-    async def insist(
+    async def request_until_answered(
         self, person: Person, method: str, path: str, body: Any = None, deadline_s: float = 240
     ) -> httpx.Response:
         """A request of somebody who tries until there is an answer that counts.
@@ -144,13 +144,13 @@ class World:
     async def create(self, person: Person, agent: str, script: str, **body: Any) -> str:
         """A task that was acknowledged: its id."""
         wanted = {"name": "A task", "agent": agent, "input": f"Please. {script}", **body}
-        answer = await self.insist(person, "POST", "/api/tasks", wanted)
+        answer = await self.request_until_answered(person, "POST", "/api/tasks", wanted)
         assert answer.status_code == 201, answer.text
         task_id: str = answer.json()["task"]["id"]
         return task_id
 
     async def task(self, person: Person, task_id: str) -> dict[str, Any]:
-        answer = await self.insist(person, "GET", f"/api/tasks/{task_id}")
+        answer = await self.request_until_answered(person, "GET", f"/api/tasks/{task_id}")
         found: dict[str, Any] = answer.json()["task"]
         return found
 

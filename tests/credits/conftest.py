@@ -11,7 +11,7 @@ from rota.credits.service import Credits
 from rota.dev.stack import Stack
 from rota.platform.crypto import Vault
 from rota.platform.db import Database
-from rota.platform.idempotency import Replays
+from rota.platform.idempotency import Idempotency
 from tests.credits.world import ALLOWANCE_OF, FakeProcessor, Shop
 from tests.service import Service, prepared_settings
 
@@ -44,6 +44,6 @@ async def shop(stack: Stack) -> AsyncIterator[Shop]:
         await db.open()
         exits.push_async_callback(db.close)
         announced: list[UUID] = []
-        replays = Replays(Vault(service.settings.secret_key_bytes))
-        credits_ = Credits(db, replays, processor, ALLOWANCE_OF, announced.append)
+        idempotency = Idempotency(Vault(service.settings.secret_key_bytes))
+        credits_ = Credits(db, idempotency, processor, ALLOWANCE_OF, announced.append)
         yield Shop(service, db, credits_, processor, announced)

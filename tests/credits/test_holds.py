@@ -8,7 +8,7 @@ import pytest
 
 from rota.credits import holds, ledger, queries
 from rota.credits.allowance import refresh
-from rota.credits.ledger import RunRef
+from rota.credits.ledger import RunId
 from rota.platform import clock, ids
 from rota.platform.db import Database, WriteConnection
 from tests.credits.world import ALLOWANCE_OF, CENT, new_account, spend, start_run
@@ -20,9 +20,9 @@ async def books_of(connection: WriteConnection, account_id: UUID, *names: str) -
 
 
 async def under(
-    connection: WriteConnection, account_id: UUID, above: RunRef, budget: int, drawn: int
-) -> RunRef:
-    owner = RunRef(ids.new_uuid(), 1)
+    connection: WriteConnection, account_id: UUID, above: RunId, budget: int, drawn: int
+) -> RunId:
+    owner = RunId(ids.new_uuid(), 1)
     assert await holds.hold_under(connection, account_id, owner, above, budget)
     await holds.draw(connection, account_id, owner, drawn)
     return owner
@@ -47,7 +47,7 @@ async def test_without_overflow_the_top_up_is_for_accounts_without_an_allowance(
     account_id = await new_account(books, tier, cents=2_000)
     async with books.write(account_id) as connection:
         await queries.set_overflow(connection, account_id, False)
-        owner = RunRef(ids.new_uuid(), 1)
+        owner = RunId(ids.new_uuid(), 1)
         done = await holds.hold(connection, account_id, owner, 1_600 * CENT, ALLOWANCE_OF)
     assert done == enough
 
@@ -88,7 +88,7 @@ async def test_a_subtask_draws_through_the_tasks_above_it_and_no_more_than_its_b
         await holds.draw(connection, account_id, middle, CENT)
         assert await holds.left(connection, account_id, middle) == 0
         assert not await holds.hold_under(
-            connection, account_id, RunRef(ids.new_uuid(), 1), top, CENT
+            connection, account_id, RunId(ids.new_uuid(), 1), top, CENT
         )
 
 
@@ -155,7 +155,7 @@ async def test_an_account_is_told_once_that_its_money_is_used_up(books: Database
     assert told == [1, 1, 2, 2]
 
 
-async def owing(connection: WriteConnection, account_id: UUID) -> RunRef:
+async def owing(connection: WriteConnection, account_id: UUID) -> RunId:
     """A run that holds the whole allowance, in an account that owes 50 cents of it."""
     late = await start_run(connection, account_id, 60 * CENT)
     await holds.release(connection, account_id, late)

@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 
 from rota.credits import holds, ledger
-from rota.credits.ledger import RunRef
+from rota.credits.ledger import RunId
 from rota.credits.verify import problems
 from rota.platform import ids
 from rota.platform.db import Database
@@ -33,7 +33,7 @@ async def test_of_ten_thousand_holds_at_once_exactly_those_succeed_that_are_paid
         succeeded = 0
         for _ in attempts:
             async with books.write(account_id) as connection:
-                owner = RunRef(ids.new_uuid(), 1)
+                owner = RunId(ids.new_uuid(), 1)
                 succeeded += await holds.hold(connection, account_id, owner, CENT, ALLOWANCE_OF)
         return succeeded
 

@@ -27,7 +27,7 @@ from hypothesis.stateful import (
 
 from rota.credits import charges, holds, ledger, queries
 from rota.credits.allowance import refresh
-from rota.credits.ledger import Charge, RunRef
+from rota.credits.ledger import Charge, RunId
 from rota.credits.verify import BOOKS, problems
 from rota.platform import clock, ids
 from rota.platform.db import APPLICATION_ROLE
@@ -80,7 +80,7 @@ class Ledger(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.books = Books()
-        self.holds: list[tuple[RunRef, Hold]] = []
+        self.holds: list[tuple[RunId, Hold]] = []
         self.references: list[str] = []
         self.steps = 0
 
@@ -106,12 +106,12 @@ class Ledger(RuleBasedStateMachine):
         self.books.now = now
         clock.now = lambda: now
 
-    def pick(self, at: int) -> tuple[RunRef, Hold]:
+    def pick(self, at: int) -> tuple[RunId, Hold]:
         return self.holds[at % len(self.holds)]
 
     @rule(micros=micros)
     def hold(self, micros: int) -> None:
-        owner = RunRef(ids.new_uuid(), 1)
+        owner = RunId(ids.new_uuid(), 1)
         expected = self.books.hold(micros)
         done = self.do(holds.hold(self.connection, self.account_id, owner, micros, allowance_of))
         assert done == (expected is not None)
@@ -122,7 +122,7 @@ class Ledger(RuleBasedStateMachine):
     @rule(at=st.integers(-3, -1) | number, budget=micros)
     def hold_under(self, at: int, budget: int) -> None:
         parent, above = self.pick(at)
-        owner = RunRef(ids.new_uuid(), 1)
+        owner = RunId(ids.new_uuid(), 1)
         done = self.do(holds.hold_under(self.connection, self.account_id, owner, parent, budget))
         assert done == above.open
         if above.open:
@@ -136,7 +136,7 @@ class Ledger(RuleBasedStateMachine):
         self.books.draw(hold, micros)
         self.do(holds.draw(self.connection, self.account_id, owner, micros))
 
-    def pay(self, owner: RunRef, hold: Hold, cost: int) -> None:
+    def pay(self, owner: RunId, hold: Hold, cost: int) -> None:
         self.steps += 1
         self.books.charge(hold, cost)
         call = Charge(owner, self.steps, "agent", "model", "2026-11", cost, 10, 5)

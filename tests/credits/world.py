@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from rota.credits import charges, holds, ledger
-from rota.credits.ledger import Charge, RunRef
+from rota.credits.ledger import Charge, RunId
 from rota.credits.service import Credits
 from rota.payments.port import (
     Checkout,
@@ -80,11 +80,11 @@ def payment(account_id: UUID, reference: str, cents: int, refunded_cents: int = 
 
 async def start_run(
     connection: WriteConnection, account_id: UUID, micros: int, task_id: UUID | None = None
-) -> RunRef:
+) -> RunId:
     """A hosted task with its hold, as handing it over makes it."""
     task = replace(external_task(task_id or ids.new_uuid()), hosted=True)
     await tasks.insert(connection, account_id, account_id, task, {}, None)
-    owner = RunRef(task.id, task.run)
+    owner = RunId(task.id, task.run)
     assert await holds.hold(connection, account_id, owner, micros, ALLOWANCE_OF)
     return owner
 
@@ -92,7 +92,7 @@ async def start_run(
 async def spend(
     connection: WriteConnection,
     account_id: UUID,
-    owner: RunRef,
+    owner: RunId,
     step: int,
     cost: int,
     *,
@@ -112,7 +112,7 @@ async def spend(
     await charges.charge(connection, account_id, call)
 
 
-async def end_run(connection: WriteConnection, account_id: UUID, owner: RunRef) -> None:
+async def end_run(connection: WriteConnection, account_id: UUID, owner: RunId) -> None:
     await connection.execute(
         "UPDATE tasks SET status = 'COMPLETED' WHERE account_id = $1 AND id = $2",
         account_id,

@@ -17,8 +17,8 @@ import redis.asyncio
 
 from rota.dev import ports
 from rota.dev import stack as stack_module
+from rota.dev.components import WITHOUT_WEIGHTS, Model, Redis, Service
 from rota.dev.directory import DataDirectory, DirectoryInUseError
-from rota.dev.parts import WITHOUT_WEIGHTS, Model, Redis, Service
 from rota.dev.processes import Part, PartError, PartState, Site, Status
 from rota.dev.stack import Stack
 

@@ -13,7 +13,7 @@ import psutil
 import pytest
 from pydantic import SecretStr
 
-from rota.events import log, stream
+from rota.events import journal, stream
 from rota.events.fanout import Fanout
 from rota.platform.db import Database
 from tests.events.reader import Message, Reader
@@ -162,7 +162,7 @@ async def test_a_stream_does_not_end_before_the_last_of_a_final_tasks_events(
     await patch(person, task["id"], status="COMPLETED")
     async with db.write(person.user_id) as connection:
         data = {"status": "COMPLETED"}
-        await log.append(connection, person.user_id, "task.told_again", data, uuid_of(task))
+        await journal.append(connection, person.user_id, "task.told_again", data, uuid_of(task))
     # The first event that is final is the last of its batch.
     monkeypatch.setattr(stream, "BATCH", 2)
     answer = await person.get(f"/api/tasks/{task['id']}/events", timeout=5)
@@ -192,7 +192,7 @@ async def test_a_reader_that_catches_up_is_asked_for_its_leave_too(
     person = await board.sign_in()
     async with db.write(person.user_id) as connection:
         for _ in range(50):
-            await log.append(connection, person.user_id, "test", {"text": "x" * 8_000})
+            await journal.append(connection, person.user_id, "test", {"text": "x" * 8_000})
     path = "/api/events?after=0"
     async with Reader.open(board.settings.port, person.token, path, buffer=4096) as reader:
         await reader.read(1000)
@@ -329,7 +329,7 @@ async def test_readers_that_never_read_cost_the_others_nothing_and_memory_little
     async def write(count: int) -> None:
         async with db.write(person.user_id) as connection:
             for _ in range(count):
-                await log.append(connection, person.user_id, "test", {"text": LARGE})
+                await journal.append(connection, person.user_id, "test", {"text": LARGE})
 
     await write(100)
     async with AsyncExitStack() as stack:

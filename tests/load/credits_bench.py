@@ -31,7 +31,7 @@ from rich.table import Table
 
 from rota.credits import charges, holds, ledger
 from rota.credits.allowance import refresh
-from rota.credits.ledger import Charge, RunRef
+from rota.credits.ledger import Charge, RunId
 from rota.dev.stack import Stack
 from rota.platform import clock, ids
 from rota.platform.db import APPLICATION_ROLE, Database, WriteConnection
@@ -59,12 +59,12 @@ def nothing(tier: str, seats: int | None) -> int:
     return 0
 
 
-def call_of(owner: RunRef) -> Charge:
+def call_of(owner: RunId) -> Charge:
     return Charge(owner, 1, "bug-triager", "small-model", "2026-11", COST, 1_200, 300)
 
 
 async def pair(db: Database, account_id: UUID) -> None:
-    owner = RunRef(ids.new_uuid(), 1)
+    owner = RunId(ids.new_uuid(), 1)
     async with db.write(account_id) as connection:
         await holds.hold(connection, account_id, owner, HELD, nothing)
     async with db.write(account_id) as connection:
@@ -129,7 +129,7 @@ class Happy(Recorder):
 class Values:
     """Our arguments as variables of pgbench, which a first statement gives it for each pair."""
 
-    def __init__(self, account_id: UUID, owner: RunRef) -> None:
+    def __init__(self, account_id: UUID, owner: RunId) -> None:
         self._account_id = account_id
         self._owner = owner
         self.variables = {
@@ -164,7 +164,7 @@ class Values:
 
 async def script(accounts: int) -> str:
     """Our statements as a script of pgbench: the same transactions with the same round trips."""
-    account_id, owner = ids.new_uuid(), RunRef(ids.new_uuid(), 1)
+    account_id, owner = ids.new_uuid(), RunId(ids.new_uuid(), 1)
     values = Values(account_id, owner)
     lines: list[str] = []
     for step in (

@@ -12,7 +12,7 @@ import pytest
 
 from rota.mcp.errors import ServerTrouble
 from rota.mcp.model import Transport
-from rota.mcp.sessions import Address, Patience, Sessions
+from rota.mcp.sessions import Address, Sessions, Timeouts
 from rota.platform.egress import (
     Bounds,
     Egress,
@@ -82,7 +82,7 @@ MALFORMED = (
 )
 HOSTS = LOOPBACK + PRIVATE + METADATA
 URLS = [f"http://{host}:{{port}}/mcp" for host in HOSTS] + list(MALFORMED)
-PATIENCE = Patience(connect_s=3, call_s=3)
+TIMEOUTS = Timeouts(connect_s=3, call_s=3)
 
 
 @dataclass
@@ -122,7 +122,7 @@ def test_there_are_enough_urls() -> None:
 
 async def test_no_url_reaches_a_closed_address() -> None:
     egress = Egress(bounds=Bounds(connect_s=2, read_s=2, total_s=2))
-    sessions = Sessions(egress, PATIENCE)
+    sessions = Sessions(egress, TIMEOUTS)
     reached: list[str] = []
     async with trapped() as trap:
         for pattern in URLS:
@@ -237,7 +237,7 @@ async def test_redirects_are_checked_and_counted() -> None:
                 assert hops == count + 1
             with pytest.raises(httpx2.TooManyRedirects):
                 await client.get(f"http://open.test:{port}/50", follow_redirects=True)
-        sessions = Sessions(egress, PATIENCE)
+        sessions = Sessions(egress, TIMEOUTS)
         for count in range(5):
             with pytest.raises(ServerTrouble):
                 await sessions.try_out(

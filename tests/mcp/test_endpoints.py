@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rota.dev.stack import Stack
-from rota.mcp import calling
+from rota.mcp import client
 from tests.mcp.conftest import LOCAL, connect, events_of, invoke, try_to_connect
 from tests.mcp.peers import Peer, definition
 from tests.service import Person, Service, free_port
@@ -276,7 +276,7 @@ async def test_a_change_is_seen_at_the_call_itself(
     """Even when nobody has looked at the server since it was connected."""
     server = await connect(person, peer.url)
     peer.tools["note"] = definition("note", "Another.")
-    monkeypatch.setattr(calling, "FRESH_S", 0.0)  # Its list of tools is old by now.
+    monkeypatch.setattr(client, "FRESH_S", 0.0)  # Its list of tools is old by now.
     answer = await invoke(person, server, "note")
     assert answer.status_code == 409, answer.text
     assert peer.calls == []

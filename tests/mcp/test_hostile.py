@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from rota.mcp.errors import CallRefused, ServerTrouble
-from rota.mcp.sessions import Address, Patience, Sessions
+from rota.mcp.sessions import Address, Sessions, Timeouts
 from rota.platform.egress import Bounds, Egress
 from tests.mcp import hostile
 from tests.mcp.conftest import connect, invoke, try_to_connect
@@ -25,7 +25,7 @@ WITHIN_S = 30
 @pytest.fixture(scope="module")
 async def sessions() -> AsyncIterator[Sessions]:
     egress = Egress(allow=["127.0.0.0/8"], bounds=Bounds(connect_s=1, read_s=0.7, total_s=0.9))
-    pool = Sessions(egress, Patience(connect_s=1.5, call_s=0.9))
+    pool = Sessions(egress, Timeouts(connect_s=1.5, call_s=0.9))
     yield pool
     await pool.aclose()
 
@@ -118,7 +118,7 @@ async def test_whether_a_call_left_is_known(sessions: Sessions) -> None:
 
 async def test_sessions_are_bounded_and_unused_ones_go() -> None:
     egress = Egress(allow=["127.0.0.0/8"])
-    pool = Sessions(egress, Patience(5, 5), limit=3, idle_s=0.4)
+    pool = Sessions(egress, Timeouts(5, 5), limit=3, idle_s=0.4)
     async with Peer().serve() as peer:
         address = Address(peer.url, "streamable-http")
         ids = [uuid4() for _ in range(6)]

@@ -14,7 +14,7 @@ from rota.dev.stack import Stack
 from rota.platform.crypto import SealBroken, Vault
 from rota.platform.db import Database
 from rota.platform.ids import from_wire, new_uuid
-from rota.resealing import rotate_all
+from rota.secret_rotation import rotate_all
 from tests.mcp.conftest import LOCAL, connect, invoke
 from tests.mcp.peers import Peer
 from tests.service import Person, Service, environment

@@ -18,7 +18,7 @@ from rota.plans.service import Plans
 from rota.plans.tiers import Tiers
 from rota.platform.crypto import Vault
 from rota.platform.db import Database
-from rota.platform.idempotency import Replays
+from rota.platform.idempotency import Idempotency
 from rota.variants import VARIANTS
 from tests.payments.standin import KEY
 from tests.plans.world import World, overview, refused, standing
@@ -137,8 +137,8 @@ async def impatient(a: World) -> AsyncIterator[Purchases]:
     stripe = Stripe(KEY, return_url="http://rota.test", api_url=a.standin.url, timeout_s=0.3)
     tiers = Tiers(VARIANTS["a"].tiers)
     plans = Plans(db, stripe, lambda _: None, tiers=tiers, grace=a.grace)
-    replays = Replays(Vault(*a.service.settings.secret_keys))
-    yield Purchases(db, replays, stripe, plans, lambda _: None, tiers=tiers, trial_days=0)
+    idempotency = Idempotency(Vault(*a.service.settings.secret_keys))
+    yield Purchases(db, idempotency, stripe, plans, lambda _: None, tiers=tiers, trial_days=0)
     await stripe.close()
     await db.close()
 

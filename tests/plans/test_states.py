@@ -66,7 +66,7 @@ LOWERED = known(ADVANCED, next_plan=STANDARD)
 
 
 @dataclass(frozen=True)
-class Move:
+class Transition:
     """What was known, what the processor says then, when, and what follows."""
 
     name: str
@@ -83,25 +83,27 @@ def cancelled(state: State, **more: Any) -> State:
 
 ONE_DAY = timedelta(days=1)
 UNPAID_SEEN = seen(status="past_due", **renewed())
-MOVES = [
+TRANSITIONS = [
     # Nothing was known.
-    Move("a first payment is under way", None, seen(status="incomplete"), DURING, None),
-    Move("a first payment", None, seen(), DURING, known()),
-    Move("a trial begins", None, seen(status="trialing"), DURING, TRIALING),
-    Move("first heard of when it is past due", None, UNPAID_SEEN, END + ONE_DAY, UNPAID),
-    Move(
+    Transition("a first payment is under way", None, seen(status="incomplete"), DURING, None),
+    Transition("a first payment", None, seen(), DURING, known()),
+    Transition("a trial begins", None, seen(status="trialing"), DURING, TRIALING),
+    Transition("first heard of when it is past due", None, UNPAID_SEEN, END + ONE_DAY, UNPAID),
+    Transition(
         "first heard of when long past due",
         None,
         UNPAID_SEEN,
         END + GRACE,
         replace(UNPAID, entitled=False),
     ),
-    Move("first heard of when it has ended", None, seen(status="ended"), DURING, ENDED),
-    Move("nothing known and nothing said", None, None, DURING, None),
+    Transition("first heard of when it has ended", None, seen(status="ended"), DURING, ENDED),
+    Transition("nothing known and nothing said", None, None, DURING, None),
     # A trial.
-    Move("the trial goes on", TRIALING, seen(status="trialing"), DURING, TRIALING),
-    Move("the trial is over, and paid", TRIALING, seen(**renewed()), END + ONE_DAY, AFTER_TRIAL),
-    Move(
+    Transition("the trial goes on", TRIALING, seen(status="trialing"), DURING, TRIALING),
+    Transition(
+        "the trial is over, and paid", TRIALING, seen(**renewed()), END + ONE_DAY, AFTER_TRIAL
+    ),
+    Transition(
         "the trial is over, and not paid",
         TRIALING,
         UNPAID_SEEN,
@@ -109,7 +111,7 @@ MOVES = [
         cancelled(AFTER_TRIAL),
         end=("sub_1",),
     ),
-    Move(
+    Transition(
         "first active after the trial, then not paid",
         AFTER_TRIAL,
         UNPAID_SEEN,
@@ -117,23 +119,25 @@ MOVES = [
         cancelled(AFTER_TRIAL),
         end=("sub_1",),
     ),
-    Move(
+    Transition(
         "told again that the trial was not paid",
         cancelled(AFTER_TRIAL),
         UNPAID_SEEN,
         NEXT,
         cancelled(AFTER_TRIAL),
     ),
-    Move(
+    Transition(
         "a trial that is cancelled ends with it",
         TRIALING,
         seen(status="trialing", cancel_at_period_end=True),
         END,
         cancelled(TRIALING),
     ),
-    Move("the trial ends at once", TRIALING, seen(status="ended"), DURING, cancelled(TRIALING)),
-    Move("the trial is over without news", TRIALING, None, END + ONE_DAY, TRIALING),
-    Move(
+    Transition(
+        "the trial ends at once", TRIALING, seen(status="ended"), DURING, cancelled(TRIALING)
+    ),
+    Transition("the trial is over without news", TRIALING, None, END + ONE_DAY, TRIALING),
+    Transition(
         "the second period after a trial is not paid",
         AFTER_TRIAL,
         seen(status="past_due", period_start=NEXT, period_end=months_after(START, 3)),
@@ -147,52 +151,54 @@ MOVES = [
         ),
     ),
     # Paid.
-    Move("nothing new", known(), seen(), DURING, known()),
-    Move("renewed", known(), seen(**renewed()), END + ONE_DAY, known(**renewed())),
-    Move("over without news", known(), None, END + ONE_DAY, known()),
-    Move("over, and not renewed yet", known(), seen(), END + SECOND, known()),
-    Move("the renewal is not paid", known(), UNPAID_SEEN, END + ONE_DAY, UNPAID),
-    Move("ended by the processor", known(), seen(status="ended"), DURING, ENDED),
-    Move(
+    Transition("nothing new", known(), seen(), DURING, known()),
+    Transition("renewed", known(), seen(**renewed()), END + ONE_DAY, known(**renewed())),
+    Transition("over without news", known(), None, END + ONE_DAY, known()),
+    Transition("over, and not renewed yet", known(), seen(), END + SECOND, known()),
+    Transition("the renewal is not paid", known(), UNPAID_SEEN, END + ONE_DAY, UNPAID),
+    Transition("ended by the processor", known(), seen(status="ended"), DURING, ENDED),
+    Transition(
         "an old message of the first payment", known(), seen(status="incomplete"), DURING, known()
     ),
     # Cancelled.
-    Move("cancelled", known(), seen(cancel_at_period_end=True), DURING, CANCELLING),
-    Move("resumed", CANCELLING, seen(), DURING, known()),
-    Move("the last moment", CANCELLING, None, END - SECOND, CANCELLING),
-    Move("the period is over", CANCELLING, seen(status="ended"), END, ENDED),
-    Move("over by our clock first", CANCELLING, seen(cancel_at_period_end=True), END, ENDED),
-    Move("over without news, cancelled", CANCELLING, None, END, ENDED),
-    Move("resumed at the last moment", ENDED, seen(**renewed()), END, known(**renewed())),
-    Move("it has ended", ENDED, seen(status="ended"), NEXT, ENDED),
-    Move("it has ended, without news", ENDED, None, NEXT, ENDED),
+    Transition("cancelled", known(), seen(cancel_at_period_end=True), DURING, CANCELLING),
+    Transition("resumed", CANCELLING, seen(), DURING, known()),
+    Transition("the last moment", CANCELLING, None, END - SECOND, CANCELLING),
+    Transition("the period is over", CANCELLING, seen(status="ended"), END, ENDED),
+    Transition("over by our clock first", CANCELLING, seen(cancel_at_period_end=True), END, ENDED),
+    Transition("over without news, cancelled", CANCELLING, None, END, ENDED),
+    Transition("resumed at the last moment", ENDED, seen(**renewed()), END, known(**renewed())),
+    Transition("it has ended", ENDED, seen(status="ended"), NEXT, ENDED),
+    Transition("it has ended, without news", ENDED, None, NEXT, ENDED),
     # Not paid.
-    Move("the last moment of grace", UNPAID, UNPAID_SEEN, END + GRACE - SECOND, UNPAID),
-    Move("grace is over", UNPAID, UNPAID_SEEN, END + GRACE, replace(UNPAID, entitled=False)),
-    Move("grace is over without news", UNPAID, None, END + GRACE, replace(UNPAID, entitled=False)),
-    Move(
+    Transition("the last moment of grace", UNPAID, UNPAID_SEEN, END + GRACE - SECOND, UNPAID),
+    Transition("grace is over", UNPAID, UNPAID_SEEN, END + GRACE, replace(UNPAID, entitled=False)),
+    Transition(
+        "grace is over without news", UNPAID, None, END + GRACE, replace(UNPAID, entitled=False)
+    ),
+    Transition(
         "paid in time",
         UNPAID,
         seen(**renewed()),
         END + ONE_DAY,
         known(**renewed()),
     ),
-    Move(
+    Transition(
         "paid after all",
         replace(UNPAID, entitled=False),
         seen(**renewed()),
         END + GRACE + ONE_DAY,
         known(**renewed()),
     ),
-    Move("given up", UNPAID, seen(status="ended", **renewed()), NEXT, cancelled(UNPAID)),
-    Move(
+    Transition("given up", UNPAID, seen(status="ended", **renewed()), NEXT, cancelled(UNPAID)),
+    Transition(
         "another period begins, and the one before is not paid",
         UNPAID,
         seen(status="past_due", period_start=NEXT, period_end=NEXT + ONE_DAY),
         NEXT,
         replace(UNPAID, period_start=NEXT, period_end=NEXT + ONE_DAY, entitled=False),
     ),
-    Move(
+    Transition(
         "not paid, cancelled and over",
         UNPAID,
         replace(UNPAID_SEEN, cancel_at_period_end=True),
@@ -200,47 +206,47 @@ MOVES = [
         cancelled(UNPAID),
     ),
     # Another plan, of the same subscription.
-    Move("a lower plan is chosen", known(ADVANCED), seen(STANDARD), DURING, LOWERED),
-    Move("told again", LOWERED, seen(STANDARD), DURING, LOWERED),
-    Move("the choice is taken back", LOWERED, seen(ADVANCED), DURING, known(ADVANCED)),
-    Move("over, and not renewed", LOWERED, seen(STANDARD), END + SECOND, LOWERED),
-    Move(
+    Transition("a lower plan is chosen", known(ADVANCED), seen(STANDARD), DURING, LOWERED),
+    Transition("told again", LOWERED, seen(STANDARD), DURING, LOWERED),
+    Transition("the choice is taken back", LOWERED, seen(ADVANCED), DURING, known(ADVANCED)),
+    Transition("over, and not renewed", LOWERED, seen(STANDARD), END + SECOND, LOWERED),
+    Transition(
         "the lower plan begins",
         LOWERED,
         seen(STANDARD, **renewed()),
         END + SECOND,
         known(**renewed()),
     ),
-    Move(
+    Transition(
         "the lower plan begins, and is not paid",
         LOWERED,
         UNPAID_SEEN,
         END + ONE_DAY,
         UNPAID,
     ),
-    Move(
+    Transition(
         "a lower plan, and cancelled",
         LOWERED,
         seen(STANDARD, cancel_at_period_end=True),
         DURING,
         replace(LOWERED, cancel_at_period_end=True),
     ),
-    Move("the processor raises it", known(STANDARD), seen(ADVANCED), DURING, known(ADVANCED)),
-    Move(
+    Transition("the processor raises it", known(STANDARD), seen(ADVANCED), DURING, known(ADVANCED)),
+    Transition(
         "fewer seats",
         known(Plan("corporate", 9)),
         seen(Plan("corporate", 4)),
         DURING,
         known(Plan("corporate", 9), next_plan=Plan("corporate", 4)),
     ),
-    Move(
+    Transition(
         "more seats",
         known(Plan("corporate", 4)),
         seen(Plan("corporate", 9)),
         DURING,
         known(Plan("corporate", 9)),
     ),
-    Move(
+    Transition(
         "a higher plan with fewer seats",
         known(Plan("corporate", 300)),
         seen(Plan("enterprise", 100)),
@@ -248,7 +254,7 @@ MOVES = [
         known(Plan("enterprise", 100)),
     ),
     # Another subscription.
-    Move(
+    Transition(
         "a higher plan takes the place",
         known(),
         seen(ADVANCED, id="sub_2", replaces="sub_1", period_start=DURING, period_end=NEXT),
@@ -256,28 +262,28 @@ MOVES = [
         State("sub_2", "ACTIVE", ADVANCED, DURING, NEXT, replaced=("sub_1",)),
         end=("sub_1",),
     ),
-    Move(
+    Transition(
         "a higher plan that is not paid yet changes nothing",
         known(),
         seen(ADVANCED, "incomplete", id="sub_2", replaces="sub_1"),
         DURING,
         known(),
     ),
-    Move(
+    Transition(
         "the old one is told of later",
         known(ADVANCED, replaced=("sub_0",)),
         seen(id="sub_0"),
         DURING,
         known(ADVANCED, replaced=("sub_0",)),
     ),
-    Move(
+    Transition(
         "the old one ends",
         known(ADVANCED, replaced=("sub_0",)),
         seen(id="sub_0", status="ended"),
         DURING,
         known(ADVANCED, replaced=("sub_0",)),
     ),
-    Move(
+    Transition(
         "the higher plan is told of first",
         None,
         seen(ADVANCED, replaces="sub_0"),
@@ -285,7 +291,7 @@ MOVES = [
         known(ADVANCED, replaced=("sub_0",)),
         end=("sub_0",),
     ),
-    Move(
+    Transition(
         "somebody paid twice: the higher plan stays",
         known(ADVANCED),
         seen(STANDARD, id="sub_2"),
@@ -293,14 +299,14 @@ MOVES = [
         known(ADVANCED, replaced=("sub_2",)),
         end=("sub_2",),
     ),
-    Move(
+    Transition(
         "a new one after the end",
         ENDED,
         seen(ADVANCED, id="sub_2", **renewed()),
         END + ONE_DAY,
         State("sub_2", "ACTIVE", ADVANCED, END, NEXT, replaced=("sub_1",)),
     ),
-    Move(
+    Transition(
         "a stranger that has ended",
         known(),
         seen(ADVANCED, "ended", id="sub_2"),
@@ -310,13 +316,13 @@ MOVES = [
 ]
 
 
-@pytest.mark.parametrize("move", MOVES, ids=lambda move: move.name)
-def test_every_move(move: Move) -> None:
+@pytest.mark.parametrize("move", TRANSITIONS, ids=lambda move: move.name)
+def test_every_move(move: Transition) -> None:
     assert go(move.current, move.said, move.now) == Outcome(move.then, move.end)
 
 
-@pytest.mark.parametrize("move", MOVES, ids=lambda move: move.name)
-def test_being_told_again_changes_nothing(move: Move) -> None:
+@pytest.mark.parametrize("move", TRANSITIONS, ids=lambda move: move.name)
+def test_being_told_again_changes_nothing(move: Transition) -> None:
     again = go(move.then, move.said, move.now)
     assert again == Outcome(move.then, ())
 

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from temporalio import workflow
 
-from rota.runs.orders import Next, RunOrder
+from rota.runs.contracts import NextStep, RunInput
 
 
 @workflow.defn(name="run")
@@ -14,7 +14,7 @@ class ChangedRun:
         pass
 
     @workflow.run
-    async def run(self, order: RunOrder) -> None:
+    async def run(self, order: RunInput) -> None:
         await workflow.execute_activity(
-            "look", order, result_type=Next, start_to_close_timeout=timedelta(seconds=30)
+            "look", order, result_type=NextStep, start_to_close_timeout=timedelta(seconds=30)
         )

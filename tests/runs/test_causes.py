@@ -13,19 +13,19 @@ from temporalio.testing import ActivityEnvironment
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Worker
 
 from rota.platform.db import Database
-from rota.runs import patience
-from rota.runs.acting import Acting
+from rota.runs import heartbeat
 from rota.runs.activities import Activities
+from rota.runs.agent_loop import AgentLoop
 from rota.runs.budget import affordable_output_tokens
-from rota.runs.current import Current
+from rota.runs.contracts import CallInput, FailInput, NextStep, RunInput
 from rota.runs.delegation import Delegation
-from rota.runs.discretion import Discretion
-from rota.runs.engine import priority_key
-from rota.runs.loop import Loop
+from rota.runs.dispatcher import priority_key
+from rota.runs.error_redaction import RedactErrors
+from rota.runs.heartbeat import retry_database
+from rota.runs.model_call import Bounds, ModelCaller
 from rota.runs.models import GiveUp, Models, Price
-from rota.runs.orders import CallOrder, FailOrder, Next, RunOrder
-from rota.runs.patience import insist
-from rota.runs.thinking import Bounds, Thinking
+from rota.runs.run_context import RunContext
+from rota.runs.tool_call import ToolCaller
 from rota.runs.tools import Toolbox
 from rota.runs.workflow import Run, _cause
 from rota.variants import VARIANTS
@@ -82,7 +82,7 @@ class Failing(ActivityInboundInterceptor):
 
 async def heard(error: Exception) -> ApplicationError:
     """What the engine hears of an error in an activity."""
-    interceptor = Discretion().intercept_activity(Failing(error))
+    interceptor = RedactErrors().intercept_activity(Failing(error))
 
     async def work() -> Any:
         nothing = ExecuteActivityInput(fn=lambda: None, args=[], executor=None, headers={})
@@ -109,7 +109,7 @@ async def test_what_is_being_written_down_is_written_down_though_the_task_is_can
         await may_end.wait()
         written.append("paid")
 
-    insisting = asyncio.create_task(insist(work))
+    insisting = asyncio.create_task(retry_database(work))
     await going.wait()
     insisting.cancel()
     may_end.set()
@@ -131,12 +131,12 @@ async def test_an_outage_of_the_database_is_waited_out_but_not_for_ever(
             raise errors.pop()
         return "written"
 
-    assert await insist(work) == "written"
+    assert await retry_database(work) == "written"
 
-    monkeypatch.setattr(patience, "INSIST_TIMES", 1)
+    monkeypatch.setattr(heartbeat, "DATABASE_ATTEMPTS", 1)
     errors[:] = [ConnectionRefusedError()] * 9
     with pytest.raises(ConnectionRefusedError):
-        await insist(work)
+        await retry_database(work)
 
 
 def test_an_answer_is_never_longer_than_what_is_left_can_pay() -> None:
@@ -164,22 +164,24 @@ async def test_a_failure_does_not_end_a_run_in_which_a_person_is_being_asked(
     db = Database(runner.service.database_url, pool_size=1)
     await db.open()
     try:
-        current, loop = Current(db, lambda _: None), Loop(gate_time=timedelta(days=1))
+        current, loop = RunContext(db, lambda _: None), AgentLoop(gate_time=timedelta(days=1))
         acts = Activities(
             current,
             loop,
-            Thinking(*(current, Models({}, None), Toolbox(), loop), Bounds(1, timedelta(hours=1))),
-            Acting(
+            ModelCaller(
+                *(current, Models({}, None), Toolbox(), loop), Bounds(1, timedelta(hours=1))
+            ),
+            ToolCaller(
                 *(current, Toolbox(), loop),
-                Delegation(VARIANTS["a"].gating, timedelta(days=1), lambda _: 1.0),
+                Delegation(VARIANTS["a"].agent_access, timedelta(days=1), lambda _: 1.0),
             ),
         )
-        order = RunOrder(f"acct_{person.user_id.hex}", task["id"], run=1)
-        assert await acts.fail(FailOrder(order, "RUN_FAILED", "x", True)) == Next("wait")
+        order = RunInput(f"acct_{person.user_id.hex}", task["id"], run=1)
+        assert await acts.fail(FailInput(order, "RUN_FAILED", "x", True)) == NextStep("wait")
         # A run that is not the task's current one has nothing to say.
         other = replace(order, run=2)
-        assert await acts.begin(other) == await acts.look(other) == Next("end")
-        assert await acts.fail(FailOrder(other, "RUN_FAILED", "x", True)) == Next("end")
+        assert await acts.begin(other) == await acts.look(other) == NextStep("end")
+        assert await acts.fail(FailInput(other, "RUN_FAILED", "x", True)) == NextStep("end")
     finally:
         await db.close()
     assert (await runner.task(person, task["id"]))["status"] == "WAITING_APPROVAL"
@@ -194,24 +196,24 @@ class Interrupted:
         self.failed = asyncio.Event()
 
     @activity.defn
-    async def begin(self, _: RunOrder) -> Next:
-        return Next("act", 1, [1, 2])
+    async def begin(self, _: RunInput) -> NextStep:
+        return NextStep("act", 1, [1, 2])
 
     @activity.defn
-    async def act(self, order: CallOrder) -> Next:
+    async def act(self, order: CallInput) -> NextStep:
         if order.call == 1:
             raise ApplicationError("x", type="TOOL_FAILED", non_retryable=True)
-        return Next("wait")
+        return NextStep("wait")
 
     @activity.defn
-    async def fail(self, order: FailOrder) -> Next:
+    async def fail(self, order: FailInput) -> NextStep:
         assert order.code == "TOOL_FAILED"
         self.failed.set()
-        return Next("wait")
+        return NextStep("wait")
 
     @activity.defn
-    async def look(self, _: RunOrder) -> Next:
-        return Next("end")
+    async def look(self, _: RunInput) -> NextStep:
+        return NextStep("end")
 
 
 async def test_the_run_then_waits_for_the_person(runner: Runner) -> None:
@@ -222,7 +224,7 @@ async def test_the_run_then_waits_for_the_person(runner: Runner) -> None:
         workflows=[Run],
         activities=[step.begin, step.act, step.fail, step.look],
     ):
-        order = RunOrder("acct", "task", run=1)
+        order = RunInput("acct", "task", run=1)
         handle = await runner.temporal.start_workflow(
             Run.run, order, id="interrupted", task_queue="interrupted"
         )

@@ -20,8 +20,8 @@ from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Replayer, Worker
 from temporalio.workflow import NondeterminismError
 
-from rota.dev.parts import program
-from rota.runs.orders import CallOrder, FailOrder, Next, RunOrder
+from rota.dev.components import program
+from rota.runs.contracts import CallInput, FailInput, NextStep, RunInput
 from rota.runs.workflow import Run
 from tests.runs.changed_workflow import ChangedRun
 from tests.runs.runner import Runner, until
@@ -146,26 +146,26 @@ class Rehearsal:
         self.begun = 0
 
     @activity.defn
-    async def begin(self, _: RunOrder) -> Next:
+    async def begin(self, _: RunInput) -> NextStep:
         self.begun += 1
-        return Next("think", len(self.done) + 1)
+        return NextStep("think", len(self.done) + 1)
 
     @activity.defn
-    async def look(self, _: RunOrder) -> Next:
-        return Next("think", len(self.done) + 1)
+    async def look(self, _: RunInput) -> NextStep:
+        return NextStep("think", len(self.done) + 1)
 
     @activity.defn
-    async def fail(self, _: FailOrder) -> Next:
-        return Next("end")
+    async def fail(self, _: FailInput) -> NextStep:
+        return NextStep("end")
 
     @activity.defn
-    async def think(self, order: CallOrder) -> Next:
+    async def think(self, order: CallInput) -> NextStep:
         self.done.append(order.step)
-        return Next("think", order.step + 1) if order.step < self.steps else Next("end")
+        return NextStep("think", order.step + 1) if order.step < self.steps else NextStep("end")
 
     @activity.defn
-    async def act(self, _: CallOrder) -> Next:
-        return Next("think")
+    async def act(self, _: CallInput) -> NextStep:
+        return NextStep("think")
 
 
 async def test_a_very_long_run_goes_on_in_a_new_history_where_it_was() -> None:
@@ -191,7 +191,7 @@ async def test_a_very_long_run_goes_on_in_a_new_history_where_it_was() -> None:
             ],
         ),
     ):
-        order = RunOrder(account_id="acct", task_id="task", run=1)
+        order = RunInput(account_id="acct", task_id="task", run=1)
         handle = await environment.client.start_workflow(
             Run.run, order, id="run/task/1", task_queue="rehearsal"
         )

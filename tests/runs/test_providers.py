@@ -16,7 +16,7 @@ from pydantic_ai.models.google import GoogleModel
 from pydantic_ai.models.openai import OpenAIChatModel
 
 from rota.platform.settings import ModelChoice
-from rota.runs.models import ContentFiltered, GiveUp, Models, TryAgain, price_of, told_apart
+from rota.runs.models import ContentFiltered, GiveUp, Models, TryAgain, classify_error, price_of
 from tests.runs.runner import Runner, until
 from tests.runs.scripted import Scripted, calls, says
 from tests.service import Person
@@ -213,11 +213,11 @@ async def test_calls_of_one_step_are_made_side_by_side(
     ],
 )
 def test_errors_are_told_apart(error: Exception, attempt: int, kind: type) -> None:
-    assert type(told_apart(error, attempt)) is kind
+    assert type(classify_error(error, attempt)) is kind
 
 
 def test_a_provider_cannot_make_a_run_wait_for_hours() -> None:
-    found = told_apart(ModelHTTPError(429, "m", headers={"Retry-After": "86400"}))
+    found = classify_error(ModelHTTPError(429, "m", headers={"Retry-After": "86400"}))
     assert isinstance(found, TryAgain)
     assert found.after is not None
     assert found.after.total_seconds() == 300

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rota.runs.acting import _UNKNOWN
+from rota.runs.tool_call import _UNKNOWN
 from tests.runs.runner import Runner, until
 from tests.runs.scripted import Scripted, calls, last_told, says
 from tests.service import Person

@@ -104,8 +104,8 @@ async def test_creations_with_a_key_happen_once_though_the_service_dies_in_betwe
         fresh = [answer for answer in found if "idempotent-replayed" not in answer.headers]
         # None where the service died between doing the work and saying so.
         assert len(fresh) <= 1
-    replays = [a.headers.get("idempotent-replayed") for found in answers.values() for a in found]
-    assert set(Counter(replays)) == {None, "true"}
+    replayed = [a.headers.get("idempotent-replayed") for found in answers.values() for a in found]
+    assert set(Counter(replayed)) == {None, "true"}
 
 
 async def send(person: Person, key: str, path: str = "/api/tasks", **body: Any) -> Any:

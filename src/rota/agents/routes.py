@@ -7,8 +7,8 @@ from fastapi import APIRouter, Depends, Header, Query
 from pydantic import Field
 from starlette.responses import Response
 
+from rota.agents.access import AgentAccess
 from rota.agents.catalog import Catalog
-from rota.agents.gating import Gating
 from rota.agents.model import Agent
 from rota.agents.schemas import (
     AgentAnswer,
@@ -30,14 +30,14 @@ Name = Annotated[Text, Field(min_length=1, max_length=200)]
 Rank = Annotated[QueryInt, Field(ge=1, le=3)]
 
 
-def agent_routes(catalog: Catalog, gating: Gating) -> APIRouter:
+def agent_routes(catalog: Catalog, agent_access: AgentAccess) -> APIRouter:
     router = secured_router("Agents")
 
     def listed(agent: Agent, caller: Caller) -> AgentShape:
-        return AgentShape.of(agent, caller.tier, gating, gating.model_in_lists)
+        return AgentShape.of(agent, caller.tier, agent_access, agent_access.model_in_lists)
 
     def alone(agent: Agent, caller: Caller) -> AgentShape:
-        return AgentShape.of(agent, caller.tier, gating, gating.model_alone)
+        return AgentShape.of(agent, caller.tier, agent_access, agent_access.model_alone)
 
     @router.get("/api/agents", summary="List and search agents")
     async def list_agents(

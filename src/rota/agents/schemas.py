@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field, WithJsonSchema
 
-from rota.agents.gating import Disclosure, Gating
+from rota.agents.access import AgentAccess, Disclosure
 from rota.agents.model import Agent, Department
 from rota.platform.http.schemas import Wire
 
@@ -29,8 +29,10 @@ class AgentShape(Wire):
     )
 
     @classmethod
-    def of(cls, agent: Agent, tier: str, gating: Gating, disclosure: Disclosure) -> "AgentShape":
-        locked = gating.locked(agent, tier)
+    def of(
+        cls, agent: Agent, tier: str, agent_access: AgentAccess, disclosure: Disclosure
+    ) -> "AgentShape":
+        locked = agent_access.locked(agent, tier)
         return cls(
             name=agent.name,
             display_name=agent.display_name,
@@ -39,7 +41,7 @@ class AgentShape(Wire):
             tier=agent.tier,
             tags=list(agent.tags),
             premium=agent.premium,
-            required_tier=gating.required_tier(agent),
+            required_tier=agent_access.required_tier(agent),
             locked=locked,
             model=agent.model if disclosure(tier, locked) else None,
         )

@@ -13,7 +13,7 @@ from rota.auth.schemas import CreateKey, KeyCreatedAnswer, KeyShape
 from rota.platform import clock
 from rota.platform.db import Database, WriteConnection
 from rota.platform.errors import Conflict, FieldError, Forbidden, NotFound, ValidationFailed
-from rota.platform.idempotency import Replays
+from rota.platform.idempotency import Idempotency
 from rota.platform.ids import new_uuid, to_wire
 
 MAX_KEYS = 100
@@ -21,11 +21,11 @@ MAX_KEYS = 100
 
 class Keys:
     def __init__(
-        self, db: Database, authenticator: Authenticator, replays: Replays, record: Record
+        self, db: Database, authenticator: Authenticator, idempotency: Idempotency, record: Record
     ) -> None:
         self._db = db
         self._authenticator = authenticator
-        self._replays = replays
+        self._idempotency = idempotency
         self._record = record
 
     async def all(self, caller: Caller) -> list[ApiKey]:
@@ -39,7 +39,7 @@ class Keys:
         """Answers with the key and its secret, which is known to nobody after this."""
         _check_role(caller)
         async with self._db.write(caller.account_id, caller.user_id) as connection:
-            return await self._replays.once(
+            return await self._idempotency.once(
                 *(connection, caller.account_id, idempotency_key),
                 ("POST /api/keys", body),
                 201,

@@ -4,9 +4,9 @@ from datetime import datetime
 from uuid import UUID
 
 from rota.credits.allowance import AllowanceOf, refresh
-from rota.credits.ledger import RunRef
+from rota.credits.ledger import RunId
 from rota.credits.money import MICROS_PER_CENT
-from rota.events import log
+from rota.events import journal
 from rota.platform import clock
 from rota.platform.db import ReadConnection, WriteConnection
 from rota.platform.errors import ApiError
@@ -21,7 +21,7 @@ class InsufficientCredits(ApiError):
 async def hold(
     connection: WriteConnection,
     account_id: UUID,
-    owner: RunRef,
+    owner: RunId,
     micros: int,
     allowance_of: AllowanceOf,
 ) -> bool:
@@ -35,7 +35,7 @@ async def hold(
 
 
 async def _hold(
-    connection: WriteConnection, account_id: UUID, owner: RunRef, micros: int, now: datetime
+    connection: WriteConnection, account_id: UUID, owner: RunId, micros: int, now: datetime
 ) -> bool:
     held = await connection.fetchval(
         """
@@ -79,7 +79,7 @@ async def _hold(
 
 
 async def hold_under(
-    connection: WriteConnection, account_id: UUID, owner: RunRef, parent: RunRef, micros: int
+    connection: WriteConnection, account_id: UUID, owner: RunId, parent: RunId, micros: int
 ) -> bool:
     """Opens a subtask's hold, empty as yet: it draws on the one above it. False if that is closed.
 
@@ -104,7 +104,7 @@ async def hold_under(
     return bool(opened)
 
 
-async def draw(connection: WriteConnection, account_id: UUID, owner: RunRef, micros: int) -> None:
+async def draw(connection: WriteConnection, account_id: UUID, owner: RunId, micros: int) -> None:
     """Takes so much, or what there is, from the hold above; which draws on the next if need be."""
     row = await connection.fetchrow(
         """
@@ -121,7 +121,7 @@ async def draw(connection: WriteConnection, account_id: UUID, owner: RunRef, mic
     )
     if row is None or row["due"] <= 0:
         return
-    parent = RunRef(row["task_id"], row["run"])
+    parent = RunId(row["task_id"], row["run"])
     if row["rest"] < row["due"]:
         await draw(connection, account_id, parent, row["due"] - row["rest"])
     await connection.execute(
@@ -148,7 +148,7 @@ async def draw(connection: WriteConnection, account_id: UUID, owner: RunRef, mic
     )
 
 
-async def left(connection: ReadConnection, account_id: UUID, owner: RunRef) -> int:
+async def left(connection: ReadConnection, account_id: UUID, owner: RunId) -> int:
     """What is left of the run's own hold."""
     micros: int | None = await connection.fetchval(
         """
@@ -162,7 +162,7 @@ async def left(connection: ReadConnection, account_id: UUID, owner: RunRef) -> i
     return micros or 0
 
 
-async def release(connection: WriteConnection, account_id: UUID, owner: RunRef) -> None:
+async def release(connection: WriteConnection, account_id: UUID, owner: RunId) -> None:
     """Closes a run's hold and gives back what it did not spend, once.
 
     A subtask's goes back to the hold above it while that is open. What came from
@@ -224,10 +224,10 @@ async def release(connection: WriteConnection, account_id: UUID, owner: RunRef) 
         await connection.execute(
             "UPDATE balances SET told_depleted = true WHERE account_id = $1", account_id
         )
-        await log.append(connection, account_id, "credits.depleted", {})
+        await journal.append(connection, account_id, "credits.depleted", {})
 
 
-async def _return_to_parent(connection: WriteConnection, account_id: UUID, owner: RunRef) -> None:
+async def _return_to_parent(connection: WriteConnection, account_id: UUID, owner: RunId) -> None:
     """Closes a subtask's hold; those below it belong to the one above it from now on."""
     await connection.execute(
         """

@@ -16,7 +16,7 @@ from rota.platform.ids import new_uuid
 
 
 @dataclass(frozen=True, slots=True)
-class RunRef:
+class RunId:
     """Whose hold it is: one run of a task."""
 
     task_id: UUID
@@ -30,7 +30,7 @@ class RunRef:
 class Charge:
     """A model call that is to be paid for."""
 
-    owner: RunRef
+    owner: RunId
     step: int
     agent: str
     model: str

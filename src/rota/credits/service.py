@@ -13,13 +13,13 @@ from rota.credits.allowance import AllowanceOf, refresh
 from rota.credits.money import available_cents, of_cents
 from rota.credits.queries import Balance, GroupBy, Movement, Usage
 from rota.credits.schemas import TopUp, TopUpAnswer
-from rota.events import log as event_log
+from rota.events import journal
 from rota.payments import customers
 from rota.payments.intents import intent
 from rota.payments.port import Payment, Processor
 from rota.platform import clock, ids
 from rota.platform.db import Database
-from rota.platform.idempotency import Replays
+from rota.platform.idempotency import Idempotency
 
 OPERATION = "POST /api/credits/topup"
 
@@ -30,13 +30,13 @@ class Credits:
     def __init__(
         self,
         db: Database,
-        replays: Replays,
+        idempotency: Idempotency,
         processor: Processor,
         allowance_of: AllowanceOf,
         announce: Callable[[UUID], None],
     ) -> None:
         self._db = db
-        self._replays = replays
+        self._idempotency = idempotency
         self._processor = processor
         self._allowance_of = allowance_of
         self._announce = announce
@@ -61,7 +61,7 @@ class Credits:
         caller.check_may_bill()
         account_id, request = caller.account_id, (OPERATION, body)
         async with self._db.read(account_id, caller.user_id) as reading:
-            kept = await self._replays.kept(reading, account_id, idempotency_key, request)
+            kept = await self._idempotency.kept(reading, account_id, idempotency_key, request)
             if kept is not None:
                 return kept
             payer = await queries.payer(reading, account_id, caller.user_id)
@@ -73,7 +73,7 @@ class Credits:
             return TopUpAnswer(checkout_url=checkout.url, amount=body.amount_cents)
 
         async with self._db.write(account_id) as connection:
-            return await self._replays.once(
+            return await self._idempotency.once(
                 connection, account_id, idempotency_key, request, 200, answer
             )
 
@@ -81,7 +81,7 @@ class Credits:
         """Adds a payment and takes back what was refunded of it, each once, in any order."""
         account_id = payment.account_id
         async with self._db.write(account_id) as connection:
-            if not await event_log.lock_head(connection, account_id):
+            if not await journal.lock_account(connection, account_id):
                 log.error(
                     "a payment names no account of ours",
                     payment=payment.id,
@@ -101,7 +101,7 @@ class Credits:
             if changed:
                 amount = cents - available_cents(refunded)
                 data = {"amountCents": amount, "reference": payment.id}
-                await event_log.append(connection, account_id, "credits.topped_up", data)
+                await journal.append(connection, account_id, "credits.topped_up", data)
         metrics.TOPPED_UP_CENTS.inc(cents)
         metrics.REFUNDED_CENTS.inc(available_cents(refunded))
         if changed:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rota.dev import ports
+from rota.dev.components import Service, Worker
 from rota.dev.directory import DataDirectory, Running
-from rota.dev.parts import Service, Worker
 from rota.dev.processes import PartError, PartState, Status, run_to_end
 from rota.dev.stack import ALL, TEMPORAL_UI, Endpoints, Stack
 

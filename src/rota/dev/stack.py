@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Self, TypeVar
 
 from rota.dev import CLIENT_ID, ports
+from rota.dev.components import IdentityProvider, Model, Payments, Redis, Temporal
 from rota.dev.directory import DataDirectory
-from rota.dev.parts import IdentityProvider, Model, Payments, Redis, Temporal
 from rota.dev.postgres import Postgres
 from rota.dev.processes import Part, PartError, PartState, Site, Status
 

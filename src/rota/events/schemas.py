@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rota.events.log import Event
+from rota.events.journal import Event
 from rota.platform import ids
 from rota.platform.http.schemas import Timestamp, Wire
 

@@ -12,9 +12,9 @@ from uuid import UUID
 
 from fastapi.responses import StreamingResponse
 
-from rota.events import log
+from rota.events import journal
 from rota.events.fanout import Fanout
-from rota.events.log import Event
+from rota.events.journal import Event
 from rota.events.schemas import EventShape
 from rota.platform.db import Database
 
@@ -43,7 +43,7 @@ class Streams:
 
     async def last_sequence(self, account_id: UUID) -> int:
         async with self._db.read(account_id) as connection:
-            return await log.last_sequence(connection, account_id)
+            return await journal.last_sequence(connection, account_id)
 
     def open(
         self,
@@ -102,4 +102,4 @@ class Streams:
 
     async def _read(self, account_id: UUID, after: int, task_id: UUID | None) -> list[Event]:
         async with self._db.read(account_id) as connection:
-            return await log.after(connection, account_id, after, task_id=task_id, limit=BATCH)
+            return await journal.after(connection, account_id, after, task_id=task_id, limit=BATCH)

@@ -21,8 +21,8 @@ from temporalio.client import (
 )
 
 from rota.mcp import queries
-from rota.mcp.calling import Calling
-from rota.mcp.orders import SWEEP, WORKFLOW, SweepOrder, SweepReport
+from rota.mcp.client import ToolClient
+from rota.mcp.contracts import SWEEP, WORKFLOW, SweepOrder, SweepReport
 from rota.platform.db import Database
 
 log = structlog.get_logger()
@@ -36,7 +36,7 @@ AT_ONCE = 10
 
 
 class Checks:
-    def __init__(self, db: Database, calling: Calling) -> None:
+    def __init__(self, db: Database, calling: ToolClient) -> None:
         self._db = db
         self._calling = calling
 

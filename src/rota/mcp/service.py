@@ -13,7 +13,7 @@ from rota.accounts import queries as accounts
 from rota.auth.caller import Caller
 from rota.mcp import queries
 from rota.mcp.allowance import MAX_SERVERS, Allowance, HasPass, Holder
-from rota.mcp.calling import Calling, DefinitionChanged, ToolGone
+from rota.mcp.client import DefinitionChanged, ToolClient, ToolGone
 from rota.mcp.errors import (
     CallRefused,
     Quarantined,
@@ -21,6 +21,7 @@ from rota.mcp.errors import (
     ToolServerFailed,
     to_api,
 )
+from rota.mcp.health import Health, status_of, tell
 from rota.mcp.model import Server, ServerTool, seal_context
 from rota.mcp.results import shown
 from rota.mcp.schemas import (
@@ -35,13 +36,12 @@ from rota.mcp.schemas import (
     ToolShape,
 )
 from rota.mcp.sessions import Address, Session, Sessions
-from rota.mcp.watch import Watch, status_of, tell
 from rota.platform import clock, ids, schema
 from rota.platform.crypto import Vault
 from rota.platform.db import Database, ReadConnection, WriteConnection
 from rota.platform.egress import Egress, EgressRefused
 from rota.platform.errors import Conflict, FieldError, Forbidden, NotFound, ValidationFailed
-from rota.platform.idempotency import Replays
+from rota.platform.idempotency import Idempotency
 from rota.platform.ids import new_uuid
 
 OPERATION = "POST /api/mcp"
@@ -55,11 +55,11 @@ class Servers:
         self,
         db: Database,
         vault: Vault,
-        replays: Replays,
+        idempotency: Idempotency,
         egress: Egress,
         sessions: Sessions,
-        calling: Calling,
-        watch: Watch,
+        calling: ToolClient,
+        watch: Health,
         announce: Callable[[UUID], None],
         *,
         allowance: Allowance,
@@ -67,7 +67,7 @@ class Servers:
     ) -> None:
         self._db = db
         self._vault = vault
-        self._replays = replays
+        self._idempotency = idempotency
         self._egress = egress
         self._sessions = sessions
         self._calling = calling
@@ -91,7 +91,7 @@ class Servers:
             raise ValidationFailed.of(FieldError("url", str(error))) from None
         headers = _headers(body)
         async with self._db.read(caller.account_id) as connection:
-            kept = await self._replays.kept(
+            kept = await self._idempotency.kept(
                 connection, caller.account_id, idempotency_key, (OPERATION, body)
             )
             if kept is not None:
@@ -106,7 +106,7 @@ class Servers:
         saved = False
         try:
             async with self._db.write(caller.account_id) as connection:
-                answer = await self._replays.once(
+                answer = await self._idempotency.once(
                     *(connection, caller.account_id, idempotency_key),
                     (OPERATION, body),
                     201,

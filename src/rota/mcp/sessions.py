@@ -27,7 +27,7 @@ from pydantic import ValidationError
 from rota.mcp import listing
 from rota.mcp.errors import BadServer, CallRefused, ServerTrouble, TooSlow, Unreachable
 from rota.mcp.model import Definition, Transport, hash_of
-from rota.mcp.transport import McpTransport, SessionEnded, told_apart, trouble_in
+from rota.mcp.transport import McpTransport, SessionEnded, classify_error, decode_error
 from rota.platform.egress import Egress
 
 # What strangers' servers send does not belong in our log, and it would be theirs to fill.
@@ -51,7 +51,7 @@ class Address:
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class Timeouts:
     """How long a server may take: to be connected to, and to answer a call."""
 
     connect_s: float = 10
@@ -59,10 +59,10 @@ class Patience:
 
 
 class Session:
-    def __init__(self, egress: Egress, address: Address, patience: Patience) -> None:
+    def __init__(self, egress: Egress, address: Address, timeouts: Timeouts) -> None:
         self._egress = egress
         self._address = address
-        self._patience = patience
+        self._timeouts = timeouts
         self._client: Client | None = None
         self._wire: McpTransport | None = None
         self._closing = asyncio.Event()
@@ -79,7 +79,7 @@ class Session:
         """Connects, agrees on a protocol and reads the tools."""
         self._owner = asyncio.create_task(self._own())
         try:
-            async with asyncio.timeout(self._patience.connect_s):
+            async with asyncio.timeout(self._timeouts.connect_s):
                 await asyncio.shield(self._opened)
                 await self.list()
         except TimeoutError:
@@ -101,7 +101,7 @@ class Session:
             async with contextlib.AsyncExitStack() as stack:
                 client = Client(
                     await self._enter(stack),
-                    read_timeout_seconds=self._patience.call_s,
+                    read_timeout_seconds=self._timeouts.call_s,
                     client_info=types.Implementation(name="rota", version="1"),
                     cache=None,
                     mode="auto",
@@ -139,7 +139,7 @@ class Session:
         if address.transport == "sse":
             return sse_client(
                 address.url,
-                timeout=self._patience.connect_s,
+                timeout=self._timeouts.connect_s,
                 sse_read_timeout=egress.bounds.read_s * 10,
                 httpx_client_factory=client,
             )
@@ -167,10 +167,10 @@ class Session:
         if isinstance(error, MCPError):
             return self._trouble_in(error) or BadServer(f"It says: {error.message[:200]}")
         seen = self._wire.trouble if self._wire else None
-        return seen or told_apart(error)
+        return seen or classify_error(error)
 
     def _trouble_in(self, error: MCPError) -> ServerTrouble | None:
-        told = trouble_in(error.code, error.message, error.error.data)
+        told = decode_error(error.code, error.message, error.error.data)
         if told is not None:
             return told
         if error.code == types.REQUEST_TIMEOUT:
@@ -187,7 +187,7 @@ class Session:
         if self.closed or self._client is None:
             raise SessionEnded("The session has ended.", sent=False)
         try:
-            async with asyncio.timeout(self._patience.call_s + CLOSE_S), self._calls:
+            async with asyncio.timeout(self._timeouts.call_s + CLOSE_S), self._calls:
                 return await work(self._client.session)
         except MCPError as error:
             trouble = self._trouble_in(error)
@@ -199,7 +199,7 @@ class Session:
         except TimeoutError:
             raise TooSlow("It took too long to answer.") from None
         except (ValidationError, RuntimeError, ValueError) as error:
-            raise told_apart(error) from None
+            raise classify_error(error) from None
 
     async def list(self) -> dict[str, Definition]:
         """What the server says of its tools now."""
@@ -265,10 +265,10 @@ class Sessions:
     """The sessions of one process, by server."""
 
     def __init__(
-        self, egress: Egress, patience: Patience, *, limit: int = 200, idle_s: float = 300
+        self, egress: Egress, timeouts: Timeouts, *, limit: int = 200, idle_s: float = 300
     ) -> None:
         self._egress = egress
-        self._patience = patience
+        self._timeouts = timeouts
         self._limit = limit
         self._idle_s = idle_s
         self._entries: dict[UUID, _Entry] = {}
@@ -280,7 +280,7 @@ class Sessions:
 
     async def try_out(self, address: Address) -> Session:
         """A session that belongs to nobody yet."""
-        session = Session(self._egress, address, self._patience)
+        session = Session(self._egress, address, self._timeouts)
         await session.open()
         return session
 

@@ -71,7 +71,7 @@ class McpTransport(httpx2.AsyncBaseTransport):
                 self._check(request, response)
                 return await self._read(request, response)
         except Exception as error:
-            self.trouble = trouble = told_apart(error)
+            self.trouble = trouble = classify_error(error)
             if self._streams:
                 self._on_trouble(trouble)
             if self._streams or request.method == "DELETE":
@@ -120,10 +120,10 @@ class McpTransport(httpx2.AsyncBaseTransport):
         await self._inner.aclose()
 
 
-def told_apart(error: BaseException) -> ServerTrouble:
+def classify_error(error: BaseException) -> ServerTrouble:
     """What a failure means. Of a group, the first that says more than that it failed."""
     if isinstance(error, BaseExceptionGroup):
-        found = [told_apart(each) for each in error.exceptions]
+        found = [classify_error(each) for each in error.exceptions]
         return next((each for each in found if type(each) is not Unreachable), found[0])
     if isinstance(error, ServerTrouble):
         return error
@@ -175,7 +175,7 @@ _KINDS: dict[str, type[ServerTrouble]] = {
 }
 
 
-def trouble_in(code: int, message: str, data: Any) -> ServerTrouble | None:
+def decode_error(code: int, message: str, data: Any) -> ServerTrouble | None:
     """The failure that `_told` wrote, or None where it is the server's own words."""
     if code != _CODE or not isinstance(data, dict) or data.get("by") != _OURS:
         return None

@@ -5,7 +5,7 @@ from datetime import timedelta
 from temporalio import workflow
 from temporalio.common import RetryPolicy
 
-from rota.mcp.orders import SWEEP, WORKFLOW, SweepOrder, SweepReport
+from rota.mcp.contracts import SWEEP, WORKFLOW, SweepOrder, SweepReport
 
 # The next run of the schedule goes on where this one stops.
 MAX_BATCHES = 20

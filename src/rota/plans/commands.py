@@ -17,7 +17,7 @@ from rota.plans.tiers import Tier, Tiers
 from rota.platform import ids
 from rota.platform.crypto import Vault
 from rota.platform.db import Database
-from rota.platform.idempotency import Replays
+from rota.platform.idempotency import Idempotency
 
 # A row is one line, also where the output is no terminal: it is to be searched.
 WIDTH = 220
@@ -61,7 +61,7 @@ def compose(
 ) -> Reconciliation:
     """What mends the books here is what webhooks go through."""
     table = Tiers(tiers)
-    credits_ = Credits(db, Replays(vault), processor, allowance_of, _nobody)
+    credits_ = Credits(db, Idempotency(vault), processor, allowance_of, _nobody)
     plans = Plans(db, processor, _nobody, tiers=table, grace=grace)
     return Reconciliation(
         *(db, processor, credits_.take_payment, plans.sync), rank=table.rank, grace=grace

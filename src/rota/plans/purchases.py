@@ -30,7 +30,7 @@ from rota.platform import clock
 from rota.platform.db import Database, WriteConnection
 from rota.platform.errors import Conflict, Forbidden, NotFound
 from rota.platform.http.schemas import Wire
-from rota.platform.idempotency import Replays
+from rota.platform.idempotency import Idempotency
 
 SUBSCRIBE = "POST /api/subscriptions/subscribe"
 CHECKOUT_PASS = "POST /api/addons/connect-pass/checkout"
@@ -42,7 +42,7 @@ class Purchases:
     def __init__(
         self,
         db: Database,
-        replays: Replays,
+        idempotency: Idempotency,
         processor: Processor,
         plans: Plans,
         announce: Callable[[UUID], None],
@@ -51,7 +51,7 @@ class Purchases:
         trial_days: int,
     ) -> None:
         self._db = db
-        self._replays = replays
+        self._idempotency = idempotency
         self._processor = processor
         self._plans = plans
         self._announce = announce
@@ -73,7 +73,7 @@ class Purchases:
         caller.check_may_bill()
         account_id, request = caller.account_id, (SUBSCRIBE, body)
         async with self._db.read(account_id, caller.user_id) as reading:
-            if kept := await self._replays.kept(reading, account_id, key, request):
+            if kept := await self._idempotency.kept(reading, account_id, key, request):
                 return kept
             current = await self._plans.find(reading, account_id, PLAN)
             payer = await payer_of(reading, account_id, caller.user_id)
@@ -152,7 +152,7 @@ class Purchases:
         _check_personal(caller)
         account_id, request = caller.account_id, (CHECKOUT_PASS, None)
         async with self._db.read(account_id, caller.user_id) as reading:
-            if kept := await self._replays.kept(reading, account_id, key, request):
+            if kept := await self._idempotency.kept(reading, account_id, key, request):
                 return kept
             current = await self._plans.find(reading, account_id, PASS)
             payer = await payer_of(reading, account_id, caller.user_id)
@@ -222,7 +222,7 @@ class Purchases:
             return answer
 
         async with self._db.write(account_id) as connection:
-            return await self._replays.once(connection, account_id, key, request, 200, kept)
+            return await self._idempotency.once(connection, account_id, key, request, 200, kept)
 
     async def _alone(
         self,
@@ -233,7 +233,7 @@ class Purchases:
     ) -> Response:
         """Changes what there is, once for each key, while nobody else does."""
         async with self._plans.alone(account_id) as connection:
-            answer = await self._replays.once(
+            answer = await self._idempotency.once(
                 connection, account_id, key, request, 200, lambda: work(connection)
             )
         self._announce(account_id)

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 from rota.accounts import queries as accounts
-from rota.events import log
+from rota.events import journal
 from rota.payments.port import CONNECT_PASS
 from rota.plans.states import Plan, State
 from rota.platform.db import ReadConnection, WriteConnection
@@ -129,7 +129,7 @@ async def lock_subscriptions(connection: WriteConnection, account_id: UUID) -> N
 async def lock_account(connection: WriteConnection, account_id: UUID) -> bool:
     """Whether there is such an account. Its row comes before its head, as everywhere."""
     found = await accounts.lock(connection, account_id)
-    await log.lock_head(connection, account_id)
+    await journal.lock_account(connection, account_id)
     return found
 
 

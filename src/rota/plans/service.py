@@ -9,8 +9,7 @@ from uuid import UUID
 
 import structlog
 
-from rota.events import log as events
-from rota.events import outbox
+from rota.events import journal, outbox
 from rota.events.outbox import Handler, Instruction, Later
 from rota.payments import customers
 from rota.payments.port import CONNECT_PASS, PaymentFailed, Processor, Subscription
@@ -115,7 +114,7 @@ class Plans:
             await queries.set_tier(connection, account_id, tier, seats)
         data = self._told(product, state)
         if current is None or data != self._told(product, current):
-            await events.append(connection, account_id, "subscription.updated", data)
+            await journal.append(connection, account_id, "subscription.updated", data)
         return state
 
     def _told(self, product: ProductKind, state: State) -> dict[str, Any]:

@@ -25,7 +25,7 @@ IdempotencyKey = Annotated[
 _JSON = "application/json"
 
 
-class Replays:
+class Idempotency:
     def __init__(self, vault: Vault) -> None:
         self._vault = vault
 

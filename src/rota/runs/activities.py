@@ -15,78 +15,82 @@ from temporalio.exceptions import ApplicationError
 
 from rota.platform import clock, tracing
 from rota.runs import metrics, steps
-from rota.runs.acting import Acting
-from rota.runs.current import Current
-from rota.runs.loop import Loop
-from rota.runs.models import GiveUp, TryAgain
-from rota.runs.orders import (
+from rota.runs.agent_loop import AgentLoop
+from rota.runs.contracts import (
     MODEL_UNAVAILABLE,
     TOOL_UNAVAILABLE,
-    CallOrder,
-    FailOrder,
-    Next,
-    RunOrder,
+    CallInput,
+    FailInput,
+    NextStep,
+    RunInput,
 )
-from rota.runs.patience import heartbeats, insist
-from rota.runs.thinking import Thinking
+from rota.runs.heartbeat import heartbeats, retry_database
+from rota.runs.model_call import ModelCaller
+from rota.runs.models import GiveUp, TryAgain
+from rota.runs.run_context import RunContext
+from rota.runs.tool_call import ToolCaller
 from rota.runs.tools import ToolUnavailable
-from rota.tasks import moves
-from rota.tasks.states import By
+from rota.tasks import transitions
+from rota.tasks.states import Trigger
 
 log = structlog.get_logger()
 
 
 class Activities:
-    def __init__(self, current: Current, loop: Loop, thinking: Thinking, acting: Acting) -> None:
+    def __init__(
+        self, current: RunContext, loop: AgentLoop, thinking: ModelCaller, acting: ToolCaller
+    ) -> None:
         self._current = current
         self._loop = loop
         self._thinking = thinking
         self._acting = acting
 
     @activity.defn
-    async def begin(self, order: RunOrder) -> Next:
+    async def begin(self, order: RunInput) -> NextStep:
         async with self._current.locked(order) as (connection, account_id, task):
             if task is None:
-                return Next("end")
+                return NextStep("end")
             if task.status == "PENDING":
                 metrics.QUEUE_SECONDS.observe((clock.now() - task.updated_at).total_seconds())
                 if order.resume:
                     await steps.take_over(connection, account_id, task.id, task.run)
-                task = await moves.move(connection, account_id, task, task, "RUNNING", By.RUN)
+                task = await transitions.apply(
+                    connection, account_id, task, task, "RUNNING", Trigger.RUN
+                )
             return await self._loop.look(connection, account_id, task)
 
     @activity.defn
-    async def look(self, order: RunOrder) -> Next:
+    async def look(self, order: RunInput) -> NextStep:
         async with self._current.locked(order) as (connection, account_id, task):
             if task is None:
-                return Next("end")
+                return NextStep("end")
             return await self._loop.look(connection, account_id, task)
 
     @activity.defn
-    async def fail(self, order: FailOrder) -> Next:
+    async def fail(self, order: FailInput) -> NextStep:
         async with self._current.locked(order.run) as (connection, account_id, task):
             if task is None:
-                return Next("end")
+                return NextStep("end")
             # What people have decided is taken in first: a retry from failure goes on from it.
             now = await self._loop.look(connection, account_id, task)
             if task.status != "RUNNING":
                 return now
             error = {"code": order.code, "message": order.message, "retryable": order.retryable}
             after = replace(task, error=error)
-            await moves.move(connection, account_id, task, after, "FAILED", By.RUN)
+            await transitions.apply(connection, account_id, task, after, "FAILED", Trigger.RUN)
             metrics.FAILURES.labels(order.code).inc()
-            return Next("end")
+            return NextStep("end")
 
     @activity.defn
-    async def think(self, order: CallOrder) -> Next:
+    async def think(self, order: CallInput) -> NextStep:
         async with heartbeats():
             try:
                 with _span("think", order):
                     now = await self._thinking.think(order)
             except GiveUp as error:
                 # Said in the database and not to the engine, which is told no texts.
-                why = FailOrder(order.run, error.code, error.message, error.retryable)
-                return await insist(lambda: self.fail(why))
+                why = FailInput(order.run, error.code, error.message, error.retryable)
+                return await retry_database(lambda: self.fail(why))
             except TryAgain as error:
                 log.warning("the model provider failed", reason=str(error))
                 raise ApplicationError(
@@ -98,10 +102,10 @@ class Activities:
                 raise ApplicationError("A tool server is away.", type=TOOL_UNAVAILABLE) from None
             if now is not None:
                 return now
-            return await insist(lambda: self.look(order.run))
+            return await retry_database(lambda: self.look(order.run))
 
     @activity.defn
-    async def act(self, order: CallOrder) -> Next:
+    async def act(self, order: CallInput) -> NextStep:
         async with heartbeats():
             try:
                 with _span("act", order):
@@ -110,10 +114,10 @@ class Activities:
                 raise ApplicationError("A tool server is away.", type=TOOL_UNAVAILABLE) from None
             if now is not None:
                 return now
-            return await insist(lambda: self.look(order.run))
+            return await retry_database(lambda: self.look(order.run))
 
 
-def _span(name: str, order: CallOrder) -> AbstractContextManager[Span]:
+def _span(name: str, order: CallInput) -> AbstractContextManager[Span]:
     attributes: dict[str, str | int | float] = {
         "rota.task": order.run.task_id,
         "rota.run": order.run.run,

@@ -5,7 +5,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from rota.agents import queries as agents
-from rota.agents.gating import Gating
+from rota.agents.access import AgentAccess
 from rota.agents.model import AgentVersion
 from rota.credits import holds
 from rota.credits.money import of_cents
@@ -13,7 +13,7 @@ from rota.platform import ids
 from rota.platform.db import WriteConnection
 from rota.runs import steps
 from rota.runs.steps import Step
-from rota.tasks import moves, queries
+from rota.tasks import queries, transitions
 from rota.tasks.model import Task, new_task
 from rota.tasks.paying import payer
 from rota.tasks.service import MAX_DEPTH
@@ -21,9 +21,9 @@ from rota.tasks.service import MAX_DEPTH
 
 class Delegation:
     def __init__(
-        self, gating: Gating, gate_time: timedelta, weight_of: Callable[[str], float]
+        self, agent_access: AgentAccess, gate_time: timedelta, weight_of: Callable[[str], float]
     ) -> None:
-        self._gating = gating
+        self._agent_access = agent_access
         self._gate_time = gate_time
         self._weight_of = weight_of
 
@@ -62,14 +62,16 @@ class Delegation:
             account_id,
             owner,
             child,
-            moves.event_data(None, child.status, None),
-            moves.start_of(child, self._weight_of(tier)) if child.status == "PENDING" else None,
+            transitions.event_data(None, child.status, None),
+            transitions.start_of(child, self._weight_of(tier))
+            if child.status == "PENDING"
+            else None,
         )
         await holds.hold_under(
             connection, account_id, payer(child), payer(parent), of_cents(helper.budget_cents)
         )
         if child.status == "WAITING_APPROVAL":
-            await moves.open_gate(connection, account_id, child, "run", self._gate_time)
+            await transitions.open_gate(connection, account_id, child, "run", self._gate_time)
         await steps.set_state(
             connection, account_id, parent.id, row, "delegated", child_task_id=child.id
         )
@@ -81,7 +83,7 @@ class Delegation:
             return "There is no agent of that name in the catalog."
         if helper.tier <= agent.tier:
             return f"{helper.name} is not of a lower rank than you."
-        if self._gating.locked(helper, tier):
+        if self._agent_access.locked(helper, tier):
             return f"{helper.name} needs a higher plan than this account has."
         if parent.depth + 1 >= MAX_DEPTH:
             return f"Tasks nest at most {MAX_DEPTH} deep."

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from rota.agents.model import AgentVersion
 from rota.mcp import queries
-from rota.mcp.calling import Calling, DefinitionChanged, ToolGone
+from rota.mcp.client import DefinitionChanged, ToolClient, ToolGone
 from rota.mcp.errors import CallRefused, ServerTrouble
 from rota.mcp.model import Server, ServerTool, in_words, reads_only
 from rota.mcp.results import kept
@@ -22,7 +22,7 @@ _MODEL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 class McpTools:
     """A `ToolSource`. Offers what people accepted and allowed, and an agent's file names."""
 
-    def __init__(self, db: Database, calling: Calling) -> None:
+    def __init__(self, db: Database, calling: ToolClient) -> None:
         self._db = db
         self._calling = calling
 

@@ -168,7 +168,7 @@ def price_of(choice: ModelChoice) -> Price:
     return Price(for_input, for_output, f"genai-prices/{version('genai-prices')}")
 
 
-def told_apart(error: Exception, attempt: int = 1) -> Exception:
+def classify_error(error: Exception, attempt: int = 1) -> Exception:
     """What a provider's error means for the run, at the so-manieth attempt."""
     match error:
         case ModelAuthenticationError():

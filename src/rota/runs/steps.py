@@ -137,7 +137,7 @@ async def one(
 
 
 @dataclass(frozen=True, slots=True)
-class Thought:
+class ModelCallRecord:
     """A finished model call, ready to be written down."""
 
     model: str
@@ -155,7 +155,7 @@ async def record_thought(
     task_id: UUID,
     run: int,
     step: int,
-    thought: Thought,
+    thought: ModelCallRecord,
 ) -> bool:
     """Writes a model call down and counts it, once: False when it was there already."""
     recorded = await connection.fetchval(

@@ -13,14 +13,14 @@ from temporalio import workflow
 from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
 
-from rota.runs.orders import (
+from rota.runs.contracts import (
     MODEL_UNAVAILABLE,
     TOOL_FAILED,
     TOOL_UNAVAILABLE,
-    CallOrder,
-    FailOrder,
-    Next,
-    RunOrder,
+    CallInput,
+    FailInput,
+    NextStep,
+    RunInput,
 )
 
 # The database comes back; until then these wait.
@@ -54,9 +54,9 @@ class Run:
         self._nudges += 1
 
     @workflow.run
-    async def run(self, order: RunOrder) -> None:
+    async def run(self, order: RunInput) -> None:
         seen = self._nudges
-        now: Next = await self._short("begin", order)
+        now: NextStep = await self._short("begin", order)
         while now.kind != "end":
             if workflow.info().is_continue_as_new_suggested():
                 workflow.continue_as_new(order)
@@ -68,45 +68,45 @@ class Run:
             except ActivityError as error:
                 if is_cancelled_exception(error):
                     return  # The task is CANCELLED already; that is why the run was stopped.
-                now = await self._short("fail", FailOrder(order, *_cause(error)))
+                now = await self._short("fail", FailInput(order, *_cause(error)))
 
-    async def _next(self, order: RunOrder, now: Next) -> Next:
-        outcome: Next
+    async def _next(self, order: RunInput, now: NextStep) -> NextStep:
+        outcome: NextStep
         if now.kind == "think":
-            outcome = await self._call("think", CallOrder(order, now.step), _MODEL)
+            outcome = await self._call("think", CallInput(order, now.step), _MODEL)
         elif now.kind == "act":
             outcome = await self._act(order, now)
         else:
             outcome = await self._short("look", order)
         return outcome
 
-    async def _act(self, order: RunOrder, now: Next) -> Next:
-        calls = [self._call("act", CallOrder(order, now.step, call), _TOOL) for call in now.calls]
+    async def _act(self, order: RunInput, now: NextStep) -> NextStep:
+        calls = [self._call("act", CallInput(order, now.step, call), _TOOL) for call in now.calls]
         # All of them come to an end, also where one fails: a call is never left alone.
         await asyncio.gather(*calls, return_exceptions=True)
-        outcomes: list[Next] = [await call for call in calls]
+        outcomes: list[NextStep] = [await call for call in calls]
         if all(outcome.kind == "think" for outcome in outcomes):
-            return Next("think", now.step + 1)
-        looked: Next = await self._short("look", order)
+            return NextStep("think", now.step + 1)
+        looked: NextStep = await self._short("look", order)
         return looked
 
-    def _call(self, activity: str, order: CallOrder, retry: RetryPolicy) -> Any:
+    def _call(self, activity: str, order: CallInput, retry: RetryPolicy) -> Any:
         """A model or tool call: it can take long, and its worker can die in it."""
         return workflow.start_activity(
             activity,
             order,
-            result_type=Next,
+            result_type=NextStep,
             start_to_close_timeout=_CALL_TIMEOUT,
             heartbeat_timeout=timedelta(seconds=order.run.heartbeat_s),
             retry_policy=retry,
         )
 
-    async def _short(self, activity: str, order: RunOrder | FailOrder) -> Any:
+    async def _short(self, activity: str, order: RunInput | FailInput) -> Any:
         """A step in the database, done in place."""
         return await workflow.execute_local_activity(
             activity,
             order,
-            result_type=Next,
+            result_type=NextStep,
             start_to_close_timeout=_SHORT,
             retry_policy=_PATIENT,
         )

@@ -6,18 +6,18 @@ from itertools import groupby
 from uuid import UUID
 
 from rota.auth.caller import Caller
-from rota.events import log
+from rota.events import journal
 from rota.events.fanout import Fanout
 from rota.platform import clock
 from rota.platform.db import Database, WriteConnection
-from rota.tasks import moves, queries, review, review_queries
+from rota.tasks import queries, review, review_queries, transitions
 from rota.tasks.lookup import TaskNotFound, for_change
 from rota.tasks.model import Review, Task
-from rota.tasks.moves import NUDGE, START
 from rota.tasks.queries import Filter
 from rota.tasks.review import Items
 from rota.tasks.schemas import Decision
-from rota.tasks.states import APPROVAL_OF, By, Gate, MoveRefused, target_of
+from rota.tasks.states import APPROVAL_OF, Gate, TransitionRefused, Trigger, target_of
+from rota.tasks.transitions import NUDGE, START
 
 _NOT_WAITING = "It does not wait for a person."
 
@@ -70,7 +70,7 @@ class Decisions:
             if before.status != "WAITING_APPROVAL":
                 if reviews and reviews[0].state == "approved":
                     return before, reviews  # Somebody else said the same a moment ago.
-                raise MoveRefused(
+                raise TransitionRefused(
                     before.status, "RUNNING" if not before.hosted else "PENDING", _NOT_WAITING
                 )
             items = review.approve(reviews[0], decisions, user_id)
@@ -95,25 +95,25 @@ class Decisions:
         wanted = before
         if gate == "output":
             wanted = replace(before, output=items[0]["arguments"]["output"])
-        await moves.close_review(connection, account_id, before, "approved", user_id)
+        await transitions.close_review(connection, account_id, before, "approved", user_id)
         by = APPROVAL_OF[gate]
         target = target_of(before.status, by, hosted=before.hosted)
         assert target is not None
-        after = await moves.move(
+        after = await transitions.apply(
             *(connection, account_id, before, wanted, target, by),
             user_id=user_id,
             event="task.approved",
         )
         if after.status == "COMPLETED":
             # Approved and completed are two things to whoever listens for one of them.
-            data = moves.event_data(before.status, after.status, user_id)
-            await log.append(connection, account_id, "task.completed", data, after.id)
+            data = transitions.event_data(before.status, after.status, user_id)
+            await journal.append(connection, account_id, "task.completed", data, after.id)
         if before.hosted:
             if gate == "run":
                 weight = self._weight_of(caller.tier)
-                await moves.instruct(connection, account_id, START, after, weight=weight)
+                await transitions.instruct(connection, account_id, START, after, weight=weight)
             else:
-                await moves.instruct(connection, account_id, NUDGE, after)
+                await transitions.instruct(connection, account_id, NUDGE, after)
         return after
 
     async def reject(
@@ -127,27 +127,31 @@ class Decisions:
                 resumed = before.status != "CANCELLED"
                 if reviews and reviews[0].state == "rejected" and resumed == resume:
                     return before, reviews  # Somebody else said the same a moment ago.
-                raise MoveRefused(before.status, "RUNNING" if resume else "CANCELLED", _NOT_WAITING)
+                raise TransitionRefused(
+                    before.status, "RUNNING" if resume else "CANCELLED", _NOT_WAITING
+                )
             if resume and reviews[0].gate == "run":
-                raise MoveRefused(
+                raise TransitionRefused(
                     before.status, "RUNNING", "Its run has not begun, so there is none to resume."
                 )
             event = "task.rejected"
             items = review.reject(reviews[0], user_id)
             await review_queries.save_items(connection, account_id, before.id, items)
-            await moves.close_review(connection, account_id, before, "rejected", user_id, reason)
+            await transitions.close_review(
+                connection, account_id, before, "rejected", user_id, reason
+            )
             if resume:
-                after = await moves.move(
-                    *(connection, account_id, before, before, "RUNNING", By.REJECT_RESUME),
+                after = await transitions.apply(
+                    *(connection, account_id, before, before, "RUNNING", Trigger.REJECT_RESUME),
                     user_id=user_id,
                     event=event,
                     reason=reason,
                 )
                 if before.hosted:
-                    await moves.instruct(connection, account_id, NUDGE, after)
+                    await transitions.instruct(connection, account_id, NUDGE, after)
             else:
-                after = await moves.cancel(
-                    *(connection, account_id, before, before, By.REJECT, user_id),
+                after = await transitions.cancel(
+                    *(connection, account_id, before, before, Trigger.REJECT, user_id),
                     event=event,
                     reason=reason,
                 )
@@ -173,6 +177,8 @@ class Decisions:
         if task is None or reviews[0].state != "pending" or reviews[0].expires_at > clock.now():
             return False  # Somebody decided since we looked.
         reason = "Nobody decided in time."
-        await moves.close_review(connection, account_id, task, "expired", None, reason)
-        await moves.cancel(connection, account_id, task, task, By.EXPIRE, None, reason=reason)
+        await transitions.close_review(connection, account_id, task, "expired", None, reason)
+        await transitions.cancel(
+            connection, account_id, task, task, Trigger.EXPIRE, None, reason=reason
+        )
         return True

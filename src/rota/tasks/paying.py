@@ -5,14 +5,14 @@ from uuid import UUID
 from rota.credits import holds, metrics
 from rota.credits.allowance import AllowanceOf
 from rota.credits.holds import InsufficientCredits
-from rota.credits.ledger import RunRef
+from rota.credits.ledger import RunId
 from rota.credits.money import of_cents, usd
 from rota.platform.db import WriteConnection
 from rota.tasks.model import Task
 
 
-def payer(task: Task) -> RunRef:
-    return RunRef(task.id, task.run)
+def payer(task: Task) -> RunId:
+    return RunId(task.id, task.run)
 
 
 async def reserve(

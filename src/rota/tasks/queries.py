@@ -7,7 +7,7 @@ from uuid import UUID
 
 import orjson
 
-from rota.events import log
+from rota.events import journal
 from rota.platform.db import ReadConnection, WriteConnection
 from rota.platform.ids import new_uuid
 from rota.tasks.model import Task
@@ -160,7 +160,7 @@ async def find_for_change(
     connection: WriteConnection, account_id: UUID, task_id: UUID
 ) -> Task | None:
     """The task as it will stay until this transaction ends."""
-    await log.lock_head(connection, account_id)
+    await journal.lock_account(connection, account_id)
     return await find(connection, account_id, task_id)
 
 

@@ -8,7 +8,7 @@ from uuid import UUID
 from fastapi import Response
 
 from rota.agents import queries as agents
-from rota.agents.gating import Gating
+from rota.agents.access import AgentAccess
 from rota.agents.model import AgentVersion
 from rota.auth.caller import Caller
 from rota.credits.allowance import AllowanceOf
@@ -16,11 +16,10 @@ from rota.events.fanout import Fanout
 from rota.platform import clock, ids
 from rota.platform.db import Database, ReadConnection, WriteConnection
 from rota.platform.errors import Conflict, FieldError, Forbidden, NotFound, ValidationFailed
-from rota.platform.idempotency import Replays
-from rota.tasks import moves, paying, queries
+from rota.platform.idempotency import Idempotency
+from rota.tasks import paying, queries, transitions
 from rota.tasks.lookup import TaskNotFound, for_change
 from rota.tasks.model import Task, new_task
-from rota.tasks.moves import START
 from rota.tasks.queries import Filter
 from rota.tasks.schemas import (
     MAX_ACTIONS,
@@ -30,7 +29,8 @@ from rota.tasks.schemas import (
     TaskAnswer,
     TaskShape,
 )
-from rota.tasks.states import TERMINAL, By, Gate, MoveRefused, Status, target_of
+from rota.tasks.states import TERMINAL, Gate, Status, TransitionRefused, Trigger, target_of
+from rota.tasks.transitions import START
 
 MAX_DEPTH = 8
 
@@ -39,8 +39,8 @@ class Tasks:
     def __init__(
         self,
         db: Database,
-        replays: Replays,
-        gating: Gating,
+        idempotency: Idempotency,
+        agent_access: AgentAccess,
         fanout: Fanout,
         *,
         gate_days: int,
@@ -48,8 +48,8 @@ class Tasks:
         weight_of: Callable[[str], float] = lambda tier: 1.0,
     ) -> None:
         self._db = db
-        self._replays = replays
-        self._gating = gating
+        self._idempotency = idempotency
+        self._agent_access = agent_access
         self._fanout = fanout
         self._gate_time = timedelta(days=gate_days)
         self._allowance_of = allowance_of
@@ -63,7 +63,7 @@ class Tasks:
                 task = await self._create(connection, caller, body)
                 return TaskAnswer(task=TaskShape.of(task))
 
-            answer = await self._replays.once(
+            answer = await self._idempotency.once(
                 connection, caller.account_id, key, ("POST /api/tasks", body), 201, work
             )
         self._fanout.announce(caller.account_id)
@@ -93,8 +93,8 @@ class Tasks:
         )
         start = None
         if hosted and status == "PENDING":
-            start = moves.start_of(task, self._weight_of(caller.tier))
-        data = moves.event_data(None, status, caller.user_id)
+            start = transitions.start_of(task, self._weight_of(caller.tier))
+        data = transitions.event_data(None, status, caller.user_id)
         await queries.insert(connection, caller.account_id, caller.user_id, task, data, start)
         if hosted and agent:
             await self._reserve(connection, caller, task, parent, agent)
@@ -121,9 +121,9 @@ class Tasks:
         return agent
 
     def _check_open(self, agent: AgentVersion, caller: Caller) -> None:
-        if self._gating.locked(agent, caller.tier):
+        if self._agent_access.locked(agent, caller.tier):
             raise Forbidden(
-                f"The agent {agent.name} needs the tier {self._gating.required_tier(agent)}. "
+                f"The agent {agent.name} needs the tier {self._agent_access.required_tier(agent)}. "
                 "Choose another agent or a higher plan."
             )
 
@@ -173,11 +173,13 @@ class Tasks:
                     await queries.update(connection, caller.account_id, before, after, None)
                 return after
             if body.status == "CANCELLED":
-                after = await moves.cancel(
-                    connection, caller.account_id, before, after, By.CANCEL, caller.user_id
+                after = await transitions.cancel(
+                    connection, caller.account_id, before, after, Trigger.CANCEL, caller.user_id
                 )
             else:
-                after = await self._move(connection, caller, before, after, By.PATCH, body.status)
+                after = await self._move(
+                    connection, caller, before, after, Trigger.PATCH, body.status
+                )
         self._fanout.announce(caller.account_id)
         return after
 
@@ -189,7 +191,9 @@ class Tasks:
             async def work() -> TaskAnswer:
                 before = await for_change(connection, caller, task_id)
                 if before.status != "FAILED":
-                    raise MoveRefused(before.status, "PENDING", "Only a failed task is retried.")
+                    raise TransitionRefused(
+                        before.status, "PENDING", "Only a failed task is retried."
+                    )
                 parent = None
                 if before.parent_task_id is not None:
                     parent = await queries.find(
@@ -207,7 +211,7 @@ class Tasks:
                     output=None if before.hosted else before.output,
                 )
                 after = await self._move(
-                    connection, caller, before, fresh, By.RETRY, event="task.retried"
+                    connection, caller, before, fresh, Trigger.RETRY, event="task.retried"
                 )
                 if after.hosted:
                     assert after.agent is not None
@@ -216,7 +220,7 @@ class Tasks:
                     assert agent is not None
                     self._check_open(agent, caller)
                     await self._reserve(connection, caller, after, parent, agent)
-                    await moves.instruct(
+                    await transitions.instruct(
                         *(connection, caller.account_id, START, after),
                         start_at=start_at,
                         weight=self._weight_of(caller.tier),
@@ -224,7 +228,7 @@ class Tasks:
                 return TaskAnswer(task=TaskShape.of(after))
 
             operation = f"POST /api/tasks/{task_id}/retry?from={start_at}"
-            answer = await self._replays.once(
+            answer = await self._idempotency.once(
                 connection, caller.account_id, key, (operation, None), 200, work
             )
         self._fanout.announce(caller.account_id)
@@ -236,7 +240,7 @@ class Tasks:
         caller: Caller,
         before: Task,
         after: Task,
-        by: By,
+        by: Trigger,
         target: Status | None = None,
         *,
         event: str | None = None,
@@ -244,7 +248,7 @@ class Tasks:
     ) -> Task:
         target = target or target_of(before.status, by, hosted=before.hosted)
         assert target is not None
-        after = await moves.move(
+        after = await transitions.apply(
             *(connection, caller.account_id, before, after, target, by),
             user_id=caller.user_id,
             event=event,
@@ -270,7 +274,7 @@ class Tasks:
 
     async def _open_review(self, connection: WriteConnection, account_id: UUID, task: Task) -> None:
         gate: Gate | None = "run" if task.hosted else None
-        await moves.open_gate(connection, account_id, task, gate, self._gate_time)
+        await transitions.open_gate(connection, account_id, task, gate, self._gate_time)
 
 
 def _check_takes_subtasks(parent: Task) -> None:

@@ -25,7 +25,7 @@ TERMINAL: frozenset[Status] = FINAL | {"FAILED"}
 Gate = Literal["run", "tool", "output"]
 
 
-class By(StrEnum):
+class Trigger(StrEnum):
     """What brings a move about."""
 
     PATCH = "PATCH by the client"
@@ -42,46 +42,46 @@ class By(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class Transition:
     source: Status
     target: Status
-    by: By
+    by: Trigger
     # Whether it is for tasks that the service runs (True), for those that
     # their client drives (False), or for both (None).
     hosted: bool | None
 
 
-MOVES: tuple[Move, ...] = (
-    Move("PENDING", "RUNNING", By.RUN, True),
-    Move("PENDING", "RUNNING", By.PATCH, False),
-    Move("PENDING", "WAITING_APPROVAL", By.PATCH, False),
-    Move("PENDING", "COMPLETED", By.PATCH, False),
-    Move("PENDING", "FAILED", By.PATCH, False),
-    Move("PENDING", "CANCELLED", By.CANCEL, None),
-    Move("RUNNING", "WAITING_APPROVAL", By.RUN, True),
-    Move("RUNNING", "WAITING_APPROVAL", By.PATCH, False),
-    Move("RUNNING", "COMPLETED", By.RUN, True),
-    Move("RUNNING", "COMPLETED", By.PATCH, False),
-    Move("RUNNING", "FAILED", By.RUN, True),
-    Move("RUNNING", "FAILED", By.PATCH, False),
-    Move("RUNNING", "CANCELLED", By.CANCEL, None),
-    Move("WAITING_APPROVAL", "PENDING", By.APPROVE_RUN, True),
-    Move("WAITING_APPROVAL", "RUNNING", By.APPROVE_TOOL, True),
-    Move("WAITING_APPROVAL", "RUNNING", By.APPROVE, False),
-    Move("WAITING_APPROVAL", "RUNNING", By.REJECT_RESUME, None),
-    Move("WAITING_APPROVAL", "COMPLETED", By.APPROVE_OUTPUT, True),
-    Move("WAITING_APPROVAL", "CANCELLED", By.REJECT, None),
-    Move("WAITING_APPROVAL", "CANCELLED", By.EXPIRE, None),
-    Move("WAITING_APPROVAL", "CANCELLED", By.CANCEL, None),
-    Move("FAILED", "PENDING", By.RETRY, None),
+TRANSITIONS: tuple[Transition, ...] = (
+    Transition("PENDING", "RUNNING", Trigger.RUN, True),
+    Transition("PENDING", "RUNNING", Trigger.PATCH, False),
+    Transition("PENDING", "WAITING_APPROVAL", Trigger.PATCH, False),
+    Transition("PENDING", "COMPLETED", Trigger.PATCH, False),
+    Transition("PENDING", "FAILED", Trigger.PATCH, False),
+    Transition("PENDING", "CANCELLED", Trigger.CANCEL, None),
+    Transition("RUNNING", "WAITING_APPROVAL", Trigger.RUN, True),
+    Transition("RUNNING", "WAITING_APPROVAL", Trigger.PATCH, False),
+    Transition("RUNNING", "COMPLETED", Trigger.RUN, True),
+    Transition("RUNNING", "COMPLETED", Trigger.PATCH, False),
+    Transition("RUNNING", "FAILED", Trigger.RUN, True),
+    Transition("RUNNING", "FAILED", Trigger.PATCH, False),
+    Transition("RUNNING", "CANCELLED", Trigger.CANCEL, None),
+    Transition("WAITING_APPROVAL", "PENDING", Trigger.APPROVE_RUN, True),
+    Transition("WAITING_APPROVAL", "RUNNING", Trigger.APPROVE_TOOL, True),
+    Transition("WAITING_APPROVAL", "RUNNING", Trigger.APPROVE, False),
+    Transition("WAITING_APPROVAL", "RUNNING", Trigger.REJECT_RESUME, None),
+    Transition("WAITING_APPROVAL", "COMPLETED", Trigger.APPROVE_OUTPUT, True),
+    Transition("WAITING_APPROVAL", "CANCELLED", Trigger.REJECT, None),
+    Transition("WAITING_APPROVAL", "CANCELLED", Trigger.EXPIRE, None),
+    Transition("WAITING_APPROVAL", "CANCELLED", Trigger.CANCEL, None),
+    Transition("FAILED", "PENDING", Trigger.RETRY, None),
 )
 
 # What each way of approving leads to; None is a task without a gate, which its client drives.
-APPROVAL_OF: dict[Gate | None, By] = {
-    "run": By.APPROVE_RUN,
-    "tool": By.APPROVE_TOOL,
-    "output": By.APPROVE_OUTPUT,
-    None: By.APPROVE,
+APPROVAL_OF: dict[Gate | None, Trigger] = {
+    "run": Trigger.APPROVE_RUN,
+    "tool": Trigger.APPROVE_TOOL,
+    "output": Trigger.APPROVE_OUTPUT,
+    None: Trigger.APPROVE,
 }
 
 EVENT_OF: dict[Status, str] = {
@@ -93,33 +93,33 @@ EVENT_OF: dict[Status, str] = {
 }
 
 
-class MoveRefused(Conflict):
+class TransitionRefused(Conflict):
     def __init__(self, source: Status, target: Status, why: str) -> None:
         super().__init__(f"A task that is {source} cannot become {target} here. {why}")
 
 
-def target_of(source: Status, by: By, *, hosted: bool) -> Status | None:
+def target_of(source: Status, by: Trigger, *, hosted: bool) -> Status | None:
     """Where a task goes from `source` when `by` happens, where that has one answer."""
     targets = [
         move.target
-        for move in MOVES
+        for move in TRANSITIONS
         if move.source == source and move.by is by and move.hosted in (None, hosted)
     ]
     return targets[0] if len(targets) == 1 else None
 
 
-def allows(source: Status, target: Status, by: By, *, hosted: bool) -> bool:
+def allows(source: Status, target: Status, by: Trigger, *, hosted: bool) -> bool:
     return any(
         (move.source, move.target, move.by) == (source, target, by)
         and move.hosted in (None, hosted)
-        for move in MOVES
+        for move in TRANSITIONS
     )
 
 
 def mermaid_diagram() -> str:
     """The table as a picture: one arrow for each two states, whatever brings it about."""
     arrows: dict[tuple[Status, Status], list[str]] = {}
-    for move in MOVES:
+    for move in TRANSITIONS:
         # Mermaid takes a second colon for the end of the label.
         label = move.by.replace("`", "").replace(":", "")
         arrows.setdefault((move.source, move.target), []).append(label)
@@ -136,5 +136,5 @@ def markdown_table() -> str:
     """The table as the documentation shows it."""
     whose = {True: "hosted", False: "external", None: "both"}
     lines = ["| from | to | by | tasks |", "|---|---|---|---|", "| (new) | any | POST | both |"]
-    lines += [f"| {m.source} | {m.target} | {m.by} | {whose[m.hosted]} |" for m in MOVES]
+    lines += [f"| {m.source} | {m.target} | {m.by} | {whose[m.hosted]} |" for m in TRANSITIONS]
     return "\n".join(lines) + "\n"

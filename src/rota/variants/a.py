@@ -1,6 +1,6 @@
 """Variant A: five subscription tiers."""
 
-from rota.agents.gating import Gating, always, for_tiers
+from rota.agents.access import AgentAccess, always, for_tiers
 from rota.limits.verdict import Ceilings
 from rota.mcp.allowance import same_for_all
 from rota.variants.variant import Tier, Variant
@@ -37,7 +37,7 @@ VARIANT_A = Variant(
         ),
     ),
     signup_trial=False,
-    gating=Gating(
+    agent_access=AgentAccess(
         opens={
             "basic": "BASIC",
             "standard": "STANDARD",

@@ -1,6 +1,6 @@
 """Variant B: two tiers, and a personal add-on with a trial at signup."""
 
-from rota.agents.gating import Gating, when_open
+from rota.agents.access import AgentAccess, when_open
 from rota.limits.verdict import Ceilings
 from rota.mcp.allowance import without_pass
 from rota.variants.variant import Tier, Variant
@@ -12,7 +12,7 @@ VARIANT_B = Variant(
         Tier("business", Ceilings(all=6000, ai=4800), weight=4, allowance_cents=10_000),
     ),
     signup_trial=True,
-    gating=Gating(
+    agent_access=AgentAccess(
         opens={"basic": "BASIC", "business": "ENTERPRISE"},
         model_in_lists=when_open,
         model_alone=when_open,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rota.agents.gating import Gating
+from rota.agents.access import AgentAccess
 from rota.credits.allowance import AllowanceOf
 from rota.credits.money import of_cents
 from rota.limits.verdict import Ceilings
@@ -32,7 +32,7 @@ class Variant:
     # Whether a new user starts with a trial of the personal add-on.
     signup_trial: bool
     # Which tier opens which agents, and who is told their models.
-    gating: Gating
+    agent_access: AgentAccess
     # How many tool servers an account may connect.
     servers: Allowance
     # What the personal add-on costs each month; None where there is none.

@@ -13,7 +13,7 @@ Disclosure = Callable[[str, bool], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Gating:
+class AgentAccess:
     # Each tier of the variant, from the lowest, with the highest level that it opens.
     opens: Mapping[str, Level]
     # Whether to tell the model in lists, and of a single agent.

@@ -8,12 +8,12 @@ from rota.agents import queries as agents
 from rota.agents.model import AgentVersion
 from rota.platform import ids
 from rota.platform.db import Database, ReadConnection, WriteConnection
-from rota.runs.orders import RunOrder
+from rota.runs.contracts import RunInput
 from rota.tasks import queries
 from rota.tasks.model import Task
 
 
-class Current:
+class RunContext:
     def __init__(self, db: Database, announce: Callable[[UUID], None]) -> None:
         self.db = db
         self._announce = announce
@@ -21,7 +21,7 @@ class Current:
 
     @contextlib.asynccontextmanager
     async def locked(
-        self, order: RunOrder
+        self, order: RunInput
     ) -> AsyncIterator[tuple[WriteConnection, UUID, Task | None]]:
         """A transaction that has the task to itself; None when this run is not its current one."""
         account_id, task_id = ids_of(order)
@@ -42,7 +42,7 @@ class Current:
         return self._agents[key]
 
 
-def ids_of(order: RunOrder) -> tuple[UUID, UUID]:
+def ids_of(order: RunInput) -> tuple[UUID, UUID]:
     account_id = ids.from_wire("acct", order.account_id)
     task_id = ids.from_wire("task", order.task_id)
     assert account_id is not None

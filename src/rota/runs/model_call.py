@@ -14,24 +14,24 @@ from temporalio import activity
 
 from rota.agents.model import AgentVersion
 from rota.credits import charges, holds
-from rota.credits.ledger import Charge, RunRef
-from rota.events import log
+from rota.credits.ledger import Charge, RunId
+from rota.events import journal
 from rota.platform import clock, tracing
 from rota.runs import budget, metrics, steps
-from rota.runs.current import Current, ids_of
-from rota.runs.loop import Loop, dump_response, messages, storable_response
+from rota.runs.agent_loop import AgentLoop, dump_response, messages, storable_response
+from rota.runs.contracts import CallInput, NextStep
+from rota.runs.heartbeat import retry_database
 from rota.runs.models import (
     ContentFiltered,
     GiveUp,
     Models,
     PricedModel,
     TryAgain,
-    told_apart,
+    classify_error,
     usage_of,
 )
-from rota.runs.orders import CallOrder, Next
-from rota.runs.patience import insist
-from rota.runs.steps import Step, Thought
+from rota.runs.run_context import RunContext, ids_of
+from rota.runs.steps import ModelCallRecord, Step
 from rota.runs.tools import Tool, Toolbox
 from rota.tasks import queries
 from rota.tasks.model import Task
@@ -50,7 +50,7 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Beginning:
+class ModelCallInput:
     """What a model call starts from."""
 
     account_id: UUID
@@ -61,9 +61,9 @@ class Beginning:
     left: int
 
 
-class Thinking:
+class ModelCaller:
     def __init__(
-        self, current: Current, models: Models, toolbox: Toolbox, loop: Loop, bounds: Bounds
+        self, current: RunContext, models: Models, toolbox: Toolbox, loop: AgentLoop, bounds: Bounds
     ) -> None:
         self._current = current
         self._models = models
@@ -71,9 +71,9 @@ class Thinking:
         self._loop = loop
         self._bounds = bounds
 
-    async def think(self, order: CallOrder) -> Next | None:
+    async def think(self, order: CallInput) -> NextStep | None:
         """Makes the call; None when there is none to make any more."""
-        start = await insist(lambda: self._begin(order))
+        start = await retry_database(lambda: self._begin(order))
         if start is None:
             return None
         self._check_bounds(start)
@@ -83,12 +83,14 @@ class Thinking:
         took = clock.now() - thought.started_at
         metrics.STEP_SECONDS.labels("model").observe(took.total_seconds())
         metrics.COST_MICROS.labels(thought.model).inc(thought.cost_micros)
-        now = await insist(lambda: self._record(order, start.agent, thought, response, tools))
+        now = await retry_database(
+            lambda: self._record(order, start.agent, thought, response, tools)
+        )
         if now is None:
             raise ContentFiltered
         return now
 
-    async def _begin(self, order: CallOrder) -> Beginning | None:
+    async def _begin(self, order: CallInput) -> ModelCallInput | None:
         account_id, task_id = ids_of(order.run)
         async with self._current.db.read(account_id) as connection:
             task = await queries.find(connection, account_id, task_id)
@@ -99,9 +101,9 @@ class Thinking:
                 return None
             agent = await self._current.agent(connection, task)
             left = await holds.left(connection, account_id, payer(task))
-        return Beginning(account_id, task, agent, rows, left)
+        return ModelCallInput(account_id, task, agent, rows, left)
 
-    def _check_bounds(self, start: Beginning) -> None:
+    def _check_bounds(self, start: ModelCallInput) -> None:
         most = self._bounds
         taken = sum(row.kind == "model" and not row.copied for row in start.rows)
         if taken >= start.agent.max_steps:
@@ -128,7 +130,9 @@ class Thinking:
                 retryable=True,
             )
 
-    async def _ask(self, start: Beginning, tools: dict[str, Tool]) -> tuple[Thought, ModelResponse]:
+    async def _ask(
+        self, start: ModelCallInput, tools: dict[str, Tool]
+    ) -> tuple[ModelCallRecord, ModelResponse]:
         chosen = self._models.get(start.agent.model)
         conversation = messages(start.agent, start.task, start.rows)
         size = len(ModelMessagesTypeAdapter.dump_json(conversation))
@@ -152,10 +156,10 @@ class Thinking:
                     ModelRequestParameters(function_tools=definitions),
                 )
         except Exception as error:
-            raise told_apart(error, activity.info().attempt) from error
+            raise classify_error(error, activity.info().attempt) from error
         response = storable_response(response)
         used = usage_of(response)
-        thought = Thought(
+        thought = ModelCallRecord(
             model=chosen.name,
             response=dump_response(response),
             input_tokens=used[0],
@@ -166,20 +170,20 @@ class Thinking:
         )
         return thought, response
 
-    async def _longest_answer(self, start: Beginning, chosen: PricedModel, size: int) -> int:
+    async def _longest_answer(self, start: ModelCallInput, chosen: PricedModel, size: int) -> int:
         """How many tokens of an answer the hold can pay for, also with what the one above has."""
         most: int = chosen.settings["max_tokens"]
         left, wanted = start.left, budget.most_micros(chosen.price, size, most)
         if left < wanted and start.task.parent_task_id:
-            left = await insist(lambda: self._draw(start, wanted - start.left))
+            left = await retry_database(lambda: self._draw(start, wanted - start.left))
         return budget.affordable_output_tokens(left, chosen.price, size, most)
 
-    async def _draw(self, start: Beginning, micros: int) -> int:
+    async def _draw(self, start: ModelCallInput, micros: int) -> int:
         """Takes so much from the hold of the task above, and says what there is then."""
         account_id, owner = start.account_id, payer(start.task)
         async with self._current.db.write(account_id) as connection:
             # Locked: neither may end meanwhile.
-            await log.lock_head(connection, account_id)
+            await journal.lock_account(connection, account_id)
             if await steps.asks_above(connection, account_id, start.task.id):
                 # What is held there has to pay for that call first.
                 wait = WAIT_ABOVE * 2 ** (activity.info().attempt - 1)
@@ -189,15 +193,15 @@ class Thinking:
 
     async def _record(
         self,
-        order: CallOrder,
+        order: CallInput,
         agent: AgentVersion,
-        thought: Thought,
+        thought: ModelCallRecord,
         response: ModelResponse,
         tools: dict[str, Tool],
-    ) -> Next | None:
+    ) -> NextStep | None:
         """Writes the call down and acts on it; None for an answer that cannot be used."""
         _, task_id = ids_of(order.run)
-        owner = RunRef(task_id, order.run.run)
+        owner = RunId(task_id, order.run.run)
         async with self._current.locked(order.run) as (connection, account_id, task):
             new = await steps.record_thought(
                 connection, account_id, task_id, owner.run, order.step, thought
@@ -212,7 +216,7 @@ class Thinking:
                 await charges.charge(connection, account_id, paid)
             if task is None or task.status != "RUNNING":
                 # Cancelled meanwhile. The call was made all the same, and is on the books.
-                return Next("end")
+                return NextStep("end")
             if response.finish_reason == "content_filter":
                 return None
             if not new:

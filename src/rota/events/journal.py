@@ -22,7 +22,7 @@ class Event:
     created_at: datetime
 
 
-async def lock_head(connection: WriteConnection, account_id: UUID) -> bool:
+async def lock_account(connection: WriteConnection, account_id: UUID) -> bool:
     """Keeps every other change of the account waiting. Whether there is such an account."""
     found = await connection.fetchval(
         "SELECT true FROM account_heads WHERE account_id = $1 FOR UPDATE", account_id

@@ -9,10 +9,10 @@ import orjson
 import structlog
 
 from rota.mcp.errors import AuthRefused, BadServer, CallRefused, ServerTrouble
+from rota.mcp.health import Health
 from rota.mcp.model import Definition, Server, ServerTool, hash_of
 from rota.mcp.sessions import Address, Sessions
 from rota.mcp.transport import SessionEnded
-from rota.mcp.watch import Watch
 from rota.platform.crypto import SealBroken, Vault
 
 log = structlog.get_logger()
@@ -33,8 +33,8 @@ class DefinitionChanged(Exception):
         self.tool = tool
 
 
-class Calling:
-    def __init__(self, sessions: Sessions, vault: Vault, watch: Watch) -> None:
+class ToolClient:
+    def __init__(self, sessions: Sessions, vault: Vault, watch: Health) -> None:
         self._sessions = sessions
         self._vault = vault
         self._watch = watch

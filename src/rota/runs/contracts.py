@@ -18,7 +18,7 @@ def workflow_id(task_id: str, run: int) -> str:
 
 
 @dataclass(frozen=True)
-class RunOrder:
+class RunInput:
     """One run of one task."""
 
     account_id: str
@@ -33,24 +33,24 @@ class RunOrder:
 
 
 @dataclass(frozen=True)
-class CallOrder:
+class CallInput:
     """One call of a run: call 0 of a step is the model's, the others are tools'."""
 
-    run: RunOrder
+    run: RunInput
     step: int
     call: int = 0
 
 
 @dataclass(frozen=True)
-class FailOrder:
-    run: RunOrder
+class FailInput:
+    run: RunInput
     code: str
     message: str
     retryable: bool
 
 
 @dataclass(frozen=True)
-class Next:
+class NextStep:
     """What a run does next, as the database has it."""
 
     kind: Literal["think", "act", "wait", "end"]

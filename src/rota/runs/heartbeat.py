@@ -16,7 +16,7 @@ log = structlog.get_logger()
 T = TypeVar("T")
 
 # Some ten minutes, within the time that a call may take.
-INSIST_TIMES = 120
+DATABASE_ATTEMPTS = 120
 
 
 @contextlib.asynccontextmanager
@@ -37,7 +37,7 @@ async def heartbeats() -> AsyncIterator[None]:
         beating.cancel()
 
 
-async def insist(work: Callable[[], Awaitable[T]]) -> T:
+async def retry_database(work: Callable[[], Awaitable[T]]) -> T:
     """Does what needs the database, also when that is away for minutes.
 
     What has been paid for is written down, and an outage does not count as a
@@ -53,7 +53,7 @@ async def insist(work: Callable[[], Awaitable[T]]) -> T:
 
 
 async def _attempts(work: Callable[[], Awaitable[T]]) -> T:
-    for attempt in range(INSIST_TIMES):
+    for attempt in range(DATABASE_ATTEMPTS):
         try:
             return await work()
         except DATABASE_ERRORS as error:

@@ -10,11 +10,11 @@ from rota.agents.model import AgentVersion
 from rota.platform import clock, tracing
 from rota.platform.db import WriteConnection
 from rota.runs import metrics, steps
-from rota.runs.current import Current, ids_of
+from rota.runs.agent_loop import AgentLoop, storable
+from rota.runs.contracts import TOOL_FAILED, CallInput, NextStep
 from rota.runs.delegation import Delegation
-from rota.runs.loop import Loop, storable
-from rota.runs.orders import TOOL_FAILED, CallOrder, Next
-from rota.runs.patience import insist
+from rota.runs.heartbeat import retry_database
+from rota.runs.run_context import RunContext, ids_of
 from rota.runs.steps import Step
 from rota.runs.tools import (
     DELEGATE,
@@ -40,37 +40,37 @@ _CHANGED = (
 )
 
 
-class Acting:
+class ToolCaller:
     def __init__(
-        self, current: Current, toolbox: Toolbox, loop: Loop, delegation: Delegation
+        self, current: RunContext, toolbox: Toolbox, loop: AgentLoop, delegation: Delegation
     ) -> None:
         self._current = current
         self._toolbox = toolbox
         self._loop = loop
         self._delegation = delegation
 
-    async def act(self, order: CallOrder) -> Next | None:
+    async def act(self, order: CallInput) -> NextStep | None:
         """Makes the call; None when the run is not at work."""
         account_id, _ = ids_of(order.run)
-        before = await insist(lambda: self._begin(order))
+        before = await retry_database(lambda: self._begin(order))
         if before is None:
-            return Next("end")
+            return NextStep("end")
         task, row, agent = before
         if task.status != "RUNNING":
             return None
         if row.state == "finished":
-            return Next("think")
+            return NextStep("think")
         if row.name == DELEGATE.name and row.server is None:
-            return await insist(lambda: self._delegate(order, agent))
+            return await retry_database(lambda: self._delegate(order, agent))
         found = await self._toolbox.open(account_id, agent)
         tool, source = found.get(model_name(row.server, row.name), (None, None))
-        if (blocked := await insist(lambda: self._may_start(order, tool))) is not None:
+        if (blocked := await retry_database(lambda: self._may_start(order, tool))) is not None:
             return blocked
         assert tool is not None
         assert source is not None
         return await self._call(order, row, tool, source)
 
-    async def _begin(self, order: CallOrder) -> tuple[Task, Step, AgentVersion] | None:
+    async def _begin(self, order: CallInput) -> tuple[Task, Step, AgentVersion] | None:
         account_id, task_id = ids_of(order.run)
         async with self._current.db.read(account_id) as connection:
             task = await queries.find(connection, account_id, task_id)
@@ -81,11 +81,11 @@ class Acting:
                 return None
             return task, row, await self._current.agent(connection, task)
 
-    async def _may_start(self, order: CallOrder, tool: Tool | None) -> Next | None:
+    async def _may_start(self, order: CallInput, tool: Tool | None) -> NextStep | None:
         """Marks the call as started, unless it must not start; then says what comes instead."""
         async with self._current.locked(order.run) as (connection, account_id, task):
             if task is None:
-                return Next("end")
+                return NextStep("end")
             row = await _row(connection, account_id, task, order)
             if task.status != "RUNNING" or row.state not in ("planned", "started"):
                 return await self._loop.look(connection, account_id, task)
@@ -93,7 +93,7 @@ class Acting:
                 await steps.finish(
                     connection, account_id, task.id, row, "The tool is no longer there.", "failed"
                 )
-                return Next("think")
+                return NextStep("think")
             if row.state == "started" and not row.read_only:
                 return await self._loop.regate(connection, account_id, task, row, tool, _UNKNOWN)
             if tool.changed is not None:
@@ -105,7 +105,7 @@ class Acting:
             await steps.set_state(connection, account_id, task.id, row, "started")
         return None
 
-    async def _call(self, order: CallOrder, row: Step, tool: Tool, source: ToolSource) -> Next:
+    async def _call(self, order: CallInput, row: Step, tool: Tool, source: ToolSource) -> NextStep:
         account_id, task_id = ids_of(order.run)
         started = clock.now()
         key = f"{task_id.hex}-{row.item_id}"
@@ -114,52 +114,54 @@ class Acting:
                 result = await source.call(account_id, tool, row.arguments or {}, key)
         except ToolUnavailable:
             # It never got there, so starting over is safe, for a writing tool too.
-            await insist(lambda: self._set_back(order, row))
+            await retry_database(lambda: self._set_back(order, row))
             raise
         except ToolChanged as changed:
             # It was not called, and nobody is to think that it may have been.
-            await insist(lambda: self._set_back(order, row))
+            await retry_database(lambda: self._set_back(order, row))
             now = changed.now
-            return await insist(lambda: self._ask_about(order, now, now.changed or _CHANGED))
+            return await retry_database(
+                lambda: self._ask_about(order, now, now.changed or _CHANGED)
+            )
         except Exception as error:
             log.warning("a tool call failed", tool=tool.full_name, reason=repr(error))
             if row.read_only:
                 raise ApplicationError("A tool call failed.", type=TOOL_FAILED) from None
-            return await insist(lambda: self._ask_about(order, tool, _UNKNOWN))
+            return await retry_database(lambda: self._ask_about(order, tool, _UNKNOWN))
         metrics.STEP_SECONDS.labels("tool").observe((clock.now() - started).total_seconds())
         outcome = "failed" if result.is_error else "ok"
 
-        async def finish() -> Next:
+        async def finish() -> NextStep:
             async with self._current.db.write(account_id) as connection:
                 content = storable(result.content)
                 await steps.finish(connection, account_id, task_id, row, content, outcome)
-            return Next("think")
+            return NextStep("think")
 
-        return await insist(finish)
+        return await retry_database(finish)
 
-    async def _set_back(self, order: CallOrder, row: Step) -> None:
+    async def _set_back(self, order: CallInput, row: Step) -> None:
         account_id, task_id = ids_of(order.run)
         async with self._current.db.write(account_id) as connection:
             await steps.set_state(connection, account_id, task_id, row, "planned")
 
-    async def _ask_about(self, order: CallOrder, tool: Tool, reason: str) -> Next:
+    async def _ask_about(self, order: CallInput, tool: Tool, reason: str) -> NextStep:
         async with self._current.locked(order.run) as (connection, account_id, task):
             if task is None or task.status != "RUNNING":
-                return Next("end")
+                return NextStep("end")
             row = await _row(connection, account_id, task, order)
             return await self._loop.regate(connection, account_id, task, row, tool, reason)
 
-    async def _delegate(self, order: CallOrder, agent: AgentVersion) -> Next:
+    async def _delegate(self, order: CallInput, agent: AgentVersion) -> NextStep:
         async with self._current.locked(order.run) as (connection, account_id, task):
             if task is None or task.status != "RUNNING":
-                return Next("end")
+                return NextStep("end")
             row = await _row(connection, account_id, task, order)
             if row.state == "planned":
                 await self._delegation.hand_over(connection, account_id, task, agent, row)
             return await self._loop.look(connection, account_id, task)
 
 
-async def _row(connection: WriteConnection, account_id: UUID, task: Task, order: CallOrder) -> Step:
+async def _row(connection: WriteConnection, account_id: UUID, task: Task, order: CallInput) -> Step:
     row = await steps.one(connection, account_id, task.id, task.run, order.step, order.call)
     assert row is not None
     return row

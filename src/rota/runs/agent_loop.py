@@ -25,13 +25,13 @@ from rota.agents.model import AgentVersion
 from rota.platform.db import WriteConnection
 from rota.platform.schema import problems
 from rota.runs import steps
-from rota.runs.orders import Next
+from rota.runs.contracts import NextStep
 from rota.runs.steps import PlannedCall, Step
 from rota.runs.tools import ANSWER_SCHEMA, ASK_PERSON, Tool, model_name
-from rota.tasks import moves, queries, review_queries
+from rota.tasks import queries, review_queries, transitions
 from rota.tasks.model import Review, Task
 from rota.tasks.schemas import MAX_TEXT
-from rota.tasks.states import TERMINAL, By, Gate
+from rota.tasks.states import TERMINAL, Gate, Trigger
 
 # What a model reads of one tool result. The timeline keeps more.
 MAX_RESULT_CHARACTERS = 20_000
@@ -97,19 +97,19 @@ def _tool_return(row: Step) -> ToolReturnPart:
     return ToolReturnPart(tool_name=row.name, content=text, tool_call_id=row.call_id or "")
 
 
-class Loop:
+class AgentLoop:
     def __init__(self, *, gate_time: timedelta) -> None:
         self._gate_time = gate_time
 
-    async def look(self, connection: WriteConnection, account_id: UUID, task: Task) -> Next:
+    async def look(self, connection: WriteConnection, account_id: UUID, task: Task) -> NextStep:
         """What comes next, after taking in what people and subtasks have said meanwhile."""
         if task.status == "WAITING_APPROVAL":
-            return Next("wait")
+            return NextStep("wait")
         if task.status != "RUNNING":
-            return Next("end")
+            return NextStep("end")
         rows = await steps.of_run(connection, account_id, task.id, task.run)
         if not rows:
-            return Next("think", 1)
+            return NextStep("think", 1)
         last = rows[-1].step
         thought = next(row for row in rows if row.step == last and row.kind == "model")
         calls = [row for row in rows if row.step == last and row.kind == "tool"]
@@ -121,7 +121,7 @@ class Loop:
                 await steps.note(
                     connection, account_id, task.id, thought, _declined("answer", newest)
                 )
-            return Next("think", last + 1)
+            return NextStep("think", last + 1)
         ready: list[int] = []
         waiting = False
         for row in calls:
@@ -131,8 +131,8 @@ class Loop:
             elif state != "finished":
                 ready.append(row.call)
         if ready:
-            return Next("act", last, ready)
-        return Next("wait") if waiting else Next("think", last + 1)
+            return NextStep("act", last, ready)
+        return NextStep("wait") if waiting else NextStep("think", last + 1)
 
     async def _settle_call(
         self,
@@ -188,7 +188,7 @@ class Loop:
         step: int,
         response: ModelResponse,
         tools: Mapping[str, Tool],
-    ) -> Next:
+    ) -> NextStep:
         """Acts on what the model has just said: calls to make, people to ask, or the end."""
         if not response.tool_calls:
             return await self._answer(connection, account_id, task, agent, step, response)
@@ -207,7 +207,7 @@ class Loop:
                 ready.append(row.call)
         if gated:
             return await self.wait_at_gate(connection, account_id, task, "tool", gated)
-        return Next("act", step, ready) if ready else Next("think", step + 1)
+        return NextStep("act", step, ready) if ready else NextStep("think", step + 1)
 
     def _plan(
         self, agent: AgentVersion, call: Any, tools: Mapping[str, Tool]
@@ -244,7 +244,7 @@ class Loop:
         agent: AgentVersion,
         step: int,
         response: ModelResponse,
-    ) -> Next:
+    ) -> NextStep:
         output = (response.text or "")[:MAX_TEXT]
         if agent.approval.output:
             item = {
@@ -256,8 +256,8 @@ class Loop:
             }
             return await self.wait_at_gate(connection, account_id, task, "output", [item])
         after = replace(task, output=output)
-        await moves.move(connection, account_id, task, after, "COMPLETED", By.RUN)
-        return Next("end")
+        await transitions.apply(connection, account_id, task, after, "COMPLETED", Trigger.RUN)
+        return NextStep("end")
 
     async def wait_at_gate(
         self,
@@ -266,10 +266,10 @@ class Loop:
         task: Task,
         gate: Gate,
         items: list[Mapping[str, Any]],
-    ) -> Next:
-        await moves.move(connection, account_id, task, task, "WAITING_APPROVAL", By.RUN)
-        await moves.open_gate(connection, account_id, task, gate, self._gate_time, items)
-        return Next("wait")
+    ) -> NextStep:
+        await transitions.apply(connection, account_id, task, task, "WAITING_APPROVAL", Trigger.RUN)
+        await transitions.open_gate(connection, account_id, task, gate, self._gate_time, items)
+        return NextStep("wait")
 
     async def regate(
         self,
@@ -279,7 +279,7 @@ class Loop:
         row: Step,
         tool: Tool | None,
         reason: str,
-    ) -> Next:
+    ) -> NextStep:
         """Sends a call back to a person: what was decided about it no longer fits."""
         definition = (tool.definition_hash, tool.read_only) if tool else None
         await steps.set_state(connection, account_id, task.id, row, "gated", definition=definition)

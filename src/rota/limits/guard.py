@@ -33,7 +33,7 @@ def is_below(path: str, prefixes: tuple[str, ...]) -> bool:
     )
 
 
-class Gate:
+class RequestGuard:
     def __init__(
         self,
         authenticator: Authenticator,

@@ -19,16 +19,16 @@ from rota.events.outbox import Handler, Instruction, Later
 from rota.platform import ids
 from rota.platform.db import Database
 from rota.platform.temporal import Temporal
-from rota.runs.orders import TASK_QUEUE, RunOrder, workflow_id
+from rota.runs.contracts import TASK_QUEUE, RunInput, workflow_id
 from rota.runs.workflow import Run
 from rota.tasks import queries
-from rota.tasks.moves import CANCEL, NUDGE, START
+from rota.tasks.transitions import CANCEL, NUDGE, START
 
 CHECK = "run.check"
 CHECK_EVERY_S = 900
 
 
-class Engine:
+class RunDispatcher:
     def __init__(self, temporal: Temporal, db: Database, *, heartbeat_s: float) -> None:
         self._temporal = temporal
         self._db = db
@@ -40,7 +40,7 @@ class Engine:
 
     async def start(self, instruction: Instruction) -> Later | None:
         task_id, run = _names(instruction)
-        order = RunOrder(
+        order = RunInput(
             account_id=ids.to_wire("acct", instruction.account_id),
             task_id=task_id,
             run=run,

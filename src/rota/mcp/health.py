@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from uuid import UUID
 
-from rota.events import log as events
+from rota.events import journal
 from rota.mcp import queries
 from rota.mcp.errors import ServerTrouble, TooSlow
 from rota.mcp.model import Definition, Server, Status
@@ -15,7 +15,7 @@ from rota.platform.db import Database, WriteConnection
 _DOWN = ("UNREACHABLE", "AUTH_FAILED")
 
 
-class Watch:
+class Health:
     def __init__(
         self, db: Database, announce: Callable[[UUID], None], *, check_every_s: float
     ) -> None:
@@ -103,4 +103,4 @@ def status_of(server: Server, tools: list[Any]) -> Status:
 
 async def tell(connection: WriteConnection, server: Server, kind: str, **more: Any) -> None:
     data = {"serverId": ids.to_wire("mcp", server.id), "name": server.name, **more}
-    await events.append(connection, server.account_id, kind, data)
+    await journal.append(connection, server.account_id, kind, data)

@@ -14,19 +14,19 @@ from rota.platform.db import WriteConnection
 from rota.tasks import queries, review_queries
 from rota.tasks.model import Task
 from rota.tasks.paying import payer
-from rota.tasks.states import EVENT_OF, TERMINAL, By, Gate, MoveRefused, Status, allows
+from rota.tasks.states import EVENT_OF, TERMINAL, Gate, Status, TransitionRefused, Trigger, allows
 
 # Instructions for whoever carries tasks out.
 START, CANCEL, NUDGE = "run.start", "run.cancel", "run.nudge"
 
 
-async def move(
+async def apply(
     connection: WriteConnection,
     account_id: UUID,
     before: Task,
     after: Task,
     target: Status,
-    by: By,
+    by: Trigger,
     *,
     user_id: UUID | None = None,
     event: str | None = None,
@@ -34,7 +34,7 @@ async def move(
 ) -> Task:
     """Writes `after` in its new state. The account's head must be locked."""
     if not allows(before.status, target, by, hosted=before.hosted):
-        raise MoveRefused(before.status, target, why_not(before))
+        raise TransitionRefused(before.status, target, why_not(before))
     now = clock.now()
     after = replace(
         after,
@@ -118,26 +118,26 @@ async def cancel(
     account_id: UUID,
     before: Task,
     after: Task,
-    by: By,
+    by: Trigger,
     user_id: UUID | None,
     *,
     event: str | None = None,
     reason: str | None = None,
 ) -> Task:
     """The end of a task, of its review if one is pending, and of all that is open below it."""
-    ended = await move(
+    ended = await apply(
         *(connection, account_id, before, after, "CANCELLED", by),
         user_id=user_id,
         event=event,
         reason=reason,
     )
-    if by is By.CANCEL:
+    if by is Trigger.CANCEL:
         why = "The task was cancelled."
         await close_review(connection, account_id, before, "rejected", user_id, why)
     for child in await queries.open_children(connection, account_id, before.id):
         why = "The task above it was cancelled."
-        await move(
-            *(connection, account_id, child, child, "CANCELLED", By.CANCEL),
+        await apply(
+            *(connection, account_id, child, child, "CANCELLED", Trigger.CANCEL),
             user_id=user_id,
             reason=why,
         )

@@ -18,12 +18,12 @@ from temporalio.worker import (
 log = structlog.get_logger()
 
 
-class Discretion(Interceptor):
+class RedactErrors(Interceptor):
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:  # noqa: A002
-        return _Discreet(next)
+        return _RedactingInbound(next)
 
 
-class _Discreet(ActivityInboundInterceptor):
+class _RedactingInbound(ActivityInboundInterceptor):
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002
         try:
             return await super().execute_activity(input)
