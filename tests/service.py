@@ -129,7 +129,9 @@ class Service:
         settings = self.settings.model_copy(update={"port": free_port(), **changes})
         with output.open("ab") as stdout:
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", *command),
+                sys.executable,
+                "-m",
+                *command,
                 env=os.environ | environment(settings),
                 stdout=stdout,
             )

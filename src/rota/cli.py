@@ -9,8 +9,7 @@ import asyncio
 import json
 import signal
 import sys
-from collections.abc import AsyncIterator, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Coroutine
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
@@ -137,12 +136,12 @@ def rotate(
 @secrets.command("rotate")
 def rotate_secrets() -> None:
     """Wrap everything that is sealed with ROTA_SECRET_KEY, so that older keys can go."""
-    from rota.platform.crypto import Vault
     from rota.secret_rotation import rotate_all
 
     settings = _settings()
-    vault = Vault(*settings.secret_keys)
-    counts = _with_database(settings, lambda db: rotate_all(db, _owner_url(settings), vault))
+    counts = _with_parts(
+        settings, lambda parts: rotate_all(parts.db, _owner_url(settings), parts.vault)
+    )
     for name, (wrapped, broken) in counts.items():
         typer.echo(f"{name}: {wrapped} wrapped anew, {broken} that open with no key")
     if any(broken for _, broken in counts.values()):
@@ -163,10 +162,10 @@ def create_company(
 
     settings = _settings()
     _check_tier(settings, tier)
-    account_id = _with_database(
+    account_id = _with_parts(
         settings,
-        lambda db: accounts.create_company(
-            db, name, _id("user", owner), tier=tier.lower(), seats=seats
+        lambda parts: accounts.create_company(
+            parts.db, name, _id("user", owner), tier=tier.lower(), seats=seats
         ),
     )
     typer.echo(ids.to_wire("acct", account_id))
@@ -179,10 +178,10 @@ def put_member(account: str, user: str, role: str = "member") -> None:
 
     if role not in ("owner", "admin", "member"):
         raise typer.BadParameter("the role is owner, admin or member")
-    _with_database(
+    _with_parts(
         _settings(),
-        lambda db: accounts.put_member(
-            db, _id("acct", account), _id("user", user), cast(Any, role)
+        lambda parts: accounts.put_member(
+            parts.db, _id("acct", account), _id("user", user), cast(Any, role)
         ),
     )
     typer.echo(f"{user} is {role} of {account}.")
@@ -195,7 +194,9 @@ def set_tier(account: str, tier: str) -> None:
 
     settings = _settings()
     _check_tier(settings, tier)
-    _with_database(settings, lambda db: accounts.set_tier(db, _id("acct", account), tier.lower()))
+    _with_parts(
+        settings, lambda parts: accounts.set_tier(parts.db, _id("acct", account), tier.lower())
+    )
     typer.echo(f"{account} is {tier.upper()}.")
 
 
@@ -207,12 +208,13 @@ def verify(
     from rota.credits.commands import verify_command
 
     account_id = _id("acct", account) if account is not None else None
-    _with_database(_settings(), lambda db: verify_command(db, account_id))
+    _with_parts(_settings(), lambda parts: verify_command(parts.db, account_id))
 
 
 @payments.command()
 def setup() -> None:
     """Have the payment processor sell this variant's plans, at their prices."""
+    from rota.payments.processor import processor_of
     from rota.plans.commands import setup_command
     from rota.plans.tiers import products
     from rota.variants import VARIANTS
@@ -222,8 +224,11 @@ def setup() -> None:
     sold = products(variant.tiers, variant.pass_price_cents)
 
     async def offer() -> None:
-        async with _processor(settings) as processor:
+        processor = processor_of(settings)
+        try:
             await setup_command(processor, sold, settings.public_url)
+        finally:
+            await processor.close()
 
     _finish(offer())
 
@@ -239,24 +244,12 @@ def reconcile(
     ] = False,
 ) -> None:
     """Compare the processor's books with ours; 1 if they differ."""
-    from rota.plans.commands import compose, reconcile_command
-    from rota.platform.crypto import Vault
-    from rota.variants import VARIANTS
+    from rota.plans.commands import reconcile_command
 
-    settings = _settings()
-    variant = VARIANTS[settings.variant]
     start = since.replace(tzinfo=UTC) if since else datetime.now(UTC) - timedelta(days=30)
-
-    async def compare(db: Any) -> None:
-        async with _processor(settings) as processor:
-            books = compose(
-                *(db, processor, Vault(*settings.secret_keys), variant.tiers),
-                allowance_of=variant.allowance_of(settings.allowances),
-                grace=timedelta(days=settings.grace_days),
-            )
-            await reconcile_command(books, start, apply=apply)
-
-    _with_database(settings, compare)
+    _with_parts(
+        _settings(), lambda parts: reconcile_command(parts.reconciliation, start, apply=apply)
+    )
 
 
 @bench.command()
@@ -315,27 +308,13 @@ def _check_tier(settings: Settings, tier: str) -> None:
         raise typer.BadParameter(f"the tiers of this variant are {', '.join(names)}")
 
 
-@asynccontextmanager
-async def _processor(settings: Settings) -> AsyncIterator[Any]:
-    from rota.payments.processor import processor_of
-
-    processor = processor_of(settings)
-    try:
-        yield processor
-    finally:
-        await processor.close()
-
-
-def _with_database(settings: Settings, work: Any) -> Any:
-    from rota.platform.db import Database
+def _with_parts(settings: Settings, work: Callable[[Any], Awaitable[Any]]) -> Any:
+    """Runs `work` with the parts of the service, on one database connection."""
+    from rota.composition import Composition
 
     async def run() -> Any:
-        db = Database(settings.database_url.get_secret_value(), pool_size=1)
-        await db.open()
-        try:
-            return await work(db)
-        finally:
-            await db.close()
+        async with Composition(settings, pool_size=1) as parts:
+            return await work(parts)
 
     return _finish(run())
 

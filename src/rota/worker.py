@@ -6,21 +6,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 
 import structlog
-from redis.asyncio import Redis
 from temporalio.client import Client
 from temporalio.worker import Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
-from rota.events.fanout import Fanout
+from rota.composition import Composition
 from rota.events.outbox import Relay
 from rota.mcp.checks import Checks, ensure_schedule
-from rota.mcp.wiring import mcp_wiring
 from rota.mcp.workflow import CheckServers
-from rota.payments.processor import processor_of
-from rota.plans.service import Plans
-from rota.plans.tiers import Tiers
-from rota.platform.crypto import Vault
-from rota.platform.db import Database
 from rota.platform.settings import Settings
 from rota.platform.temporal import Temporal
 from rota.runs.activities import Activities
@@ -36,8 +29,6 @@ from rota.runs.run_context import RunContext
 from rota.runs.tool_call import ToolCaller
 from rota.runs.tools import Toolbox, ToolSource
 from rota.runs.workflow import Run
-from rota.tasks.decisions import Decisions
-from rota.variants import VARIANTS
 
 log = structlog.get_logger()
 
@@ -53,56 +44,22 @@ CACHED_RUNS = 200
 async def run_worker(
     settings: Settings, stop: asyncio.Event, *, sources: Sequence[ToolSource] = ()
 ) -> None:
-    """Works until `stop` is set, then lets calls under way finish."""
-    variant = VARIANTS[settings.variant]
-    gate_time = timedelta(days=settings.approval_days)
-    db = Database(settings.database_url.get_secret_value(), pool_size=settings.database_pool_size)
-    await db.open()
-    redis = Redis.from_url(settings.redis_url.get_secret_value())
-    fanout = Fanout(redis)
-    temporal = Temporal(settings.temporal_address, settings.temporal_namespace)
-    processor = processor_of(settings)
-    plans = Plans(
-        *(db, processor, fanout.announce),
-        tiers=Tiers(variant.tiers),
-        grace=timedelta(days=settings.grace_days),
-    )
-    engine = RunDispatcher(temporal, db, heartbeat_s=settings.run_heartbeat_s)
-    relay = Relay(db, engine.handlers)
-    # By itself: a processor that takes its time holds up no run.
-    plan_relay = Relay(db, plans.handlers)
-    vault = Vault(*settings.secret_keys)
-    mcp = mcp_wiring(settings, db, vault, fanout.announce)
-    checks = Checks(db, mcp.calling)
-    decisions = Decisions(db, fanout)
-    current, loop = RunContext(db, fanout.announce), AgentLoop(gate_time=gate_time)
-    toolbox = Toolbox([*sources, McpTools(db, mcp.calling)])
-    activities = Activities(
-        current,
-        loop,
-        ModelCaller(
-            *(current, Models(settings.models, settings.model_url), toolbox, loop),
-            Bounds(settings.run_max_tokens, timedelta(hours=settings.run_max_hours)),
-        ),
-        ToolCaller(
-            *(current, toolbox, loop),
-            Delegation(variant.agent_access, gate_time, variant.weight_of),
-        ),
-    )
-    async with contextlib.AsyncExitStack() as stack:
-        stack.push_async_callback(db.close)
-        stack.push_async_callback(redis.aclose)
-        stack.push_async_callback(fanout.aclose)
-        stack.push_async_callback(mcp.sessions.aclose)
-        stack.push_async_callback(processor.close)
+    """Works until `stop` is set, then lets calls in progress finish."""
+    async with Composition(settings) as parts, contextlib.AsyncExitStack() as stack:
+        dispatcher = RunDispatcher(parts.temporal, parts.db, heartbeat_s=settings.run_heartbeat_s)
+        relay = Relay(parts.db, dispatcher.handlers)
+        # A relay of its own: a slow payment processor must not delay runs.
+        plan_relay = Relay(parts.db, parts.plans.handlers)
         background = [
             *(asyncio.create_task(relay.run()) for _ in range(RELAYS)),
             asyncio.create_task(plan_relay.run()),
-            asyncio.create_task(_sweep(decisions.expire_due)),
-            asyncio.create_task(_sweep(plans.expire_due)),
+            asyncio.create_task(_sweep(parts.decisions.expire_due)),
+            asyncio.create_task(_sweep(parts.plans.expire_due)),
         ]
         stack.callback(lambda: [task.cancel() for task in background])
-        client = await _connected(temporal, stop)
+        activities = run_activities(parts, sources)
+        checks = Checks(parts.db, parts.tool_client)
+        client = await _connected(parts.temporal, stop)
         if client is None:
             return
         worker = Worker(
@@ -137,6 +94,23 @@ async def run_worker(
         log.info("worker ready", queue=TASK_QUEUE)
         async with worker:
             await stop.wait()
+
+
+def run_activities(parts: Composition, sources: Sequence[ToolSource] = ()) -> Activities:
+    settings, variant = parts.settings, parts.variant
+    gate_time = timedelta(days=settings.approval_days)
+    context, loop = RunContext(parts.db), AgentLoop(gate_time=gate_time)
+    toolbox = Toolbox([*sources, McpTools(parts.db, parts.tool_client)])
+    model_caller = ModelCaller(
+        context,
+        Models(settings.models, settings.model_url),
+        toolbox,
+        loop,
+        Bounds(settings.run_max_tokens, timedelta(hours=settings.run_max_hours)),
+    )
+    delegation = Delegation(variant.agent_access, gate_time, variant.weight_of)
+    tool_caller = ToolCaller(context, toolbox, loop, delegation)
+    return Activities(context, loop, model_caller, tool_caller)
 
 
 async def _sweep(expire_due: Callable[[int], Awaitable[object]]) -> None:

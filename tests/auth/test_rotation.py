@@ -29,7 +29,10 @@ async def service(stack: Stack) -> AsyncIterator[Service]:
 
 async def rota(service: Service, *arguments: str) -> str:
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "rota.cli", *arguments),
+        sys.executable,
+        "-m",
+        "rota.cli",
+        *arguments,
         env=os.environ | environment(service.settings),
         stdout=asyncio.subprocess.PIPE,
     )

@@ -34,7 +34,9 @@ async def peer(stack: Stack) -> AsyncIterator[Peer]:
     port = free_port()
     # It ends with its standard input, whose other end is ours: also when we are killed.
     process = await asyncio.create_subprocess_exec(
-        *("node", "server.mjs", str(port)),
+        "node",
+        "server.mjs",
+        str(port),
         cwd=installed("oidc"),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.DEVNULL,

@@ -251,8 +251,11 @@ async def main(times: int) -> None:
     for boundary, taken in seconds.items():
         middle = sorted(taken)[len(taken) // 2]
         table.add_row(
-            *(boundary.meaning, str(len(taken)), str(len(taken))),
-            *(str(len(taken) if boundary.asks_a_person else 0), f"{middle:.1f}"),
+            boundary.meaning,
+            str(len(taken)),
+            str(len(taken)),
+            str(len(taken) if boundary.asks_a_person else 0),
+            f"{middle:.1f}",
         )
     Console(width=100).print(table)
     write_report(

@@ -40,10 +40,10 @@ async def shop(stack: Stack) -> AsyncIterator[Shop]:
             service = await exits.enter_async_context(
                 Service.start(stack, variant="a", name="credits", allowances={})
             )
-        db = Database(service.database_url, pool_size=4)
+        announced: list[UUID] = []
+        db = Database(service.database_url, pool_size=4, announce=announced.append)
         await db.open()
         exits.push_async_callback(db.close)
-        announced: list[UUID] = []
         idempotency = Idempotency(Vault(service.settings.secret_key_bytes))
-        credits_ = Credits(db, idempotency, processor, ALLOWANCE_OF, announced.append)
+        credits_ = Credits(db, idempotency, processor, ALLOWANCE_OF)
         yield Shop(service, db, credits_, processor, announced)

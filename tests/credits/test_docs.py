@@ -22,19 +22,19 @@ def documented() -> list[str]:
 
 async def test_the_entries_of_one_task_are_those_of_the_page(shop: Shop) -> None:
     account_id = await new_account(shop.db, "standard", cents=500)
-    async with shop.db.write(account_id) as connection:
-        earlier = await start_run(connection, account_id, 1_470 * CENT)
-        await spend(connection, account_id, earlier, 1, 1_470 * CENT)
-        run = await start_run(connection, account_id, 50 * CENT)
-        await spend(connection, account_id, run, 1, 12_345)
-        await spend(connection, account_id, run, 2, 350_000)
-        await end_run(connection, account_id, run)
-        rows = await connection.fetch(
+    async with shop.db.write(account_id) as tx:
+        earlier = await start_run(tx, 1_470 * CENT)
+        await spend(tx, earlier, 1, 1_470 * CENT)
+        run = await start_run(tx, 50 * CENT)
+        await spend(tx, run, 1, 12_345)
+        await spend(tx, run, 2, 350_000)
+        await end_run(tx, run)
+        rows = await tx.fetch(
             "SELECT * FROM entries WHERE account_id = $1 AND task_id = $2 ORDER BY id",
             account_id,
             run.task_id,
         )
-        left = await connection.fetchrow(
+        left = await tx.fetchrow(
             "SELECT allowance, topup FROM balances WHERE account_id = $1", account_id
         )
     shown = [

@@ -32,14 +32,14 @@ async def test_of_ten_thousand_holds_at_once_exactly_those_succeed_that_are_paid
     async def client() -> int:
         succeeded = 0
         for _ in attempts:
-            async with books.write(account_id) as connection:
+            async with books.write(account_id) as tx:
                 owner = RunId(ids.new_uuid(), 1)
-                succeeded += await holds.hold(connection, account_id, owner, CENT, ALLOWANCE_OF)
+                succeeded += await holds.hold(tx, owner, CENT, ALLOWANCE_OF)
         return succeeded
 
     assert sum(await asyncio.gather(*(client() for _ in range(CLIENTS)))) == CENTS
-    async with books.read(account_id) as connection:
-        row = await connection.fetchrow(
+    async with books.read(account_id) as tx:
+        row = await tx.fetchrow(
             "SELECT topup, held_topup, entries FROM balances WHERE account_id = $1", account_id
         )
     assert tuple(row) == (0, CENTS * CENT, CENTS + 1)
@@ -52,27 +52,27 @@ async def test_runs_that_hold_spend_and_end_at_once_leave_books_that_agree(
 
     async def client(number: int) -> None:
         for _ in range(6):
-            async with books.write(account_id) as connection:
-                owner = await start_run(connection, account_id, 10 * CENT)
+            async with books.write(account_id) as tx:
+                owner = await start_run(tx, 10 * CENT)
             for step in range(3):
-                async with books.write(account_id) as connection:
-                    await spend(connection, account_id, owner, step, 1_000 * number + step)
-            async with books.write(account_id) as connection:
+                async with books.write(account_id) as tx:
+                    await spend(tx, owner, step, 1_000 * number + step)
+            async with books.write(account_id) as tx:
                 # Others of the account wait meanwhile, as they do when tasks end.
-                await connection.execute(
+                await tx.execute(
                     "SELECT 1 FROM account_heads WHERE account_id = $1 FOR UPDATE", account_id
                 )
-                await connection.execute(
+                await tx.execute(
                     "UPDATE tasks SET status = 'COMPLETED' WHERE account_id = $1 AND id = $2",
                     account_id,
                     owner.task_id,
                 )
-                await holds.release(connection, account_id, owner)
+                await holds.release(tx, owner)
 
     await asyncio.gather(*(client(number) for number in range(16)))
-    async with books.snapshot(account_id) as connection:
-        assert await problems(connection, account_id) == []
-        row = await connection.fetchrow(
+    async with books.snapshot(account_id) as tx:
+        assert await problems(tx) == []
+        row = await tx.fetchrow(
             "SELECT topup, spent, held_topup FROM balances WHERE account_id = $1", account_id
         )
     spent = sum(6 * (3_000 * number + 3) for number in range(16))
@@ -92,52 +92,51 @@ async def test_runs_that_hold_spend_and_end_at_once_leave_books_that_agree(
 async def test_the_service_itself_cannot_rewrite_its_books(books: Database, forbidden: str) -> None:
     account_id = await new_account(books, cents=1)
     with pytest.raises(asyncpg.InsufficientPrivilegeError, match="permission denied"):
-        async with books.write(account_id) as connection:
-            await connection.execute(forbidden, account_id)
+        async with books.write(account_id) as tx:
+            await tx.execute(forbidden, account_id)
 
 
 @pytest.mark.parametrize("table", ["entries", "balances", "holds", "usage_days", "customers"])
 async def test_no_account_sees_or_touches_anothers_books(books: Database, table: str) -> None:
     owner = await new_account(books, cents=100)
     other = await new_account(books)
-    async with books.write(owner) as connection:
-        run = await start_run(connection, owner, CENT)
-        await spend(connection, owner, run, 1, 50)
-        await connection.execute("INSERT INTO customers VALUES ($1, 'cus_1')", owner)
+    async with books.write(owner) as tx:
+        run = await start_run(tx, CENT)
+        await spend(tx, run, 1, 50)
+        await tx.execute("INSERT INTO customers VALUES ($1, 'cus_1')", owner)
     seen = f"SELECT count(*) FROM {table} WHERE account_id = $1"
-    async with books.read(owner) as connection:
-        assert await connection.fetchval(seen, owner) > 0
-    async with books.write(other) as connection:
-        assert await connection.fetchval(seen, owner) == 0
+    async with books.read(owner) as tx:
+        assert await tx.fetchval(seen, owner) > 0
+    async with books.write(other) as tx:
+        assert await tx.fetchval(seen, owner) == 0
         if table != "entries":
             changed = f"UPDATE {table} SET account_id = account_id WHERE account_id = $1"
-            assert await connection.execute(changed, owner) == "UPDATE 0"
+            assert await tx.execute(changed, owner) == "UPDATE 0"
 
 
 async def test_an_entry_for_another_account_is_refused(books: Database) -> None:
     owner, other = await new_account(books), await new_account(books)
     with pytest.raises(asyncpg.InsufficientPrivilegeError, match="row-level security"):
-        async with books.write(other) as connection:
-            await connection.execute(CROOKED.replace("-99", "-100"), owner, ids.new_uuid())
+        async with books.write(other) as tx:
+            await tx.execute(CROOKED.replace("-99", "-100"), owner, ids.new_uuid())
 
 
 async def test_an_entry_that_does_not_sum_to_zero_is_refused(books: Database) -> None:
     account_id = await new_account(books)
     with pytest.raises(asyncpg.CheckViolationError, match="balanced"):
-        async with books.write(account_id) as connection:
-            await connection.execute(CROOKED, account_id, ids.new_uuid())
+        async with books.write(account_id) as tx:
+            await tx.execute(CROOKED, account_id, ids.new_uuid())
 
 
 async def test_a_call_is_charged_once_even_if_it_is_written_down_twice(books: Database) -> None:
     account_id = await new_account(books, cents=100)
-    async with books.write(account_id) as connection:
-        run = await start_run(connection, account_id, CENT)
-        await spend(connection, account_id, run, 1, 50)
+    async with books.write(account_id) as tx:
+        run = await start_run(tx, CENT)
+        await spend(tx, run, 1, 50)
     with pytest.raises(asyncpg.UniqueViolationError):
-        async with books.write(account_id) as connection:
+        async with books.write(account_id) as tx:
             await ledger.enter(
-                connection,
-                account_id,
+                tx,
                 ledger.Entry("charge", f"charge/{run}/1", topup=-50, spent=50),
             )
 
@@ -146,8 +145,8 @@ async def test_a_payment_that_is_told_of_many_times_at_once_counts_once(books: D
     account_id = await new_account(books)
 
     async def tell(reference: str) -> bool:
-        async with books.write(account_id) as connection:
-            return await ledger.top_up(connection, account_id, 500 * CENT, reference)
+        async with books.write(account_id) as tx:
+            return await ledger.top_up(tx, 500 * CENT, reference)
 
     told = await asyncio.gather(*(tell(f"pi_{n % 2}") for n in range(32)))
     assert sum(told) == 2
@@ -155,8 +154,8 @@ async def test_a_payment_that_is_told_of_many_times_at_once_counts_once(books: D
 
 
 async def _topup(books: Database, account_id: UUID) -> int:
-    async with books.read(account_id) as connection:
-        micros: int = await connection.fetchval(
+    async with books.read(account_id) as tx:
+        micros: int = await tx.fetchval(
             "SELECT topup FROM balances WHERE account_id = $1", account_id
         )
         return micros

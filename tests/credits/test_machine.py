@@ -30,7 +30,7 @@ from rota.credits.allowance import refresh
 from rota.credits.ledger import Charge, RunId
 from rota.credits.verify import BOOKS, problems
 from rota.platform import clock, ids
-from rota.platform.db import APPLICATION_ROLE
+from rota.platform.db import APPLICATION_ROLE, NO_USER, AccountTransaction
 from tests.credits.model import Books, Hold, allowance_of
 
 EXAMPLES = int(os.environ.get("ROTA_TEST_LEDGER_EXAMPLES", "100"))
@@ -94,11 +94,13 @@ class Ledger(RuleBasedStateMachine):
         self.turn_clock(now)
         # A whole story is one transaction, which is undone at its end.
         self.do(self.connection.execute(f"BEGIN; SET LOCAL rota.account_id = '{self.account_id}'"))
+        self.tx = AccountTransaction(self.connection, self.account_id, NO_USER)
         self.do(
             self.connection.execute(
                 "INSERT INTO accounts (id, kind, name, tier, seats)"
                 " VALUES ($1, 'company', 'Test', $2, $3)",
-                *(self.account_id, *plan),
+                self.account_id,
+                *plan,
             )
         )
 
@@ -113,7 +115,7 @@ class Ledger(RuleBasedStateMachine):
     def hold(self, micros: int) -> None:
         owner = RunId(ids.new_uuid(), 1)
         expected = self.books.hold(micros)
-        done = self.do(holds.hold(self.connection, self.account_id, owner, micros, allowance_of))
+        done = self.do(holds.hold(self.tx, owner, micros, allowance_of))
         assert done == (expected is not None)
         if expected is not None:
             self.holds.append((owner, expected))
@@ -123,7 +125,7 @@ class Ledger(RuleBasedStateMachine):
     def hold_under(self, at: int, budget: int) -> None:
         parent, above = self.pick(at)
         owner = RunId(ids.new_uuid(), 1)
-        done = self.do(holds.hold_under(self.connection, self.account_id, owner, parent, budget))
+        done = self.do(holds.hold_under(self.tx, owner, parent, budget))
         assert done == above.open
         if above.open:
             self.holds.append((owner, above.under(budget)))
@@ -134,13 +136,13 @@ class Ledger(RuleBasedStateMachine):
         below = [pair for pair in self.holds if pair[1].parent]
         owner, hold = below[at % len(below)]
         self.books.draw(hold, micros)
-        self.do(holds.draw(self.connection, self.account_id, owner, micros))
+        self.do(holds.draw(self.tx, owner, micros))
 
     def pay(self, owner: RunId, hold: Hold, cost: int) -> None:
         self.steps += 1
         self.books.charge(hold, cost)
         call = Charge(owner, self.steps, "agent", "model", "2026-11", cost, 10, 5)
-        self.do(charges.charge(self.connection, self.account_id, call))
+        self.do(charges.charge(self.tx, call))
 
     @precondition(lambda self: self.holds)
     @rule(at=number, cost=micros)
@@ -158,36 +160,34 @@ class Ledger(RuleBasedStateMachine):
     def release(self, at: int) -> None:
         owner, hold = self.pick(at)
         self.books.release(hold)
-        self.do(holds.release(self.connection, self.account_id, owner))
+        self.do(holds.release(self.tx, owner))
 
     @rule(micros=micros.filter(bool))
     def top_up(self, micros: int) -> None:
         reference = f"pi_{len(self.references)}"
         self.references.append(reference)
         self.books.top_up(reference, micros)
-        assert self.do(ledger.top_up(self.connection, self.account_id, micros, reference))
+        assert self.do(ledger.top_up(self.tx, micros, reference))
 
     @precondition(lambda self: self.references)
     @rule(at=number, micros=micros)
     def top_up_again(self, at: int, micros: int) -> None:
         reference = self.references[at % len(self.references)]
         assert not self.books.top_up(reference, micros)
-        assert not self.do(ledger.top_up(self.connection, self.account_id, micros, reference))
+        assert not self.do(ledger.top_up(self.tx, micros, reference))
 
     @precondition(lambda self: self.references)
     @rule(at=number, micros=micros)
     def refund(self, at: int, micros: int) -> None:
         reference = self.references[at % len(self.references)]
         expected = self.books.refund(reference, micros)
-        assert expected == self.do(
-            ledger.refund(self.connection, self.account_id, micros, reference)
-        )
+        assert expected == self.do(ledger.refund(self.tx, micros, reference))
 
     @rule()
     def refresh(self) -> None:
-        stale = self.do(queries.is_stale(self.connection, self.account_id, self.books.now))
+        stale = self.do(queries.is_stale(self.tx, self.books.now))
         assert stale == self.books.refresh()
-        self.do(refresh(self.connection, self.account_id, allowance_of, self.books.now))
+        self.do(refresh(self.tx, allowance_of, self.books.now))
 
     @rule(plan=plans)
     def change_plan(self, plan: tuple[str, int | None]) -> None:
@@ -205,7 +205,7 @@ class Ledger(RuleBasedStateMachine):
     @rule(allowed=st.booleans())
     def set_overflow(self, allowed: bool) -> None:
         self.books.allow_overflow = allowed
-        self.do(queries.set_overflow(self.connection, self.account_id, allowed))
+        self.do(queries.set_overflow(self.tx, allowed))
 
     @invariant()
     def every_book_is_the_models(self) -> None:
@@ -226,7 +226,7 @@ class Ledger(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         try:
-            found = self.do(problems(self.connection, self.account_id))
+            found = self.do(problems(self.tx))
             # The runs of these stories have no tasks and no steps.
             known = ("a hold is open although", "a model call is not charged")
             assert [each for each in found if not each.what.startswith(known)] == []

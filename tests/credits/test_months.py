@@ -31,7 +31,8 @@ async def subscribed(shop: Shop, person: Person, **fields: Any) -> None:
         await connection.execute(
             f"INSERT INTO subscriptions (account_id, product, entitled, updated_at, {names}) "
             f"VALUES ($1, 'plan', true, now(), {marks})",
-            *(person.user_id, *values.values()),
+            person.user_id,
+            *values.values(),
         )
 
 
@@ -47,10 +48,10 @@ async def test_a_higher_plan_at_the_months_end_is_one_month_and_not_two(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     person = await newcomer(shop.service, tier="standard")
-    async with shop.db.write(person.user_id) as connection:
-        run = await start_run(connection, person.user_id, 1_500 * CENT)
-        await spend(connection, person.user_id, run, 1, 1_500 * CENT)
-        await end_run(connection, person.user_id, run)
+    async with shop.db.write(person.user_id) as tx:
+        run = await start_run(tx, 1_500 * CENT)
+        await spend(tx, run, 1, 1_500 * CENT)
+        await end_run(tx, run)
     await accounts.set_tier(shop.db, person.user_id, "advanced")
     changed = await at(shop, person, monkeypatch, days=27)
     # What was used beyond the days that passed is used of the new month.
@@ -65,10 +66,10 @@ async def test_a_month_that_is_not_paid_for_begins_when_it_is(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     person = await newcomer(shop.service, tier="standard")
-    async with shop.db.write(person.user_id) as connection:
-        run = await start_run(connection, person.user_id, 500 * CENT)
-        await spend(connection, person.user_id, run, 1, 500 * CENT)
-        await end_run(connection, person.user_id, run)
+    async with shop.db.write(person.user_id) as tx:
+        run = await start_run(tx, 500 * CENT)
+        await spend(tx, run, 1, 500 * CENT)
+        await end_run(tx, run)
     await subscribed(shop, person, status="PAST_DUE", unpaid_since=clock.now())
     assert (await at(shop, person, monkeypatch, days=32))["used"] == 500
     await subscribed(shop, person, status="ACTIVE")

@@ -48,9 +48,9 @@ async def test_a_balance_follows_the_tier_and_the_month(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     person = await newcomer(shop.service, tier="standard")
-    async with shop.db.write(person.user_id) as connection:
-        run = await start_run(connection, person.user_id, 300 * CENT)
-        await spend(connection, person.user_id, run, 1, 200 * CENT + 1)
+    async with shop.db.write(person.user_id) as tx:
+        run = await start_run(tx, 300 * CENT)
+        await spend(tx, run, 1, 200 * CENT + 1)
     await accounts.set_tier(shop.db, person.user_id, "advanced")
     shown = await shop.balance(person)
     # No day has passed of the first month, so what is out of it counts as used of the new one.
@@ -66,8 +66,8 @@ async def test_a_balance_follows_the_tier_and_the_month(
     assert shown["totalSpentCents"] == 201
     assert shown["balance"]["reservedCents"] == 100
     # What the run gives back was the month's that is over.
-    async with shop.db.write(person.user_id) as connection:
-        await end_run(connection, person.user_id, run)
+    async with shop.db.write(person.user_id) as tx:
+        await end_run(tx, run)
     shown = await shop.balance(person)
     assert (shown["totalAvailable"], shown["balance"]["reservedCents"]) == (5000, 0)
 
@@ -120,13 +120,13 @@ async def test_a_key_needs_the_billing_scopes(shop: Shop) -> None:
 async def test_every_movement_is_listed_newest_first(shop: Shop) -> None:
     person = await newcomer(shop.service, tier="basic")
     account_id = person.user_id
-    async with shop.db.write(account_id) as connection:
-        await ledger.top_up(connection, account_id, 500 * CENT, "pi_7")
-        run = await start_run(connection, account_id, 30 * CENT)
-        await spend(connection, account_id, run, 1, 12_345)
-        await spend(connection, account_id, run, 2, 400_000)
-        await end_run(connection, account_id, run)
-        await ledger.refund(connection, account_id, 100 * CENT, "pi_7")
+    async with shop.db.write(account_id) as tx:
+        await ledger.top_up(tx, 500 * CENT, "pi_7")
+        run = await start_run(tx, 30 * CENT)
+        await spend(tx, run, 1, 12_345)
+        await spend(tx, run, 2, 400_000)
+        await end_run(tx, run)
+        await ledger.refund(tx, 100 * CENT, "pi_7")
     answer = await person.get("/api/credits/transactions")
     assert answer.status_code == 200
     page = answer.json()
@@ -161,9 +161,9 @@ async def test_every_movement_is_listed_newest_first(shop: Shop) -> None:
 
 async def test_pages_of_movements_fit_together_from_either_end(shop: Shop) -> None:
     person = await newcomer(shop.service, tier="basic")
-    async with shop.db.write(person.user_id) as connection:
+    async with shop.db.write(person.user_id) as tx:
         for number in range(23):
-            await ledger.top_up(connection, person.user_id, CENT, f"pi_{number}")
+            await ledger.top_up(tx, CENT, f"pi_{number}")
     seen = []
     for offset in range(0, 28, 4):
         answer = await person.get(f"/api/credits/transactions?limit=4&offset={offset}")
@@ -182,9 +182,9 @@ async def _used(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Person:
     """Somebody whose agents used two models on two days of May 2026."""
     person = await newcomer(shop.service, tier="basic")
     account_id = person.user_id
-    async with shop.db.write(account_id) as connection:
-        await ledger.top_up(connection, account_id, 500 * CENT, "pi_1")
-        run = await start_run(connection, account_id, 100 * CENT)
+    async with shop.db.write(account_id) as tx:
+        await ledger.top_up(tx, 500 * CENT, "pi_1")
+        run = await start_run(tx, 100 * CENT)
         with monkeypatch.context() as turned:
             calls = [
                 (3, "scribe", "small", 100),
@@ -195,7 +195,7 @@ async def _used(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Person:
             for step, (day, agent, model, cost) in enumerate(calls):
                 at = datetime(2026, 5, day, 23, 59, tzinfo=UTC)
                 turned.setattr(clock, "now", lambda at=at: at)
-                await spend(connection, account_id, run, step, cost, agent=agent, model=model)
+                await spend(tx, run, step, cost, agent=agent, model=model)
     return person
 
 

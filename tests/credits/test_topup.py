@@ -128,10 +128,10 @@ async def test_a_refund_of_money_that_is_spent_is_owed_and_paid_by_the_next_paym
     person = await newcomer(shop.service, tier="basic")
     account_id = person.user_id
     await shop.credits.take_payment(payment(account_id, "pi_1", 1_000))
-    async with shop.db.write(account_id) as connection:
-        run = await start_run(connection, account_id, 400 * CENT)
-        await spend(connection, account_id, run, 1, 400 * CENT)
-        await end_run(connection, account_id, run)
+    async with shop.db.write(account_id) as tx:
+        run = await start_run(tx, 400 * CENT)
+        await spend(tx, run, 1, 400 * CENT)
+        await end_run(tx, run)
     await shop.credits.take_payment(payment(account_id, "pi_1", 1_000, 1_000))
     shown = await shop.balance(person)
     assert (shown["owedCents"], shown["totalAvailable"]) == (400, 0)

@@ -24,25 +24,27 @@ class Sound:
 @pytest.fixture
 async def sound(shop: Shop) -> AsyncIterator[Sound]:
     account_id = await new_account(shop.db, "standard", cents=1_000)
-    async with shop.db.write(account_id) as connection:
-        ended = await start_run(connection, account_id, 100 * CENT)
-        await spend(connection, account_id, ended, 1, 12_345)
-        await spend(connection, account_id, ended, 2, 0)
-        await end_run(connection, account_id, ended)
-        await spend(connection, account_id, ended, 3, 777)
-        going = await start_run(connection, account_id, 2_000 * CENT)
-        await spend(connection, account_id, going, 1, 5_000)
-        child = await start_run(connection, account_id, 0)
-        await connection.execute(
+    async with shop.db.write(account_id) as tx:
+        ended = await start_run(tx, 100 * CENT)
+        await spend(tx, ended, 1, 12_345)
+        await spend(tx, ended, 2, 0)
+        await end_run(tx, ended)
+        await spend(tx, ended, 3, 777)
+        going = await start_run(tx, 2_000 * CENT)
+        await spend(tx, going, 1, 5_000)
+        child = await start_run(tx, 0)
+        await tx.execute(
             "UPDATE holds SET parent_task_id = $3, parent_run = 1, budget = 100"
             " WHERE account_id = $1 AND task_id = $2",
-            *(account_id, child.task_id, going.task_id),
+            account_id,
+            child.task_id,
+            going.task_id,
         )
-        await holds.draw(connection, account_id, child, 70)
+        await holds.draw(tx, child, 70)
     yield Sound(account_id)
-    async with shop.db.write(account_id) as connection:
+    async with shop.db.write(account_id) as tx:
         for run in (child, going):
-            await end_run(connection, account_id, run)
+            await end_run(tx, run)
 
 
 OPEN = "account_id = $1 AND open AND parent_task_id IS NULL"
@@ -130,8 +132,8 @@ DAMAGE = {
 
 
 async def test_nothing_is_wrong_with_sound_books(shop: Shop, sound: Sound) -> None:
-    async with shop.db.snapshot(sound.account_id) as connection:
-        assert await verify.problems(connection, sound.account_id) == []
+    async with shop.db.snapshot(sound.account_id) as tx:
+        assert await verify.problems(tx) == []
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
@@ -141,7 +143,7 @@ async def test_damage_is_found_and_named(shop: Shop, sound: Sound, damage: str) 
         transaction = connection.transaction()
         await transaction.start()
         await connection.execute(statement, sound.account_id)
-        found = await verify.problems(connection, sound.account_id)
+        found = await verify.problems(connection)
         await transaction.rollback()
     assert {each.what for each in found} == expected
     assert all(each.expected != each.found for each in found)

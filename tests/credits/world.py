@@ -15,7 +15,7 @@ from rota.payments.port import (
     PaymentFailed,
 )
 from rota.platform import ids
-from rota.platform.db import Database, WriteConnection
+from rota.platform.db import AccountTransaction, Database
 from rota.tasks import queries as tasks
 from rota.variants import VARIANTS
 from tests.load.statements import external_task
@@ -63,14 +63,14 @@ class Shop:
 
 async def new_account(db: Database, tier: str = "basic", cents: int = 0) -> UUID:
     account_id = ids.new_uuid()
-    async with db.write(account_id) as connection:
-        await connection.execute(
+    async with db.write(account_id) as tx:
+        await tx.execute(
             "INSERT INTO accounts (id, kind, name, tier) VALUES ($1, 'personal', 'Test', $2)",
             account_id,
             tier,
         )
         if cents:
-            await ledger.top_up(connection, account_id, cents * CENT, "pi_first")
+            await ledger.top_up(tx, cents * CENT, "pi_first")
     return account_id
 
 
@@ -78,20 +78,17 @@ def payment(account_id: UUID, reference: str, cents: int, refunded_cents: int = 
     return Payment(reference, account_id, "cus_1", cents, refunded_cents)
 
 
-async def start_run(
-    connection: WriteConnection, account_id: UUID, micros: int, task_id: UUID | None = None
-) -> RunId:
+async def start_run(tx: AccountTransaction, micros: int, task_id: UUID | None = None) -> RunId:
     """A hosted task with its hold, as handing it over makes it."""
     task = replace(external_task(task_id or ids.new_uuid()), hosted=True)
-    await tasks.insert(connection, account_id, account_id, task, {}, None)
+    await tasks.insert(tx, tx.account_id, task, {}, None)
     owner = RunId(task.id, task.run)
-    assert await holds.hold(connection, account_id, owner, micros, ALLOWANCE_OF)
+    assert await holds.hold(tx, owner, micros, ALLOWANCE_OF)
     return owner
 
 
 async def spend(
-    connection: WriteConnection,
-    account_id: UUID,
+    tx: AccountTransaction,
     owner: RunId,
     step: int,
     cost: int,
@@ -100,22 +97,27 @@ async def spend(
     model: str = "small-model",
 ) -> None:
     """A model call: its step, and what it costs."""
-    await connection.execute(
+    await tx.execute(
         """
         INSERT INTO steps (account_id, task_id, run, step, call, kind, state, name,
             input_tokens, output_tokens, cost_micros, price_version)
         VALUES ($1, $2, $3, $4, 0, 'model', 'finished', $5, 100, 20, $6, 'test')
         """,
-        *(account_id, owner.task_id, owner.run, step, model, cost),
+        tx.account_id,
+        owner.task_id,
+        owner.run,
+        step,
+        model,
+        cost,
     )
     call = Charge(owner, step, agent, model, "test", cost, 100, 20)
-    await charges.charge(connection, account_id, call)
+    await charges.charge(tx, call)
 
 
-async def end_run(connection: WriteConnection, account_id: UUID, owner: RunId) -> None:
-    await connection.execute(
+async def end_run(tx: AccountTransaction, owner: RunId) -> None:
+    await tx.execute(
         "UPDATE tasks SET status = 'COMPLETED' WHERE account_id = $1 AND id = $2",
-        account_id,
+        tx.account_id,
         owner.task_id,
     )
-    await holds.release(connection, account_id, owner)
+    await holds.release(tx, owner)

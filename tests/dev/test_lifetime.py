@@ -139,8 +139,11 @@ def test_a_detached_one_returns_when_ready_and_can_be_stopped(data: Path) -> Non
 
 def test_a_failing_part_is_named_with_its_last_words_and_all_else_stops(dev: Dev) -> None:
     program = dev(
-        *("--port", str(free_base()), *FEW),
-        *("--migrate", "import sys; sys.exit('no such table')"),
+        "--port",
+        str(free_base()),
+        *FEW,
+        "--migrate",
+        "import sys; sys.exit('no such table')",
     )
     program.wait_for("postgres   starting")
     assert program.wait() == 1

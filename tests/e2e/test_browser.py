@@ -67,7 +67,8 @@ async def join_company(world: World, person: Person) -> None:
             )
             INSERT INTO members (account_id, user_id, role) SELECT id, $2, 'owner' FROM company
             """,
-            *(ids.new_uuid(), person.user_id),
+            ids.new_uuid(),
+            person.user_id,
         )
 
 
@@ -75,10 +76,10 @@ async def run_a_task(world: World, person: Person) -> UUID:
     """A run with one model call, over and settled."""
     db = Database(world.service.database_url, pool_size=1)
     await db.open()
-    async with db.write(person.user_id) as connection:
-        run = await start_run(connection, person.user_id, 20 * CENT)
-        await spend(connection, person.user_id, run, 0, 12_300, model="default")
-        await end_run(connection, person.user_id, run)
+    async with db.write(person.user_id) as tx:
+        run = await start_run(tx, 20 * CENT)
+        await spend(tx, run, 0, 12_300, model="default")
+        await end_run(tx, run)
     await db.close()
     return run.task_id
 

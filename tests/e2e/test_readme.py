@@ -50,7 +50,11 @@ async def test_a_new_user_is_up_in_half_a_minute_and_has_a_first_task_carried_ou
     first_s = await rota_dev("--detach", *where)
     try:
         printed = await run(
-            *("bash", "-euo", "pipefail", "-c", example + money),
+            "bash",
+            "-euo",
+            "pipefail",
+            "-c",
+            example + money,
             BASE=f"http://127.0.0.1:{port}",
             ISSUER=f"http://127.0.0.1:{port + 6}",
         )

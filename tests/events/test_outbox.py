@@ -44,9 +44,9 @@ def kind() -> str:
 
 async def put(db: Database, kind: str, count: int = 1) -> UUID:
     account_id = uuid4()
-    async with db.write(account_id) as connection:
+    async with db.write(account_id) as tx:
         for number in range(count):
-            await outbox.put(connection, Instruction(account_id, kind, uuid4(), {"number": number}))
+            await outbox.put(tx, Instruction(account_id, kind, uuid4(), {"number": number}))
     return account_id
 
 
@@ -216,7 +216,7 @@ async def test_a_relay_killed_in_the_middle_leaves_the_instruction_to_others(
 ) -> None:
     await put(db, kind)
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", RELAY, board.database_url, kind), stdout=asyncio.subprocess.PIPE
+        sys.executable, "-c", RELAY, board.database_url, kind, stdout=asyncio.subprocess.PIPE
     )
     assert process.stdout is not None
     async with asyncio.timeout(20):
@@ -269,7 +269,7 @@ async def test_requests_see_only_their_own_account_in_the_outbox(
 ) -> None:
     account_id = await put(db, kind)
     count = "SELECT count(*) FROM outbox WHERE kind = $1"
-    async with db.read(uuid4()) as connection:
-        assert await connection.fetchval(count, kind) == 0
-    async with db.read(account_id) as connection:
-        assert await connection.fetchval(count, kind) == 1
+    async with db.read(uuid4()) as tx:
+        assert await tx.fetchval(count, kind) == 0
+    async with db.read(account_id) as tx:
+        assert await tx.fetchval(count, kind) == 1

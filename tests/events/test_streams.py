@@ -160,9 +160,9 @@ async def test_a_stream_does_not_end_before_the_last_of_a_final_tasks_events(
     person = await newcomer(board)
     task = await create(person)
     await patch(person, task["id"], status="COMPLETED")
-    async with db.write(person.user_id) as connection:
+    async with db.write(person.user_id) as tx:
         data = {"status": "COMPLETED"}
-        await journal.append(connection, person.user_id, "task.told_again", data, uuid_of(task))
+        await journal.append(tx, "task.told_again", data, uuid_of(task))
     # The first event that is final is the last of its batch.
     monkeypatch.setattr(stream, "BATCH", 2)
     answer = await person.get(f"/api/tasks/{task['id']}/events", timeout=5)
@@ -190,9 +190,9 @@ async def test_a_reader_that_catches_up_is_asked_for_its_leave_too(
 ) -> None:
     monkeypatch.setattr(stream, "BATCH", 10)
     person = await board.sign_in()
-    async with db.write(person.user_id) as connection:
+    async with db.write(person.user_id) as tx:
         for _ in range(50):
-            await journal.append(connection, person.user_id, "test", {"text": "x" * 8_000})
+            await journal.append(tx, "test", {"text": "x" * 8_000})
     path = "/api/events?after=0"
     async with Reader.open(board.settings.port, person.token, path, buffer=4096) as reader:
         await reader.read(1000)
@@ -327,9 +327,9 @@ async def test_readers_that_never_read_cost_the_others_nothing_and_memory_little
     port, path = service.settings.port, "/api/events?after=0"
 
     async def write(count: int) -> None:
-        async with db.write(person.user_id) as connection:
+        async with db.write(person.user_id) as tx:
             for _ in range(count):
-                await journal.append(connection, person.user_id, "test", {"text": LARGE})
+                await journal.append(tx, "test", {"text": LARGE})
 
     await write(100)
     async with AsyncExitStack() as stack:

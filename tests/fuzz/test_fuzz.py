@@ -76,13 +76,29 @@ async def _fuzz(service: Service, folder: Path) -> None:
         in item.get("get", {}).get("responses", {}).get("200", {}).get("content", {})
     ]
     schemathesis = await asyncio.create_subprocess_exec(
-        *(Path(sys.executable).with_name("schemathesis"), "run", f"{url}/openapi.json"),
-        *("--phases", "examples,coverage,fuzzing,stateful", "--checks", ",".join(CHECKS)),
-        *("--max-examples", EXAMPLES, "--seed", SEED, "--continue-on-failure"),
+        Path(sys.executable).with_name("schemathesis"),
+        "run",
+        f"{url}/openapi.json",
+        "--phases",
+        "examples,coverage,fuzzing,stateful",
+        "--checks",
+        ",".join(CHECKS),
+        "--max-examples",
+        EXAMPLES,
+        "--seed",
+        SEED,
+        "--continue-on-failure",
         *(part for path in streams for part in ("--exclude-path", path)),
-        *("--generation-allow-x00", "false", "--generation-database", "none"),
+        "--generation-allow-x00",
+        "false",
+        "--generation-database",
+        "none",
         # The answer that says how long to wait is waited for.
-        *("--rate-limit", "auto", "--request-timeout", "10", "--no-color"),
+        "--rate-limit",
+        "auto",
+        "--request-timeout",
+        "10",
+        "--no-color",
         cwd=folder,
         env=os.environ
         | {

@@ -56,7 +56,13 @@ async def wrk(url: str, script: str, seconds: int) -> float:
         file.write(script)
         file.flush()
         process = await asyncio.create_subprocess_exec(
-            *("wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "-s", file.name, url),
+            "wrk",
+            "-t1",
+            f"-c{CONNECTIONS}",
+            f"-d{seconds}s",
+            "-s",
+            file.name,
+            url,
             stdout=asyncio.subprocess.PIPE,
         )
         text = (await process.communicate())[0].decode()
@@ -99,7 +105,9 @@ def rotating(requests: list[Request]) -> str:
 async def bare_server(service: Service) -> AsyncIterator[str]:
     port = free_port()
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tests.load.bare"),
+        sys.executable,
+        "-m",
+        "tests.load.bare",
         env=os.environ
         | {
             "PORT": str(port),

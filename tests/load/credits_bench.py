@@ -34,7 +34,7 @@ from rota.credits.allowance import refresh
 from rota.credits.ledger import Charge, RunId
 from rota.dev.stack import Stack
 from rota.platform import clock, ids
-from rota.platform.db import APPLICATION_ROLE, Database, WriteConnection
+from rota.platform.db import APPLICATION_ROLE, AccountTransaction, Database
 from rota.platform.telemetry import configure_logging
 from tests.load.statements import Recorder
 from tests.service import prepared_settings
@@ -65,12 +65,12 @@ def call_of(owner: RunId) -> Charge:
 
 async def pair(db: Database, account_id: UUID) -> None:
     owner = RunId(ids.new_uuid(), 1)
-    async with db.write(account_id) as connection:
-        await holds.hold(connection, account_id, owner, HELD, nothing)
-    async with db.write(account_id) as connection:
-        await charges.charge(connection, account_id, call_of(owner))
-    async with db.write(account_id) as connection:
-        await holds.release(connection, account_id, owner)
+    async with db.write(account_id) as tx:
+        await holds.hold(tx, owner, HELD, nothing)
+    async with db.write(account_id) as tx:
+        await charges.charge(tx, call_of(owner))
+    async with db.write(account_id) as tx:
+        await holds.release(tx, owner)
 
 
 async def client(url: str, accounts: int, seconds: float) -> None:
@@ -100,8 +100,15 @@ async def ours(url: str, accounts: int, seconds: float) -> float:
     """Pairs a second of all our processes."""
     started = [
         await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "tests.load.credits_bench"),
-            *("--client", url, "--accounts", str(accounts), "--seconds", str(seconds)),
+            sys.executable,
+            "-m",
+            "tests.load.credits_bench",
+            "--client",
+            url,
+            "--accounts",
+            str(accounts),
+            "--seconds",
+            str(seconds),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
         )
@@ -168,12 +175,12 @@ async def script(accounts: int) -> str:
     values = Values(account_id, owner)
     lines: list[str] = []
     for step in (
-        lambda c: holds.hold(c, account_id, owner, HELD, nothing),
-        lambda c: charges.charge(c, account_id, call_of(owner)),
-        lambda c: holds.release(c, account_id, owner),
+        lambda tx: holds.hold(tx, owner, HELD, nothing),
+        lambda tx: charges.charge(tx, call_of(owner)),
+        lambda tx: holds.release(tx, owner),
     ):
         recorder = Happy()
-        await step(recorder)
+        await step(recorder.tx(account_id))
         # We begin and say whose transaction it is in one round trip, and so does this.
         lines += [
             r"\startpipeline",
@@ -196,8 +203,19 @@ async def bare(pgbench: str, url: str, accounts: int, seconds: float) -> float:
         file.write(await script(accounts))
         file.flush()
         process = await asyncio.create_subprocess_exec(
-            *(pgbench, "-n", "-M", "prepared", "-c", str(CLIENTS), "-j", str(PROCESSES)),
-            *("-T", str(int(seconds)), "-f", file.name, url),
+            pgbench,
+            "-n",
+            "-M",
+            "prepared",
+            "-c",
+            str(CLIENTS),
+            "-j",
+            str(PROCESSES),
+            "-T",
+            str(int(seconds)),
+            "-f",
+            file.name,
+            url,
             env=os.environ | {"PGOPTIONS": SESSION},
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
@@ -216,20 +234,20 @@ async def prepare(url: str) -> None:
 
     async def make() -> None:
         for number in numbers:
-            async with db.write(account(number)) as connection:
-                await _open(connection, account(number))
+            async with db.write(account(number)) as tx:
+                await _open(tx)
 
     await asyncio.gather(*(make() for _ in range(8)))
     await db.close()
 
 
-async def _open(connection: WriteConnection, account_id: UUID) -> None:
-    await connection.execute(
+async def _open(tx: AccountTransaction) -> None:
+    await tx.execute(
         "INSERT INTO accounts (id, kind, name, tier) VALUES ($1, 'personal', 'Bench', 'basic')",
-        account_id,
+        tx.account_id,
     )
-    await refresh(connection, account_id, nothing, clock.now())
-    await ledger.top_up(connection, account_id, PLENTY, "pi_1")
+    await refresh(tx, nothing, clock.now())
+    await ledger.top_up(tx, PLENTY, "pi_1")
 
 
 async def main(rounds: int, seconds: float, only: str = "") -> int:

@@ -86,7 +86,7 @@ def p99(found: list[float]) -> float:
 
 async def measure(stack: Stack, good: str, cases: dict[str, str], seconds: float) -> float:
     settings = await prepared_settings(
-        *(stack, "a", "hostile_bench"), egress_allow=LOCAL, mcp_connect_s=5.0, mcp_call_s=3.0
+        stack, "a", "hostile_bench", egress_allow=LOCAL, mcp_connect_s=5.0, mcp_call_s=3.0
     )
     alone: list[float] = []
     beside: list[float] = []

@@ -46,7 +46,7 @@ async def rate(call: Callable[[], Awaitable[object]], seconds: float, at_once: i
 async def main(seconds: float) -> int:
     port = free_port()
     server = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tests.load.mcp_bench", "--serve", str(port))
+        sys.executable, "-m", "tests.load.mcp_bench", "--serve", str(port)
     )
     url = f"http://127.0.0.1:{port}/mcp"
     worst = float("inf")

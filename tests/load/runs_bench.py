@@ -54,7 +54,9 @@ class Figures:
 @asynccontextmanager
 async def bare_worker(world: World) -> AsyncIterator[None]:
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tests.load.runs_bare"),
+        sys.executable,
+        "-m",
+        "tests.load.runs_bare",
         env=os.environ | dict(world.variables(0)),
         stdout=asyncio.subprocess.PIPE,
     )
@@ -167,7 +169,9 @@ def report(figures: Figures) -> None:
         f"ms added to a call of {figures.call_ms:.1f} ms",
         f"{figures.our_step_ms - figures.call_ms:.1f}",
         f"{figures.bare_step_ms - figures.call_ms:.1f}",
-        *("", "", ""),
+        "",
+        "",
+        "",
     )
     Console(width=100).print(table)
     file = Path("bench-results") / "runs.json"

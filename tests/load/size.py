@@ -30,7 +30,7 @@ from rota.dev.seed import Plan, seed
 from rota.dev.stack import Stack
 from rota.platform import ids
 from rota.platform.crypto import Vault
-from rota.platform.db import APPLICATION_ROLE, WriteConnection
+from rota.platform.db import APPLICATION_ROLE, AccountTransaction
 from rota.platform.migrate import migrate
 from rota.platform.settings import Settings
 from rota.tasks import queries
@@ -83,14 +83,14 @@ class Side:
         return statistics.median(self.times[what]) * 1000
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[WriteConnection]:
+    async def transaction(self) -> AsyncIterator[AccountTransaction]:
         """Never committed: what is timed here must not change what is measured next."""
         await self.connection.execute(
             f"BEGIN; SET LOCAL rota.account_id = '{self.account}'; "
             f"SET LOCAL rota.user_id = '{self.account}'"
         )
         try:
-            yield self.connection
+            yield AccountTransaction(self.connection, self.account, self.account)
         finally:
             await self.connection.execute("ROLLBACK")
 
@@ -188,23 +188,23 @@ async def statements(side: Side, number: int, far: int, middle: int) -> None:
     """The same round as bare statements, on one connection, with the rows read."""
     account, task_id = side.account, side.ids[number % len(side.ids)]
     plain = Filter()
-    async with side.transaction() as connection:
+    async with side.transaction() as tx:
         with side.timed("list sql"):
-            total = await queries.total(connection, account, plain)
-            await queries.page(connection, account, plain, PAGE, 0, total)
+            total = await queries.total(tx, plain)
+            await queries.page(tx, plain, PAGE, 0, total)
         with side.timed("fetch sql"):
-            await queries.find(connection, account, task_id)
+            await queries.find(tx, task_id)
         wanted = Filter(status="COMPLETED")
         with side.timed("by status sql"):
-            matching = await queries.total(connection, account, wanted)
-            await queries.page(connection, account, wanted, PAGE, 0, matching)
+            matching = await queries.total(tx, wanted)
+            await queries.page(tx, wanted, PAGE, 0, matching)
         if number % 4 == 0:
             for what, offset in (("far end sql", far), ("middle sql", middle)):
                 with side.timed(what):
-                    await queries.page(connection, account, plain, PAGE, offset, total)
+                    await queries.page(tx, plain, PAGE, offset, total)
         task = external_task(ids.new_uuid())
         with side.timed("create sql"):
-            await queries.insert(connection, account, account, task, {"status": "PENDING"}, None)
+            await queries.insert(tx, account, task, {"status": "PENDING"}, None)
 
 
 Round = Callable[[Side, int, int, int], Awaitable[None]]
@@ -245,35 +245,37 @@ async def plans(side: Side) -> str:
     account = side.account
     total = await side.total()
     texts = []
-    wanted: list[tuple[str, Callable[[Recorder], Awaitable[Any]]]] = [
-        ("list", lambda c: queries.page(c, account, Filter(), PAGE, 0, total)),
-        ("far end", lambda c: queries.page(c, account, Filter(), PAGE, total - PAGE, total)),
-        ("middle", lambda c: queries.page(c, account, Filter(), PAGE, total // 2, total)),
+    wanted: list[tuple[str, Callable[[AccountTransaction], Awaitable[Any]]]] = [
+        ("list", lambda tx: queries.page(tx, Filter(), PAGE, 0, total)),
+        ("far end", lambda tx: queries.page(tx, Filter(), PAGE, total - PAGE, total)),
+        ("middle", lambda tx: queries.page(tx, Filter(), PAGE, total // 2, total)),
         (
             "by status",
-            lambda c: queries.page(c, account, Filter(status="COMPLETED"), PAGE, 0, total // 2),
+            lambda tx: queries.page(tx, Filter(status="COMPLETED"), PAGE, 0, total // 2),
         ),
-        ("fetch", lambda c: queries.find(c, account, side.ids[0])),
+        ("fetch", lambda tx: queries.find(tx, side.ids[0])),
         (
             "create",
-            lambda c: queries.insert(
-                c, account, account, external_task(ids.new_uuid()), {"status": "PENDING"}, None
+            lambda tx: queries.insert(
+                tx, account, external_task(ids.new_uuid()), {"status": "PENDING"}, None
             ),
         ),
     ]
     for name, run in wanted:
         recorder = Recorder()
-        await run(recorder)
+        await run(recorder.tx(account))
         ((text, arguments),) = recorder.statements
         for mode in ("force_custom_plan", "force_generic_plan"):
-            async with side.transaction() as connection:
-                await connection.execute(f"SET LOCAL plan_cache_mode = {mode}")
-                rows = await _explain(connection, text, arguments)
+            async with side.transaction() as tx:
+                await tx.execute(f"SET LOCAL plan_cache_mode = {mode}")
+                rows = await _explain(tx, text, arguments)
             texts.append(f"## {side.name}, {name}, {mode}\n" + "\n".join(row[0] for row in rows))
     return "\n\n".join(texts) + "\n"
 
 
-async def _explain(connection: WriteConnection, text: str, arguments: tuple[Any, ...]) -> list[Any]:
+async def _explain(
+    connection: AccountTransaction, text: str, arguments: tuple[Any, ...]
+) -> list[Any]:
     # EXPLAIN with arguments always knows them; only EXECUTE shows a generic plan.
     await connection.execute(f"PREPARE measured AS {text}")
     given = ", ".join(_literal(value) for value in arguments)

@@ -4,6 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from rota.platform import ids
+from rota.platform.db import NO_USER, AccountTransaction
 from rota.tasks import queries
 from rota.tasks.model import Task
 
@@ -13,6 +14,9 @@ class Recorder:
 
     def __init__(self) -> None:
         self.statements: list[tuple[str, tuple[Any, ...]]] = []
+
+    def tx(self, account_id: UUID) -> AccountTransaction:
+        return AccountTransaction(self, account_id, NO_USER)
 
     async def execute(self, query: str, *args: object) -> str:
         self.statements.append((query, args))
@@ -73,7 +77,7 @@ BODY = {
 
 async def find_statement() -> str:
     recorder = Recorder()
-    await queries.find(recorder, UUID(int=0), UUID(int=0))
+    await queries.find(recorder.tx(UUID(int=0)), UUID(int=0))
     return recorder.statements[0][0]
 
 
@@ -96,7 +100,7 @@ class InsertStatement:
         task = external_task(ids.new_uuid())
         recorder = Recorder()
         data = {"status": "PENDING", "previousStatus": None, "by": ids.to_wire("user", user)}
-        await queries.insert(recorder, account, user, task, data, None)
+        await queries.insert(recorder.tx(account), user, task, data, None)
         ((text, arguments),) = recorder.statements
         return cls(text, list(arguments), account, user, task)
 

@@ -180,7 +180,9 @@ async def everything_server(
     port = port or free_port()
     mode = "sse" if transport == "sse" else "streamableHttp"
     process = await asyncio.create_subprocess_exec(
-        *("node", "serve.mjs", mode),
+        "node",
+        "serve.mjs",
+        mode,
         cwd=installed("mcp"),
         env=os.environ | {"PORT": str(port)},
         stdout=asyncio.subprocess.DEVNULL,

@@ -16,7 +16,7 @@ PAGE = DOCS / "tool-servers.md"
 
 async def shell(text: str, variables: dict[str, str]) -> list[dict[str, Any]]:
     process = await asyncio.create_subprocess_exec(
-        *("bash", "-e", "-c", text), env=os.environ | variables, stdout=asyncio.subprocess.PIPE
+        "bash", "-e", "-c", text, env=os.environ | variables, stdout=asyncio.subprocess.PIPE
     )
     output, _ = await process.communicate()
     assert process.returncode == 0, text

@@ -237,7 +237,11 @@ async def test_keys_are_rotated_while_tools_are_called(stack: Stack) -> None:
             await using
             await db.close()
             command = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "rota.cli", "secrets", "rotate"),
+                sys.executable,
+                "-m",
+                "rota.cli",
+                "secrets",
+                "rotate",
                 env=os.environ | environment(restarted.settings),
                 stdout=asyncio.subprocess.PIPE,
             )

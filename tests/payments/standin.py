@@ -51,8 +51,13 @@ class StandIn:
         """Without `data` it forgets everything when it ends; with a variant it sells its plans."""
         port = port or ports.find(besides=set())
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "rota.dev.stripe", "--port", str(port)),
-            *("--webhook-secret", SECRET),
+            sys.executable,
+            "-m",
+            "rota.dev.stripe",
+            "--port",
+            str(port),
+            "--webhook-secret",
+            SECRET,
             *(("--data", str(data)) if data else ()),
             *(("--webhook-url", webhook_url) if webhook_url else ()),
             *(("--variant", variant) if variant else ()),

@@ -35,8 +35,8 @@ async def may_connect_more(world: World, person: Person) -> bool:
     db = Database(world.service.database_url, pool_size=1)
     await db.open()
     try:
-        async with db.read(person.user_id) as connection:
-            return await world.plans.has_pass(connection, person.user_id)
+        async with db.read(person.user_id) as tx:
+            return await world.plans.has_pass(tx)
     finally:
         await db.close()
 

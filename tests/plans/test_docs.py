@@ -94,7 +94,11 @@ async def test_the_examples_run_as_they_stand(a: World) -> None:
     port = a.service.settings.port
     for block, said in zip(blocks, ("effectiveTier", "checkoutUrl"), strict=True):
         shell = await asyncio.create_subprocess_exec(
-            *("bash", "-euo", "pipefail", "-c", block),
+            "bash",
+            "-euo",
+            "pipefail",
+            "-c",
+            block,
             env=os.environ | {"ROTA": f"http://127.0.0.1:{port}", "TOKEN": person.token},
             stdout=asyncio.subprocess.PIPE,
         )

@@ -136,9 +136,9 @@ async def impatient(a: World) -> AsyncIterator[Purchases]:
     await db.open()
     stripe = Stripe(KEY, return_url="http://rota.test", api_url=a.standin.url, timeout_s=0.3)
     tiers = Tiers(VARIANTS["a"].tiers)
-    plans = Plans(db, stripe, lambda _: None, tiers=tiers, grace=a.grace)
+    plans = Plans(db, stripe, tiers=tiers, grace=a.grace)
     idempotency = Idempotency(Vault(*a.service.settings.secret_keys))
-    yield Purchases(db, idempotency, stripe, plans, lambda _: None, tiers=tiers, trial_days=0)
+    yield Purchases(db, idempotency, stripe, plans, tiers=tiers, trial_days=0)
     await stripe.close()
     await db.close()
 

@@ -55,7 +55,7 @@ class World:
             stripe = Stripe(KEY, return_url=settings.return_url, api_url=standin.url)
             await stripe.offer(products(sold.tiers, sold.pass_price_cents))
             grace = timedelta(days=settings.grace_days)
-            plans = Plans(db, stripe, lambda _: None, tiers=Tiers(sold.tiers), grace=grace)
+            plans = Plans(db, stripe, tiers=Tiers(sold.tiers), grace=grace)
             await sync(service.database_url, catalog_folder())
             await standin.send_to(f"http://127.0.0.1:{settings.port}/webhooks/stripe")
             try:
@@ -102,11 +102,14 @@ class World:
                 INSERT INTO accounts (id, kind, name)
                 VALUES ($1, 'personal', 'Test'), ($2, 'company', 'Acme')
                 """,
-                *(user_id, account_id),
+                user_id,
+                account_id,
             )
             await connection.execute(
                 "INSERT INTO members (account_id, user_id, role) VALUES ($1, $2, $3)",
-                *(account_id, user_id, role),
+                account_id,
+                user_id,
+                role,
             )
         return await self._with_key(account_id, user_id)
 
@@ -127,7 +130,11 @@ class World:
                 INSERT INTO api_key_hashes (secret_hash, account_id, user_id, key_id)
                 VALUES ($4, $1, $3, $2)
                 """,
-                *(account_id, uuid4(), user_id, secrets.hash_of(secret), list(ALL_SCOPES)),
+                account_id,
+                uuid4(),
+                user_id,
+                secrets.hash_of(secret),
+                list(ALL_SCOPES),
             )
         return Person(self.service, "key", secret, account_id)
 
@@ -144,7 +151,8 @@ class World:
         async with self.service.owner() as connection:
             found = await connection.fetchrow(
                 "SELECT * FROM subscriptions WHERE account_id = $1 AND product = $2",
-                *(person.user_id, product),
+                person.user_id,
+                product,
             )
         return dict(found) if found else {}
 

@@ -79,7 +79,9 @@ async def test_a_request_that_outlasts_the_grace_is_told_to_try_again(probed: Se
 
 async def test_a_port_that_is_taken_is_an_error(probed: Service) -> None:
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", *PROBE),
+        sys.executable,
+        "-m",
+        *PROBE,
         env=os.environ | environment(probed.settings),
         stdout=asyncio.subprocess.PIPE,
     )

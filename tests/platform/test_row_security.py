@@ -261,13 +261,13 @@ async def test_a_failed_transaction_leaves_nothing_behind(
 ) -> None:
     ada, _ = people
     with pytest.raises(asyncpg.DivisionByZeroError):
-        async with one_connection.write(ada.user_id, ada.user_id) as connection:
-            await connection.fetchval("SELECT 1/0")
+        async with one_connection.write(ada.user_id, ada.user_id) as tx:
+            await tx.fetchval("SELECT 1/0")
     assert await settings_left(one_connection) == []
 
     async def give_up() -> None:
-        async with one_connection.write(ada.user_id, ada.user_id) as connection:
-            await connection.execute("UPDATE users SET name = 'gone' WHERE id = $1", ada.user_id)
+        async with one_connection.write(ada.user_id, ada.user_id) as tx:
+            await tx.execute("UPDATE users SET name = 'gone' WHERE id = $1", ada.user_id)
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
@@ -284,9 +284,9 @@ async def test_a_transaction_that_failed_unnoticed_is_not_taken_for_committed(
     ada, _ = people
 
     async def careless() -> None:
-        async with one_connection.write(ada.user_id, ada.user_id) as connection:
+        async with one_connection.write(ada.user_id, ada.user_id) as tx:
             with suppress(asyncpg.DivisionByZeroError):
-                await connection.fetchval("SELECT 1/0")
+                await tx.fetchval("SELECT 1/0")
 
     with pytest.raises(asyncpg.InFailedSQLTransactionError):
         await careless()
@@ -310,8 +310,8 @@ async def test_a_cancelled_transaction_leaves_nothing_behind_whenever_it_is_canc
     chance = Random(7)
 
     async def work() -> None:
-        async with one_connection.write(ada.user_id, ada.user_id) as connection:
-            await connection.fetchval("SELECT pg_sleep(0.002)")
+        async with one_connection.write(ada.user_id, ada.user_id) as tx:
+            await tx.fetchval("SELECT pg_sleep(0.002)")
 
     for _ in range(60):
         task = asyncio.create_task(work())
@@ -329,11 +329,11 @@ async def test_a_lost_connection_is_not_used_again(
     ada, _ = people
 
     async def lose() -> None:
-        async with one_connection.write(ada.user_id, ada.user_id) as connection:
-            pid = await connection.fetchval("SELECT pg_backend_pid()")
+        async with one_connection.write(ada.user_id, ada.user_id) as tx:
+            pid = await tx.fetchval("SELECT pg_backend_pid()")
             async with service_a.owner() as owner:
                 await owner.execute("SELECT pg_terminate_backend($1)", pid)
-            await connection.fetchval("SELECT pg_sleep(5)")
+            await tx.fetchval("SELECT pg_sleep(5)")
 
     with pytest.raises(DATABASE_ERRORS):
         await lose()

@@ -65,7 +65,9 @@ class Worker:
         size = self.log.stat().st_size if self.log.exists() else 0
         with self.log.open("ab") as output:
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "tests.runs.worker_main"),
+                sys.executable,
+                "-m",
+                "tests.runs.worker_main",
                 env=os.environ | self._variables,
                 stdout=output,
                 stderr=output,

@@ -35,7 +35,7 @@ class Scripted:
     async def start(cls) -> AsyncIterator["Scripted"]:
         port = free_port()
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "tests.runs.model_server", "--port", str(port))
+            sys.executable, "-m", "tests.runs.model_server", "--port", str(port)
         )
         server = cls(f"http://127.0.0.1:{port}")
         try:

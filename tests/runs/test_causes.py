@@ -164,15 +164,15 @@ async def test_a_failure_does_not_end_a_run_in_which_a_person_is_being_asked(
     db = Database(runner.service.database_url, pool_size=1)
     await db.open()
     try:
-        current, loop = RunContext(db, lambda _: None), AgentLoop(gate_time=timedelta(days=1))
+        current, loop = RunContext(db), AgentLoop(gate_time=timedelta(days=1))
         acts = Activities(
             current,
             loop,
-            ModelCaller(
-                *(current, Models({}, None), Toolbox(), loop), Bounds(1, timedelta(hours=1))
-            ),
+            ModelCaller(current, Models({}, None), Toolbox(), loop, Bounds(1, timedelta(hours=1))),
             ToolCaller(
-                *(current, Toolbox(), loop),
+                current,
+                Toolbox(),
+                loop,
                 Delegation(VARIANTS["a"].agent_access, timedelta(days=1), lambda _: 1.0),
             ),
         )

@@ -16,7 +16,10 @@ async def test_a_real_model_answers_and_its_tokens_and_time_are_in_the_timeline(
     async with (
         Stack(data, parts=("model",), durable=False) as local,
         Runner.start(
-            *(stack, scripted, "runs_local", data / "worker"),
+            stack,
+            scripted,
+            "runs_local",
+            data / "worker",
             models="{}",
             model_url=local.endpoints.model_url,
             run_heartbeat_s=15.0,

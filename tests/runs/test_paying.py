@@ -45,15 +45,15 @@ async def with_money(shop: Runner, db: Database) -> AsyncIterator[Callable[[int]
 
     async def person(cents: int, clients: int = 1) -> Any:
         found = await newcomers(shop.service, clients, tier="basic")
-        async with db.write(found[0].user_id) as connection:
-            await ledger.top_up(connection, found[0].user_id, of_cents(cents), f"pi_{uuid4().hex}")
+        async with db.write(found[0].user_id) as tx:
+            await ledger.top_up(tx, of_cents(cents), f"pi_{uuid4().hex}")
         made.extend(found[:1])
         return found if clients > 1 else found[0]
 
     yield person
     for each in made:
-        async with db.snapshot(each.user_id) as connection:
-            assert await verify.problems(connection, each.user_id) == []
+        async with db.snapshot(each.user_id) as tx:
+            assert await verify.problems(tx) == []
 
 
 async def balance(person: Person) -> dict[str, Any]:

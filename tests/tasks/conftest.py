@@ -3,13 +3,11 @@
 from collections.abc import AsyncIterator
 
 import pytest
-from redis.asyncio import Redis
 
 from rota.agents.files import catalog_folder
 from rota.agents.sync import sync
+from rota.composition import Composition
 from rota.dev.stack import Stack
-from rota.events.fanout import Fanout
-from rota.platform.db import Database
 from rota.tasks.decisions import Decisions
 from tests.service import Service
 
@@ -40,12 +38,5 @@ async def process(board_a: Service) -> AsyncIterator[Service]:
 @pytest.fixture
 async def desk(board_a: Service) -> AsyncIterator[Decisions]:
     """What is decided about tasks, as a worker has it."""
-    settings = board_a.settings
-    db = Database(board_a.database_url, pool_size=4)
-    await db.open()
-    redis = Redis.from_url(settings.redis_url.get_secret_value())
-    fanout = Fanout(redis)
-    yield Decisions(db, fanout)
-    await fanout.aclose()
-    await redis.aclose()
-    await db.close()
+    async with Composition(board_a.settings, pool_size=4) as parts:
+        yield parts.decisions

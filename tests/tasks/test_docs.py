@@ -30,7 +30,11 @@ async def printed_by_the_examples_of(name: str, service: Service, folder: Path) 
     blocks = re.findall(r"^```bash\n(.*?)^```", (DOCS / name).read_text(), re.DOTALL | re.MULTILINE)
     person = await newcomer(service, tier="basic")
     shell = await asyncio.create_subprocess_exec(
-        *("bash", "-euo", "pipefail", "-c", "\n".join(blocks)),
+        "bash",
+        "-euo",
+        "pipefail",
+        "-c",
+        "\n".join(blocks),
         cwd=folder,
         env=os.environ
         | {"BASE": f"http://127.0.0.1:{service.settings.port}", "TOKEN": person.token},

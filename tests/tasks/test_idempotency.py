@@ -36,7 +36,10 @@ class Mortal:
 
     async def start(self) -> None:
         self._process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "rota.cli", "serve"),
+            sys.executable,
+            "-m",
+            "rota.cli",
+            "serve",
             env=self._environment,
             stdout=asyncio.subprocess.DEVNULL,
         )

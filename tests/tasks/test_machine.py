@@ -159,7 +159,12 @@ class Board(RuleBasedStateMachine):
         answer = self.call(who, "POST", "", 201, body)
         hosted = agent is not None and status in ("PENDING", "WAITING_APPROVAL")
         task = Known(
-            *(answer["task"]["id"], status, agent, project, above, hosted),
+            answer["task"]["id"],
+            status,
+            agent,
+            project,
+            above,
+            hosted,
             depth=above.depth + 1 if above else 0,
             reviews=["pending"] if status == "WAITING_APPROVAL" else [],
         )

@@ -4,7 +4,7 @@ from datetime import datetime
 from uuid import UUID
 
 from rota.accounts.model import Account, Role, User
-from rota.platform.db import ReadConnection, WriteConnection
+from rota.platform.db import AccountReader, AccountTransaction, ReadConnection, WriteConnection
 
 
 async def user_of_identity(connection: ReadConnection, issuer: str, subject: str) -> UUID | None:
@@ -101,29 +101,25 @@ def _account(row: dict[str, object]) -> Account:
     )
 
 
-async def create_company(
-    connection: WriteConnection, account_id: UUID, name: str, tier: str, seats: int | None
-) -> None:
-    await connection.execute(
+async def create_company(tx: AccountTransaction, name: str, tier: str, seats: int | None) -> None:
+    await tx.execute(
         "INSERT INTO accounts (id, kind, name, tier, seats) VALUES ($1, 'company', $2, $3, $4)",
-        account_id,
+        tx.account_id,
         name,
         tier,
         seats,
     )
 
 
-async def put_member(
-    connection: WriteConnection, account_id: UUID, user_id: UUID, role: Role
-) -> bool:
+async def put_member(tx: AccountTransaction, user_id: UUID, role: Role) -> bool:
     """Whether the member is new; one who is not has another role now."""
-    new = await connection.fetchval(
+    new = await tx.fetchval(
         """
         INSERT INTO members (account_id, user_id, role) VALUES ($1, $2, $3)
         ON CONFLICT (account_id, user_id) DO UPDATE SET role = excluded.role
         RETURNING xmax = 0
         """,
-        account_id,
+        tx.account_id,
         user_id,
         role,
     )
@@ -135,37 +131,37 @@ async def user_exists(connection: ReadConnection, user_id: UUID) -> bool:
     return bool(await connection.fetchval("SELECT true FROM users WHERE id = $1", user_id))
 
 
-async def lock(connection: WriteConnection, account_id: UUID) -> bool:
+async def lock(tx: AccountTransaction) -> bool:
     """Whether there is such an account; others who lock its row wait for us."""
-    locked = await connection.fetchval(
-        "SELECT true FROM accounts WHERE id = $1 FOR NO KEY UPDATE", account_id
+    locked = await tx.fetchval(
+        "SELECT true FROM accounts WHERE id = $1 FOR NO KEY UPDATE", tx.account_id
     )
     return bool(locked)
 
 
-async def lock_company(connection: WriteConnection, account_id: UUID) -> bool:
+async def lock_company(tx: AccountTransaction) -> bool:
     """Whether there is such a company; others who change its members wait for us."""
-    locked = await connection.fetchval(
+    locked = await tx.fetchval(
         "SELECT true FROM accounts WHERE id = $1 AND kind = 'company' FOR NO KEY UPDATE",
-        account_id,
+        tx.account_id,
     )
     return bool(locked)
 
 
-async def seats(connection: ReadConnection, account_id: UUID) -> tuple[int | None, int]:
+async def seats(tx: AccountReader) -> tuple[int | None, int]:
     """How many seats a company has (None is without limit), and how many are taken."""
-    row = await connection.fetchrow(
+    row = await tx.fetchrow(
         """
         SELECT seats, (SELECT count(*) FROM members WHERE account_id = $1) AS taken
         FROM accounts WHERE id = $1
         """,
-        account_id,
+        tx.account_id,
     )
     return row["seats"], row["taken"]
 
 
-async def set_tier(connection: WriteConnection, account_id: UUID, tier: str) -> bool:
-    updated = await connection.fetchval(
-        "UPDATE accounts SET tier = $2 WHERE id = $1 RETURNING true", account_id, tier
+async def set_tier(tx: AccountTransaction, tier: str) -> bool:
+    updated = await tx.fetchval(
+        "UPDATE accounts SET tier = $2 WHERE id = $1 RETURNING true", tx.account_id, tier
     )
     return bool(updated)

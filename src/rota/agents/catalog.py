@@ -28,9 +28,9 @@ class Catalog:
         page: int,
         limit: int,
     ) -> Page:
-        async with self._db.read(caller.account_id, caller.user_id) as connection:
+        async with self._db.read(caller.account_id, caller.user_id) as tx:
             return await queries.page(
-                connection,
+                tx,
                 department=department,
                 tier=tier,
                 # An empty search box is no search.
@@ -40,8 +40,8 @@ class Catalog:
             )
 
     async def get(self, caller: Caller, name: str) -> Agent:
-        async with self._db.read(caller.account_id, caller.user_id) as connection:
-            found = await queries.get(connection, name)
+        async with self._db.read(caller.account_id, caller.user_id) as tx:
+            found = await queries.get(tx, name)
         if found is None:
             raise NotFound("There is no agent of that name. GET /api/agents lists them all.")
         return found
@@ -54,23 +54,23 @@ class Catalog:
             raise ValidationFailed.of(
                 FieldError("name", "give name (a name or an alias) or q (what is to be done)")
             )
-        async with self._db.read(caller.account_id, caller.user_id) as connection:
+        async with self._db.read(caller.account_id, caller.user_id) as tx:
             match: tuple[Agent, float | None] | None
             if name is not None:
-                named = await queries.named(connection, name.lower())
+                named = await queries.named(tx, name.lower())
                 match = (named, None) if named else None
             else:
                 assert work is not None
-                match = await queries.best_match(connection, work)
+                match = await queries.best_match(tx, work)
         if match is None:
             raise NotFound("No agent fits. Use other words, or see GET /api/agents for them all.")
         return match
 
     async def departments(self, caller: Caller) -> list[Department]:
-        async with self._db.read(caller.account_id, caller.user_id) as connection:
-            return await queries.departments(connection)
+        async with self._db.read(caller.account_id, caller.user_id) as tx:
+            return await queries.departments(tx)
 
     async def by_department(self, caller: Caller) -> list[tuple[str, list[Agent]]]:
-        async with self._db.read(caller.account_id, caller.user_id) as connection:
-            agents = await queries.by_department(connection)
+        async with self._db.read(caller.account_id, caller.user_id) as tx:
+            agents = await queries.by_department(tx)
         return [(name, list(group)) for name, group in groupby(agents, lambda a: a.department)]

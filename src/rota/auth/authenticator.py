@@ -78,14 +78,14 @@ class Authenticator:
 
     async def _look_up(self, claims: SessionClaims, selection: str | None) -> Caller:
         user_id = claims.user_id
-        async with self._db.read(user_id, user_id) as connection:
+        async with self._db.read(user_id, user_id) as tx:
             standing = await queries.session_standing(
-                connection, user_id, claims.session_id, self._idle_days
+                tx, user_id, claims.session_id, self._idle_days
             )
             if standing is None:
                 raise AuthenticationFailed(_BAD_TOKEN)
             if selection is not None and not _names(selection, user_id, "personal"):
-                standing = await _selected_company(connection, user_id, selection)
+                standing = await _selected_company(tx, user_id, selection)
         return _caller(user_id, standing, scopes=None, session_id=claims.session_id)
 
     async def _by_key(self, secret: str) -> Caller:
@@ -103,13 +103,13 @@ class Authenticator:
             owner = await queries.owner_of_key(connection, secret_hash)
         if owner is None:
             raise AuthenticationFailed(_BAD_KEY)
-        async with self._db.write(owner.account_id, owner.user_id) as connection:
-            scopes = await queries.key_scopes(connection, owner.account_id, owner.key_id)
+        async with self._db.write(owner.account_id, owner.user_id) as tx:
+            scopes = await queries.key_scopes(tx, owner.key_id)
             if owner.account_id == owner.user_id:
-                standing = await queries.personal_standing(connection, owner.user_id)
+                standing = await queries.personal_standing(tx, owner.user_id)
             else:
                 # A key does not outlive its maker's membership.
-                companies = await queries.company_standings(connection, owner.user_id)
+                companies = await queries.company_standings(tx, owner.user_id)
                 standing = next((c for c in companies if c.account_id == owner.account_id), None)
         if scopes is None or standing is None:
             raise AuthenticationFailed(_BAD_KEY)

@@ -11,7 +11,7 @@ from rota.auth.queries import ApiKey, KeyOwner
 from rota.auth.record import Record
 from rota.auth.schemas import CreateKey, KeyCreatedAnswer, KeyShape
 from rota.platform import clock
-from rota.platform.db import Database, WriteConnection
+from rota.platform.db import AccountTransaction, Database
 from rota.platform.errors import Conflict, FieldError, Forbidden, NotFound, ValidationFailed
 from rota.platform.idempotency import Idempotency
 from rota.platform.ids import new_uuid, to_wire
@@ -30,24 +30,25 @@ class Keys:
 
     async def all(self, caller: Caller) -> list[ApiKey]:
         _check_role(caller)
-        async with self._db.read(caller.account_id, caller.user_id) as connection:
-            return await queries.list_keys(connection, caller.account_id)
+        async with self._db.read(caller.account_id, caller.user_id) as tx:
+            return await queries.list_keys(tx)
 
     async def create(
         self, caller: Caller, body: CreateKey, idempotency_key: str | None
     ) -> Response:
         """Answers with the key and its secret, which is known to nobody after this."""
         _check_role(caller)
-        async with self._db.write(caller.account_id, caller.user_id) as connection:
+        async with self._db.write(caller.account_id, caller.user_id) as tx:
             return await self._idempotency.once(
-                *(connection, caller.account_id, idempotency_key),
+                tx,
+                idempotency_key,
                 ("POST /api/keys", body),
                 201,
-                lambda: self._create(connection, caller, body),
+                lambda: self._create(tx, caller, body),
             )
 
     async def _create(
-        self, connection: WriteConnection, caller: Caller, body: CreateKey
+        self, tx: AccountTransaction, caller: Caller, body: CreateKey
     ) -> KeyCreatedAnswer:
         if body.expires_at is not None and body.expires_at <= clock.now():
             raise ValidationFailed.of(FieldError("expiresAt", "must be in the future"))
@@ -62,27 +63,25 @@ class Keys:
             expires_at=body.expires_at,
         )
         owner = KeyOwner(caller.account_id, caller.user_id, key.id)
-        if not await queries.create_key(connection, owner, key, secrets.hash_of(secret), MAX_KEYS):
+        if not await queries.create_key(tx, owner, key, secrets.hash_of(secret), MAX_KEYS):
             raise Conflict(f"An account has at most {MAX_KEYS} keys. Delete one first.")
-        await self._tell(connection, caller, "key.created", key.id)
+        await self._record_event(tx, "key.created", key.id)
         return KeyCreatedAnswer(key=KeyShape.of(key), secret=secret)
 
     async def delete(self, caller: Caller, key_id: UUID | None) -> None:
         _check_role(caller)
         if key_id is None:
             raise NotFound("There is no such API key.")
-        async with self._db.write(caller.account_id, caller.user_id) as connection:
-            secret_hash = await queries.delete_key(connection, caller.account_id, key_id)
+        async with self._db.write(caller.account_id, caller.user_id) as tx:
+            secret_hash = await queries.delete_key(tx, key_id)
             if secret_hash is None:
                 raise NotFound("There is no such API key.")
-            await self._tell(connection, caller, "key.revoked", key_id)
+            await self._record_event(tx, "key.revoked", key_id)
         self._authenticator.forget_key(secret_hash)
 
-    async def _tell(
-        self, connection: WriteConnection, caller: Caller, kind: str, key_id: UUID
-    ) -> None:
-        data = {"keyId": to_wire("key", key_id), "by": to_wire("user", caller.user_id)}
-        await self._record(connection, caller.account_id, kind, data)
+    async def _record_event(self, tx: AccountTransaction, kind: str, key_id: UUID) -> None:
+        data = {"keyId": to_wire("key", key_id), "by": to_wire("user", tx.user_id)}
+        await self._record(tx, kind, data)
 
 
 def _check_role(caller: Caller) -> None:

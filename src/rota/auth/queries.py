@@ -9,7 +9,7 @@ import orjson
 
 from rota.accounts import queries as accounts
 from rota.accounts.model import Kind, Role
-from rota.platform.db import ReadConnection, WriteConnection
+from rota.platform.db import AccountReader, AccountTransaction, ReadConnection, WriteConnection
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,46 +165,44 @@ async def owner_of_key(connection: ReadConnection, secret_hash: bytes) -> KeyOwn
     return KeyOwner(*row) if row else None
 
 
-async def key_scopes(
-    connection: WriteConnection, account_id: UUID, key_id: UUID
-) -> list[str] | None:
+async def key_scopes(tx: AccountTransaction, key_id: UUID) -> list[str] | None:
     """The scopes of a key that is good now; notes its use, at most once a minute."""
-    row = await connection.fetchrow(
+    row = await tx.fetchrow(
         """
         SELECT scopes, last_used_at IS NULL OR last_used_at < now() - interval '1 minute' AS unnoted
         FROM api_keys
         WHERE account_id = $1 AND id = $2 AND (expires_at IS NULL OR expires_at > now())
         """,
-        account_id,
+        tx.account_id,
         key_id,
     )
     if row is None:
         return None
     if row["unnoted"]:
-        await connection.execute(
+        await tx.execute(
             "UPDATE api_keys SET last_used_at = now() WHERE account_id = $1 AND id = $2",
-            account_id,
+            tx.account_id,
             key_id,
         )
     scopes: list[str] = row["scopes"]
     return scopes
 
 
-async def list_keys(connection: ReadConnection, account_id: UUID) -> list[ApiKey]:
-    rows = await connection.fetch(
+async def list_keys(tx: AccountReader) -> list[ApiKey]:
+    rows = await tx.fetch(
         f"SELECT {_KEY_COLUMNS} FROM api_keys WHERE account_id = $1 ORDER BY id DESC",  # noqa: S608
-        account_id,
+        tx.account_id,
     )
     return [ApiKey(*row) for row in rows]
 
 
 async def create_key(
-    connection: WriteConnection, owner: KeyOwner, key: ApiKey, secret_hash: bytes, limit: int
+    tx: AccountTransaction, owner: KeyOwner, key: ApiKey, secret_hash: bytes, limit: int
 ) -> bool:
     """Whether there was room for one more key in the account."""
     # Before the statement that counts, which would not see keys made while it waits.
-    await accounts.lock(connection, owner.account_id)
-    created = await connection.fetchval(
+    await accounts.lock(tx)
+    created = await tx.fetchval(
         """
         WITH key AS (
             INSERT INTO api_keys (account_id, id, user_id, name, prefix, secret_hash, scopes,
@@ -230,9 +228,9 @@ async def create_key(
     return bool(created)
 
 
-async def delete_key(connection: WriteConnection, account_id: UUID, key_id: UUID) -> bytes | None:
+async def delete_key(tx: AccountTransaction, key_id: UUID) -> bytes | None:
     """The hash of the deleted key's secret, or None when there is no such key."""
-    secret_hash: bytes | None = await connection.fetchval(
+    secret_hash: bytes | None = await tx.fetchval(
         """
         WITH key AS (
             DELETE FROM api_keys WHERE account_id = $1 AND id = $2 RETURNING secret_hash
@@ -240,7 +238,7 @@ async def delete_key(connection: WriteConnection, account_id: UUID, key_id: UUID
         DELETE FROM api_key_hashes USING key WHERE api_key_hashes.secret_hash = key.secret_hash
         RETURNING api_key_hashes.secret_hash
         """,
-        account_id,
+        tx.account_id,
         key_id,
     )
     return secret_hash

@@ -1,10 +1,9 @@
-"""How auth tells what happened: a port, which the composition root fills with the event log."""
+"""The port through which auth records events. The composition passes the event journal."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
-from uuid import UUID
 
-from rota.platform.db import WriteConnection
+from rota.platform.db import AccountTransaction
 
-# Transaction, account, type of the event, and what there is to say about it.
-Record = Callable[[WriteConnection, UUID, str, Mapping[str, Any]], Awaitable[None]]
+# Transaction, type of the event, and its data.
+Record = Callable[[AccountTransaction, str, Mapping[str, Any]], Awaitable[None]]

@@ -83,8 +83,8 @@ def me_routes(db: Database, variant: str) -> APIRouter:
 
     @router.get("/api/me", summary="Who is calling, and for which account")
     async def me(caller: AnyCaller) -> MeAnswer:
-        async with db.read(caller.account_id, caller.user_id) as connection:
-            found = await accounts.user_with_accounts(connection, caller.user_id)
+        async with db.read(caller.account_id, caller.user_id) as tx:
+            found = await accounts.user_with_accounts(tx, caller.user_id)
         if found is None:
             raise AuthenticationFailed("The user of this token no longer exists.")
         user, all_accounts = found

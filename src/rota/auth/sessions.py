@@ -11,7 +11,7 @@ from rota.auth.compact import BadToken
 from rota.auth.issuers import Issuers
 from rota.auth.record import Record
 from rota.auth.tokens import SessionTokens
-from rota.platform.db import Database, WriteConnection
+from rota.platform.db import AccountTransaction, Database
 from rota.platform.errors import AuthenticationFailed, NotFound
 from rota.platform.ids import new_uuid, to_wire
 
@@ -52,36 +52,34 @@ class Sessions:
                 raise AuthenticationFailed(
                     "This ID token was used already. Sign in again at your identity provider."
                 )
-            user_id = await accounts.sign_in(connection, identity.profile, self._signup_trial)
-            await queries.create_session(connection, user_id, session_id)
-            await self._tell(connection, "session.created", user_id, session_id)
-        return await self._tokens.issue(user_id, session_id)
+            tx = await accounts.sign_in(connection, identity.profile, self._signup_trial)
+            await queries.create_session(tx, tx.user_id, session_id)
+            await self._record_event(tx, "session.created", session_id)
+        return await self._tokens.issue(tx.user_id, session_id)
 
     async def refresh(self, token: str) -> str:
         try:
             claims = await self._tokens.verify(token, allow_expired=True)
         except BadToken:
             raise AuthenticationFailed(_BAD_SESSION) from None
-        async with self._db.write(claims.user_id, claims.user_id) as connection:
+        async with self._db.write(claims.user_id, claims.user_id) as tx:
             if not await queries.live_session(
-                connection, claims.user_id, claims.session_id, self._idle_days
+                tx, claims.user_id, claims.session_id, self._idle_days
             ):
                 raise AuthenticationFailed(_BAD_SESSION)
-            if await queries.personal_standing(connection, claims.user_id) is None:
+            if await queries.personal_standing(tx, claims.user_id) is None:
                 raise NotFound("The account of this session no longer exists.")
-            await queries.touch_session(connection, claims.user_id, claims.session_id)
+            await queries.touch_session(tx, claims.user_id, claims.session_id)
         return await self._tokens.issue(claims.user_id, claims.session_id)
 
     async def end(self, caller: Caller) -> None:
         assert caller.session_id is not None
-        async with self._db.write(caller.user_id, caller.user_id) as connection:
-            if await queries.revoke_session(connection, caller.user_id, caller.session_id):
-                await self._tell(connection, "session.revoked", caller.user_id, caller.session_id)
+        async with self._db.write(caller.user_id, caller.user_id) as tx:
+            if await queries.revoke_session(tx, caller.user_id, caller.session_id):
+                await self._record_event(tx, "session.revoked", caller.session_id)
         self._authenticator.forget_session(caller.user_id, caller.session_id)
 
-    async def _tell(
-        self, connection: WriteConnection, kind: str, user_id: UUID, session_id: UUID
-    ) -> None:
-        """In the log of the user's own account: a session is nobody else's business."""
-        data = {"sessionId": to_wire("sess", session_id), "by": to_wire("user", user_id)}
-        await self._record(connection, user_id, kind, data)
+    async def _record_event(self, tx: AccountTransaction, kind: str, session_id: UUID) -> None:
+        """Events about sessions belong to the user's personal account."""
+        data = {"sessionId": to_wire("sess", session_id), "by": to_wire("user", tx.user_id)}
+        await self._record(tx, kind, data)

@@ -2,11 +2,10 @@
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from uuid import UUID
 
 from rota.credits.ledger import Entry, enter
 from rota.platform import clock
-from rota.platform.db import WriteConnection
+from rota.platform.db import AccountTransaction
 
 # What a tier with so many seats may spend each month, in micro-dollars.
 AllowanceOf = Callable[[str, int | None], int]
@@ -19,8 +18,7 @@ LOOK_AGAIN = timedelta(hours=1)
 
 
 async def refresh(
-    connection: WriteConnection,
-    account_id: UUID,
+    tx: AccountTransaction,
     allowance_of: AllowanceOf,
     now: datetime,
 ) -> None:
@@ -32,7 +30,7 @@ async def refresh(
     that is not paid for begins when it is, and a trial has no allowance. What is left of a
     month that is over is gone.
     """
-    b = await connection.fetchrow(
+    b = await tx.fetchrow(
         """
         SELECT b.tier, b.seats, b.period, b.period_anchor, b.period_ends_at, b.allowance_total,
                b.allowance, b.owed, a.tier AS tier_now, a.seats AS seats_now,
@@ -44,16 +42,16 @@ async def refresh(
                                  AND s.status <> 'CANCELLED'
         WHERE b.account_id = $1 FOR NO KEY UPDATE OF b
         """,
-        account_id,
+        tx.account_id,
     )
     same_plan = (b["tier"], b["seats"]) == (b["tier_now"], b["seats_now"])
     over = b["period_ends_at"] is not None and b["period_ends_at"] <= now
     if same_plan and not over:
         return
     if same_plan and b["unpaid"]:
-        await connection.execute(
+        await tx.execute(
             "UPDATE balances SET period_ends_at = $2 WHERE account_id = $1",
-            account_id,
+            tx.account_id,
             now + LOOK_AGAIN,
         )
         return
@@ -68,29 +66,36 @@ async def refresh(
     if b["allowance"]:
         rest = b["allowance"]
         expiry = Entry("expiry", f"expiry/{period - 1}", allowance=-rest, granted=rest, at=now)
-        await enter(connection, account_id, expiry)
+        await enter(tx, expiry)
     ends = _bounds(anchor, now)[1] if total else None
     if b["trial_ends_at"] is not None:
         ends = max(b["trial_ends_at"], now + LOOK_AGAIN)
-    await connection.execute(
+    await tx.execute(
         """
         UPDATE balances SET tier = $2, seats = $3, period = $4, period_anchor = $5,
             period_ends_at = $6, allowance_total = $7, allowance_used = $8
         WHERE account_id = $1
         """,
-        *(account_id, b["tier_now"], b["seats_now"], period),
-        *(anchor if total else None, ends, total, used),
+        tx.account_id,
+        b["tier_now"],
+        b["seats_now"],
+        period,
+        anchor if total else None,
+        ends,
+        total,
+        used,
     )
     if (due := total - used) > 0:
         paid = min(-b["owed"], due)
         entry = Entry(
-            *("allowance", f"allowance/{period}"),
+            "allowance",
+            f"allowance/{period}",
             allowance=due - paid,
             owed=paid,
             granted=-due,
             at=now,
         )
-        await enter(connection, account_id, entry, used=paid)
+        await enter(tx, entry, used=paid)
 
 
 def _bounds(anchor: datetime, now: datetime) -> tuple[datetime, datetime]:

@@ -1,16 +1,15 @@
 """Paying for a model call."""
 
 from datetime import datetime
-from uuid import UUID
 
 from rota.credits import metrics
 from rota.credits.ledger import Charge, Entry, enter, lock
 from rota.platform import clock
-from rota.platform.db import WriteConnection
+from rota.platform.db import AccountTransaction
 from rota.platform.ids import new_uuid
 
 
-async def charge(connection: WriteConnection, account_id: UUID, charge: Charge) -> None:
+async def charge(tx: AccountTransaction, charge: Charge) -> None:
     """Pays for a model call out of the run's hold, and for no more than is left of it.
 
     A call that ends after its run did is paid from what the run gave back, and
@@ -19,11 +18,11 @@ async def charge(connection: WriteConnection, account_id: UUID, charge: Charge) 
     now = clock.now()
     spent: int | None = 0
     if charge.cost > 0:
-        spent = await _charge_hold(connection, account_id, charge, now)
+        spent = await _charge_hold(tx, charge, now)
         if spent is None:
-            spent = await _charge_late(connection, account_id, charge, now)
+            spent = await _charge_late(tx, charge, now)
         metrics.OVERRUN_MICROS.inc(charge.cost - spent)
-    await connection.execute(
+    await tx.execute(
         """
         INSERT INTO usage_days AS u
             (account_id, day, agent, model, calls, input_tokens, output_tokens, spent)
@@ -33,7 +32,7 @@ async def charge(connection: WriteConnection, account_id: UUID, charge: Charge) 
             output_tokens = u.output_tokens + excluded.output_tokens,
             spent = u.spent + excluded.spent
         """,
-        account_id,
+        tx.account_id,
         now.date(),
         charge.agent,
         charge.model,
@@ -43,11 +42,9 @@ async def charge(connection: WriteConnection, account_id: UUID, charge: Charge) 
     )
 
 
-async def _charge_hold(
-    connection: WriteConnection, account_id: UUID, charge: Charge, now: datetime
-) -> int | None:
+async def _charge_hold(tx: AccountTransaction, charge: Charge, now: datetime) -> int | None:
     """What was paid out of the open hold; None when it is not open."""
-    spent: int | None = await connection.fetchval(
+    spent: int | None = await tx.fetchval(
         """
         WITH h AS (
             SELECT least(allowance, $5::bigint) AS allowance,
@@ -74,7 +71,7 @@ async def _charge_hold(
             h.allowance + h.topup FROM h
         RETURNING spent
         """,
-        account_id,
+        tx.account_id,
         charge.owner.task_id,
         charge.owner.run,
         charge.step,
@@ -92,26 +89,23 @@ def _charge_key(charge: Charge) -> str:
     return f"charge/{charge.owner}/{charge.step}"
 
 
-async def _charge_late(
-    connection: WriteConnection, account_id: UUID, charge: Charge, now: datetime
-) -> int:
-    given_back = await connection.fetchrow(
+async def _charge_late(tx: AccountTransaction, charge: Charge, now: datetime) -> int:
+    given_back = await tx.fetchrow(
         """
         SELECT allowance, topup FROM holds WHERE account_id = $1 AND task_id = $2 AND run = $3
         FOR NO KEY UPDATE
         """,
-        account_id,
+        tx.account_id,
         charge.owner.task_id,
         charge.owner.run,
     )
-    balance = await lock(connection, account_id)
+    balance = await lock(tx)
     due = min(charge.cost, sum(given_back) if given_back else 0)
     allowance = min(balance["allowance"], due)
     usable = balance["topup"] if balance["allow_overflow"] or not balance["allowance_total"] else 0
     topup = min(usable, due - allowance)
     await enter(
-        connection,
-        account_id,
+        tx,
         Entry(
             "charge",
             _charge_key(charge),
@@ -126,12 +120,12 @@ async def _charge_late(
     )
     if given_back:
         of_allowance = min(given_back["allowance"], due)
-        await connection.execute(
+        await tx.execute(
             """
             UPDATE holds SET allowance = allowance - $4, topup = topup - $5, charged = charged + $6
             WHERE account_id = $1 AND task_id = $2 AND run = $3
             """,
-            account_id,
+            tx.account_id,
             charge.owner.task_id,
             charge.owner.run,
             of_allowance,

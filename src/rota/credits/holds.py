@@ -1,14 +1,13 @@
 """What a run has on hold: reserved before it starts, given back when it ends."""
 
 from datetime import datetime
-from uuid import UUID
 
 from rota.credits.allowance import AllowanceOf, refresh
 from rota.credits.ledger import RunId
 from rota.credits.money import MICROS_PER_CENT
 from rota.events import journal
 from rota.platform import clock
-from rota.platform.db import ReadConnection, WriteConnection
+from rota.platform.db import AccountReader, AccountTransaction
 from rota.platform.errors import ApiError
 from rota.platform.ids import new_uuid
 
@@ -19,25 +18,22 @@ class InsufficientCredits(ApiError):
 
 
 async def hold(
-    connection: WriteConnection,
-    account_id: UUID,
+    tx: AccountTransaction,
     owner: RunId,
     micros: int,
     allowance_of: AllowanceOf,
 ) -> bool:
     """Reserves money for a run, from the allowance first. False when there is not enough."""
     now = clock.now()
-    if await _hold(connection, account_id, owner, micros, now):
+    if await _hold(tx, owner, micros, now):
         return True
     # Not enough, or the month or the tier is another than the balance knows.
-    await refresh(connection, account_id, allowance_of, now)
-    return await _hold(connection, account_id, owner, micros, now)
+    await refresh(tx, allowance_of, now)
+    return await _hold(tx, owner, micros, now)
 
 
-async def _hold(
-    connection: WriteConnection, account_id: UUID, owner: RunId, micros: int, now: datetime
-) -> bool:
-    held = await connection.fetchval(
+async def _hold(tx: AccountTransaction, owner: RunId, micros: int, now: datetime) -> bool:
+    held = await tx.fetchval(
         """
         WITH b AS (
             SELECT least(b.allowance, $4) AS allowance, $4 - least(b.allowance, $4) AS topup,
@@ -67,7 +63,7 @@ async def _hold(
         SELECT $1, $6, 'hold', $7, $5, $2, $3, -b.allowance, -b.topup, b.allowance, b.topup FROM b
         RETURNING true
         """,
-        account_id,
+        tx.account_id,
         owner.task_id,
         owner.run,
         micros,
@@ -78,14 +74,12 @@ async def _hold(
     return bool(held)
 
 
-async def hold_under(
-    connection: WriteConnection, account_id: UUID, owner: RunId, parent: RunId, micros: int
-) -> bool:
+async def hold_under(tx: AccountTransaction, owner: RunId, parent: RunId, micros: int) -> bool:
     """Opens a subtask's hold, empty as yet: it draws on the one above it. False if that is closed.
 
     `micros` is what it may draw in all.
     """
-    opened = await connection.fetchval(
+    opened = await tx.fetchval(
         """
         INSERT INTO holds (account_id, task_id, run, allowance, topup, period, created_at, budget,
             parent_task_id, parent_run)
@@ -93,7 +87,7 @@ async def hold_under(
         WHERE account_id = $1 AND task_id = $4 AND run = $5 AND open
         RETURNING true
         """,
-        account_id,
+        tx.account_id,
         owner.task_id,
         owner.run,
         parent.task_id,
@@ -104,9 +98,9 @@ async def hold_under(
     return bool(opened)
 
 
-async def draw(connection: WriteConnection, account_id: UUID, owner: RunId, micros: int) -> None:
+async def draw(tx: AccountTransaction, owner: RunId, micros: int) -> None:
     """Takes so much, or what there is, from the hold above; which draws on the next if need be."""
-    row = await connection.fetchrow(
+    row = await tx.fetchrow(
         """
         SELECT p.task_id, p.run, p.allowance + p.topup AS rest, least($4, h.budget - h.drawn) AS due
         FROM holds h
@@ -114,7 +108,7 @@ async def draw(connection: WriteConnection, account_id: UUID, owner: RunId, micr
                     AND p.task_id = h.parent_task_id AND p.run = h.parent_run
         WHERE h.account_id = $1 AND h.task_id = $2 AND h.run = $3 AND h.open
         """,
-        account_id,
+        tx.account_id,
         owner.task_id,
         owner.run,
         micros,
@@ -123,8 +117,8 @@ async def draw(connection: WriteConnection, account_id: UUID, owner: RunId, micr
         return
     parent = RunId(row["task_id"], row["run"])
     if row["rest"] < row["due"]:
-        await draw(connection, account_id, parent, row["due"] - row["rest"])
-    await connection.execute(
+        await draw(tx, parent, row["due"] - row["rest"])
+    await tx.execute(
         """
         WITH p AS (
             SELECT least(allowance, $6) AS allowance,
@@ -139,7 +133,7 @@ async def draw(connection: WriteConnection, account_id: UUID, owner: RunId, micr
             drawn = h.drawn + p.allowance + p.topup
         FROM p WHERE h.account_id = $1 AND h.task_id = $2 AND h.run = $3
         """,
-        account_id,
+        tx.account_id,
         owner.task_id,
         owner.run,
         parent.task_id,
@@ -148,27 +142,27 @@ async def draw(connection: WriteConnection, account_id: UUID, owner: RunId, micr
     )
 
 
-async def left(connection: ReadConnection, account_id: UUID, owner: RunId) -> int:
+async def left(tx: AccountReader, owner: RunId) -> int:
     """What is left of the run's own hold."""
-    micros: int | None = await connection.fetchval(
+    micros: int | None = await tx.fetchval(
         """
         SELECT allowance + topup FROM holds
         WHERE account_id = $1 AND task_id = $2 AND run = $3 AND open
         """,
-        account_id,
+        tx.account_id,
         owner.task_id,
         owner.run,
     )
     return micros or 0
 
 
-async def release(connection: WriteConnection, account_id: UUID, owner: RunId) -> None:
+async def release(tx: AccountTransaction, owner: RunId) -> None:
     """Closes a run's hold and gives back what it did not spend, once.
 
     A subtask's goes back to the hold above it while that is open. What came from
     an allowance whose month is over is gone. What the account owes is paid first.
     """
-    row = await connection.fetchrow(
+    row = await tx.fetchrow(
         """
         WITH h AS (
             SELECT allowance, topup, period FROM holds
@@ -211,7 +205,7 @@ async def release(connection: WriteConnection, account_id: UUID, owner: RunId) -
         FROM paid WHERE t.account_id = $1
         RETURNING t.allowance + t.topup + t.held_allowance + t.held_topup AS rest, t.told_depleted
         """,
-        account_id,
+        tx.account_id,
         owner.task_id,
         owner.run,
         new_uuid(),
@@ -219,17 +213,17 @@ async def release(connection: WriteConnection, account_id: UUID, owner: RunId) -
         clock.now(),
     )
     if row is None:
-        await _return_to_parent(connection, account_id, owner)
+        await _return_to_parent(tx, owner)
     elif row["rest"] < MICROS_PER_CENT and not row["told_depleted"]:
-        await connection.execute(
-            "UPDATE balances SET told_depleted = true WHERE account_id = $1", account_id
+        await tx.execute(
+            "UPDATE balances SET told_depleted = true WHERE account_id = $1", tx.account_id
         )
-        await journal.append(connection, account_id, "credits.depleted", {})
+        await journal.append(tx, "credits.depleted", {})
 
 
-async def _return_to_parent(connection: WriteConnection, account_id: UUID, owner: RunId) -> None:
+async def _return_to_parent(tx: AccountTransaction, owner: RunId) -> None:
     """Closes a subtask's hold; those below it belong to the one above it from now on."""
-    await connection.execute(
+    await tx.execute(
         """
         WITH h AS (
             UPDATE holds SET open = false
@@ -243,7 +237,7 @@ async def _return_to_parent(connection: WriteConnection, account_id: UUID, owner
         UPDATE holds p SET allowance = p.allowance + h.allowance, topup = p.topup + h.topup
         FROM h WHERE p.account_id = $1 AND p.task_id = h.parent_task_id AND p.run = h.parent_run
         """,
-        account_id,
+        tx.account_id,
         owner.task_id,
         owner.run,
     )

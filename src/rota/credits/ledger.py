@@ -11,7 +11,7 @@ from uuid import UUID
 
 from rota.credits.money import MICROS_PER_CENT
 from rota.platform import clock
-from rota.platform.db import ReadConnection, WriteConnection
+from rota.platform.db import AccountReader, AccountTransaction
 from rota.platform.ids import new_uuid
 
 
@@ -57,12 +57,10 @@ class Entry:
     at: datetime | None = None
 
 
-async def enter(
-    connection: WriteConnection, account_id: UUID, entry: Entry, *, used: int = 0
-) -> None:
+async def enter(tx: AccountTransaction, entry: Entry, *, used: int = 0) -> None:
     """Writes a movement down and moves the balance. `used` is what it used of the allowance."""
     charge = entry.charge
-    await connection.execute(
+    await tx.execute(
         """
         WITH entered AS (
             INSERT INTO entries (account_id, id, kind, key, at, allowance, topup, spent, owed,
@@ -76,8 +74,17 @@ async def enter(
             told_depleted = told_depleted AND allowance + topup + $6 + $7 < $20
         WHERE account_id = $1
         """,
-        *(account_id, new_uuid(), entry.kind, entry.key, entry.at or clock.now()),
-        *(entry.allowance, entry.topup, entry.spent, entry.owed, entry.granted, entry.outside),
+        tx.account_id,
+        new_uuid(),
+        entry.kind,
+        entry.key,
+        entry.at or clock.now(),
+        entry.allowance,
+        entry.topup,
+        entry.spent,
+        entry.owed,
+        entry.granted,
+        entry.outside,
         entry.reference,
         *((charge.owner.task_id, charge.owner.run, charge.step) if charge else (None,) * 3),
         *((charge.model, charge.price_version, charge.cost) if charge else (None,) * 3),
@@ -86,45 +93,43 @@ async def enter(
     )
 
 
-async def lock(connection: WriteConnection, account_id: UUID) -> dict[str, int]:
-    row: dict[str, int] = await connection.fetchrow(
+async def lock(tx: AccountTransaction) -> dict[str, int]:
+    row: dict[str, int] = await tx.fetchrow(
         """
         SELECT allowance, topup, owed, allow_overflow, allowance_total FROM balances
         WHERE account_id = $1 FOR NO KEY UPDATE
         """,
-        account_id,
+        tx.account_id,
     )
     return row
 
 
-async def top_up(
-    connection: WriteConnection, account_id: UUID, micros: int, reference: str
-) -> bool:
+async def top_up(tx: AccountTransaction, micros: int, reference: str) -> bool:
     """Adds bought money. False when this payment was added before."""
-    now = await lock(connection, account_id)
+    now = await lock(tx)
     key = f"top_up/{reference}"
-    if await _entered(connection, account_id, key):
+    if await _entered(tx, key):
         return False
     paid = min(-now["owed"], micros)
     entry = Entry(
         "top_up", key, topup=micros - paid, owed=paid, outside=-micros, reference=reference
     )
-    await enter(connection, account_id, entry)
+    await enter(tx, entry)
     return True
 
 
-async def refund(connection: WriteConnection, account_id: UUID, micros: int, reference: str) -> int:
+async def refund(tx: AccountTransaction, micros: int, reference: str) -> int:
     """Takes back what was refunded of a payment, `micros` in all so far. How much that was now.
 
     What has been spent of it already is owed.
     """
-    now = await lock(connection, account_id)
-    before: int = await connection.fetchval(
+    now = await lock(tx)
+    before: int = await tx.fetchval(
         """
         SELECT coalesce(sum(outside), 0)::bigint FROM entries
         WHERE account_id = $1 AND kind = 'refund' AND reference = $2
         """,
-        account_id,
+        tx.account_id,
         reference,
     )
     due = micros - before
@@ -139,13 +144,13 @@ async def refund(connection: WriteConnection, account_id: UUID, micros: int, ref
         outside=due,
         reference=reference,
     )
-    await enter(connection, account_id, entry)
+    await enter(tx, entry)
     return due
 
 
-async def _entered(connection: ReadConnection, account_id: UUID, key: str) -> bool:
+async def _entered(tx: AccountReader, key: str) -> bool:
     return bool(
-        await connection.fetchval(
-            "SELECT true FROM entries WHERE account_id = $1 AND key = $2", account_id, key
+        await tx.fetchval(
+            "SELECT true FROM entries WHERE account_id = $1 AND key = $2", tx.account_id, key
         )
     )

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from rota.payments import customers
 from rota.payments.port import Payer
-from rota.platform.db import ReadConnection, WriteConnection
+from rota.platform.db import AccountReader, AccountTransaction
 
 GroupBy = Literal["day", "agent", "model"]
 
@@ -62,54 +62,52 @@ class Usage:
     spent: int
 
 
-async def balance(connection: ReadConnection, account_id: UUID) -> Balance:
-    row = await connection.fetchrow(
+async def balance(tx: AccountReader) -> Balance:
+    row = await tx.fetchrow(
         """
         SELECT allowance, topup, held_allowance, held_topup, spent, owed, outside, entries,
                allow_overflow, allowance_total, allowance_used, period_ends_at
         FROM balances WHERE account_id = $1
         """,
-        account_id,
+        tx.account_id,
     )
     return Balance(*row)
 
 
-async def is_stale(connection: ReadConnection, account_id: UUID, now: datetime) -> bool:
+async def is_stale(tx: AccountReader, now: datetime) -> bool:
     """Whether the month is over, or the tier is another than the allowance was given for."""
     return bool(
-        await connection.fetchval(
+        await tx.fetchval(
             """
             SELECT b.tier IS DISTINCT FROM a.tier OR b.seats IS DISTINCT FROM a.seats
                 OR b.period_ends_at <= $2
             FROM balances b JOIN accounts a ON a.id = b.account_id WHERE b.account_id = $1
             """,
-            account_id,
+            tx.account_id,
             now,
         )
     )
 
 
-async def set_overflow(connection: WriteConnection, account_id: UUID, allowed: bool) -> None:
-    await connection.execute(
-        "UPDATE balances SET allow_overflow = $2 WHERE account_id = $1", account_id, allowed
+async def set_overflow(tx: AccountTransaction, allowed: bool) -> None:
+    await tx.execute(
+        "UPDATE balances SET allow_overflow = $2 WHERE account_id = $1", tx.account_id, allowed
     )
 
 
-async def payer(connection: ReadConnection, account_id: UUID, user_id: UUID) -> Payer:
+async def payer(tx: AccountReader, user_id: UUID) -> Payer:
     """Who pays, as the processor knows it. In a transaction of the user's: it has the e-mail."""
-    email = await connection.fetchval("SELECT email FROM users WHERE id = $1", user_id)
-    return Payer(account_id, await customers.find(connection, account_id), email)
+    email = await tx.fetchval("SELECT email FROM users WHERE id = $1", user_id)
+    return Payer(tx.account_id, await customers.find(tx), email)
 
 
-async def movements(
-    connection: ReadConnection, account_id: UUID, limit: int, offset: int
-) -> tuple[list[Movement], int]:
+async def movements(tx: AccountReader, limit: int, offset: int) -> tuple[list[Movement], int]:
     """A page, newest first, and how many there are. Wants a snapshot.
 
     Entries are skipped over in an index, from whichever end is nearer.
     """
-    total: int = await connection.fetchval(
-        "SELECT entries FROM balances WHERE account_id = $1", account_id
+    total: int = await tx.fetchval(
+        "SELECT entries FROM balances WHERE account_id = $1", tx.account_id
     )
     limit = min(limit, total - offset)
     if limit <= 0:
@@ -117,7 +115,7 @@ async def movements(
     direction, skip = "DESC", offset
     if offset > total // 2:
         direction, skip = "ASC", total - offset - limit
-    rows = await connection.fetch(
+    rows = await tx.fetch(
         f"""
         SELECT id, kind, at, allowance, topup, held_allowance + held_topup, spent, owed, granted,
                outside, task_id, run, step, model, price_version, cost, reference
@@ -127,7 +125,7 @@ async def movements(
         ))
         ORDER BY id DESC
         """,  # noqa: S608
-        account_id,
+        tx.account_id,
         limit,
         skip,
     )
@@ -137,19 +135,17 @@ async def movements(
 _GROUPS: dict[GroupBy, str] = {"day": "day::text", "agent": "agent", "model": "model"}
 
 
-async def usage(
-    connection: ReadConnection, account_id: UUID, first: date, last: date, group_by: GroupBy
-) -> list[Usage]:
+async def usage(tx: AccountReader, first: date, last: date, group_by: GroupBy) -> list[Usage]:
     """What was used from the first to the last day: days in order, others by what they cost."""
     order = "key" if group_by == "day" else "sum(spent) DESC, key"
-    rows: list[Any] = await connection.fetch(
+    rows: list[Any] = await tx.fetch(
         f"""
         SELECT {_GROUPS[group_by]} AS key, sum(calls)::bigint, sum(input_tokens)::bigint,
                sum(output_tokens)::bigint, sum(spent)::bigint
         FROM usage_days WHERE account_id = $1 AND day BETWEEN $2 AND $3
         GROUP BY key ORDER BY {order}
         """,  # noqa: S608
-        account_id,
+        tx.account_id,
         first,
         last,
     )

@@ -1,8 +1,6 @@
 """Showing what an account has and used, and taking what it pays."""
 
-from collections.abc import Callable
 from datetime import date, timedelta
-from uuid import UUID
 
 import structlog
 from fastapi import Response
@@ -33,38 +31,36 @@ class Credits:
         idempotency: Idempotency,
         processor: Processor,
         allowance_of: AllowanceOf,
-        announce: Callable[[UUID], None],
     ) -> None:
         self._db = db
         self._idempotency = idempotency
         self._processor = processor
         self._allowance_of = allowance_of
-        self._announce = announce
 
     async def balance(self, caller: Caller) -> Balance:
         """What the account has now, with a month's beginning or another tier counted in."""
         account_id, now = caller.account_id, clock.now()
-        async with self._db.snapshot(account_id) as reading:
-            if not await queries.is_stale(reading, account_id, now):
-                return await queries.balance(reading, account_id)
-        async with self._db.write(account_id) as connection:
-            await refresh(connection, account_id, self._allowance_of, now)
-            return await queries.balance(connection, account_id)
+        async with self._db.snapshot(account_id) as tx:
+            if not await queries.is_stale(tx, now):
+                return await queries.balance(tx)
+        async with self._db.write(account_id) as tx:
+            await refresh(tx, self._allowance_of, now)
+            return await queries.balance(tx)
 
     async def set_overflow(self, caller: Caller, allowed: bool) -> None:
         caller.check_may_bill()
-        async with self._db.write(caller.account_id) as connection:
-            await queries.set_overflow(connection, caller.account_id, allowed)
+        async with self._db.write(caller.account_id) as tx:
+            await queries.set_overflow(tx, allowed)
 
     async def top_up(self, caller: Caller, body: TopUp, idempotency_key: str | None) -> Response:
         """Asks the processor for a checkout, with no transaction open meanwhile."""
         caller.check_may_bill()
         account_id, request = caller.account_id, (OPERATION, body)
-        async with self._db.read(account_id, caller.user_id) as reading:
-            kept = await self._idempotency.kept(reading, account_id, idempotency_key, request)
+        async with self._db.read(account_id, caller.user_id) as tx:
+            kept = await self._idempotency.kept(tx, idempotency_key, request)
             if kept is not None:
                 return kept
-            payer = await queries.payer(reading, account_id, caller.user_id)
+            payer = await queries.payer(tx, caller.user_id)
         checkout = await self._processor.top_up_checkout(
             payer, body.amount_cents, intent(idempotency_key, OPERATION, payer, body)
         )
@@ -72,16 +68,14 @@ class Credits:
         async def answer() -> TopUpAnswer:
             return TopUpAnswer(checkout_url=checkout.url, amount=body.amount_cents)
 
-        async with self._db.write(account_id) as connection:
-            return await self._idempotency.once(
-                connection, account_id, idempotency_key, request, 200, answer
-            )
+        async with self._db.write(account_id) as tx:
+            return await self._idempotency.once(tx, idempotency_key, request, 200, answer)
 
     async def take_payment(self, payment: Payment) -> None:
         """Adds a payment and takes back what was refunded of it, each once, in any order."""
         account_id = payment.account_id
-        async with self._db.write(account_id) as connection:
-            if not await journal.lock_account(connection, account_id):
+        async with self._db.write(account_id) as tx:
+            if not await journal.lock_account(tx):
                 log.error(
                     "a payment names no account of ours",
                     payment=payment.id,
@@ -89,36 +83,31 @@ class Credits:
                 )
                 return
             cents = payment.cents
-            if not await ledger.top_up(connection, account_id, of_cents(cents), payment.id):
+            if not await ledger.top_up(tx, of_cents(cents), payment.id):
                 cents = 0
-            refunded = await ledger.refund(
-                connection, account_id, of_cents(payment.refunded_cents), payment.id
-            )
+            refunded = await ledger.refund(tx, of_cents(payment.refunded_cents), payment.id)
             # A subscription's customer comes first: what is credited to it pays the next plan.
-            if payment.customer_id and await customers.find(connection, account_id) is None:
-                await customers.remember(connection, account_id, payment.customer_id)
-            changed = bool(cents or refunded)
-            if changed:
+            if payment.customer_id and await customers.find(tx) is None:
+                await customers.remember(tx, payment.customer_id)
+            if cents or refunded:
                 amount = cents - available_cents(refunded)
                 data = {"amountCents": amount, "reference": payment.id}
-                await journal.append(connection, account_id, "credits.topped_up", data)
+                await journal.append(tx, "credits.topped_up", data)
         metrics.TOPPED_UP_CENTS.inc(cents)
         metrics.REFUNDED_CENTS.inc(available_cents(refunded))
-        if changed:
-            self._announce(account_id)
 
     async def movements(
         self, caller: Caller, limit: int, offset: int
     ) -> tuple[list[Movement], int]:
-        async with self._db.snapshot(caller.account_id) as connection:
-            return await queries.movements(connection, caller.account_id, limit, offset)
+        async with self._db.snapshot(caller.account_id) as tx:
+            return await queries.movements(tx, limit, offset)
 
     async def usage(
         self, caller: Caller, first: date, last: date, group_by: GroupBy
     ) -> list[Usage]:
         """What was used from the first to the last day; by day, also the days without use."""
-        async with self._db.read(caller.account_id) as connection:
-            found = await queries.usage(connection, caller.account_id, first, last, group_by)
+        async with self._db.read(caller.account_id) as tx:
+            found = await queries.usage(tx, first, last, group_by)
         if group_by != "day":
             return found
         used = {each.key: each for each in found}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from rota.platform.db import Database, ReadConnection
+from rota.platform.db import AccountReader, Database
 
 BOOKS = (
     *("allowance", "topup", "held_allowance", "held_topup"),
@@ -36,26 +36,26 @@ async def accounts(db: Database) -> list[UUID]:
 async def verify(db: Database, account_ids: list[UUID]) -> AsyncIterator[list[Problem]]:
     """What is wrong with each account, one after another."""
     for account_id in account_ids:
-        async with db.snapshot(account_id) as connection:
-            found = await problems(connection, account_id)
+        async with db.snapshot(account_id) as tx:
+            found = await problems(tx)
         yield found
 
 
-async def problems(connection: ReadConnection, account_id: UUID) -> list[Problem]:
+async def problems(tx: AccountReader) -> list[Problem]:
     """Everything that does not agree in an account's books. Wants a snapshot."""
-    rows = await _books(connection, account_id)
+    rows = await _books(tx)
     for query in (_HELD, _MONTH, _LEAKED, _MISSING, _CHARGED, _CHARGES, _USAGE):
-        rows += [tuple(row) for row in await connection.fetch(query, account_id)]
-    return [Problem(account_id, *row) for row in rows]
+        rows += [tuple(row) for row in await tx.fetch(query, tx.account_id)]
+    return [Problem(tx.account_id, *row) for row in rows]
 
 
-async def _books(connection: ReadConnection, account_id: UUID) -> list[tuple[Any, ...]]:
+async def _books(tx: AccountReader) -> list[tuple[Any, ...]]:
     sums = ", ".join(f"coalesce(sum({book}), 0)::bigint AS {book}" for book in BOOKS)
-    summed = await connection.fetchrow(
+    summed = await tx.fetchrow(
         f"SELECT {sums}, count(*) AS entries FROM entries WHERE account_id = $1",  # noqa: S608
-        account_id,
+        tx.account_id,
     )
-    kept = await connection.fetchrow("SELECT * FROM balances WHERE account_id = $1", account_id)
+    kept = await tx.fetchrow("SELECT * FROM balances WHERE account_id = $1", tx.account_id)
     if kept is None:
         return [("the account has no balance", "", "one", "none")]
     return [

@@ -92,8 +92,13 @@ class Child:
     ) -> "Child":
         with log.open("ab") as output:
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-I", "-S", guard.__file__),
-                *(str(int(stop_signal)), str(grace_s), *command),
+                sys.executable,
+                "-I",
+                "-S",
+                guard.__file__,
+                str(int(stop_signal)),
+                str(grace_s),
+                *command,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=output,
                 stderr=output,

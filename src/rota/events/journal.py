@@ -8,7 +8,7 @@ from uuid import UUID
 
 import orjson
 
-from rota.platform.db import ReadConnection, WriteConnection
+from rota.platform.db import AccountReader, AccountTransaction
 from rota.platform.ids import new_uuid
 
 
@@ -22,23 +22,23 @@ class Event:
     created_at: datetime
 
 
-async def lock_account(connection: WriteConnection, account_id: UUID) -> bool:
+async def lock_account(tx: AccountTransaction) -> bool:
     """Keeps every other change of the account waiting. Whether there is such an account."""
-    found = await connection.fetchval(
-        "SELECT true FROM account_heads WHERE account_id = $1 FOR UPDATE", account_id
+    found = await tx.fetchval(
+        "SELECT true FROM account_heads WHERE account_id = $1 FOR UPDATE", tx.account_id
     )
     return bool(found)
 
 
 async def append(
-    connection: WriteConnection,
-    account_id: UUID,
+    tx: AccountTransaction,
     kind: str,
     data: Mapping[str, Any],
     task_id: UUID | None = None,
 ) -> None:
-    """Adds an event. It shows to others when the transaction commits, and not otherwise."""
-    await connection.execute(
+    """Appends an event, which becomes visible when the transaction commits."""
+    tx.has_events = True
+    await tx.execute(
         """
         WITH head AS (
             UPDATE account_heads SET last_sequence = last_sequence + 1
@@ -47,7 +47,7 @@ async def append(
         INSERT INTO events (account_id, sequence, id, type, task_id, data, created_at)
         SELECT $1, last_sequence, $2, $3, $4, $5, clock_timestamp() FROM head
         """,
-        account_id,
+        tx.account_id,
         new_uuid(),
         kind,
         task_id,
@@ -56,8 +56,7 @@ async def append(
 
 
 async def after(
-    connection: ReadConnection,
-    account_id: UUID,
+    tx: AccountReader,
     sequence: int,
     *,
     task_id: UUID | None = None,
@@ -66,13 +65,13 @@ async def after(
     """Events that follow `sequence`, in order; of one task only where one is named."""
     of_task = "AND task_id = $4" if task_id is not None else ""
     arguments = (task_id,) if task_id is not None else ()
-    rows = await connection.fetch(
+    rows = await tx.fetch(
         f"""
         SELECT sequence, id, type, task_id, data, created_at FROM events
         WHERE account_id = $1 AND sequence > $2 {of_task}
         ORDER BY sequence LIMIT $3
         """,  # noqa: S608
-        account_id,
+        tx.account_id,
         sequence,
         limit,
         *arguments,
@@ -80,8 +79,8 @@ async def after(
     return [Event(r[0], r[1], r[2], r[3], orjson.loads(r[4]), r[5]) for r in rows]
 
 
-async def last_sequence(connection: ReadConnection, account_id: UUID) -> int:
-    number = await connection.fetchval(
-        "SELECT last_sequence FROM account_heads WHERE account_id = $1", account_id
+async def last_sequence(tx: AccountReader) -> int:
+    number = await tx.fetchval(
+        "SELECT last_sequence FROM account_heads WHERE account_id = $1", tx.account_id
     )
     return number or 0

@@ -16,7 +16,7 @@ import orjson
 import structlog
 from prometheus_client import Counter
 
-from rota.platform.db import Database, WriteConnection
+from rota.platform.db import AccountTransaction, Database, WriteConnection
 
 log = structlog.get_logger()
 
@@ -55,8 +55,8 @@ class Later:
 Handler = Callable[[Instruction], Awaitable[Later | None]]
 
 
-async def put(connection: WriteConnection, instruction: Instruction) -> None:
-    await connection.execute(
+async def put(tx: AccountTransaction, instruction: Instruction) -> None:
+    await tx.execute(
         "INSERT INTO outbox (account_id, kind, task_id, payload) VALUES ($1, $2, $3, $4)",
         instruction.account_id,
         instruction.kind,

@@ -42,8 +42,8 @@ class Streams:
         self._closing = True
 
     async def last_sequence(self, account_id: UUID) -> int:
-        async with self._db.read(account_id) as connection:
-            return await journal.last_sequence(connection, account_id)
+        async with self._db.read(account_id) as tx:
+            return await journal.last_sequence(tx)
 
     def open(
         self,
@@ -101,5 +101,5 @@ class Streams:
                     yield b": still here\n\n"
 
     async def _read(self, account_id: UUID, after: int, task_id: UUID | None) -> list[Event]:
-        async with self._db.read(account_id) as connection:
-            return await journal.after(connection, account_id, after, task_id=task_id, limit=BATCH)
+        async with self._db.read(account_id) as tx:
+            return await journal.after(tx, after, task_id=task_id, limit=BATCH)

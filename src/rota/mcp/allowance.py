@@ -2,10 +2,9 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from uuid import UUID
 
 from rota.accounts.model import Kind
-from rota.platform.db import ReadConnection
+from rota.platform.db import AccountReader
 
 # More than anybody needs; it bounds what one account costs.
 MAX_SERVERS = 50
@@ -22,7 +21,7 @@ class Holder:
 
 
 Allowance = Callable[[Holder], int]
-HasPass = Callable[[ReadConnection, UUID], Awaitable[bool]]
+HasPass = Callable[[AccountReader], Awaitable[bool]]
 
 
 def same_for_all(_: Holder) -> int:

@@ -50,8 +50,8 @@ class Checks:
         async def look(place: int) -> None:
             account_id, server_id = due[place]
             async with slots:
-                async with self._db.read(account_id) as connection:
-                    server = await queries.find(connection, account_id, server_id)
+                async with self._db.read(account_id) as tx:
+                    server = await queries.find(tx, server_id)
                 if server is not None:
                     await self._calling.look(server)
                 activity.heartbeat()

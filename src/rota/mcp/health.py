@@ -1,7 +1,7 @@
 """Writes down how servers are and what they say of their tools, with the event that tells."""
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
@@ -10,17 +10,14 @@ from rota.mcp import queries
 from rota.mcp.errors import ServerTrouble, TooSlow
 from rota.mcp.model import Definition, Server, Status
 from rota.platform import ids
-from rota.platform.db import Database, WriteConnection
+from rota.platform.db import AccountTransaction, Database
 
 _DOWN = ("UNREACHABLE", "AUTH_FAILED")
 
 
 class Health:
-    def __init__(
-        self, db: Database, announce: Callable[[UUID], None], *, check_every_s: float
-    ) -> None:
+    def __init__(self, db: Database, *, check_every_s: float) -> None:
         self._db = db
-        self._announce = announce
         self._check_every_s = check_every_s
 
     @property
@@ -32,17 +29,13 @@ class Health:
         self, account_id: UUID, server_id: UUID, listed: Mapping[str, Definition]
     ) -> Server | None:
         """The server after what it said of its tools; None when it is no longer connected."""
-        told = False
-        async with self._db.write(account_id) as connection:
-            server = await queries.lock(connection, account_id, server_id)
+        async with self._db.write(account_id) as tx:
+            server = await queries.lock(tx, server_id)
             if server is None:
                 return None
-            before = {
-                tool.name: tool.live_hash
-                for tool in await queries.tools_of(connection, account_id, server_id)
-            }
-            await queries.put_tools(connection, account_id, server_id, listed)
-            tools = await queries.tools_of(connection, account_id, server_id)
+            before = {tool.name: tool.live_hash for tool in await queries.tools_of(tx, server_id)}
+            await queries.put_tools(tx, server_id, listed)
+            tools = await queries.tools_of(tx, server_id)
             news = [
                 tool.name
                 for tool in tools
@@ -52,22 +45,15 @@ class Health:
             ]
             status = status_of(server, tools)
             if server.status in _DOWN:
-                await tell(connection, server, "mcp.connected", status=status)
-                told = True
+                await tell(tx, server, "mcp.connected", status=status)
             if news:
-                await tell(connection, server, "mcp.changed", status=status, tools=news[:50])
-                told = True
-            await queries.set_state(connection, account_id, server_id, status, None, self.due_in_s)
-            after = await queries.find(connection, account_id, server_id)
-        if told:
-            self._announce(account_id)
-        return after
+                await tell(tx, server, "mcp.changed", status=status, tools=news[:50])
+            await queries.set_state(tx, server_id, status, None, self.due_in_s)
+            return await queries.find(tx, server_id)
 
     async def note_trouble(self, server: Server, trouble: ServerTrouble) -> Server | None:
-        account_id = server.account_id
-        told = False
-        async with self._db.write(account_id) as connection:
-            now = await queries.lock(connection, account_id, server.id)
+        async with self._db.write(server.account_id) as tx:
+            now = await queries.lock(tx, server.id)
             if now is None:
                 return None
             if isinstance(trouble, TooSlow) and trouble.sent and now.status not in _DOWN:
@@ -75,25 +61,20 @@ class Health:
                 return now
             if now.status != trouble.status:
                 await tell(
-                    connection,
+                    tx,
                     now,
                     "mcp.disconnected",
                     status=trouble.status,
                     reason=trouble.message[:500],
                 )
-                told = True
             await queries.set_state(
-                connection,
-                account_id,
+                tx,
                 server.id,
                 trouble.status,
                 trouble.message[:500],
                 self.due_in_s,
             )
-            after = await queries.find(connection, account_id, server.id)
-        if told:
-            self._announce(account_id)
-        return after
+            return await queries.find(tx, server.id)
 
 
 def status_of(server: Server, tools: list[Any]) -> Status:
@@ -101,6 +82,6 @@ def status_of(server: Server, tools: list[Any]) -> Status:
     return "CHANGED" if waits else "CONNECTED"
 
 
-async def tell(connection: WriteConnection, server: Server, kind: str, **more: Any) -> None:
+async def tell(tx: AccountTransaction, server: Server, kind: str, **more: Any) -> None:
     data = {"serverId": ids.to_wire("mcp", server.id), "name": server.name, **more}
-    await journal.append(connection, server.account_id, kind, data)
+    await journal.append(tx, kind, data)

@@ -8,7 +8,7 @@ from uuid import UUID
 import orjson
 
 from rota.mcp.model import Definition, Server, ServerTool, Status, hash_of
-from rota.platform.db import ReadConnection, WriteConnection
+from rota.platform.db import AccountReader, AccountTransaction, WriteConnection
 
 _COLUMNS = (
     "s.account_id, s.id, s.name, s.url, s.transport, s.status, s.allowed_tools, s.sealed_headers,"
@@ -32,47 +32,47 @@ def _tool(row: Any) -> ServerTool:
     )
 
 
-async def all_servers(connection: ReadConnection, account_id: UUID) -> list[Server]:
-    rows = await connection.fetch(
+async def all_servers(tx: AccountReader) -> list[Server]:
+    rows = await tx.fetch(
         f"SELECT {_COLUMNS}, {_COUNT} FROM mcp_servers s WHERE s.account_id = $1 ORDER BY s.id",  # noqa: S608
-        account_id,
+        tx.account_id,
     )
     return [Server(*row) for row in rows]
 
 
-async def find(connection: ReadConnection, account_id: UUID, server_id: UUID) -> Server | None:
-    row = await connection.fetchrow(
+async def find(tx: AccountReader, server_id: UUID) -> Server | None:
+    row = await tx.fetchrow(
         f"SELECT {_COLUMNS}, {_COUNT} FROM mcp_servers s WHERE s.account_id = $1 AND s.id = $2",  # noqa: S608
-        account_id,
+        tx.account_id,
         server_id,
     )
     return Server(*row) if row else None
 
 
-async def lock(connection: WriteConnection, account_id: UUID, server_id: UUID) -> Server | None:
+async def lock(tx: AccountTransaction, server_id: UUID) -> Server | None:
     """The server, which nobody else changes until the transaction ends."""
-    row = await connection.fetchrow(
+    row = await tx.fetchrow(
         f"""
         SELECT {_COLUMNS}, {_COUNT} FROM mcp_servers s
         WHERE s.account_id = $1 AND s.id = $2 FOR UPDATE
         """,  # noqa: S608
-        account_id,
+        tx.account_id,
         server_id,
     )
     return Server(*row) if row else None
 
 
 async def with_tool(
-    connection: ReadConnection, account_id: UUID, server_id: UUID, tool: str
+    tx: AccountReader, server_id: UUID, tool: str
 ) -> tuple[Server, ServerTool | None] | None:
-    row = await connection.fetchrow(
+    row = await tx.fetchrow(
         f"""
         SELECT {_COLUMNS}, 0, {_TOOL} FROM mcp_servers s
         LEFT JOIN mcp_tools t
             ON t.account_id = s.account_id AND t.server_id = s.id AND t.name = $3
         WHERE s.account_id = $1 AND s.id = $2
         """,  # noqa: S608
-        account_id,
+        tx.account_id,
         server_id,
         tool,
     )
@@ -81,54 +81,48 @@ async def with_tool(
     return Server(*row[:13]), _tool(row[13:]) if row[13] is not None else None
 
 
-async def tools_of(
-    connection: ReadConnection, account_id: UUID, server_id: UUID
-) -> list[ServerTool]:
-    rows = await connection.fetch(
+async def tools_of(tx: AccountReader, server_id: UUID) -> list[ServerTool]:
+    rows = await tx.fetch(
         f"""
         SELECT {_TOOL} FROM mcp_tools t WHERE t.account_id = $1 AND t.server_id = $2
         ORDER BY t.position, t.name
         """,  # noqa: S608
-        account_id,
+        tx.account_id,
         server_id,
     )
     return [_tool(row) for row in rows]
 
 
-async def tools_of_all(
-    connection: ReadConnection, account_id: UUID
-) -> list[tuple[Server, ServerTool]]:
+async def tools_of_all(tx: AccountReader) -> list[tuple[Server, ServerTool]]:
     """Every tool of every server in the account that its server still has."""
-    rows = await connection.fetch(
+    rows = await tx.fetch(
         f"""
         SELECT {_COLUMNS}, 0, {_TOOL} FROM mcp_servers s
         JOIN mcp_tools t ON t.account_id = s.account_id AND t.server_id = s.id
         WHERE s.account_id = $1 AND t.live_hash IS NOT NULL AND t.accepted_hash IS NOT NULL
         ORDER BY s.id, t.position, t.name
         """,  # noqa: S608
-        account_id,
+        tx.account_id,
     )
     return [(Server(*row[:13]), _tool(row[13:])) for row in rows]
 
 
-async def taken(
-    connection: ReadConnection, account_id: UUID, name: str, url: str
-) -> tuple[int, bool, bool]:
+async def taken(tx: AccountReader, name: str, url: str) -> tuple[int, bool, bool]:
     """How many servers the account has, and whether one has this name, or this URL."""
-    row = await connection.fetchrow(
+    row = await tx.fetchrow(
         """
         SELECT count(*), coalesce(bool_or(name = $2), false), coalesce(bool_or(url = $3), false)
         FROM mcp_servers WHERE account_id = $1
         """,
-        account_id,
+        tx.account_id,
         name,
         url,
     )
     return row[0], row[1], row[2]
 
 
-async def insert(connection: WriteConnection, server: Server, check_due_at: datetime) -> None:
-    await connection.execute(
+async def insert(tx: AccountTransaction, server: Server, check_due_at: datetime) -> None:
+    await tx.execute(
         """
         INSERT INTO mcp_servers (account_id, id, name, url, transport, status, allowed_tools,
             sealed_headers, last_checked_at, check_due_at, created_at, updated_at)
@@ -149,25 +143,24 @@ async def insert(connection: WriteConnection, server: Server, check_due_at: date
     )
 
 
-async def delete(connection: WriteConnection, account_id: UUID, server_id: UUID) -> str | None:
+async def delete(tx: AccountTransaction, server_id: UUID) -> str | None:
     """The name of the deleted server, or None when there is no such server."""
-    name: str | None = await connection.fetchval(
+    name: str | None = await tx.fetchval(
         "DELETE FROM mcp_servers WHERE account_id = $1 AND id = $2 RETURNING name",
-        account_id,
+        tx.account_id,
         server_id,
     )
     return name
 
 
 async def set_state(
-    connection: WriteConnection,
-    account_id: UUID,
+    tx: AccountTransaction,
     server_id: UUID,
     status: Status,
     error: str | None,
     due_in_s: float,
 ) -> None:
-    await connection.execute(
+    await tx.execute(
         """
         UPDATE mcp_servers SET
             updated_at = CASE WHEN (status, last_error) IS DISTINCT FROM ($3, $4)
@@ -176,7 +169,7 @@ async def set_state(
             check_due_at = clock_timestamp() + make_interval(secs => $5)
         WHERE account_id = $1 AND id = $2
         """,
-        account_id,
+        tx.account_id,
         server_id,
         status,
         error,
@@ -185,33 +178,32 @@ async def set_state(
 
 
 async def put_tools(
-    connection: WriteConnection,
-    account_id: UUID,
+    tx: AccountTransaction,
     server_id: UUID,
     definitions: Mapping[str, Definition],
     *,
     accept: bool = False,
 ) -> None:
     """Writes down what the server says of its tools now."""
-    await connection.execute(
+    await tx.execute(
         """
         DELETE FROM mcp_tools WHERE account_id = $1 AND server_id = $2
             AND accepted_hash IS NULL AND name <> ALL ($3)
         """,
-        account_id,
+        tx.account_id,
         server_id,
         list(definitions),
     )
-    await connection.execute(
+    await tx.execute(
         """
         UPDATE mcp_tools SET live = NULL, live_hash = NULL
         WHERE account_id = $1 AND server_id = $2 AND name <> ALL ($3) AND live_hash IS NOT NULL
         """,
-        account_id,
+        tx.account_id,
         server_id,
         list(definitions),
     )
-    await connection.execute(
+    await tx.execute(
         """
         INSERT INTO mcp_tools (account_id, server_id, name, position, live, live_hash,
             accepted, accepted_hash)
@@ -224,7 +216,7 @@ async def put_tools(
             WHERE mcp_tools.live_hash IS DISTINCT FROM excluded.live_hash
                OR mcp_tools.position <> excluded.position
         """,
-        account_id,
+        tx.account_id,
         server_id,
         list(definitions),
         [orjson.dumps(definition).decode() for definition in definitions.values()],
@@ -233,16 +225,14 @@ async def put_tools(
     )
 
 
-async def accept(
-    connection: WriteConnection, account_id: UUID, server_id: UUID, names: list[str]
-) -> None:
+async def accept(tx: AccountTransaction, server_id: UUID, names: list[str]) -> None:
     """What the server last said of these tools is what counts from now on."""
-    await connection.execute(
+    await tx.execute(
         """
         UPDATE mcp_tools SET accepted = live, accepted_hash = live_hash
         WHERE account_id = $1 AND server_id = $2 AND name = ANY ($3) AND live_hash IS NOT NULL
         """,
-        account_id,
+        tx.account_id,
         server_id,
         names,
     )

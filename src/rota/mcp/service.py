@@ -1,7 +1,6 @@
 """Connecting, listing, checking, using and disconnecting tool servers."""
 
 import time
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -38,7 +37,11 @@ from rota.mcp.schemas import (
 from rota.mcp.sessions import Address, Session, Sessions
 from rota.platform import clock, ids, schema
 from rota.platform.crypto import Vault
-from rota.platform.db import Database, ReadConnection, WriteConnection
+from rota.platform.db import (
+    AccountReader,
+    AccountTransaction,
+    Database,
+)
 from rota.platform.egress import Egress, EgressRefused
 from rota.platform.errors import Conflict, FieldError, Forbidden, NotFound, ValidationFailed
 from rota.platform.idempotency import Idempotency
@@ -60,7 +63,6 @@ class Servers:
         sessions: Sessions,
         calling: ToolClient,
         watch: Health,
-        announce: Callable[[UUID], None],
         *,
         allowance: Allowance,
         has_pass: HasPass,
@@ -72,14 +74,13 @@ class Servers:
         self._sessions = sessions
         self._calling = calling
         self._watch = watch
-        self._announce = announce
         self._allowance = allowance
         self._has_pass = has_pass
         self._recent = _Recent()
 
     async def all(self, caller: Caller) -> list[Server]:
-        async with self._db.read(caller.account_id) as connection:
-            return await queries.all_servers(connection, caller.account_id)
+        async with self._db.read(caller.account_id) as tx:
+            return await queries.all_servers(tx)
 
     async def connect(
         self, caller: Caller, body: ConnectServer, idempotency_key: str | None
@@ -90,13 +91,11 @@ class Servers:
         except EgressRefused as error:
             raise ValidationFailed.of(FieldError("url", str(error))) from None
         headers = _headers(body)
-        async with self._db.read(caller.account_id) as connection:
-            kept = await self._idempotency.kept(
-                connection, caller.account_id, idempotency_key, (OPERATION, body)
-            )
+        async with self._db.read(caller.account_id) as tx:
+            kept = await self._idempotency.kept(tx, idempotency_key, (OPERATION, body))
             if kept is not None:
                 return kept
-            await self._check_room(connection, caller, body.name, url)
+            await self._check_room(tx, caller, body.name, url)
         try:
             session = await self._sessions.try_out(Address(url, body.transport, headers))
         except ServerTrouble as trouble:
@@ -105,12 +104,13 @@ class Servers:
         server_id = new_uuid()
         saved = False
         try:
-            async with self._db.write(caller.account_id) as connection:
+            async with self._db.write(caller.account_id) as tx:
                 answer = await self._idempotency.once(
-                    *(connection, caller.account_id, idempotency_key),
+                    tx,
+                    idempotency_key,
                     (OPERATION, body),
                     201,
-                    lambda: self._save(connection, caller, server_id, body, url, headers, session),
+                    lambda: self._save(tx, caller, server_id, body, url, headers, session),
                 )
                 saved = "Idempotent-Replayed" not in answer.headers
         finally:
@@ -118,18 +118,15 @@ class Servers:
                 self._sessions.keep(server_id, session)
             else:
                 self._sessions.give_up(session)
-        self._announce(caller.account_id)
         return answer
 
-    async def _check_room(
-        self, connection: ReadConnection, caller: Caller, name: str, url: str
-    ) -> None:
-        count, same_name, same_url = await queries.taken(connection, caller.account_id, name, url)
+    async def _check_room(self, tx: AccountReader, caller: Caller, name: str, url: str) -> None:
+        count, same_name, same_url = await queries.taken(tx, name, url)
         if same_name:
             raise Conflict(f"There is a server called {name} already. Choose another name.")
         if same_url:
             raise Conflict("A server with this URL is connected already.")
-        has_pass = await self._has_pass(connection, caller.account_id)
+        has_pass = await self._has_pass(tx)
         most = self._allowance(Holder(caller.account_kind, caller.tier, has_pass))
         if count < most:
             return
@@ -142,7 +139,7 @@ class Servers:
 
     async def _save(
         self,
-        connection: WriteConnection,
+        tx: AccountTransaction,
         caller: Caller,
         server_id: UUID,
         body: ConnectServer,
@@ -152,8 +149,8 @@ class Servers:
     ) -> ConnectedAnswer:
         account_id = caller.account_id
         # Before the statement that counts, which would not see servers saved while it waits.
-        await accounts.lock(connection, account_id)
-        await self._check_room(connection, caller, body.name, url)
+        await accounts.lock(tx)
+        await self._check_room(tx, caller, body.name, url)
         now = clock.now()
         context = seal_context(account_id, server_id)
         server = Server(
@@ -172,12 +169,12 @@ class Servers:
             tool_count=len(session.listed),
         )
         due_at = now + timedelta(seconds=self._watch.due_in_s)
-        await queries.insert(connection, server, due_at)
+        await queries.insert(tx, server, due_at)
         # Whoever connects a server sees its tools in the answer, and accepts them so.
-        await queries.put_tools(connection, account_id, server_id, session.listed, accept=True)
+        await queries.put_tools(tx, server_id, session.listed, accept=True)
         by = ids.to_wire("user", caller.user_id)
-        await tell(connection, server, "mcp.connected", status=server.status, by=by)
-        tools = await queries.tools_of(connection, account_id, server_id)
+        await tell(tx, server, "mcp.connected", status=server.status, by=by)
+        tools = await queries.tools_of(tx, server_id)
         return ConnectedAnswer(
             server=ServerShape.of(server), tools=[ToolShape.of(server, tool) for tool in tools]
         )
@@ -198,8 +195,8 @@ class Servers:
         """What the server offers now, or what it offered last while it does not answer."""
         server = await self._find(caller, server_id)
         await self._calling.look(server)
-        async with self._db.read(caller.account_id) as connection:
-            found = await queries.tools_of(connection, caller.account_id, server.id)
+        async with self._db.read(caller.account_id) as tx:
+            found = await queries.tools_of(tx, server.id)
         return [ToolShape.of(server, tool) for tool in found if tool.live is not None]
 
     async def accept(
@@ -208,11 +205,11 @@ class Servers:
         """Makes what the server last said of its tools what counts."""
         server = await self._find(caller, server_id)
         account_id = caller.account_id
-        async with self._db.write(account_id) as connection:
-            locked = await queries.lock(connection, account_id, server.id)
+        async with self._db.write(account_id) as tx:
+            locked = await queries.lock(tx, server.id)
             if locked is None:
                 raise _no_server()
-            tools = await queries.tools_of(connection, account_id, server.id)
+            tools = await queries.tools_of(tx, server.id)
             there = {tool.name for tool in tools if tool.live is not None}
             names = [t.name for t in tools if t.waits] if not body or body.tools is None else None
             if names is None:
@@ -220,18 +217,15 @@ class Servers:
                 names = list(dict.fromkeys(body.tools or ()))
                 if unknown := [name for name in names if name not in there]:
                     raise NotFound(f"The server has no tool {unknown[0]!r}.")
-            await queries.accept(connection, account_id, server.id, names)
-            tools = await queries.tools_of(connection, account_id, server.id)
+            await queries.accept(tx, server.id, names)
+            tools = await queries.tools_of(tx, server.id)
             if locked.status in ("CONNECTED", "CHANGED"):
                 status = status_of(locked, tools)
-                await queries.set_state(
-                    connection, account_id, server.id, status, None, self._watch.due_in_s
-                )
+                await queries.set_state(tx, server.id, status, None, self._watch.due_in_s)
             by = ids.to_wire("user", caller.user_id)
-            await tell(connection, locked, "mcp.changed", accepted=names[:50], by=by)
-            after = await queries.find(connection, account_id, server.id)
+            await tell(tx, locked, "mcp.changed", accepted=names[:50], by=by)
+            after = await queries.find(tx, server.id)
             assert after is not None
-        self._announce(account_id)
         return ConnectedAnswer(
             server=ServerShape.of(after),
             tools=[ToolShape.of(after, tool) for tool in tools if tool.live is not None],
@@ -276,8 +270,8 @@ class Servers:
             raise _no_server()
         if (seen := self._recent.get(caller.account_id, server_id, name)) is not None:
             return seen
-        async with self._db.read(caller.account_id) as connection:
-            found = await queries.with_tool(connection, caller.account_id, server_id, name)
+        async with self._db.read(caller.account_id) as tx:
+            found = await queries.with_tool(tx, server_id, name)
         if found is None:
             raise _no_server()
         server, tool = found
@@ -296,20 +290,19 @@ class Servers:
 
     async def delete(self, caller: Caller, server_id: UUID | None) -> None:
         server = await self._find(caller, server_id)
-        async with self._db.write(caller.account_id) as connection:
-            if await queries.delete(connection, caller.account_id, server.id) is None:
+        async with self._db.write(caller.account_id) as tx:
+            if await queries.delete(tx, server.id) is None:
                 raise _no_server()
             by = ids.to_wire("user", caller.user_id)
-            await tell(connection, server, "mcp.disconnected", by=by)
+            await tell(tx, server, "mcp.disconnected", by=by)
         self._recent.forget(server.id)
         self._calling.forget(server.id)
-        self._announce(caller.account_id)
 
     async def _find(self, caller: Caller, server_id: UUID | None) -> Server:
         if server_id is None:
             raise _no_server()
-        async with self._db.read(caller.account_id) as connection:
-            server = await queries.find(connection, caller.account_id, server_id)
+        async with self._db.read(caller.account_id) as tx:
+            server = await queries.find(tx, server_id)
         if server is None:
             raise _no_server()
         # Whoever asks for a server is about to look at it or to change it.

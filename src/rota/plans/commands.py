@@ -1,23 +1,15 @@
 """`rota payments`: what an operator does about the payment processor."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
-from uuid import UUID
+from datetime import datetime
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from rota.credits.allowance import AllowanceOf
-from rota.credits.service import Credits
 from rota.payments.port import Processor, Product
 from rota.plans.reconcile import Difference, Reconciliation
-from rota.plans.service import Plans
-from rota.plans.tiers import Tier, Tiers
 from rota.platform import ids
-from rota.platform.crypto import Vault
-from rota.platform.db import Database
-from rota.platform.idempotency import Idempotency
 
 # A row is one line, also where the output is no terminal: it is to be searched.
 WIDTH = 220
@@ -48,28 +40,6 @@ async def setup_command(
     for event in EVENTS:
         typer.echo(f"  {event}")
     typer.echo("and set its signing secret as ROTA_STRIPE_WEBHOOK_SECRETS.")
-
-
-def compose(
-    db: Database,
-    processor: Processor,
-    vault: Vault,
-    tiers: Sequence[Tier],
-    *,
-    allowance_of: AllowanceOf,
-    grace: timedelta,
-) -> Reconciliation:
-    """What mends the books here is what webhooks go through."""
-    table = Tiers(tiers)
-    credits_ = Credits(db, Idempotency(vault), processor, allowance_of, _nobody)
-    plans = Plans(db, processor, _nobody, tiers=table, grace=grace)
-    return Reconciliation(
-        *(db, processor, credits_.take_payment, plans.sync), rank=table.rank, grace=grace
-    )
-
-
-def _nobody(_: UUID) -> None:
-    """Whoever listens looks by itself a moment later."""
 
 
 async def reconcile_command(books: Reconciliation, since: datetime, *, apply: bool) -> None:

@@ -27,7 +27,7 @@ from rota.plans.service import Plans
 from rota.plans.states import Plan, State, order
 from rota.plans.tiers import Tiers
 from rota.platform import clock
-from rota.platform.db import Database, WriteConnection
+from rota.platform.db import AccountTransaction, Database
 from rota.platform.errors import Conflict, Forbidden, NotFound
 from rota.platform.http.schemas import Wire
 from rota.platform.idempotency import Idempotency
@@ -45,7 +45,6 @@ class Purchases:
         idempotency: Idempotency,
         processor: Processor,
         plans: Plans,
-        announce: Callable[[UUID], None],
         *,
         tiers: Tiers,
         trial_days: int,
@@ -54,14 +53,13 @@ class Purchases:
         self._idempotency = idempotency
         self._processor = processor
         self._plans = plans
-        self._announce = announce
         self._tiers = tiers
         self._trial_days = trial_days
 
     async def overview(self, caller: Caller) -> SubscriptionsAnswer:
-        async with self._db.snapshot(caller.account_id, caller.user_id) as connection:
-            state = await queries.find(connection, caller.account_id, PLAN)
-            tier, user_tier = await queries.tiers(connection, caller.account_id, caller.user_id)
+        async with self._db.snapshot(caller.account_id, caller.user_id) as tx:
+            state = await queries.find(tx, PLAN)
+            tier, user_tier = await queries.tiers(tx, caller.user_id)
         return SubscriptionsAnswer(
             subscription=self._plans.shape(state) if state else None,
             effective_tier=(tier or caller.tier).upper(),
@@ -72,17 +70,19 @@ class Purchases:
         """A checkout for a plan that is higher than what there is; a lower one follows later."""
         caller.check_may_bill()
         account_id, request = caller.account_id, (SUBSCRIBE, body)
-        async with self._db.read(account_id, caller.user_id) as reading:
-            if kept := await self._idempotency.kept(reading, account_id, key, request):
+        async with self._db.read(account_id, caller.user_id) as tx:
+            if kept := await self._idempotency.kept(tx, key, request):
                 return kept
-            current = await self._plans.find(reading, account_id, PLAN)
-            payer = await payer_of(reading, account_id, caller.user_id)
+            current = await self._plans.find(tx, PLAN)
+            payer = await payer_of(tx, caller.user_id)
         wanted = self._wanted(caller, body, current)
         held = current if current is not None and current.live else None
         if held is not None and order(wanted, self._tiers.rank) <= self._order(held):
             return await self._lower(caller, body, key)
         checkout = await self._processor.plan_checkout(
-            *(payer, wanted.name, wanted.seats),
+            payer,
+            wanted.name,
+            wanted.seats,
             intent(key, SUBSCRIBE, payer, wanted, held and held.processor_id),
             replaces=held.processor_id if held else None,
             trial_days=self._trial_days if current is None else 0,
@@ -120,22 +120,24 @@ class Purchases:
         """Another plan when the period is over: a lower one, or again the one that there is."""
         account_id = caller.account_id
 
-        async def work(connection: WriteConnection) -> LowerPlanAnswer:
-            current = await self._plans.find(connection, account_id, PLAN)
+        async def work(tx: AccountTransaction) -> LowerPlanAnswer:
+            current = await self._plans.find(tx, PLAN)
             if current is None or not current.live:
                 raise Conflict("The subscription has just ended. Ask again.")
             wanted = self._wanted(caller, body, current)
             if order(wanted, self._tiers.rank) > self._order(current):
                 raise Conflict("The subscription has just changed. Ask again.")
             seen = await self._processor.change(
-                *(current.processor_id, wanted.name, wanted.seats),
+                current.processor_id,
+                wanted.name,
+                wanted.seats,
                 intent(key, SUBSCRIBE, account_id, wanted, current.processor_id),
             )
-            state = await self._plans.apply(connection, account_id, seen)
+            state = await self._plans.apply(tx, seen)
             assert state is not None
             return LowerPlanAnswer(subscription=self._plans.shape(state))
 
-        return await self._alone(account_id, key, (SUBSCRIBE, body), work)
+        return await self._locked_for_sync(account_id, key, (SUBSCRIBE, body), work)
 
     async def cancel(self, caller: Caller, key: str | None) -> Response:
         caller.check_may_bill()
@@ -151,16 +153,16 @@ class Purchases:
     async def checkout_pass(self, caller: Caller, key: str | None) -> Response:
         _check_personal(caller)
         account_id, request = caller.account_id, (CHECKOUT_PASS, None)
-        async with self._db.read(account_id, caller.user_id) as reading:
-            if kept := await self._idempotency.kept(reading, account_id, key, request):
+        async with self._db.read(account_id, caller.user_id) as tx:
+            if kept := await self._idempotency.kept(tx, key, request):
                 return kept
-            current = await self._plans.find(reading, account_id, PASS)
-            payer = await payer_of(reading, account_id, caller.user_id)
+            current = await self._plans.find(tx, PASS)
+            payer = await payer_of(tx, caller.user_id)
         if current is not None and current.live:
             raise Conflict("The account has the connect pass already.")
         wanted = Plan(CONNECT_PASS, 1)
         checkout = await self._processor.plan_checkout(
-            *(payer, wanted.name, wanted.seats), intent(key, CHECKOUT_PASS, payer)
+            payer, wanted.name, wanted.seats, intent(key, CHECKOUT_PASS, payer)
         )
         answer = PassCheckoutAnswer(checkout_url=checkout.url)
         return await self._keep(account_id, key, request, answer)
@@ -175,9 +177,9 @@ class Purchases:
 
     async def pass_billing(self, caller: Caller) -> PassBillingAnswer:
         _check_personal(caller)
-        async with self._db.snapshot(caller.account_id) as connection:
-            state = await self._plans.find(connection, caller.account_id, PASS)
-            trial = await queries.trial(connection, caller.account_id)
+        async with self._db.snapshot(caller.account_id) as tx:
+            state = await self._plans.find(tx, PASS)
+            trial = await queries.trial(tx)
         return PassBillingAnswer(
             billing=BillingShape.of(state) if state else None,
             trial=TrialShape.of(trial, clock.now()) if trial else None,
@@ -194,8 +196,8 @@ class Purchases:
         """Sets or clears the end at the period's end."""
         account_id, noun = caller.account_id, _NOUNS[product]
 
-        async def work(connection: WriteConnection) -> Wire:
-            current = await self._plans.find(connection, account_id, product)
+        async def work(tx: AccountTransaction) -> Wire:
+            current = await self._plans.find(tx, product)
             if current is None:
                 raise NotFound(f"The account has no {noun}.")
             if not current.live:
@@ -204,12 +206,12 @@ class Purchases:
                 ends = "ends with its period already" if cancelled else "is not cancelled"
                 raise Conflict(f"The {noun} {ends}.")
             seen = await self._processor.cancel(current.processor_id, at_period_end=cancelled)
-            state = await self._plans.apply(connection, account_id, seen)
+            state = await self._plans.apply(tx, seen)
             assert state is not None
             return answer(state)
 
         operation = f"{'cancel' if cancelled else 'resume'} {product}"
-        return await self._alone(account_id, key, (operation, None), work)
+        return await self._locked_for_sync(account_id, key, (operation, None), work)
 
     async def _keep(
         self,
@@ -221,23 +223,19 @@ class Purchases:
         async def kept() -> Wire:
             return answer
 
-        async with self._db.write(account_id) as connection:
-            return await self._idempotency.once(connection, account_id, key, request, 200, kept)
+        async with self._db.write(account_id) as tx:
+            return await self._idempotency.once(tx, key, request, 200, kept)
 
-    async def _alone(
+    async def _locked_for_sync(
         self,
         account_id: UUID,
         key: str | None,
         request: tuple[str, Subscribe | None],
-        work: Callable[[WriteConnection], Awaitable[Wire]],
+        work: Callable[[AccountTransaction], Awaitable[Wire]],
     ) -> Response:
         """Changes what there is, once for each key, while nobody else does."""
-        async with self._plans.alone(account_id) as connection:
-            answer = await self._idempotency.once(
-                connection, account_id, key, request, 200, lambda: work(connection)
-            )
-        self._announce(account_id)
-        return answer
+        async with self._plans.locked_for_sync(account_id) as tx:
+            return await self._idempotency.once(tx, key, request, 200, lambda: work(tx))
 
 
 def _billing_answer(state: State) -> Wire:

@@ -9,7 +9,7 @@ from rota.accounts import queries as accounts
 from rota.events import journal
 from rota.payments.port import CONNECT_PASS
 from rota.plans.states import Plan, State
-from rota.platform.db import ReadConnection, WriteConnection
+from rota.platform.db import AccountReader, AccountTransaction, ReadConnection
 
 ProductKind = Literal["plan", "connect_pass"]
 PLAN: Literal["plan"] = "plan"
@@ -55,25 +55,24 @@ def _state(row: Any) -> State:
     )
 
 
-async def find(connection: ReadConnection, account_id: UUID, product: ProductKind) -> State | None:
-    row = await connection.fetchrow(
+async def find(tx: AccountReader, product: ProductKind) -> State | None:
+    row = await tx.fetchrow(
         f"SELECT {_COLUMNS} FROM subscriptions WHERE account_id = $1 AND product = $2",  # noqa: S608
-        account_id,
+        tx.account_id,
         product,
     )
     return _state(row) if row else None
 
 
 async def put(
-    connection: WriteConnection,
-    account_id: UUID,
+    tx: AccountTransaction,
     product: ProductKind,
     state: State,
     due_at: datetime | None,
     now: datetime,
 ) -> None:
     following = state.next_plan
-    await connection.execute(
+    await tx.execute(
         f"""
         INSERT INTO subscriptions (account_id, product, due_at, updated_at, {_COLUMNS})
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
@@ -81,23 +80,32 @@ async def put(
             (due_at, updated_at, {_COLUMNS}) = ($3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,
              $14, $15, $16, $17)
         """,  # noqa: S608
-        *(account_id, product, due_at, now, state.processor_id, state.status),
-        *(state.plan.name if product == PLAN else None, state.plan.seats, state.entitled),
-        *(state.period_start, state.period_end, state.cancel_at_period_end),
+        tx.account_id,
+        product,
+        due_at,
+        now,
+        state.processor_id,
+        state.status,
+        state.plan.name if product == PLAN else None,
+        state.plan.seats,
+        state.entitled,
+        state.period_start,
+        state.period_end,
+        state.cancel_at_period_end,
         *((following.name, following.seats) if following else (None, None)),
-        *(state.unpaid_since, state.trial_end, list(state.replaced)),
+        state.unpaid_since,
+        state.trial_end,
+        list(state.replaced),
     )
 
 
-async def is_due(
-    connection: ReadConnection, account_id: UUID, product: ProductKind, now: datetime
-) -> bool:
+async def is_due(tx: AccountReader, product: ProductKind, now: datetime) -> bool:
     return bool(
-        await connection.fetchval(
+        await tx.fetchval(
             """
             SELECT true FROM subscriptions WHERE account_id = $1 AND product = $2 AND due_at <= $3
             """,
-            account_id,
+            tx.account_id,
             product,
             now,
         )
@@ -117,50 +125,46 @@ async def due(connection: ReadConnection, now: datetime, limit: int) -> list[Row
     return [Row(row["account_id"], row["product"], _state(row)) for row in rows]
 
 
-async def lock_subscriptions(connection: WriteConnection, account_id: UUID) -> None:
+async def lock_subscriptions(tx: AccountTransaction) -> None:
     """Others who ask the processor about this account's subscriptions wait for us.
 
     No row is locked meanwhile: the account goes on working however long the processor takes.
     """
-    number = int.from_bytes(account_id.bytes[8:], "big", signed=True)
-    await connection.execute("SELECT pg_advisory_xact_lock($1)", number)
+    number = int.from_bytes(tx.account_id.bytes[8:], "big", signed=True)
+    await tx.execute("SELECT pg_advisory_xact_lock($1)", number)
 
 
-async def lock_account(connection: WriteConnection, account_id: UUID) -> bool:
+async def lock_account(tx: AccountTransaction) -> bool:
     """Whether there is such an account. Its row comes before its head, as everywhere."""
-    found = await accounts.lock(connection, account_id)
-    await journal.lock_account(connection, account_id)
+    found = await accounts.lock(tx)
+    await journal.lock_account(tx)
     return found
 
 
-async def set_tier(
-    connection: WriteConnection, account_id: UUID, tier: str, seats: int | None
-) -> None:
-    await connection.execute(
-        "UPDATE accounts SET tier = $2, seats = $3 WHERE id = $1", account_id, tier, seats
+async def set_tier(tx: AccountTransaction, tier: str, seats: int | None) -> None:
+    await tx.execute(
+        "UPDATE accounts SET tier = $2, seats = $3 WHERE id = $1", tx.account_id, tier, seats
     )
 
 
-async def tiers(
-    connection: ReadConnection, account_id: UUID, user_id: UUID
-) -> tuple[str | None, str | None]:
+async def tiers(tx: AccountReader, user_id: UUID) -> tuple[str | None, str | None]:
     """The account's tier, and that of the user's personal account."""
-    row = await connection.fetchrow(
+    row = await tx.fetchrow(
         """
         SELECT (SELECT tier FROM accounts WHERE id = $1), (SELECT tier FROM accounts WHERE id = $2)
         """,
-        account_id,
+        tx.account_id,
         user_id,
     )
     return row[0], row[1]
 
 
-async def trial(connection: ReadConnection, account_id: UUID) -> Trial | None:
-    row = await connection.fetchrow(
+async def trial(tx: AccountReader) -> Trial | None:
+    row = await tx.fetchrow(
         """
         SELECT created_at, trial_ends_at FROM accounts WHERE id = $1 AND trial_ends_at IS NOT NULL
         """,
-        account_id,
+        tx.account_id,
     )
     return Trial(*row) if row else None
 
@@ -189,9 +193,9 @@ class Booked:
     at: datetime | None = None
 
 
-async def booked(connection: ReadConnection, account_id: UUID) -> dict[str, Booked]:
+async def booked(tx: AccountReader) -> dict[str, Booked]:
     """Everything that was entered as paid or given back, by the processor's name of it."""
-    rows = await connection.fetch(
+    rows = await tx.fetch(
         """
         SELECT reference, coalesce(-sum(outside) FILTER (WHERE kind = 'top_up'), 0)::bigint,
                coalesce(sum(outside) FILTER (WHERE kind = 'refund'), 0)::bigint, max(at)
@@ -199,6 +203,6 @@ async def booked(connection: ReadConnection, account_id: UUID) -> dict[str, Book
         WHERE account_id = $1 AND kind IN ('top_up', 'refund') AND reference IS NOT NULL
         GROUP BY reference
         """,
-        account_id,
+        tx.account_id,
     )
     return {row[0]: Booked(*row[1:]) for row in rows}

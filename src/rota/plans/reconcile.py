@@ -62,8 +62,8 @@ class Reconciliation:
         async with self._db.relay() as connection:
             accounts = {*paid, *await queries.accounts_with_money(connection)}
         for account_id in sorted(accounts):
-            async with self._db.read(account_id) as connection:
-                booked = await queries.booked(connection, account_id)
+            async with self._db.read(account_id) as tx:
+                booked = await queries.booked(tx)
             for payment in paid.get(account_id, ()):
                 if found := self._of_payment(payment, booked.pop(payment.id, Booked())):
                     yield found
@@ -91,28 +91,40 @@ class Reconciliation:
                 yield found
         for row in ours.values():
             yield Difference(
-                *(row.account_id, row.state.processor_id, row.product, "ended", _words(row)),
+                row.account_id,
+                row.state.processor_id,
+                row.product,
+                "ended",
+                _words(row),
                 self._mended(row.state.processor_id, row.account_id),
             )
 
     async def _of_subscription(self, seen: Subscription, row: Row | None) -> Difference | None:
         product = product_of(seen)
         if row is None:
-            async with self._db.read(seen.account_id) as connection:
-                current = await queries.find(connection, seen.account_id, product)
+            async with self._db.read(seen.account_id) as tx:
+                current = await queries.find(tx, product)
             row = Row(seen.account_id, product, current) if current else None
         current = row.state if row else None
         if current and seen.id in current.replaced:
             # Another has taken its place; it should not be paid for any longer.
             return Difference(
-                *(seen.account_id, seen.id, product, _seen_words(seen), "replaced"),
+                seen.account_id,
+                seen.id,
+                product,
+                _seen_words(seen),
+                "replaced",
                 lambda: self._processor.end(seen.id),
             )
         outcome = next_state(current, seen, clock.now(), self._grace, self._rank)
         if outcome.state == current:
             return None
         return Difference(
-            *(seen.account_id, seen.id, product, _seen_words(seen), _words(row)),
+            seen.account_id,
+            seen.id,
+            product,
+            _seen_words(seen),
+            _words(row),
             self._mended(seen.id, seen.account_id),
         )
 

@@ -1,7 +1,7 @@
 """Keeps subscriptions in step with the processor, and the tiers of accounts with them."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
@@ -19,7 +19,11 @@ from rota.plans.schemas import SubscriptionShape
 from rota.plans.states import Plan, State, next_state
 from rota.plans.tiers import Tiers
 from rota.platform import clock
-from rota.platform.db import Database, ReadConnection, WriteConnection
+from rota.platform.db import (
+    AccountReader,
+    AccountTransaction,
+    Database,
+)
 
 log = structlog.get_logger()
 
@@ -35,14 +39,12 @@ class Plans:
         self,
         db: Database,
         processor: Processor,
-        announce: Callable[[UUID], None],
         *,
         tiers: Tiers,
         grace: timedelta,
     ) -> None:
         self._db = db
         self._processor = processor
-        self._announce = announce
         self._tiers = tiers
         self._grace = grace
         self._turns = asyncio.Semaphore(AT_ONCE)
@@ -54,45 +56,41 @@ class Plans:
 
     async def sync(self, subscription_id: str, account_id: UUID) -> None:
         """Asks the processor what a subscription is like now, and goes by that."""
-        async with self.alone(account_id) as connection:
+        async with self.locked_for_sync(account_id) as tx:
             seen = await self._processor.subscription(subscription_id)
             if seen.account_id != account_id:
                 log.error("a subscription is another account's", subscription=subscription_id)
                 return
-            await self.apply(connection, account_id, seen)
-        self._announce(account_id)
+            await self.apply(tx, seen)
 
     @asynccontextmanager
-    async def alone(self, account_id: UUID) -> AsyncIterator[WriteConnection]:
+    async def locked_for_sync(self, account_id: UUID) -> AsyncIterator[AccountTransaction]:
         """A transaction in which the processor may be asked about the account's subscriptions.
 
         Nobody else asks about them meanwhile, so what it answers is the latest that there is.
         """
-        async with self._turns, self._db.write(account_id) as connection:
-            await queries.lock_subscriptions(connection, account_id)
-            yield connection
+        async with self._turns, self._db.write(account_id) as tx:
+            await queries.lock_subscriptions(tx)
+            yield tx
 
-    async def apply(
-        self, connection: WriteConnection, account_id: UUID, seen: Subscription
-    ) -> State | None:
-        """Goes by what the processor has just said. To be called when `alone`."""
+    async def apply(self, tx: AccountTransaction, seen: Subscription) -> State | None:
+        """Goes by what the processor has just said. Call it inside `locked_for_sync`."""
         product = product_of(seen)
         if product == PLAN and seen.product not in self._tiers:
             log.error("a subscription is for no plan of ours", plan=seen.product, id=seen.id)
             return None
-        if not await queries.lock_account(connection, account_id):
+        if not await queries.lock_account(tx):
             log.error("a subscription names no account of ours", id=seen.id)
             return None
-        current = await queries.find(connection, account_id, product)
-        state = await self._go_on(connection, account_id, product, current, seen)
+        current = await queries.find(tx, product)
+        state = await self.save_transition(tx, product, current, seen)
         if state is not None and state.processor_id == seen.id:
-            await customers.remember(connection, account_id, seen.customer_id)
+            await customers.remember(tx, seen.customer_id)
         return state
 
-    async def _go_on(
+    async def save_transition(
         self,
-        connection: WriteConnection,
-        account_id: UUID,
+        tx: AccountTransaction,
         product: ProductKind,
         current: State | None,
         seen: Subscription | None,
@@ -102,22 +100,22 @@ class Plans:
         outcome = next_state(current, seen, now, self._grace, self._tiers.rank)
         for old in outcome.end:
             payload = {"subscriptionId": old}
-            await outbox.put(connection, Instruction(account_id, END, None, payload))
+            await outbox.put(tx, Instruction(tx.account_id, END, None, payload))
         state = outcome.state
         if state is None:
             return None
         due_at = states.due_at(state, now, self._grace)
-        await queries.put(connection, account_id, product, state, due_at, now)
+        await queries.put(tx, product, state, due_at, now)
         if product == PLAN and _gives(current) != _gives(state):
             tier = state.plan.name if state.entitled else self._tiers.lowest
             seats = self._tiers.seats(state.plan) if state.entitled else None
-            await queries.set_tier(connection, account_id, tier, seats)
-        data = self._told(product, state)
-        if current is None or data != self._told(product, current):
-            await journal.append(connection, account_id, "subscription.updated", data)
+            await queries.set_tier(tx, tier, seats)
+        data = self.event_payload(product, state)
+        if current is None or data != self.event_payload(product, current):
+            await journal.append(tx, "subscription.updated", data)
         return state
 
-    def _told(self, product: ProductKind, state: State) -> dict[str, Any]:
+    def event_payload(self, product: ProductKind, state: State) -> dict[str, Any]:
         shape = self.shape(state).model_dump(mode="json", by_alias=True)
         if product == PASS:
             # It has no tier, and never changes the account's.
@@ -155,8 +153,8 @@ class Plans:
     async def _look(self, row: Row, *, ask: bool) -> bool:
         """Whether the processor has answered. What time alone decides does not wait for that."""
         account_id, answered = row.account_id, False
-        async with self.alone(account_id) as connection:
-            if not await queries.is_due(connection, account_id, row.product, clock.now()):
+        async with self.locked_for_sync(account_id) as tx:
+            if not await queries.is_due(tx, row.product, clock.now()):
                 return True  # Another worker was faster.
             seen: Subscription | None = None
             if ask:
@@ -165,10 +163,9 @@ class Plans:
                     answered = True
                 except PaymentFailed as error:
                     log.warning("the processor was not asked", reason=error.message)
-            await queries.lock_account(connection, account_id)
-            current = await queries.find(connection, account_id, row.product)
-            await self._go_on(connection, account_id, row.product, current, seen)
-        self._announce(account_id)
+            await queries.lock_account(tx)
+            current = await queries.find(tx, row.product)
+            await self.save_transition(tx, row.product, current, seen)
         return answered
 
     async def _end(self, instruction: Instruction) -> Later | None:
@@ -176,20 +173,18 @@ class Plans:
         await self._processor.end(instruction.payload["subscriptionId"])
         return None
 
-    async def has_pass(self, connection: ReadConnection, account_id: UUID) -> bool:
+    async def has_pass(self, tx: AccountReader) -> bool:
         """Whether the account has the personal add-on, paid for or on trial."""
         now = clock.now()
-        trial = await queries.trial(connection, account_id)
+        trial = await queries.trial(tx)
         if trial is not None and trial.ends_at > now:
             return True
-        state = await self.find(connection, account_id, PASS)
+        state = await self.find(tx, PASS)
         return state is not None and state.entitled
 
-    async def find(
-        self, connection: ReadConnection, account_id: UUID, product: ProductKind
-    ) -> State | None:
+    async def find(self, tx: AccountReader, product: ProductKind) -> State | None:
         """The subscription at this moment, also when no sweep has seen yet that time ran out."""
-        state = await queries.find(connection, account_id, product)
+        state = await queries.find(tx, product)
         return states.at(state, clock.now(), self._grace) if state else None
 
 

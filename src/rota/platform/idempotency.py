@@ -14,7 +14,7 @@ from fastapi import Header, Response
 from pydantic import BaseModel, Field
 
 from rota.platform.crypto import Vault
-from rota.platform.db import ReadConnection, WriteConnection
+from rota.platform.db import AccountReader, AccountTransaction
 from rota.platform.errors import Conflict
 
 IdempotencyKey = Annotated[
@@ -31,8 +31,7 @@ class Idempotency:
 
     async def once(
         self,
-        connection: WriteConnection,
-        account_id: UUID,
+        tx: AccountTransaction,
         key: str | None,
         request: tuple[str, BaseModel | None],
         status: int,
@@ -41,11 +40,11 @@ class Idempotency:
         """Does the work, unless its key has an answer already. `request` is what must be equal."""
         if key is None:
             return _answer(status, _encode(await work()))
-        await _claim(connection, account_id, key)
-        if (kept := await self.kept(connection, account_id, key, request)) is not None:
+        await _claim(tx, key)
+        if (kept := await self.kept(tx, key, request)) is not None:
             return kept
         body = _encode(await work())
-        await connection.execute(
+        await tx.execute(
             """
             WITH swept AS (
                 DELETE FROM idempotency_keys WHERE account_id = $1 AND key IN (
@@ -60,37 +59,36 @@ class Idempotency:
             ON CONFLICT (account_id, key) DO UPDATE SET fingerprint = excluded.fingerprint,
                 status = excluded.status, sealed_body = excluded.sealed_body, created_at = now()
             """,
-            account_id,
+            tx.account_id,
             key,
             _fingerprint(*request),
             status,
-            self._vault.seal(body, seal_context(account_id, key)),
+            self._vault.seal(body, seal_context(tx.account_id, key)),
         )
         return _answer(status, body)
 
     async def kept(
         self,
-        connection: ReadConnection,
-        account_id: UUID,
+        tx: AccountReader,
         key: str | None,
         request: tuple[str, BaseModel | None],
     ) -> Response | None:
         """The answer that the key has already, for work that begins outside of a transaction."""
         if key is None:
             return None
-        row = await connection.fetchrow(
+        row = await tx.fetchrow(
             """
             SELECT fingerprint, status, sealed_body FROM idempotency_keys
             WHERE account_id = $1 AND key = $2 AND created_at > now() - interval '24 hours'
             """,
-            account_id,
+            tx.account_id,
             key,
         )
         if row is None:
             return None
         if row["fingerprint"] != _fingerprint(*request):
             raise Conflict("This Idempotency-Key was used for another request. Use a new key.")
-        body = self._vault.open(row["sealed_body"], seal_context(account_id, key))
+        body = self._vault.open(row["sealed_body"], seal_context(tx.account_id, key))
         return _answer(row["status"], body, replayed=True)
 
 
@@ -98,11 +96,11 @@ def seal_context(account_id: UUID, key: str) -> str:
     return f"idempotency_keys/{account_id}/{key}/sealed_body"
 
 
-async def _claim(connection: WriteConnection, account_id: UUID, key: str) -> None:
+async def _claim(tx: AccountTransaction, key: str) -> None:
     """Holds the key until the transaction ends, or says that another request does."""
-    digest = hashlib.sha256(account_id.bytes + key.encode()).digest()
+    digest = hashlib.sha256(tx.account_id.bytes + key.encode()).digest()
     number = int.from_bytes(digest[:8], "big", signed=True)
-    if not await connection.fetchval("SELECT pg_try_advisory_xact_lock($1)", number):
+    if not await tx.fetchval("SELECT pg_try_advisory_xact_lock($1)", number):
         raise Conflict(
             "A request with this Idempotency-Key is under way. Wait for it, then ask again."
         )

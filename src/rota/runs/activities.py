@@ -47,37 +47,35 @@ class Activities:
 
     @activity.defn
     async def begin(self, order: RunInput) -> NextStep:
-        async with self._current.locked(order) as (connection, account_id, task):
+        async with self._current.locked(order) as (tx, task):
             if task is None:
                 return NextStep("end")
             if task.status == "PENDING":
                 metrics.QUEUE_SECONDS.observe((clock.now() - task.updated_at).total_seconds())
                 if order.resume:
-                    await steps.take_over(connection, account_id, task.id, task.run)
-                task = await transitions.apply(
-                    connection, account_id, task, task, "RUNNING", Trigger.RUN
-                )
-            return await self._loop.look(connection, account_id, task)
+                    await steps.take_over(tx, task.id, task.run)
+                task = await transitions.apply(tx, task, task, "RUNNING", Trigger.RUN)
+            return await self._loop.look(tx, task)
 
     @activity.defn
     async def look(self, order: RunInput) -> NextStep:
-        async with self._current.locked(order) as (connection, account_id, task):
+        async with self._current.locked(order) as (tx, task):
             if task is None:
                 return NextStep("end")
-            return await self._loop.look(connection, account_id, task)
+            return await self._loop.look(tx, task)
 
     @activity.defn
     async def fail(self, order: FailInput) -> NextStep:
-        async with self._current.locked(order.run) as (connection, account_id, task):
+        async with self._current.locked(order.run) as (tx, task):
             if task is None:
                 return NextStep("end")
             # What people have decided is taken in first: a retry from failure goes on from it.
-            now = await self._loop.look(connection, account_id, task)
+            now = await self._loop.look(tx, task)
             if task.status != "RUNNING":
                 return now
             error = {"code": order.code, "message": order.message, "retryable": order.retryable}
             after = replace(task, error=error)
-            await transitions.apply(connection, account_id, task, after, "FAILED", Trigger.RUN)
+            await transitions.apply(tx, task, after, "FAILED", Trigger.RUN)
             metrics.FAILURES.labels(order.code).inc()
             return NextStep("end")
 

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
-from uuid import UUID
 
 import orjson
 from pydantic_ai.messages import (
@@ -22,7 +21,7 @@ from pydantic_ai.messages import (
 )
 
 from rota.agents.model import AgentVersion
-from rota.platform.db import WriteConnection
+from rota.platform.db import AccountTransaction
 from rota.platform.schema import problems
 from rota.runs import steps
 from rota.runs.contracts import NextStep
@@ -101,31 +100,29 @@ class AgentLoop:
     def __init__(self, *, gate_time: timedelta) -> None:
         self._gate_time = gate_time
 
-    async def look(self, connection: WriteConnection, account_id: UUID, task: Task) -> NextStep:
+    async def look(self, tx: AccountTransaction, task: Task) -> NextStep:
         """What comes next, after taking in what people and subtasks have said meanwhile."""
         if task.status == "WAITING_APPROVAL":
             return NextStep("wait")
         if task.status != "RUNNING":
             return NextStep("end")
-        rows = await steps.of_run(connection, account_id, task.id, task.run)
+        rows = await steps.of_run(tx, task.id, task.run)
         if not rows:
             return NextStep("think", 1)
         last = rows[-1].step
         thought = next(row for row in rows if row.step == last and row.kind == "model")
         calls = [row for row in rows if row.step == last and row.kind == "tool"]
-        reviews = await review_queries.of_task(connection, account_id, task.id)
+        reviews = await review_queries.of_task(tx, task.id)
         if not calls:
             newest = reviews[0] if reviews else None
             # A final answer that a person sent back, with words for the agent.
             if thought.note is None and newest is not None and newest.state == "rejected":
-                await steps.note(
-                    connection, account_id, task.id, thought, _declined("answer", newest)
-                )
+                await steps.note(tx, task.id, thought, _declined("answer", newest))
             return NextStep("think", last + 1)
         ready: list[int] = []
         waiting = False
         for row in calls:
-            state = await self._settle_call(connection, account_id, task, row, reviews)
+            state = await self._settle_call(tx, task, row, reviews)
             if state == "delegated":
                 waiting = True
             elif state != "finished":
@@ -136,14 +133,13 @@ class AgentLoop:
 
     async def _settle_call(
         self,
-        connection: WriteConnection,
-        account_id: UUID,
+        tx: AccountTransaction,
         task: Task,
         row: Step,
         reviews: list[Review],
     ) -> str:
         if row.state == "delegated":
-            return await self._settle_child(connection, account_id, task, row)
+            return await self._settle_child(tx, task, row)
         if row.state != "gated":
             return row.state
         # The newest review of this call; there may be a newer one of another call.
@@ -153,36 +149,31 @@ class AgentLoop:
         if item["decision"] != "approved":
             # Where it was under way once, nobody knows, and the model must not think it does.
             text = _declined("call", review) if row.started_at is None else _unsure(review)
-            await steps.finish(connection, account_id, task.id, row, text, "rejected")
+            await steps.finish(tx, task.id, row, text, "rejected")
             return "finished"
         if row.name == ASK_PERSON.name and row.server is None:
             answer = (item["arguments"] or {}).get("answer") or "Approved, without further words."
-            await steps.finish(connection, account_id, task.id, row, answer, "ok")
+            await steps.finish(tx, task.id, row, answer, "ok")
             return "finished"
-        await steps.set_state(
-            connection, account_id, task.id, row, "planned", arguments=item["arguments"]
-        )
+        await steps.set_state(tx, task.id, row, "planned", arguments=item["arguments"])
         return "planned"
 
-    async def _settle_child(
-        self, connection: WriteConnection, account_id: UUID, task: Task, row: Step
-    ) -> str:
+    async def _settle_child(self, tx: AccountTransaction, task: Task, row: Step) -> str:
         assert row.child_task_id is not None
-        child = await queries.find(connection, account_id, row.child_task_id)
+        child = await queries.find(tx, row.child_task_id)
         if child is not None and child.status not in TERMINAL:
             return "delegated"
         if child is not None and child.status == "COMPLETED":
-            await steps.finish(connection, account_id, task.id, row, child.output or "", "ok")
+            await steps.finish(tx, task.id, row, child.output or "", "ok")
         else:
             why = (child.error or {}).get("message") if child and child.error else None
             text = f"The subtask ended as {child.status if child else 'GONE'}. {why or ''}".strip()
-            await steps.finish(connection, account_id, task.id, row, text, "failed")
+            await steps.finish(tx, task.id, row, text, "failed")
         return "finished"
 
     async def take_in(
         self,
-        connection: WriteConnection,
-        account_id: UUID,
+        tx: AccountTransaction,
         task: Task,
         agent: AgentVersion,
         step: int,
@@ -191,22 +182,22 @@ class AgentLoop:
     ) -> NextStep:
         """Acts on what the model has just said: calls to make, people to ask, or the end."""
         if not response.tool_calls:
-            return await self._answer(connection, account_id, task, agent, step, response)
+            return await self._answer(tx, task, agent, step, response)
         planned = [self._plan(agent, call, tools) for call in response.tool_calls]
         calls = [call for call, _ in planned]
-        await steps.plan_calls(connection, account_id, task.id, task.run, step, calls)
-        rows = await steps.calls_of(connection, account_id, task.id, task.run, step)
+        await steps.plan_calls(tx, task.id, task.run, step, calls)
+        rows = await steps.calls_of(tx, task.id, task.run, step)
         gated: list[Mapping[str, Any]] = []
         ready: list[int] = []
         for row, (call, problem) in zip(rows, planned, strict=True):
             if problem is not None:
-                await steps.finish(connection, account_id, task.id, row, problem, "failed")
+                await steps.finish(tx, task.id, row, problem, "failed")
             elif call.gated:
                 gated.append(_item(row, tools[model_name(call.server, call.name)], None))
             else:
                 ready.append(row.call)
         if gated:
-            return await self.wait_at_gate(connection, account_id, task, "tool", gated)
+            return await self.wait_at_gate(tx, task, "tool", gated)
         return NextStep("act", step, ready) if ready else NextStep("think", step + 1)
 
     def _plan(
@@ -238,8 +229,7 @@ class AgentLoop:
 
     async def _answer(
         self,
-        connection: WriteConnection,
-        account_id: UUID,
+        tx: AccountTransaction,
         task: Task,
         agent: AgentVersion,
         step: int,
@@ -254,27 +244,25 @@ class AgentLoop:
                 "argumentsSchema": OUTPUT_SCHEMA,
                 "reason": "The agent's policy asks a person before its output counts.",
             }
-            return await self.wait_at_gate(connection, account_id, task, "output", [item])
+            return await self.wait_at_gate(tx, task, "output", [item])
         after = replace(task, output=output)
-        await transitions.apply(connection, account_id, task, after, "COMPLETED", Trigger.RUN)
+        await transitions.apply(tx, task, after, "COMPLETED", Trigger.RUN)
         return NextStep("end")
 
     async def wait_at_gate(
         self,
-        connection: WriteConnection,
-        account_id: UUID,
+        tx: AccountTransaction,
         task: Task,
         gate: Gate,
         items: list[Mapping[str, Any]],
     ) -> NextStep:
-        await transitions.apply(connection, account_id, task, task, "WAITING_APPROVAL", Trigger.RUN)
-        await transitions.open_gate(connection, account_id, task, gate, self._gate_time, items)
+        await transitions.apply(tx, task, task, "WAITING_APPROVAL", Trigger.RUN)
+        await transitions.open_gate(tx, task, gate, self._gate_time, items)
         return NextStep("wait")
 
     async def regate(
         self,
-        connection: WriteConnection,
-        account_id: UUID,
+        tx: AccountTransaction,
         task: Task,
         row: Step,
         tool: Tool | None,
@@ -282,9 +270,9 @@ class AgentLoop:
     ) -> NextStep:
         """Sends a call back to a person: what was decided about it no longer fits."""
         definition = (tool.definition_hash, tool.read_only) if tool else None
-        await steps.set_state(connection, account_id, task.id, row, "gated", definition=definition)
+        await steps.set_state(tx, task.id, row, "gated", definition=definition)
         item = _item(row, tool, reason)
-        return await self.wait_at_gate(connection, account_id, task, "tool", [item])
+        return await self.wait_at_gate(tx, task, "tool", [item])
 
 
 OUTPUT_SCHEMA: dict[str, Any] = {

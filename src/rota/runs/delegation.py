@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from datetime import timedelta
-from uuid import UUID
 
 from rota.agents import queries as agents
 from rota.agents.access import AgentAccess
@@ -10,7 +9,7 @@ from rota.agents.model import AgentVersion
 from rota.credits import holds
 from rota.credits.money import of_cents
 from rota.platform import ids
-from rota.platform.db import WriteConnection
+from rota.platform.db import AccountTransaction
 from rota.runs import steps
 from rota.runs.steps import Step
 from rota.tasks import queries, transitions
@@ -29,8 +28,7 @@ class Delegation:
 
     async def hand_over(
         self,
-        connection: WriteConnection,
-        account_id: UUID,
+        tx: AccountTransaction,
         parent: Task,
         agent: AgentVersion,
         row: Step,
@@ -38,11 +36,11 @@ class Delegation:
         """Makes the subtask, or finishes the call with the reason why there is none."""
         assert row.arguments is not None
         wanted = str(row.arguments["agent"])
-        helper = await agents.find(connection, wanted)
-        tier = await connection.fetchval("SELECT tier FROM accounts WHERE id = $1", account_id)
+        helper = await agents.find(tx, wanted)
+        tier = await tx.fetchval("SELECT tier FROM accounts WHERE id = $1", tx.account_id)
         problem = self._problem(parent, agent, helper, tier)
         if problem is not None or helper is None:
-            await steps.finish(connection, account_id, parent.id, row, problem, "failed")
+            await steps.finish(tx, parent.id, row, problem, "failed")
             return
         child = new_task(
             ids.new_uuid(),
@@ -56,10 +54,9 @@ class Delegation:
             priority=parent.priority,
             input=str(row.arguments["input"]),
         )
-        owner = await queries.created_by(connection, account_id, parent.id)
+        owner = await queries.created_by(tx, parent.id)
         await queries.insert(
-            connection,
-            account_id,
+            tx,
             owner,
             child,
             transitions.event_data(None, child.status, None),
@@ -67,14 +64,10 @@ class Delegation:
             if child.status == "PENDING"
             else None,
         )
-        await holds.hold_under(
-            connection, account_id, payer(child), payer(parent), of_cents(helper.budget_cents)
-        )
+        await holds.hold_under(tx, payer(child), payer(parent), of_cents(helper.budget_cents))
         if child.status == "WAITING_APPROVAL":
-            await transitions.open_gate(connection, account_id, child, "run", self._gate_time)
-        await steps.set_state(
-            connection, account_id, parent.id, row, "delegated", child_task_id=child.id
-        )
+            await transitions.open_gate(tx, child, "run", self._gate_time)
+        await steps.set_state(tx, parent.id, row, "delegated", child_task_id=child.id)
 
     def _problem(
         self, parent: Task, agent: AgentVersion, helper: AgentVersion | None, tier: str

@@ -69,8 +69,8 @@ class RunDispatcher:
     async def check(self, instruction: Instruction) -> Later | None:
         """Starts a run again that ought to be there; where it is, that does nothing."""
         assert instruction.task_id is not None
-        async with self._db.read(instruction.account_id) as connection:
-            task = await queries.find(connection, instruction.account_id, instruction.task_id)
+        async with self._db.read(instruction.account_id) as tx:
+            task = await queries.find(tx, instruction.task_id)
         if task is None or task.run != instruction.payload["run"]:
             return None
         # One that waits for a person costs nothing here: whoever decides looks after it again.

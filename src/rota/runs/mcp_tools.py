@@ -29,8 +29,8 @@ class McpTools:
     async def tools(self, account_id: UUID, agent: AgentVersion) -> Sequence[Tool]:
         if not agent.tools:
             return []
-        async with self._db.read(account_id) as connection:
-            found = await queries.tools_of_all(connection, account_id)
+        async with self._db.read(account_id) as tx:
+            found = await queries.tools_of_all(tx)
         offered = [
             _tool(server, tool)
             for server, tool in found
@@ -41,8 +41,8 @@ class McpTools:
     async def call(
         self, account_id: UUID, tool: Tool, arguments: dict[str, Any], key: str
     ) -> ToolResult:
-        async with self._db.read(account_id) as connection:
-            found = await queries.tools_of_all(connection, account_id)
+        async with self._db.read(account_id) as tx:
+            found = await queries.tools_of_all(tx)
         for server, known in found:
             if (server.name, known.name) == (tool.server, tool.name) and server.allows(known.name):
                 return await self._call(server, known, arguments)

@@ -92,15 +92,15 @@ class ModelCaller:
 
     async def _begin(self, order: CallInput) -> ModelCallInput | None:
         account_id, task_id = ids_of(order.run)
-        async with self._current.db.read(account_id) as connection:
-            task = await queries.find(connection, account_id, task_id)
+        async with self._current.db.read(account_id) as tx:
+            task = await queries.find(tx, task_id)
             if task is None or task.run != order.run.run or task.status != "RUNNING":
                 return None
-            rows = await steps.of_run(connection, account_id, task_id, task.run)
+            rows = await steps.of_run(tx, task_id, task.run)
             if any(row.step == order.step for row in rows):
                 return None
-            agent = await self._current.agent(connection, task)
-            left = await holds.left(connection, account_id, payer(task))
+            agent = await self._current.agent(tx, task)
+            left = await holds.left(tx, payer(task))
         return ModelCallInput(account_id, task, agent, rows, left)
 
     def _check_bounds(self, start: ModelCallInput) -> None:
@@ -181,15 +181,15 @@ class ModelCaller:
     async def _draw(self, start: ModelCallInput, micros: int) -> int:
         """Takes so much from the hold of the task above, and says what there is then."""
         account_id, owner = start.account_id, payer(start.task)
-        async with self._current.db.write(account_id) as connection:
+        async with self._current.db.write(account_id) as tx:
             # Locked: neither may end meanwhile.
-            await journal.lock_account(connection, account_id)
-            if await steps.asks_above(connection, account_id, start.task.id):
+            await journal.lock_account(tx)
+            if await steps.asks_above(tx, start.task.id):
                 # What is held there has to pay for that call first.
                 wait = WAIT_ABOVE * 2 ** (activity.info().attempt - 1)
                 raise TryAgain("the task above is asking its model", min(wait, MOST_WAIT))
-            await holds.draw(connection, account_id, owner, micros)
-            return await holds.left(connection, account_id, owner)
+            await holds.draw(tx, owner, micros)
+            return await holds.left(tx, owner)
 
     async def _record(
         self,
@@ -202,25 +202,25 @@ class ModelCaller:
         """Writes the call down and acts on it; None for an answer that cannot be used."""
         _, task_id = ids_of(order.run)
         owner = RunId(task_id, order.run.run)
-        async with self._current.locked(order.run) as (connection, account_id, task):
-            new = await steps.record_thought(
-                connection, account_id, task_id, owner.run, order.step, thought
-            )
+        async with self._current.locked(order.run) as (tx, task):
+            new = await steps.record_thought(tx, task_id, owner.run, order.step, thought)
             if new:
                 paid = Charge(
-                    *(owner, order.step, agent.name, thought.model, thought.price_version),
+                    owner,
+                    order.step,
+                    agent.name,
+                    thought.model,
+                    thought.price_version,
                     cost=thought.cost_micros,
                     input_tokens=thought.input_tokens,
                     output_tokens=thought.output_tokens,
                 )
-                await charges.charge(connection, account_id, paid)
+                await charges.charge(tx, paid)
             if task is None or task.status != "RUNNING":
                 # Cancelled meanwhile. The call was made all the same, and is on the books.
                 return NextStep("end")
             if response.finish_reason == "content_filter":
                 return None
             if not new:
-                return await self._loop.look(connection, account_id, task)
-            return await self._loop.take_in(
-                connection, account_id, task, agent, order.step, response, tools
-            )
+                return await self._loop.look(tx, task)
+            return await self._loop.take_in(tx, task, agent, order.step, response, tools)

@@ -31,12 +31,10 @@ def run_routes(db: Database) -> APIRouter:
         offset: Annotated[QueryInt, Query(ge=0, le=2**31 - 1)] = 0,
     ) -> TimelineAnswer:
         task_id = ids.from_wire("task", id)
-        async with db.snapshot(caller.account_id, caller.user_id) as connection:
-            if not task_id or not await queries.find(connection, caller.account_id, task_id):
+        async with db.snapshot(caller.account_id, caller.user_id) as tx:
+            if not task_id or not await queries.find(tx, task_id):
                 raise TaskNotFound
-            entries, total = await timeline.page(
-                connection, caller.account_id, task_id, limit, offset
-            )
+            entries, total = await timeline.page(tx, task_id, limit, offset)
         return TimelineAnswer(steps=[TimelineStep.of(entry) for entry in entries], total=total)
 
     return router

@@ -1,34 +1,32 @@
 """The run that an order names, as the database has it now."""
 
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from uuid import UUID
 
 from rota.agents import queries as agents
 from rota.agents.model import AgentVersion
 from rota.platform import ids
-from rota.platform.db import Database, ReadConnection, WriteConnection
+from rota.platform.db import AccountTransaction, Database, ReadConnection
 from rota.runs.contracts import RunInput
 from rota.tasks import queries
 from rota.tasks.model import Task
 
 
 class RunContext:
-    def __init__(self, db: Database, announce: Callable[[UUID], None]) -> None:
+    def __init__(self, db: Database) -> None:
         self.db = db
-        self._announce = announce
         self._agents: dict[tuple[str, int], AgentVersion] = {}
 
     @contextlib.asynccontextmanager
     async def locked(
         self, order: RunInput
-    ) -> AsyncIterator[tuple[WriteConnection, UUID, Task | None]]:
-        """A transaction that has the task to itself; None when this run is not its current one."""
+    ) -> AsyncIterator[tuple[AccountTransaction, Task | None]]:
+        """A transaction that locks the task. The task is None when its current run is another."""
         account_id, task_id = ids_of(order)
-        async with self.db.write(account_id) as connection:
-            task = await queries.find_for_change(connection, account_id, task_id)
-            yield connection, account_id, task if task and task.run == order.run else None
-        self._announce(account_id)
+        async with self.db.write(account_id) as tx:
+            task = await queries.find_for_change(tx, task_id)
+            yield tx, task if task and task.run == order.run else None
 
     async def agent(self, connection: ReadConnection, task: Task) -> AgentVersion:
         assert task.agent is not None

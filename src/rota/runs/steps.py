@@ -8,7 +8,7 @@ from uuid import UUID
 
 import orjson
 
-from rota.platform.db import ReadConnection, WriteConnection
+from rota.platform.db import AccountReader, AccountTransaction
 
 State = Literal["planned", "gated", "started", "delegated", "finished"]
 
@@ -64,24 +64,22 @@ def _json(value: Any) -> str | None:
     return orjson.dumps(value).decode() if value is not None else None
 
 
-async def of_run(
-    connection: ReadConnection, account_id: UUID, task_id: UUID, run: int
-) -> list[Step]:
-    rows = await connection.fetch(
+async def of_run(tx: AccountReader, task_id: UUID, run: int) -> list[Step]:
+    rows = await tx.fetch(
         f"""
         SELECT {_COLUMNS} FROM steps WHERE account_id = $1 AND task_id = $2 AND run = $3
         ORDER BY step, call
         """,  # noqa: S608
-        account_id,
+        tx.account_id,
         task_id,
         run,
     )
     return [_step(row) for row in rows]
 
 
-async def asks_above(connection: ReadConnection, account_id: UUID, task_id: UUID) -> bool:
+async def asks_above(tx: AccountReader, task_id: UUID) -> bool:
     """Whether a run above this task may have a model call under way: no tool call of it is open."""
-    asking = await connection.fetchval(
+    asking = await tx.fetchval(
         """
         WITH RECURSIVE above (id) AS (
             SELECT parent_task_id FROM tasks WHERE account_id = $1 AND id = $2
@@ -95,23 +93,21 @@ async def asks_above(connection: ReadConnection, account_id: UUID, task_id: UUID
                 AND s.kind = 'tool' AND s.state <> 'finished')
         LIMIT 1
         """,
-        account_id,
+        tx.account_id,
         task_id,
     )
     return bool(asking)
 
 
-async def calls_of(
-    connection: ReadConnection, account_id: UUID, task_id: UUID, run: int, step: int
-) -> list[Step]:
+async def calls_of(tx: AccountReader, task_id: UUID, run: int, step: int) -> list[Step]:
     """The tool calls that one step asked for."""
-    rows = await connection.fetch(
+    rows = await tx.fetch(
         f"""
         SELECT {_COLUMNS} FROM steps
         WHERE account_id = $1 AND task_id = $2 AND run = $3 AND step = $4 AND call > 0
         ORDER BY call
         """,  # noqa: S608
-        account_id,
+        tx.account_id,
         task_id,
         run,
         step,
@@ -119,15 +115,13 @@ async def calls_of(
     return [_step(row) for row in rows]
 
 
-async def one(
-    connection: ReadConnection, account_id: UUID, task_id: UUID, run: int, step: int, call: int
-) -> Step | None:
-    row = await connection.fetchrow(
+async def one(tx: AccountReader, task_id: UUID, run: int, step: int, call: int) -> Step | None:
+    row = await tx.fetchrow(
         f"""
         SELECT {_COLUMNS} FROM steps
         WHERE account_id = $1 AND task_id = $2 AND run = $3 AND step = $4 AND call = $5
         """,  # noqa: S608
-        account_id,
+        tx.account_id,
         task_id,
         run,
         step,
@@ -150,15 +144,14 @@ class ModelCallRecord:
 
 
 async def record_thought(
-    connection: WriteConnection,
-    account_id: UUID,
+    tx: AccountTransaction,
     task_id: UUID,
     run: int,
     step: int,
     thought: ModelCallRecord,
 ) -> bool:
     """Writes a model call down and counts it, once: False when it was there already."""
-    recorded = await connection.fetchval(
+    recorded = await tx.fetchval(
         """
         WITH recorded AS (
             INSERT INTO steps (account_id, task_id, run, step, call, kind, state, name, result,
@@ -173,7 +166,7 @@ async def record_thought(
         WHERE account_id = $1 AND id = $2 AND (SELECT true FROM recorded)
         RETURNING true
         """,
-        account_id,
+        tx.account_id,
         task_id,
         run,
         step,
@@ -200,14 +193,13 @@ class PlannedCall:
 
 
 async def plan_calls(
-    connection: WriteConnection,
-    account_id: UUID,
+    tx: AccountTransaction,
     task_id: UUID,
     run: int,
     step: int,
     calls: Sequence[PlannedCall],
 ) -> None:
-    await connection.executemany(
+    await tx.executemany(
         """
         INSERT INTO steps (account_id, task_id, run, step, call, kind, state, name, server,
             call_id, read_only, arguments, definition_hash)
@@ -216,7 +208,7 @@ async def plan_calls(
         """,
         [
             (
-                account_id,
+                tx.account_id,
                 task_id,
                 run,
                 step,
@@ -235,8 +227,7 @@ async def plan_calls(
 
 
 async def set_state(
-    connection: WriteConnection,
-    account_id: UUID,
+    tx: AccountTransaction,
     task_id: UUID,
     at: Step,
     state: State,
@@ -246,7 +237,7 @@ async def set_state(
     definition: tuple[str, bool] | None = None,
 ) -> None:
     """`definition` is the tool's as it is now: the hash of it, and whether it only reads."""
-    await connection.execute(
+    await tx.execute(
         """
         UPDATE steps SET state = $6, arguments = coalesce($7, arguments),
             child_task_id = coalesce($8, child_task_id),
@@ -256,7 +247,7 @@ async def set_state(
                               WHEN $6 = 'planned' THEN NULL ELSE started_at END
         WHERE account_id = $1 AND task_id = $2 AND run = $3 AND step = $4 AND call = $5
         """,
-        account_id,
+        tx.account_id,
         task_id,
         at.run,
         at.step,
@@ -269,22 +260,21 @@ async def set_state(
 
 
 async def finish(
-    connection: WriteConnection,
-    account_id: UUID,
+    tx: AccountTransaction,
     task_id: UUID,
     at: Step,
     result: Any,
     outcome: str,
 ) -> None:
     """The result of a tool call. The first one stays."""
-    await connection.execute(
+    await tx.execute(
         """
         UPDATE steps SET state = 'finished', result = $6, outcome = $7,
             finished_at = clock_timestamp()
         WHERE account_id = $1 AND task_id = $2 AND run = $3 AND step = $4 AND call = $5
           AND state <> 'finished'
         """,
-        account_id,
+        tx.account_id,
         task_id,
         at.run,
         at.step,
@@ -294,15 +284,13 @@ async def finish(
     )
 
 
-async def note(
-    connection: WriteConnection, account_id: UUID, task_id: UUID, at: Step, text: str
-) -> None:
-    await connection.execute(
+async def note(tx: AccountTransaction, task_id: UUID, at: Step, text: str) -> None:
+    await tx.execute(
         """
         UPDATE steps SET note = $6
         WHERE account_id = $1 AND task_id = $2 AND run = $3 AND step = $4 AND call = $5
         """,
-        account_id,
+        tx.account_id,
         task_id,
         at.run,
         at.step,
@@ -311,9 +299,9 @@ async def note(
     )
 
 
-async def take_over(connection: WriteConnection, account_id: UUID, task_id: UUID, run: int) -> None:
+async def take_over(tx: AccountTransaction, task_id: UUID, run: int) -> None:
     """Copies the steps of the run before into this one. What they cost was paid there."""
-    await connection.execute(
+    await tx.execute(
         f"""
         INSERT INTO steps (account_id, task_id, {_COLUMNS})
         SELECT account_id, task_id, $3, step, call, kind, state, name, server, call_id, read_only,
@@ -322,7 +310,7 @@ async def take_over(connection: WriteConnection, account_id: UUID, task_id: UUID
         FROM steps WHERE account_id = $1 AND task_id = $2 AND run = $3 - 1
         ON CONFLICT DO NOTHING
         """,  # noqa: S608
-        account_id,
+        tx.account_id,
         task_id,
         run,
     )

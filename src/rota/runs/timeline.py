@@ -7,7 +7,7 @@ from uuid import UUID
 
 import orjson
 
-from rota.platform.db import ReadConnection
+from rota.platform.db import AccountReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +36,18 @@ _JSON = (8, 9)
 
 
 async def page(
-    connection: ReadConnection, account_id: UUID, task_id: UUID, limit: int, offset: int
+    tx: AccountReader, task_id: UUID, limit: int, offset: int
 ) -> tuple[list[Entry], int]:
     """Steps that a retry took over from an earlier run are told once, where they happened."""
-    total: int = await connection.fetchval(
+    total: int = await tx.fetchval(
         """
         SELECT (SELECT count(*) FROM steps WHERE account_id = $1 AND task_id = $2 AND NOT copied)
              + (SELECT count(*) FROM reviews WHERE account_id = $1 AND task_id = $2)
         """,
-        account_id,
+        tx.account_id,
         task_id,
     )
-    rows = await connection.fetch(
+    rows = await tx.fetch(
         """
         SELECT format('call-%s-%s-%s', run, step, call), kind, run, step, name, server, state,
                outcome, arguments, result, child_task_id, input_tokens, output_tokens,
@@ -61,7 +61,7 @@ async def page(
         FROM reviews WHERE account_id = $1 AND task_id = $2
         ORDER BY at, 1 LIMIT $3 OFFSET $4
         """,
-        account_id,
+        tx.account_id,
         task_id,
         limit,
         offset,

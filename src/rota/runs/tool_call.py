@@ -1,14 +1,12 @@
 """A tool call: made once it may be, and never twice where that could do harm."""
 
-from uuid import UUID
-
 import structlog
 from opentelemetry.trace import SpanKind
 from temporalio.exceptions import ApplicationError
 
 from rota.agents.model import AgentVersion
 from rota.platform import clock, tracing
-from rota.platform.db import WriteConnection
+from rota.platform.db import AccountTransaction
 from rota.runs import metrics, steps
 from rota.runs.agent_loop import AgentLoop, storable
 from rota.runs.contracts import TOOL_FAILED, CallInput, NextStep
@@ -72,37 +70,31 @@ class ToolCaller:
 
     async def _begin(self, order: CallInput) -> tuple[Task, Step, AgentVersion] | None:
         account_id, task_id = ids_of(order.run)
-        async with self._current.db.read(account_id) as connection:
-            task = await queries.find(connection, account_id, task_id)
-            row = await steps.one(
-                connection, account_id, task_id, order.run.run, order.step, order.call
-            )
+        async with self._current.db.read(account_id) as tx:
+            task = await queries.find(tx, task_id)
+            row = await steps.one(tx, task_id, order.run.run, order.step, order.call)
             if task is None or row is None or task.run != order.run.run:
                 return None
-            return task, row, await self._current.agent(connection, task)
+            return task, row, await self._current.agent(tx, task)
 
     async def _may_start(self, order: CallInput, tool: Tool | None) -> NextStep | None:
         """Marks the call as started, unless it must not start; then says what comes instead."""
-        async with self._current.locked(order.run) as (connection, account_id, task):
+        async with self._current.locked(order.run) as (tx, task):
             if task is None:
                 return NextStep("end")
-            row = await _row(connection, account_id, task, order)
+            row = await _row(tx, task, order)
             if task.status != "RUNNING" or row.state not in ("planned", "started"):
-                return await self._loop.look(connection, account_id, task)
+                return await self._loop.look(tx, task)
             if tool is None:
-                await steps.finish(
-                    connection, account_id, task.id, row, "The tool is no longer there.", "failed"
-                )
+                await steps.finish(tx, task.id, row, "The tool is no longer there.", "failed")
                 return NextStep("think")
             if row.state == "started" and not row.read_only:
-                return await self._loop.regate(connection, account_id, task, row, tool, _UNKNOWN)
+                return await self._loop.regate(tx, task, row, tool, _UNKNOWN)
             if tool.changed is not None:
-                return await self._loop.regate(
-                    connection, account_id, task, row, tool, tool.changed
-                )
+                return await self._loop.regate(tx, task, row, tool, tool.changed)
             if tool.definition_hash != row.definition_hash:
-                return await self._loop.regate(connection, account_id, task, row, tool, _CHANGED)
-            await steps.set_state(connection, account_id, task.id, row, "started")
+                return await self._loop.regate(tx, task, row, tool, _CHANGED)
+            await steps.set_state(tx, task.id, row, "started")
         return None
 
     async def _call(self, order: CallInput, row: Step, tool: Tool, source: ToolSource) -> NextStep:
@@ -132,36 +124,36 @@ class ToolCaller:
         outcome = "failed" if result.is_error else "ok"
 
         async def finish() -> NextStep:
-            async with self._current.db.write(account_id) as connection:
+            async with self._current.db.write(account_id) as tx:
                 content = storable(result.content)
-                await steps.finish(connection, account_id, task_id, row, content, outcome)
+                await steps.finish(tx, task_id, row, content, outcome)
             return NextStep("think")
 
         return await retry_database(finish)
 
     async def _set_back(self, order: CallInput, row: Step) -> None:
         account_id, task_id = ids_of(order.run)
-        async with self._current.db.write(account_id) as connection:
-            await steps.set_state(connection, account_id, task_id, row, "planned")
+        async with self._current.db.write(account_id) as tx:
+            await steps.set_state(tx, task_id, row, "planned")
 
     async def _ask_about(self, order: CallInput, tool: Tool, reason: str) -> NextStep:
-        async with self._current.locked(order.run) as (connection, account_id, task):
+        async with self._current.locked(order.run) as (tx, task):
             if task is None or task.status != "RUNNING":
                 return NextStep("end")
-            row = await _row(connection, account_id, task, order)
-            return await self._loop.regate(connection, account_id, task, row, tool, reason)
+            row = await _row(tx, task, order)
+            return await self._loop.regate(tx, task, row, tool, reason)
 
     async def _delegate(self, order: CallInput, agent: AgentVersion) -> NextStep:
-        async with self._current.locked(order.run) as (connection, account_id, task):
+        async with self._current.locked(order.run) as (tx, task):
             if task is None or task.status != "RUNNING":
                 return NextStep("end")
-            row = await _row(connection, account_id, task, order)
+            row = await _row(tx, task, order)
             if row.state == "planned":
-                await self._delegation.hand_over(connection, account_id, task, agent, row)
-            return await self._loop.look(connection, account_id, task)
+                await self._delegation.hand_over(tx, task, agent, row)
+            return await self._loop.look(tx, task)
 
 
-async def _row(connection: WriteConnection, account_id: UUID, task: Task, order: CallInput) -> Step:
-    row = await steps.one(connection, account_id, task.id, task.run, order.step, order.call)
+async def _row(tx: AccountTransaction, task: Task, order: CallInput) -> Step:
+    row = await steps.one(tx, task.id, task.run, order.step, order.call)
     assert row is not None
     return row

@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from rota.auth.caller import Caller
-from rota.platform.db import WriteConnection
+from rota.platform.db import AccountTransaction
 from rota.platform.errors import NotFound
 from rota.tasks import queries
 from rota.tasks.model import Task
@@ -14,9 +14,9 @@ class TaskNotFound(NotFound):
         super().__init__("There is no such task.")
 
 
-async def for_change(connection: WriteConnection, caller: Caller, task_id: UUID | None) -> Task:
+async def for_change(tx: AccountTransaction, caller: Caller, task_id: UUID | None) -> Task:
     """The task as it will stay until this transaction ends."""
-    task = task_id and await queries.find_for_change(connection, caller.account_id, task_id)
+    task = task_id and await queries.find_for_change(tx, task_id)
     if not task:
         raise TaskNotFound
     return task

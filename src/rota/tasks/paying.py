@@ -1,13 +1,11 @@
 """Where a run's money comes from."""
 
-from uuid import UUID
-
 from rota.credits import holds, metrics
 from rota.credits.allowance import AllowanceOf
 from rota.credits.holds import InsufficientCredits
 from rota.credits.ledger import RunId
 from rota.credits.money import of_cents, usd
-from rota.platform.db import WriteConnection
+from rota.platform.db import AccountTransaction
 from rota.tasks.model import Task
 
 
@@ -16,8 +14,7 @@ def payer(task: Task) -> RunId:
 
 
 async def reserve(
-    connection: WriteConnection,
-    account_id: UUID,
+    tx: AccountTransaction,
     task: Task,
     parent: Task | None,
     budget_cents: int,
@@ -25,11 +22,9 @@ async def reserve(
 ) -> None:
     """Holds what the task's run may spend. Below a task that is run here, that one pays."""
     micros = of_cents(budget_cents)
-    if parent is not None and await holds.hold_under(
-        connection, account_id, payer(task), payer(parent), micros
-    ):
+    if parent is not None and await holds.hold_under(tx, payer(task), payer(parent), micros):
         return
-    if not await holds.hold(connection, account_id, payer(task), micros, allowance_of):
+    if not await holds.hold(tx, payer(task), micros, allowance_of):
         metrics.REFUSED.inc()
         raise InsufficientCredits(
             f"This agent's budget of ${usd(budget_cents)} has to be available before it starts. "

@@ -8,7 +8,7 @@ from uuid import UUID
 import orjson
 
 from rota.events import journal
-from rota.platform.db import ReadConnection, WriteConnection
+from rota.platform.db import AccountReader, AccountTransaction
 from rota.platform.ids import new_uuid
 from rota.tasks.model import Task
 from rota.tasks.states import Status
@@ -54,8 +54,7 @@ class Filter:
 
 
 async def insert(
-    connection: WriteConnection,
-    account_id: UUID,
+    tx: AccountTransaction,
     user_id: UUID,
     task: Task,
     event_data: Mapping[str, Any],
@@ -63,7 +62,8 @@ async def insert(
 ) -> None:
     """The task, its event, its totals and the instruction to run it, in one statement."""
     kind, payload = instruction or (None, {})
-    await connection.execute(
+    tx.has_events = True
+    await tx.execute(
         f"""
         WITH head AS (
             UPDATE account_heads SET last_sequence = last_sequence + 1,
@@ -85,7 +85,7 @@ async def insert(
         FROM head, unnest($31::text[], $32::text[]) AS d (dimension, value)
         ON CONFLICT (account_id, dimension, value, status) DO UPDATE SET tasks = c.tasks + 1
         """,  # noqa: S608
-        account_id,
+        tx.account_id,
         user_id,
         task.id,
         task.status,
@@ -140,33 +140,31 @@ def _dimensions(task: Task) -> tuple[list[str], list[str]]:
     return list(present), list(present.values())
 
 
-async def find(connection: ReadConnection, account_id: UUID, task_id: UUID) -> Task | None:
-    row = await connection.fetchrow(
+async def find(tx: AccountReader, task_id: UUID) -> Task | None:
+    row = await tx.fetchrow(
         f"SELECT {_COLUMNS} FROM tasks WHERE account_id = $1 AND id = $2",  # noqa: S608
-        account_id,
+        tx.account_id,
         task_id,
     )
     return _task(row) if row else None
 
 
-async def created_by(connection: ReadConnection, account_id: UUID, task_id: UUID) -> UUID:
-    user_id: UUID = await connection.fetchval(
-        "SELECT created_by FROM tasks WHERE account_id = $1 AND id = $2", account_id, task_id
+async def created_by(tx: AccountReader, task_id: UUID) -> UUID:
+    user_id: UUID = await tx.fetchval(
+        "SELECT created_by FROM tasks WHERE account_id = $1 AND id = $2", tx.account_id, task_id
     )
     return user_id
 
 
-async def find_for_change(
-    connection: WriteConnection, account_id: UUID, task_id: UUID
-) -> Task | None:
+async def find_for_change(tx: AccountTransaction, task_id: UUID) -> Task | None:
     """The task as it will stay until this transaction ends."""
-    await journal.lock_account(connection, account_id)
-    return await find(connection, account_id, task_id)
+    await journal.lock_account(tx)
+    return await find(tx, task_id)
 
 
-async def open_children(connection: ReadConnection, account_id: UUID, task_id: UUID) -> list[Task]:
+async def open_children(tx: AccountReader, task_id: UUID) -> list[Task]:
     """Every task below this one that is not at its end, however deep."""
-    rows = await connection.fetch(
+    rows = await tx.fetch(
         f"""
         WITH RECURSIVE below (id) AS (
             SELECT id FROM tasks WHERE account_id = $1 AND parent_task_id = $2
@@ -179,28 +177,27 @@ async def open_children(connection: ReadConnection, account_id: UUID, task_id: U
           AND status IN ('PENDING', 'RUNNING', 'WAITING_APPROVAL')
         ORDER BY id
         """,  # noqa: S608
-        account_id,
+        tx.account_id,
         task_id,
     )
     return [_task(row) for row in rows]
 
 
 async def update(
-    connection: WriteConnection,
-    account_id: UUID,
+    tx: AccountTransaction,
     before: Task,
     after: Task,
     event: tuple[str, Mapping[str, Any]] | None,
 ) -> None:
     """Writes a changed task, with the event that tells of it and the totals it moves."""
-    await connection.execute(
+    await tx.execute(
         """
         UPDATE tasks SET status = $3, run = $4, name = $5, priority = $6, updated_at = $7,
             started_at = $8, finished_at = $9, description = $10, output = $11, actions = $12,
             error = $13
         WHERE account_id = $1 AND id = $2
         """,
-        account_id,
+        tx.account_id,
         after.id,
         after.status,
         after.run,
@@ -215,12 +212,11 @@ async def update(
         _json(after.error),
     )
     if event is not None:
-        await _tell(connection, account_id, before, after, event)
+        await _tell(tx, before, after, event)
 
 
 async def _tell(
-    connection: WriteConnection,
-    account_id: UUID,
+    tx: AccountTransaction,
     before: Task,
     after: Task,
     event: tuple[str, Mapping[str, Any]],
@@ -228,7 +224,8 @@ async def _tell(
     source, target = _STATUS_COLUMN[before.status], _STATUS_COLUMN[after.status]
     moved = f", {source} = {source} - 1, {target} = {target} + 1" if source != target else ""
     kind, data = event
-    await connection.execute(
+    tx.has_events = True
+    await tx.execute(
         f"""
         WITH head AS (
             UPDATE account_heads SET last_sequence = last_sequence + 1 {moved}
@@ -246,7 +243,7 @@ async def _tell(
         INSERT INTO events (account_id, sequence, id, type, task_id, data, created_at)
         SELECT $1, last_sequence, $3, $4, $2, $5, clock_timestamp() FROM head
         """,  # noqa: S608
-        account_id,
+        tx.account_id,
         after.id,
         new_uuid(),
         kind,
@@ -257,7 +254,7 @@ async def _tell(
     )
 
 
-async def total(connection: ReadConnection, account_id: UUID, wanted: Filter) -> int:
+async def total(tx: AccountReader, wanted: Filter) -> int:
     """How many tasks match, read from the totals that every change keeps.
 
     Filters by two of agent, project and parent at once have no kept total; then
@@ -268,26 +265,26 @@ async def total(connection: ReadConnection, account_id: UUID, wanted: Filter) ->
         columns = (
             [_STATUS_COLUMN[wanted.status]] if wanted.status else list(_STATUS_COLUMN.values())
         )
-        count = await connection.fetchval(
+        count = await tx.fetchval(
             f"SELECT {' + '.join(columns)} FROM account_heads WHERE account_id = $1",  # noqa: S608
-            account_id,
+            tx.account_id,
         )
     elif len(dimensions) == 1:
         _, name, value = dimensions[0]
-        count = await connection.fetchval(
+        count = await tx.fetchval(
             """
             SELECT sum(tasks)::bigint FROM task_counts
             WHERE account_id = $1 AND dimension = $2 AND value = $3
               AND ($4::text IS NULL OR status = $4)
             """,
-            account_id,
+            tx.account_id,
             name,
             str(value),
             wanted.status,
         )
     else:
-        where, arguments = _where(account_id, wanted)
-        count = await connection.fetchval(
+        where, arguments = _where(tx.account_id, wanted)
+        count = await tx.fetchval(
             f"SELECT count(*) FROM tasks WHERE {where}",  # noqa: S608
             *arguments,
         )
@@ -306,8 +303,7 @@ def _where(account_id: UUID, wanted: Filter) -> tuple[str, list[object]]:
 
 
 async def page(
-    connection: ReadConnection,
-    account_id: UUID,
+    tx: AccountReader,
     wanted: Filter,
     limit: int,
     offset: int,
@@ -324,8 +320,8 @@ async def page(
     direction, skip = "DESC", offset
     if offset > matching // 2:
         direction, skip = "ASC", matching - offset - limit
-    where, arguments = _where(account_id, wanted)
-    rows = await connection.fetch(
+    where, arguments = _where(tx.account_id, wanted)
+    rows = await tx.fetch(
         # An array of ids and not a join: PostgreSQL also plans for accounts it knows
         # nothing of, and for those it would join by reading all of the account.
         f"""

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import orjson
 
-from rota.platform.db import ReadConnection, WriteConnection
+from rota.platform.db import AccountReader, AccountTransaction, ReadConnection
 from rota.tasks.model import Review
 
 _COLUMNS = "number, state, gate, requested_at, expires_at, decided_at, decided_by, reason, items"
@@ -19,36 +19,35 @@ def _review(row: Any) -> Review:
     return Review(*values)
 
 
-async def of_task(connection: ReadConnection, account_id: UUID, task_id: UUID) -> list[Review]:
+async def of_task(tx: AccountReader, task_id: UUID) -> list[Review]:
     """All reviews of a task, the newest first."""
-    rows = await connection.fetch(
+    rows = await tx.fetch(
         f"""
         SELECT {_COLUMNS} FROM reviews WHERE account_id = $1 AND task_id = $2
         ORDER BY number DESC
         """,  # noqa: S608
-        account_id,
+        tx.account_id,
         task_id,
     )
     return [_review(row) for row in rows]
 
 
 async def open_pending(
-    connection: WriteConnection,
-    account_id: UUID,
+    tx: AccountTransaction,
     task_id: UUID,
     gate: str | None,
     requested_at: datetime,
     expires_at: datetime,
     items: Sequence[Mapping[str, Any]],
 ) -> None:
-    await connection.execute(
+    await tx.execute(
         """
         INSERT INTO reviews (account_id, task_id, number, state, gate, requested_at, expires_at,
                              items)
         SELECT $1, $2, coalesce(max(number), 0) + 1, 'pending', $3, $4, $5, $6
         FROM reviews WHERE account_id = $1 AND task_id = $2
         """,
-        account_id,
+        tx.account_id,
         task_id,
         gate,
         requested_at,
@@ -57,42 +56,38 @@ async def open_pending(
     )
 
 
-async def pending(
-    connection: ReadConnection, account_id: UUID, task_ids: Sequence[UUID]
-) -> dict[UUID, list[Review]]:
-    rows = await connection.fetch(
+async def pending(tx: AccountReader, task_ids: Sequence[UUID]) -> dict[UUID, list[Review]]:
+    rows = await tx.fetch(
         f"""
         SELECT task_id, {_COLUMNS} FROM reviews
         WHERE account_id = $1 AND task_id = ANY($2) AND state = 'pending'
         """,  # noqa: S608
-        account_id,
+        tx.account_id,
         list(task_ids),
     )
     return {row[0]: [_review(row[1:])] for row in rows}
 
 
 async def save_items(
-    connection: WriteConnection,
-    account_id: UUID,
+    tx: AccountTransaction,
     task_id: UUID,
     items: Sequence[Mapping[str, Any]],
 ) -> None:
     """What has been decided so far in the review that is pending."""
     if items:
-        await connection.execute(
+        await tx.execute(
             """
             UPDATE reviews SET items = $3
             WHERE account_id = $1 AND task_id = $2 AND state = 'pending'
             """,
-            account_id,
+            tx.account_id,
             task_id,
             orjson.dumps(list(items)).decode(),
         )
 
 
 async def close(
-    connection: WriteConnection,
-    account_id: UUID,
+    tx: AccountTransaction,
     task_id: UUID,
     state: str,
     decided_by: UUID | None,
@@ -100,12 +95,12 @@ async def close(
     at: datetime,
 ) -> None:
     """Ends the review that is pending."""
-    await connection.execute(
+    await tx.execute(
         """
         UPDATE reviews SET state = $3, decided_by = $4, reason = $5, decided_at = $6
         WHERE account_id = $1 AND task_id = $2 AND state = 'pending'
         """,
-        account_id,
+        tx.account_id,
         task_id,
         state,
         decided_by,

@@ -12,9 +12,12 @@ from rota.agents.access import AgentAccess
 from rota.agents.model import AgentVersion
 from rota.auth.caller import Caller
 from rota.credits.allowance import AllowanceOf
-from rota.events.fanout import Fanout
 from rota.platform import clock, ids
-from rota.platform.db import Database, ReadConnection, WriteConnection
+from rota.platform.db import (
+    AccountReader,
+    AccountTransaction,
+    Database,
+)
 from rota.platform.errors import Conflict, FieldError, Forbidden, NotFound, ValidationFailed
 from rota.platform.idempotency import Idempotency
 from rota.tasks import paying, queries, transitions
@@ -41,7 +44,6 @@ class Tasks:
         db: Database,
         idempotency: Idempotency,
         agent_access: AgentAccess,
-        fanout: Fanout,
         *,
         gate_days: int,
         allowance_of: AllowanceOf,
@@ -50,28 +52,23 @@ class Tasks:
         self._db = db
         self._idempotency = idempotency
         self._agent_access = agent_access
-        self._fanout = fanout
         self._gate_time = timedelta(days=gate_days)
         self._allowance_of = allowance_of
         # A tier's share of busy workers.
         self._weight_of = weight_of
 
     async def create(self, caller: Caller, body: CreateTask, key: str | None) -> Response:
-        async with self._db.write(caller.account_id, caller.user_id) as connection:
+        async with self._db.write(caller.account_id, caller.user_id) as tx:
 
             async def work() -> TaskAnswer:
-                task = await self._create(connection, caller, body)
+                task = await self._create(tx, caller, body)
                 return TaskAnswer(task=TaskShape.of(task))
 
-            answer = await self._idempotency.once(
-                connection, caller.account_id, key, ("POST /api/tasks", body), 201, work
-            )
-        self._fanout.announce(caller.account_id)
-        return answer
+            return await self._idempotency.once(tx, key, ("POST /api/tasks", body), 201, work)
 
-    async def _create(self, connection: WriteConnection, caller: Caller, body: CreateTask) -> Task:
-        agent = await self._agent(connection, caller, body)
-        parent = await self._parent(connection, caller, body.parent_task_id)
+    async def _create(self, tx: AccountTransaction, caller: Caller, body: CreateTask) -> Task:
+        agent = await self._agent(tx, caller, body)
+        parent = await self._parent(tx, caller, body.parent_task_id)
         hosted = agent is not None and body.status in ("PENDING", "WAITING_APPROVAL")
         status = body.status
         if hosted and agent and agent.approval.run:
@@ -95,15 +92,15 @@ class Tasks:
         if hosted and status == "PENDING":
             start = transitions.start_of(task, self._weight_of(caller.tier))
         data = transitions.event_data(None, status, caller.user_id)
-        await queries.insert(connection, caller.account_id, caller.user_id, task, data, start)
+        await queries.insert(tx, caller.user_id, task, data, start)
         if hosted and agent:
-            await self._reserve(connection, caller, task, parent, agent)
+            await self._reserve(tx, caller, task, parent, agent)
         if status == "WAITING_APPROVAL":
-            await self._open_review(connection, caller.account_id, task)
+            await self._open_review(tx, task)
         return task
 
     async def _agent(
-        self, connection: ReadConnection, caller: Caller, body: CreateTask
+        self, tx: AccountReader, caller: Caller, body: CreateTask
     ) -> AgentVersion | None:
         if body.agent and body.assigned_agent and body.agent != body.assigned_agent:
             raise ValidationFailed.of(
@@ -112,7 +109,7 @@ class Tasks:
         name = body.agent or body.assigned_agent
         if name is None:
             return None
-        agent = await agents.find(connection, name)
+        agent = await agents.find(tx, name)
         if agent is None:
             raise ValidationFailed.of(
                 FieldError("agent", "is not in the catalog; GET /api/agents lists what is")
@@ -128,15 +125,13 @@ class Tasks:
             )
 
     async def _parent(
-        self, connection: WriteConnection, caller: Caller, wire_id: str | None
+        self, tx: AccountTransaction, caller: Caller, wire_id: str | None
     ) -> Task | None:
         if wire_id is None:
             return None
         parent_id = ids.from_wire("task", wire_id)
         # Locked: it must not end between this look and our commit.
-        parent = parent_id and await queries.find_for_change(
-            connection, caller.account_id, parent_id
-        )
+        parent = parent_id and await queries.find_for_change(tx, parent_id)
         if not parent:
             raise NotFound("There is no task with the id given as parentTaskId.")
         _check_takes_subtasks(parent)
@@ -149,56 +144,49 @@ class Tasks:
     async def page(
         self, caller: Caller, wanted: Filter, limit: int, offset: int
     ) -> tuple[list[Task], int]:
-        async with self._db.snapshot(caller.account_id, caller.user_id) as connection:
-            total = await queries.total(connection, caller.account_id, wanted)
-            tasks = await queries.page(connection, caller.account_id, wanted, limit, offset, total)
+        async with self._db.snapshot(caller.account_id, caller.user_id) as tx:
+            total = await queries.total(tx, wanted)
+            tasks = await queries.page(tx, wanted, limit, offset, total)
         return tasks, total
 
     async def get(self, caller: Caller, task_id: UUID | None) -> Task:
         if task_id is None:
             raise TaskNotFound
-        async with self._db.read(caller.account_id, caller.user_id) as connection:
-            task = await queries.find(connection, caller.account_id, task_id)
+        async with self._db.read(caller.account_id, caller.user_id) as tx:
+            task = await queries.find(tx, task_id)
         if task is None:
             raise TaskNotFound
         return task
 
     async def patch(self, caller: Caller, task_id: UUID | None, body: PatchTask) -> Task:
-        async with self._db.write(caller.account_id, caller.user_id) as connection:
-            before = await for_change(connection, caller, task_id)
+        async with self._db.write(caller.account_id, caller.user_id) as tx:
+            before = await for_change(tx, caller, task_id)
             after = _patched(before, body)
             if body.status is None or body.status == before.status:
                 if after != before:
                     after = replace(after, updated_at=clock.now())
-                    await queries.update(connection, caller.account_id, before, after, None)
+                    await queries.update(tx, before, after, None)
                 return after
             if body.status == "CANCELLED":
-                after = await transitions.cancel(
-                    connection, caller.account_id, before, after, Trigger.CANCEL, caller.user_id
-                )
+                after = await transitions.cancel(tx, before, after, Trigger.CANCEL, caller.user_id)
             else:
-                after = await self._move(
-                    connection, caller, before, after, Trigger.PATCH, body.status
-                )
-        self._fanout.announce(caller.account_id)
+                after = await self._move(tx, caller, before, after, Trigger.PATCH, body.status)
         return after
 
     async def retry(
         self, caller: Caller, task_id: UUID | None, start_at: str, key: str | None
     ) -> Response:
-        async with self._db.write(caller.account_id, caller.user_id) as connection:
+        async with self._db.write(caller.account_id, caller.user_id) as tx:
 
             async def work() -> TaskAnswer:
-                before = await for_change(connection, caller, task_id)
+                before = await for_change(tx, caller, task_id)
                 if before.status != "FAILED":
                     raise TransitionRefused(
                         before.status, "PENDING", "Only a failed task is retried."
                     )
                 parent = None
                 if before.parent_task_id is not None:
-                    parent = await queries.find(
-                        connection, caller.account_id, before.parent_task_id
-                    )
+                    parent = await queries.find(tx, before.parent_task_id)
                     if parent is not None:
                         _check_takes_subtasks(parent)
                 fresh = replace(
@@ -211,32 +199,30 @@ class Tasks:
                     output=None if before.hosted else before.output,
                 )
                 after = await self._move(
-                    connection, caller, before, fresh, Trigger.RETRY, event="task.retried"
+                    tx, caller, before, fresh, Trigger.RETRY, event="task.retried"
                 )
                 if after.hosted:
                     assert after.agent is not None
                     assert after.agent_version is not None
-                    agent = await agents.find_version(connection, after.agent, after.agent_version)
+                    agent = await agents.find_version(tx, after.agent, after.agent_version)
                     assert agent is not None
                     self._check_open(agent, caller)
-                    await self._reserve(connection, caller, after, parent, agent)
+                    await self._reserve(tx, caller, after, parent, agent)
                     await transitions.instruct(
-                        *(connection, caller.account_id, START, after),
+                        tx,
+                        START,
+                        after,
                         start_at=start_at,
                         weight=self._weight_of(caller.tier),
                     )
                 return TaskAnswer(task=TaskShape.of(after))
 
             operation = f"POST /api/tasks/{task_id}/retry?from={start_at}"
-            answer = await self._idempotency.once(
-                connection, caller.account_id, key, (operation, None), 200, work
-            )
-        self._fanout.announce(caller.account_id)
-        return answer
+            return await self._idempotency.once(tx, key, (operation, None), 200, work)
 
     async def _move(
         self,
-        connection: WriteConnection,
+        tx: AccountTransaction,
         caller: Caller,
         before: Task,
         after: Task,
@@ -249,32 +235,38 @@ class Tasks:
         target = target or target_of(before.status, by, hosted=before.hosted)
         assert target is not None
         after = await transitions.apply(
-            *(connection, caller.account_id, before, after, target, by),
+            tx,
+            before,
+            after,
+            target,
+            by,
             user_id=caller.user_id,
             event=event,
             reason=reason,
         )
         if target == "WAITING_APPROVAL":
-            await self._open_review(connection, caller.account_id, after)
+            await self._open_review(tx, after)
         return after
 
     async def _reserve(
         self,
-        connection: WriteConnection,
+        tx: AccountTransaction,
         caller: Caller,
         task: Task,
         parent: Task | None,
         agent: AgentVersion,
     ) -> None:
         await paying.reserve(
-            *(connection, caller.account_id, task, parent),
+            tx,
+            task,
+            parent,
             agent.budget_cents,
             self._allowance_of,
         )
 
-    async def _open_review(self, connection: WriteConnection, account_id: UUID, task: Task) -> None:
+    async def _open_review(self, tx: AccountTransaction, task: Task) -> None:
         gate: Gate | None = "run" if task.hosted else None
-        await transitions.open_gate(connection, account_id, task, gate, self._gate_time)
+        await transitions.open_gate(tx, task, gate, self._gate_time)
 
 
 def _check_takes_subtasks(parent: Task) -> None:

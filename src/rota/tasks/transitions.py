@@ -10,7 +10,7 @@ from rota.credits import holds
 from rota.events import outbox
 from rota.events.outbox import Instruction
 from rota.platform import clock, ids, tracing
-from rota.platform.db import WriteConnection
+from rota.platform.db import AccountTransaction
 from rota.tasks import queries, review_queries
 from rota.tasks.model import Task
 from rota.tasks.paying import payer
@@ -21,8 +21,7 @@ START, CANCEL, NUDGE = "run.start", "run.cancel", "run.nudge"
 
 
 async def apply(
-    connection: WriteConnection,
-    account_id: UUID,
+    tx: AccountTransaction,
     before: Task,
     after: Task,
     target: Status,
@@ -44,16 +43,16 @@ async def apply(
         finished_at=now if target in TERMINAL else None,
     )
     data = event_data(before.status, target, user_id, reason)
-    await queries.update(connection, account_id, before, after, (event or EVENT_OF[target], data))
+    await queries.update(tx, before, after, (event or EVENT_OF[target], data))
     if before.hosted and target in TERMINAL:
-        await holds.release(connection, account_id, payer(before))
+        await holds.release(tx, payer(before))
     if before.hosted and target == "CANCELLED":
-        await instruct(connection, account_id, CANCEL, before)
+        await instruct(tx, CANCEL, before)
     if before.hosted and target in TERMINAL and before.parent_task_id:
-        parent = await queries.find(connection, account_id, before.parent_task_id)
+        parent = await queries.find(tx, before.parent_task_id)
         if parent is not None and parent.hosted:
             # It may have delegated this to us, and waits for how it ended.
-            await instruct(connection, account_id, NUDGE, parent)
+            await instruct(tx, NUDGE, parent)
     return after
 
 
@@ -80,25 +79,20 @@ def _of(task: Task) -> dict[str, Any]:
     return payload
 
 
-async def instruct(
-    connection: WriteConnection, account_id: UUID, kind: str, task: Task, **details: Any
-) -> None:
+async def instruct(tx: AccountTransaction, kind: str, task: Task, **details: Any) -> None:
     payload = {**_of(task), **details}
-    await outbox.put(connection, Instruction(account_id, kind, task.id, payload))
+    await outbox.put(tx, Instruction(tx.account_id, kind, task.id, payload))
 
 
 async def open_gate(
-    connection: WriteConnection,
-    account_id: UUID,
+    tx: AccountTransaction,
     task: Task,
     gate: Gate | None,
     time: timedelta,
     items: list[Mapping[str, Any]] | None = None,
 ) -> None:
     now = clock.now()
-    await review_queries.open_pending(
-        connection, account_id, task.id, gate, now, now + time, items or []
-    )
+    await review_queries.open_pending(tx, task.id, gate, now, now + time, items or [])
 
 
 def why_not(task: Task) -> str:
@@ -114,8 +108,7 @@ def why_not(task: Task) -> str:
 
 
 async def cancel(
-    connection: WriteConnection,
-    account_id: UUID,
+    tx: AccountTransaction,
     before: Task,
     after: Task,
     by: Trigger,
@@ -126,28 +119,35 @@ async def cancel(
 ) -> Task:
     """The end of a task, of its review if one is pending, and of all that is open below it."""
     ended = await apply(
-        *(connection, account_id, before, after, "CANCELLED", by),
+        tx,
+        before,
+        after,
+        "CANCELLED",
+        by,
         user_id=user_id,
         event=event,
         reason=reason,
     )
     if by is Trigger.CANCEL:
         why = "The task was cancelled."
-        await close_review(connection, account_id, before, "rejected", user_id, why)
-    for child in await queries.open_children(connection, account_id, before.id):
+        await close_review(tx, before, "rejected", user_id, why)
+    for child in await queries.open_children(tx, before.id):
         why = "The task above it was cancelled."
         await apply(
-            *(connection, account_id, child, child, "CANCELLED", Trigger.CANCEL),
+            tx,
+            child,
+            child,
+            "CANCELLED",
+            Trigger.CANCEL,
             user_id=user_id,
             reason=why,
         )
-        await close_review(connection, account_id, child, "rejected", user_id, why)
+        await close_review(tx, child, "rejected", user_id, why)
     return ended
 
 
 async def close_review(
-    connection: WriteConnection,
-    account_id: UUID,
+    tx: AccountTransaction,
     task: Task,
     state: str,
     user_id: UUID | None,
@@ -155,6 +155,4 @@ async def close_review(
 ) -> None:
     """Ends the review of a task that waits; one that does not has none to end."""
     if task.status == "WAITING_APPROVAL":
-        await review_queries.close(
-            connection, account_id, task.id, state, user_id, reason, clock.now()
-        )
+        await review_queries.close(tx, task.id, state, user_id, reason, clock.now())

@@ -1,0 +1,258 @@
+"""Builds every part of the service from settings: for the API, the worker, commands and tests.
+
+A part is built when it is first used, so a command pays only for what it needs. Nothing connects
+before `open`, so the API can be described without a running database.
+"""
+
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from datetime import timedelta
+from functools import cached_property
+from typing import Self
+
+import httpx
+from redis.asyncio import Redis
+
+from rota.agents.catalog import Catalog
+from rota.auth.authenticator import Authenticator
+from rota.auth.issuers import Issuers
+from rota.auth.keys import Keys
+from rota.auth.sessions import Sessions
+from rota.auth.tokens import KeyRing, SessionTokens
+from rota.credits.allowance import AllowanceOf
+from rota.credits.service import Credits
+from rota.events import journal
+from rota.events.fanout import Fanout
+from rota.events.stream import Streams
+from rota.limits import window
+from rota.limits.window import Window
+from rota.mcp import sessions as tool_sessions
+from rota.mcp.client import ToolClient
+from rota.mcp.health import Health
+from rota.mcp.service import Servers
+from rota.payments.port import Processor
+from rota.payments.processor import processor_of
+from rota.plans.purchases import Purchases
+from rota.plans.reconcile import Reconciliation
+from rota.plans.service import Plans
+from rota.plans.tiers import Tiers
+from rota.platform.crypto import Vault
+from rota.platform.db import Database
+from rota.platform.egress import Bounds, Egress
+from rota.platform.idempotency import Idempotency
+from rota.platform.settings import Settings
+from rota.platform.temporal import Temporal
+from rota.tasks.decisions import Decisions
+from rota.tasks.service import Tasks
+from rota.variants import VARIANTS
+
+
+class Composition:
+    def __init__(self, settings: Settings, *, pool_size: int | None = None) -> None:
+        self.settings = settings
+        self.variant = VARIANTS[settings.variant]
+        self._pool_size = pool_size or settings.database_pool_size
+        self._closing = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        await self.db.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        # The database last: the other parts may still use it while they close.
+        try:
+            await self._closing.aclose()
+        finally:
+            await self.db.close()
+
+    def _closes(self, close: Callable[[], Awaitable[object]]) -> None:
+        self._closing.push_async_callback(close)
+
+    @cached_property
+    def db(self) -> Database:
+        url = self.settings.database_url.get_secret_value()
+        return Database(url, pool_size=self._pool_size, announce=self.fanout.announce)
+
+    @cached_property
+    def vault(self) -> Vault:
+        return Vault(*self.settings.secret_keys)
+
+    @cached_property
+    def idempotency(self) -> Idempotency:
+        return Idempotency(self.vault)
+
+    @cached_property
+    def temporal(self) -> Temporal:
+        return Temporal(self.settings.temporal_address, self.settings.temporal_namespace)
+
+    @cached_property
+    def fanout(self) -> Fanout:
+        redis = Redis.from_url(self.settings.redis_url.get_secret_value())
+        fanout = Fanout(redis)
+        self._closes(redis.aclose)
+        self._closes(fanout.aclose)
+        return fanout
+
+    @cached_property
+    def streams(self) -> Streams:
+        return Streams(self.db, self.fanout)
+
+    @cached_property
+    def limiter_redis(self) -> Redis:
+        redis = window.connect(self.settings.redis_url.get_secret_value())
+        self._closes(redis.aclose)
+        return redis
+
+    @cached_property
+    def limiter(self) -> Window:
+        limiter = Window(self.limiter_redis, processes=self.settings.processes)
+        self._closes(limiter.aclose)
+        return limiter
+
+    @cached_property
+    def key_ring(self) -> KeyRing:
+        return KeyRing(self.db, self.vault)
+
+    @cached_property
+    def session_tokens(self) -> SessionTokens:
+        return SessionTokens(self.key_ring, self.settings.public_url)
+
+    @cached_property
+    def authenticator(self) -> Authenticator:
+        return Authenticator(
+            self.db, self.session_tokens, idle_days=self.settings.session_idle_days
+        )
+
+    @cached_property
+    def sessions(self) -> Sessions:
+        http = httpx.AsyncClient(timeout=5, follow_redirects=False)
+        self._closes(http.aclose)
+        trial_days = timedelta(days=self.settings.signup_trial_days)
+        return Sessions(
+            self.db,
+            Issuers(self.settings.oidc_issuers, http),
+            self.session_tokens,
+            self.authenticator,
+            journal.append,
+            idle_days=self.settings.session_idle_days,
+            signup_trial=trial_days if self.variant.signup_trial else None,
+        )
+
+    @cached_property
+    def keys(self) -> Keys:
+        return Keys(self.db, self.authenticator, self.idempotency, journal.append)
+
+    @cached_property
+    def catalog(self) -> Catalog:
+        return Catalog(self.db)
+
+    @cached_property
+    def allowance_of(self) -> AllowanceOf:
+        return self.variant.allowance_of(self.settings.allowances)
+
+    @cached_property
+    def processor(self) -> Processor:
+        processor = processor_of(self.settings)
+        self._closes(processor.close)
+        return processor
+
+    @cached_property
+    def credits(self) -> Credits:
+        return Credits(self.db, self.idempotency, self.processor, self.allowance_of)
+
+    @cached_property
+    def tiers(self) -> Tiers:
+        return Tiers(self.variant.tiers)
+
+    @cached_property
+    def plans(self) -> Plans:
+        return Plans(self.db, self.processor, tiers=self.tiers, grace=self.grace)
+
+    @property
+    def grace(self) -> timedelta:
+        """How long an unpaid plan keeps its tier."""
+        return timedelta(days=self.settings.grace_days)
+
+    @cached_property
+    def purchases(self) -> Purchases:
+        return Purchases(
+            self.db,
+            self.idempotency,
+            self.processor,
+            self.plans,
+            tiers=self.tiers,
+            trial_days=self.settings.plan_trial_days,
+        )
+
+    @cached_property
+    def reconciliation(self) -> Reconciliation:
+        return Reconciliation(
+            self.db,
+            self.processor,
+            self.credits.take_payment,
+            self.plans.sync,
+            rank=self.tiers.rank,
+            grace=self.grace,
+        )
+
+    @cached_property
+    def tasks(self) -> Tasks:
+        return Tasks(
+            self.db,
+            self.idempotency,
+            self.variant.agent_access,
+            gate_days=self.settings.approval_days,
+            allowance_of=self.allowance_of,
+            weight_of=self.variant.weight_of,
+        )
+
+    @cached_property
+    def decisions(self) -> Decisions:
+        return Decisions(self.db, weight_of=self.variant.weight_of)
+
+    @cached_property
+    def egress(self) -> Egress:
+        settings = self.settings
+        return Egress(
+            allow=settings.egress_allow,
+            https_only=settings.env == "production",
+            bounds=Bounds(
+                connect_s=min(5, settings.mcp_connect_s),
+                read_s=settings.mcp_call_s,
+                total_s=settings.mcp_call_s,
+            ),
+        )
+
+    @cached_property
+    def tool_sessions(self) -> tool_sessions.Sessions:
+        settings = self.settings
+        sessions = tool_sessions.Sessions(
+            self.egress,
+            tool_sessions.Timeouts(settings.mcp_connect_s, settings.mcp_call_s),
+            limit=settings.mcp_sessions,
+            idle_s=settings.mcp_idle_s,
+        )
+        self._closes(sessions.aclose)
+        return sessions
+
+    @cached_property
+    def server_health(self) -> Health:
+        return Health(self.db, check_every_s=self.settings.mcp_check_minutes * 60)
+
+    @cached_property
+    def tool_client(self) -> ToolClient:
+        return ToolClient(self.tool_sessions, self.vault, self.server_health)
+
+    @cached_property
+    def servers(self) -> Servers:
+        return Servers(
+            self.db,
+            self.vault,
+            self.idempotency,
+            self.egress,
+            self.tool_sessions,
+            self.tool_client,
+            self.server_health,
+            allowance=self.variant.servers,
+            has_pass=self.plans.has_pass,
+        )
