@@ -8,14 +8,13 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
-import asyncpg
 import structlog
 
 from rota.auth import tokens
 from rota.mcp.model import seal_context
 from rota.platform import idempotency
 from rota.platform.crypto import SealBroken, Vault
-from rota.platform.db import Database, WriteConnection
+from rota.platform.db import Database, WriteConnection, owner_connection
 
 log = structlog.get_logger()
 
@@ -91,14 +90,13 @@ async def _rotate(
 
 async def _rotate_signing_keys(owner_url: str, vault: Vault) -> tuple[int, int]:
     """Only the owner of the database writes these."""
-    connection = await asyncpg.connect(owner_url)
     wrapped = broken = 0
-    try:
+    async with owner_connection(owner_url) as connection:
         for kid, sealed in await connection.fetch("SELECT kid, sealed_private FROM signing_keys"):
             if vault.is_current(sealed):
                 continue
             try:
-                anew = vault.rewrap(sealed, tokens.seal_context(kid))
+                rewrapped = vault.rewrap(sealed, tokens.seal_context(kid))
             except SealBroken:
                 broken += 1
                 continue
@@ -107,9 +105,7 @@ async def _rotate_signing_keys(owner_url: str, vault: Vault) -> tuple[int, int]:
                 " WHERE kid = $1 AND sealed_private = $2",
                 kid,
                 sealed,
-                anew,
+                rewrapped,
             )
             wrapped += 1
-    finally:
-        await connection.close()
     return wrapped, broken

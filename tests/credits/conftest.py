@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-import rota.app
+import rota.composition
 from rota.credits.service import Credits
 from rota.dev.stack import Stack
 from rota.platform.crypto import Vault
@@ -36,7 +36,7 @@ async def shop(stack: Stack) -> AsyncIterator[Shop]:
     processor = FakeProcessor()
     async with AsyncExitStack() as exits:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(rota.app, "processor_of", lambda _: processor)
+            patch.setattr(rota.composition, "processor_of", lambda _: processor)
             service = await exits.enter_async_context(
                 Service.start(stack, variant="a", name="credits", allowances={})
             )

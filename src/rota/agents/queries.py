@@ -1,10 +1,8 @@
 """The SQL of the catalog. The service only reads it; what writes is for `sync`."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any
-
-import orjson
 
 from rota.agents.model import Agent, AgentVersion, Approval, Definition, Department
 from rota.platform.db import ReadConnection, WriteConnection
@@ -212,7 +210,7 @@ async def offer(connection: WriteConnection, current: Iterable[tuple[str, int]])
 
 
 def _stored(value: Any) -> Any:
-    return orjson.dumps(value).decode() if isinstance(value, Approval) else value
+    return asdict(value) if isinstance(value, Approval) else value
 
 
 def _field(row: Any, name: str) -> Any:
@@ -220,9 +218,8 @@ def _field(row: Any, name: str) -> Any:
     if name in _LISTS:
         return tuple(value)
     if name == "approval":
-        policy = orjson.loads(value)
-        tools = policy["tools"]
-        return Approval(**policy | {"tools": tools if isinstance(tools, str) else tuple(tools)})
+        tools = value["tools"]
+        return Approval(**value | {"tools": tools if isinstance(tools, str) else tuple(tools)})
     return value
 
 

@@ -5,14 +5,13 @@ from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 
-import asyncpg
 import orjson
 
 from rota.agents import queries
 from rota.agents.files import read_catalog
 from rota.agents.model import Definition
 from rota.agents.queries import Known
-from rota.platform.db import WriteConnection
+from rota.platform.db import WriteConnection, owner_connection
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +37,11 @@ async def sync(database_url: str, folder: Path, *, dry_run: bool = False) -> Rep
     Raises CatalogInvalid, and changes nothing, if any file is wrong.
     """
     definitions = await asyncio.to_thread(read_catalog, folder)
-    connection = await asyncpg.connect(database_url)
-    try:
-        async with connection.transaction(readonly=dry_run):
-            return await _apply(connection, definitions, dry_run=dry_run)
-    finally:
-        await connection.close()
+    async with (
+        owner_connection(database_url) as connection,
+        connection.transaction(readonly=dry_run),
+    ):
+        return await _apply(connection, definitions, dry_run=dry_run)
 
 
 async def _apply(

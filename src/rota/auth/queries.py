@@ -5,8 +5,6 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-import orjson
-
 from rota.accounts import queries as accounts
 from rota.accounts.model import Kind, Role
 from rota.platform.db import AccountReader, AccountTransaction, ReadConnection, WriteConnection
@@ -262,7 +260,7 @@ async def insert_signing_key(
     await connection.execute(
         "INSERT INTO signing_keys (kid, public_jwk, sealed_private) VALUES ($1, $2, $3)",
         kid,
-        orjson.dumps(public_jwk).decode(),
+        public_jwk,
         sealed,
     )
 

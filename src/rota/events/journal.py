@@ -6,8 +6,6 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-import orjson
-
 from rota.platform.db import AccountReader, AccountTransaction
 from rota.platform.ids import new_uuid
 
@@ -51,7 +49,7 @@ async def append(
         new_uuid(),
         kind,
         task_id,
-        orjson.dumps(data).decode(),
+        data,
     )
 
 
@@ -76,7 +74,7 @@ async def after(
         limit,
         *arguments,
     )
-    return [Event(r[0], r[1], r[2], r[3], orjson.loads(r[4]), r[5]) for r in rows]
+    return [Event(**row) for row in rows]
 
 
 async def last_sequence(tx: AccountReader) -> int:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-import orjson
 import structlog
 from prometheus_client import Counter
 
@@ -61,7 +60,7 @@ async def put(tx: AccountTransaction, instruction: Instruction) -> None:
         instruction.account_id,
         instruction.kind,
         instruction.task_id,
-        orjson.dumps(instruction.payload).decode(),
+        instruction.payload,
     )
 
 
@@ -110,9 +109,7 @@ class Relay:
     async def _carry_out(self, row: Any) -> Later | None:
         """What comes after it: nothing, or another look. A failure is looked at again, too."""
         kind = row["kind"]
-        instruction = Instruction(
-            row["account_id"], kind, row["task_id"], orjson.loads(row["payload"])
-        )
+        instruction = Instruction(row["account_id"], kind, row["task_id"], row["payload"])
         try:
             async with asyncio.timeout(HANDLER_TIMEOUT_S):
                 later = await self._handlers[kind](instruction)

@@ -5,8 +5,6 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-import orjson
-
 from rota.mcp.model import Definition, Server, ServerTool, Status, hash_of
 from rota.platform.db import AccountReader, AccountTransaction, WriteConnection
 
@@ -25,9 +23,9 @@ def _tool(row: Any) -> ServerTool:
     name, accepted, accepted_hash, live, live_hash = row
     return ServerTool(
         name,
-        orjson.loads(accepted) if accepted is not None else None,
+        accepted,
         accepted_hash,
-        orjson.loads(live) if live is not None else None,
+        live,
         live_hash,
     )
 
@@ -219,7 +217,7 @@ async def put_tools(
         tx.account_id,
         server_id,
         list(definitions),
-        [orjson.dumps(definition).decode() for definition in definitions.values()],
+        list(definitions.values()),
         [hash_of(definition) for definition in definitions.values()],
         accept,
     )

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from uuid import UUID
 
 import asyncpg
+import orjson
 
 # Raised when the database or the network to it fails. asyncpg raises InternalClientError when a
 # connection is lost in the middle of a protocol exchange.
@@ -90,6 +91,29 @@ def _announce_nothing(account_id: UUID) -> None:
     """For commands and tests that have no live streams to wake."""
 
 
+def _encode_json(value: Any) -> str:
+    return orjson.dumps(value).decode()
+
+
+async def use_json(connection: Any) -> None:
+    """Makes json and jsonb columns Python objects in both directions."""
+    for name in ("json", "jsonb"):
+        await connection.set_type_codec(
+            name, schema="pg_catalog", encoder=_encode_json, decoder=orjson.loads
+        )
+
+
+@asynccontextmanager
+async def owner_connection(url: str) -> AsyncIterator[Any]:
+    """A single connection for operator commands, outside the pool and without row security."""
+    connection = await asyncpg.connect(url)
+    try:
+        await use_json(connection)
+        yield connection
+    finally:
+        await connection.close()
+
+
 async def _skip_reset(connection: Any) -> None:
     """Replaces the pool's reset. Transactions here leave nothing to clean up."""
 
@@ -120,6 +144,7 @@ class Database:
             max_size=self._pool_size,
             timeout=10,
             command_timeout=30,
+            init=use_json,
             reset=_skip_reset,
             server_settings={
                 "role": APPLICATION_ROLE,

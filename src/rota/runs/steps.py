@@ -6,8 +6,6 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
-import orjson
-
 from rota.platform.db import AccountReader, AccountTransaction
 
 State = Literal["planned", "gated", "started", "delegated", "finished"]
@@ -52,18 +50,6 @@ _COLUMNS = (
 )
 
 
-def _step(row: Any) -> Step:
-    values = list(row)
-    for at in (9, 11):
-        if values[at] is not None:
-            values[at] = orjson.loads(values[at])
-    return Step(*values)
-
-
-def _json(value: Any) -> str | None:
-    return orjson.dumps(value).decode() if value is not None else None
-
-
 async def of_run(tx: AccountReader, task_id: UUID, run: int) -> list[Step]:
     rows = await tx.fetch(
         f"""
@@ -74,7 +60,7 @@ async def of_run(tx: AccountReader, task_id: UUID, run: int) -> list[Step]:
         task_id,
         run,
     )
-    return [_step(row) for row in rows]
+    return [Step(**row) for row in rows]
 
 
 async def asks_above(tx: AccountReader, task_id: UUID) -> bool:
@@ -112,7 +98,7 @@ async def calls_of(tx: AccountReader, task_id: UUID, run: int, step: int) -> lis
         run,
         step,
     )
-    return [_step(row) for row in rows]
+    return [Step(**row) for row in rows]
 
 
 async def one(tx: AccountReader, task_id: UUID, run: int, step: int, call: int) -> Step | None:
@@ -127,7 +113,7 @@ async def one(tx: AccountReader, task_id: UUID, run: int, step: int, call: int) 
         step,
         call,
     )
-    return _step(row) if row else None
+    return Step(**row) if row else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +157,7 @@ async def record_thought(
         run,
         step,
         thought.model,
-        _json(thought.response),
+        thought.response,
         thought.input_tokens,
         thought.output_tokens,
         thought.cost_micros,
@@ -218,7 +204,7 @@ async def plan_calls(
                 call.server,
                 call.call_id,
                 call.read_only,
-                _json(call.arguments),
+                call.arguments,
                 call.definition_hash,
             )
             for number, call in enumerate(calls, 1)
@@ -253,7 +239,7 @@ async def set_state(
         at.step,
         at.call,
         state,
-        _json(arguments),
+        arguments,
         child_task_id,
         *(definition or (None, None)),
     )
@@ -279,7 +265,7 @@ async def finish(
         at.run,
         at.step,
         at.call,
-        _json(result),
+        result,
         outcome,
     )
 

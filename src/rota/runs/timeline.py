@@ -5,8 +5,6 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
-import orjson
-
 from rota.platform.db import AccountReader
 
 
@@ -32,9 +30,6 @@ class Entry:
     decided_by: UUID | None
 
 
-_JSON = (8, 9)
-
-
 async def page(
     tx: AccountReader, task_id: UUID, limit: int, offset: int
 ) -> tuple[list[Entry], int]:
@@ -49,29 +44,21 @@ async def page(
     )
     rows = await tx.fetch(
         """
-        SELECT format('call-%s-%s-%s', run, step, call), kind, run, step, name, server, state,
+        SELECT format('call-%s-%s-%s', run, step, call) AS id, kind, run, step, name, server, state,
                outcome, arguments, result, child_task_id, input_tokens, output_tokens,
-               cost_micros, price_version, coalesce(started_at, planned_at) AS at, finished_at,
-               NULL::uuid
+               cost_micros, price_version, coalesce(started_at, planned_at) AS started_at,
+               finished_at, NULL::uuid AS decided_by
         FROM steps WHERE account_id = $1 AND task_id = $2 AND NOT copied
         UNION ALL
         SELECT format('review-%s', number), 'approval', NULL, NULL, gate, NULL, state,
                NULL, items, to_jsonb(reason), NULL, 0, 0, 0, NULL, requested_at, decided_at,
                decided_by
         FROM reviews WHERE account_id = $1 AND task_id = $2
-        ORDER BY at, 1 LIMIT $3 OFFSET $4
+        ORDER BY started_at, id LIMIT $3 OFFSET $4
         """,
         tx.account_id,
         task_id,
         limit,
         offset,
     )
-    return [_entry(row) for row in rows], total
-
-
-def _entry(row: Any) -> Entry:
-    values = list(row)
-    for at in _JSON:
-        if values[at] is not None:
-            values[at] = orjson.loads(values[at])
-    return Entry(*values)
+    return [Entry(**row) for row in rows], total

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-import orjson
-
 from rota.events import journal
 from rota.platform.db import AccountReader, AccountTransaction
 from rota.platform.ids import new_uuid
@@ -18,17 +16,6 @@ _COLUMNS = (
     " priority, created_at, updated_at, started_at, finished_at, description, input, output,"
     " actions, error, steps, input_tokens, output_tokens, cost_micros"
 )
-_ERROR = _COLUMNS.split(", ").index("error")
-
-
-def _task(row: Any) -> Task:
-    values = list(row)
-    values[_ERROR] = orjson.loads(values[_ERROR]) if values[_ERROR] is not None else None
-    return Task(*values)
-
-
-def _json(value: Any) -> str | None:
-    return orjson.dumps(value).decode() if value is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,15 +93,15 @@ async def insert(
         task.input,
         task.output,
         task.actions,
-        _json(task.error),
+        task.error,
         task.steps,
         task.input_tokens,
         task.output_tokens,
         task.cost_micros,
         new_uuid(),
-        _json(event_data),
+        event_data,
         kind,
-        _json(payload),
+        payload,
         *_dimensions(task),
     )
 
@@ -146,7 +133,7 @@ async def find(tx: AccountReader, task_id: UUID) -> Task | None:
         tx.account_id,
         task_id,
     )
-    return _task(row) if row else None
+    return Task(**row) if row else None
 
 
 async def created_by(tx: AccountReader, task_id: UUID) -> UUID:
@@ -180,7 +167,7 @@ async def open_children(tx: AccountReader, task_id: UUID) -> list[Task]:
         tx.account_id,
         task_id,
     )
-    return [_task(row) for row in rows]
+    return [Task(**row) for row in rows]
 
 
 async def update(
@@ -209,7 +196,7 @@ async def update(
         after.description,
         after.output,
         after.actions,
-        _json(after.error),
+        after.error,
     )
     if event is not None:
         await _tell(tx, before, after, event)
@@ -247,7 +234,7 @@ async def _tell(
         after.id,
         new_uuid(),
         kind,
-        _json(data),
+        data,
         *_dimensions(after),
         before.status,
         after.status,
@@ -336,4 +323,4 @@ async def page(
         limit,
         skip,
     )
-    return [_task(row) for row in rows]
+    return [Task(**row) for row in rows]

@@ -5,18 +5,10 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-import orjson
-
 from rota.platform.db import AccountReader, AccountTransaction, ReadConnection
 from rota.tasks.model import Review
 
 _COLUMNS = "number, state, gate, requested_at, expires_at, decided_at, decided_by, reason, items"
-
-
-def _review(row: Any) -> Review:
-    values = list(row)
-    values[-1] = orjson.loads(values[-1])
-    return Review(*values)
 
 
 async def of_task(tx: AccountReader, task_id: UUID) -> list[Review]:
@@ -29,7 +21,7 @@ async def of_task(tx: AccountReader, task_id: UUID) -> list[Review]:
         tx.account_id,
         task_id,
     )
-    return [_review(row) for row in rows]
+    return [Review(**row) for row in rows]
 
 
 async def open_pending(
@@ -52,7 +44,7 @@ async def open_pending(
         gate,
         requested_at,
         expires_at,
-        orjson.dumps(list(items)).decode(),
+        list(items),
     )
 
 
@@ -65,7 +57,11 @@ async def pending(tx: AccountReader, task_ids: Sequence[UUID]) -> dict[UUID, lis
         tx.account_id,
         list(task_ids),
     )
-    return {row[0]: [_review(row[1:])] for row in rows}
+    found: dict[UUID, list[Review]] = {}
+    for row in rows:
+        columns = dict(row)
+        found[columns.pop("task_id")] = [Review(**columns)]
+    return found
 
 
 async def save_items(
@@ -82,7 +78,7 @@ async def save_items(
             """,
             tx.account_id,
             task_id,
-            orjson.dumps(list(items)).decode(),
+            list(items),
         )
 
 
@@ -118,4 +114,4 @@ async def due(connection: ReadConnection, limit: int) -> list[tuple[UUID, UUID]]
         """,
         limit,
     )
-    return [(row[0], row[1]) for row in rows]
+    return [(row["account_id"], row["task_id"]) for row in rows]
