@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rota.credits.money import available_cents, of_cents, spent_cents, usd
 from rota.credits.queries import Balance
-from rota.credits.schemas import BalanceAnswer, UsageBar
+from rota.credits.schemas import BalanceResponse, UsageBar
 from rota.platform import clock
 
 RESET = datetime(2026, 12, 15, tzinfo=UTC)
@@ -56,7 +56,7 @@ def test_a_month_ends_on_the_same_day_or_the_last_there_is(
 
 
 def test_an_account_without_anything_shows_zeros() -> None:
-    shown = BalanceAnswer.of(balance()).model_dump(by_alias=True)
+    shown = BalanceResponse.of(balance()).model_dump(by_alias=True)
     assert shown == {
         "topUpCents": 0,
         "totalAvailable": 0,
@@ -83,7 +83,7 @@ def test_an_account_without_anything_shows_zeros() -> None:
 
 
 def test_parts_of_cents_are_added_before_they_are_rounded() -> None:
-    shown = BalanceAnswer.of(
+    shown = BalanceResponse.of(
         balance(
             allowance=15_000,
             topup=25_000,

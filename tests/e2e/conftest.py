@@ -15,7 +15,7 @@ async def start(stack: Stack, variant: str) -> AsyncIterator[Service]:
     """With an AI endpoint that does nothing but count, behind a proxy that is trusted."""
     with pytest.MonkeyPatch.context() as patch:
         # Clients and service share a thread here, and its stalls are not Redis' silence.
-        patch.setattr("rota.app.Window", partial(Window, timeout_s=2.0))
+        patch.setattr("rota.composition.Window", partial(Window, timeout_s=2.0))
         async with Service.start(
             stack,
             variant=variant,

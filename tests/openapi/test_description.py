@@ -136,7 +136,7 @@ def test_errors_have_the_envelope_and_only_rate_limits_another(
 
 def test_being_unavailable_has_its_own_shape(description: dict[str, Any]) -> None:
     shape = description["paths"]["/health/ready"]["get"]["responses"]["503"]["content"][JSON]
-    assert shape["schema"]["$ref"].endswith("/ReadyAnswer")
+    assert shape["schema"]["$ref"].endswith("/ReadyResponse")
     assert shape["example"]["status"] == "unavailable"
 
 

@@ -35,7 +35,7 @@ class Letter(Body):
     send_at: BodyTimestamp | None = None
 
 
-class LetterAnswer(Wire):
+class LetterResponse(Wire):
     subject: str
     send_at: Timestamp | None
 
@@ -82,8 +82,8 @@ def public_probe(database_url: str) -> APIRouter:
         return {"limit": limit}
 
     @router.post("/api/probe/letters", summary="Takes a body", status_code=201)
-    async def letters(letter: Letter) -> LetterAnswer:
-        return LetterAnswer(subject=letter.subject, send_at=letter.send_at)
+    async def letters(letter: Letter) -> LetterResponse:
+        return LetterResponse(subject=letter.subject, send_at=letter.send_at)
 
     return router
 

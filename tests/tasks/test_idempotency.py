@@ -63,7 +63,7 @@ async def ask_until_answered(wire: Wire, body: Any, key: str) -> Answer:
                 if answer.status == 201:
                     return answer
                 assert answer.status == 409, answer.body
-                assert "under way" in answer.json()["error"]["message"]
+                assert "in progress" in answer.json()["error"]["message"]
             await asyncio.sleep(0.02)
 
 
@@ -176,7 +176,7 @@ async def test_a_key_whose_request_is_under_way_is_a_conflict(board_a: Service) 
         await until_waiting_for_locks(board_a, 1)
         second = await send(person, "k")
         assert second.status_code == 409
-        assert "under way" in second.json()["error"]["message"]
+        assert "in progress" in second.json()["error"]["message"]
         await transaction.rollback()
     assert (await first).status_code == 201
     assert (await send(person, "k")).content == (await first).content

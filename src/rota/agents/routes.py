@@ -7,18 +7,17 @@ from fastapi import APIRouter, Depends, Header, Query
 from pydantic import Field
 from starlette.responses import Response
 
+from rota.agents import schemas
 from rota.agents.access import AgentAccess
 from rota.agents.catalog import Catalog
 from rota.agents.model import Agent
 from rota.agents.schemas import (
-    AgentAnswer,
-    AgentsAnswer,
-    AgentShape,
-    CatalogAnswer,
+    AgentResponse,
+    AgentsResponse,
+    CatalogResponse,
     CatalogSection,
-    DepartmentsAnswer,
-    DepartmentShape,
-    ResolvedAnswer,
+    DepartmentsResponse,
+    ResolvedResponse,
 )
 from rota.auth.caller import Caller
 from rota.auth.routing import allowed, secured_router
@@ -33,11 +32,11 @@ Rank = Annotated[QueryInt, Field(ge=1, le=3)]
 def agent_routes(catalog: Catalog, agent_access: AgentAccess) -> APIRouter:
     router = secured_router("Agents")
 
-    def listed(agent: Agent, caller: Caller) -> AgentShape:
-        return AgentShape.of(agent, caller.tier, agent_access, agent_access.model_in_lists)
+    def listed(agent: Agent, caller: Caller) -> schemas.Agent:
+        return schemas.Agent.of(agent, caller.tier, agent_access, agent_access.model_in_lists)
 
-    def alone(agent: Agent, caller: Caller) -> AgentShape:
-        return AgentShape.of(agent, caller.tier, agent_access, agent_access.model_alone)
+    def alone(agent: Agent, caller: Caller) -> schemas.Agent:
+        return schemas.Agent.of(agent, caller.tier, agent_access, agent_access.model_alone)
 
     @router.get("/api/agents", summary="List and search agents")
     async def list_agents(
@@ -54,11 +53,11 @@ def agent_routes(catalog: Catalog, agent_access: AgentAccess) -> APIRouter:
         ] = None,
         page: Annotated[QueryInt, Query(ge=1, le=2**31 - 1)] = 1,
         limit: Annotated[QueryInt, Query(ge=1, le=200)] = 50,
-    ) -> AgentsAnswer:
+    ) -> AgentsResponse:
         found = await catalog.page(
             caller, department=department, tier=tier, search=search, page=page, limit=limit
         )
-        return AgentsAnswer(
+        return AgentsResponse(
             agents=[listed(agent, caller) for agent in found.agents],
             departments=found.departments,
             total=found.total,
@@ -80,22 +79,22 @@ def agent_routes(catalog: Catalog, agent_access: AgentAccess) -> APIRouter:
             Text | None,
             Query(min_length=1, max_length=2000, description="What is to be done, in words."),
         ] = None,
-    ) -> ResolvedAnswer:
+    ) -> ResolvedResponse:
         agent, score = await catalog.resolve(caller, name, q)
-        return ResolvedAnswer(agent=alone(agent, caller), score=score)
+        return ResolvedResponse(agent=alone(agent, caller), score=score)
 
     @router.get("/api/agents/departments", summary="List departments")
-    async def list_departments(caller: Reader) -> DepartmentsAnswer:
+    async def list_departments(caller: Reader) -> DepartmentsResponse:
         found = await catalog.departments(caller)
-        return DepartmentsAnswer(
-            departments=[DepartmentShape.of(department) for department in found],
+        return DepartmentsResponse(
+            departments=[schemas.Department.of(department) for department in found],
             total=len(found),
         )
 
     @router.get(
         "/api/agents/catalog",
         summary="The whole catalog, department by department",
-        response_model=CatalogAnswer,
+        response_model=CatalogResponse,
         responses={304: {"description": "It is what the caller has already."}},
     )
     async def get_catalog(
@@ -106,13 +105,13 @@ def agent_routes(catalog: Catalog, agent_access: AgentAccess) -> APIRouter:
             for name, agents in await catalog.by_department(caller)
         ]
         total = sum(len(section.agents) for section in sections)
-        answer = CatalogAnswer(catalog=sections, total=total)
+        answer = CatalogResponse(catalog=sections, total=total)
         return _revalidated(answer.model_dump_json(by_alias=True).encode(), if_none_match)
 
     # Last, because its pattern fits the paths above too.
     @router.get("/api/agents/{name}", summary="Get an agent", responses=documented(404))
-    async def get_agent(caller: Reader, name: Text) -> AgentAnswer:
-        return AgentAnswer(agent=alone(await catalog.get(caller, name), caller))
+    async def get_agent(caller: Reader, name: Text) -> AgentResponse:
+        return AgentResponse(agent=alone(await catalog.get(caller, name), caller))
 
     return router
 

@@ -4,8 +4,8 @@ from typing import Annotated
 
 from pydantic import Field, WithJsonSchema
 
+from rota.agents import model as catalog
 from rota.agents.access import AgentAccess, Disclosure
-from rota.agents.model import Agent, Department
 from rota.platform.http.schemas import Wire
 
 
@@ -13,7 +13,7 @@ def _is_none(value: object) -> bool:
     return value is None
 
 
-class AgentShape(Wire):
+class Agent(Wire):
     name: str
     display_name: str
     description: str
@@ -30,8 +30,8 @@ class AgentShape(Wire):
 
     @classmethod
     def of(
-        cls, agent: Agent, tier: str, agent_access: AgentAccess, disclosure: Disclosure
-    ) -> "AgentShape":
+        cls, agent: catalog.Agent, tier: str, agent_access: AgentAccess, disclosure: Disclosure
+    ) -> "Agent":
         locked = agent_access.locked(agent, tier)
         return cls(
             name=agent.name,
@@ -47,12 +47,12 @@ class AgentShape(Wire):
         )
 
 
-class AgentAnswer(Wire):
-    agent: AgentShape
+class AgentResponse(Wire):
+    agent: Agent
 
 
-class ResolvedAnswer(Wire):
-    agent: AgentShape
+class ResolvedResponse(Wire):
+    agent: Agent
     # How much of the description of work the agent covers; only where one was given.
     score: Annotated[
         float | None,
@@ -61,34 +61,34 @@ class ResolvedAnswer(Wire):
     ] = None
 
 
-class AgentsAnswer(Wire):
-    agents: list[AgentShape]
+class AgentsResponse(Wire):
+    agents: list[Agent]
     departments: list[str]
     total: int
     page: int
     limit: int
 
 
-class DepartmentShape(Wire):
+class Department(Wire):
     name: str
     agents: int
     tiers: list[int]
 
     @classmethod
-    def of(cls, department: Department) -> "DepartmentShape":
+    def of(cls, department: catalog.Department) -> "Department":
         return cls(name=department.name, agents=department.agents, tiers=department.tiers)
 
 
-class DepartmentsAnswer(Wire):
-    departments: list[DepartmentShape]
+class DepartmentsResponse(Wire):
+    departments: list[Department]
     total: int
 
 
 class CatalogSection(Wire):
     department: str
-    agents: list[AgentShape]
+    agents: list[Agent]
 
 
-class CatalogAnswer(Wire):
+class CatalogResponse(Wire):
     catalog: list[CatalogSection]
     total: int

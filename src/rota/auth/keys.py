@@ -2,18 +2,16 @@
 
 from uuid import UUID
 
-from fastapi import Response
-
-from rota.auth import queries, secrets
+from rota.auth import queries, schemas, secrets
 from rota.auth.authenticator import Authenticator
 from rota.auth.caller import ALL_SCOPES, Caller
 from rota.auth.queries import ApiKey, KeyOwner
 from rota.auth.record import Record
-from rota.auth.schemas import CreateKey, KeyCreatedAnswer, KeyShape
+from rota.auth.schemas import CreateKey, KeyCreatedResponse
 from rota.platform import clock
 from rota.platform.db import AccountTransaction, Database
 from rota.platform.errors import Conflict, FieldError, Forbidden, NotFound, ValidationFailed
-from rota.platform.idempotency import Idempotency
+from rota.platform.idempotency import Idempotency, Outcome
 from rota.platform.ids import new_uuid, to_wire
 
 MAX_KEYS = 100
@@ -33,9 +31,7 @@ class Keys:
         async with self._db.read(caller.account_id, caller.user_id) as tx:
             return await queries.list_keys(tx)
 
-    async def create(
-        self, caller: Caller, body: CreateKey, idempotency_key: str | None
-    ) -> Response:
+    async def create(self, caller: Caller, body: CreateKey, idempotency_key: str | None) -> Outcome:
         """Answers with the key and its secret, which is known to nobody after this."""
         _check_role(caller)
         async with self._db.write(caller.account_id, caller.user_id) as tx:
@@ -49,7 +45,7 @@ class Keys:
 
     async def _create(
         self, tx: AccountTransaction, caller: Caller, body: CreateKey
-    ) -> KeyCreatedAnswer:
+    ) -> KeyCreatedResponse:
         if body.expires_at is not None and body.expires_at <= clock.now():
             raise ValidationFailed.of(FieldError("expiresAt", "must be in the future"))
         secret = secrets.new_secret()
@@ -66,7 +62,7 @@ class Keys:
         if not await queries.create_key(tx, owner, key, secrets.hash_of(secret), MAX_KEYS):
             raise Conflict(f"An account has at most {MAX_KEYS} keys. Delete one first.")
         await self._record_event(tx, "key.created", key.id)
-        return KeyCreatedAnswer(key=KeyShape.of(key), secret=secret)
+        return KeyCreatedResponse(key=schemas.ApiKey.of(key), secret=secret)
 
     async def delete(self, caller: Caller, key_id: UUID | None) -> None:
         _check_role(caller)

@@ -6,29 +6,27 @@ from fastapi import APIRouter, Response
 from starlette.requests import Request
 
 from rota.accounts import queries as accounts
+from rota.auth import schemas
 from rota.auth.authenticator import NOT_YOURS, bearer
 from rota.auth.keys import Keys
 from rota.auth.routing import AnyCaller, SessionCaller, public_router, secured_router
 from rota.auth.schemas import (
-    AccountShape,
-    AuthConfigAnswer,
+    AuthConfigResponse,
     CreateKey,
-    DeletedAnswer,
-    IssuerShape,
-    KeyCreatedAnswer,
-    KeysAnswer,
-    KeyShape,
-    LogoutAnswer,
-    MeAnswer,
+    DeletedResponse,
+    KeyCreatedResponse,
+    KeysResponse,
+    LogoutResponse,
+    MeResponse,
     StartSession,
-    TokenAnswer,
-    UserShape,
+    TokenResponse,
 )
 from rota.auth.sessions import Sessions
 from rota.auth.tokens import KeyRing
 from rota.platform import ids
 from rota.platform.db import Database
 from rota.platform.errors import AuthenticationFailed, Forbidden
+from rota.platform.http.answers import respond
 from rota.platform.http.description import documented
 from rota.platform.http.schemas import Text
 from rota.platform.idempotency import IdempotencyKey
@@ -37,13 +35,13 @@ from rota.platform.settings import Issuer
 
 def sign_in_routes(sessions: Sessions, variant: str, issuers: tuple[Issuer, ...]) -> APIRouter:
     public = public_router("Auth")
-    config = AuthConfigAnswer(
+    config = AuthConfigResponse(
         variant=variant,
-        issuers=[IssuerShape(**issuer.model_dump()) for issuer in issuers],
+        issuers=[schemas.Issuer(**issuer.model_dump()) for issuer in issuers],
     )
 
     @public.get("/api/auth/config", summary="How to sign in here")
-    async def auth_config() -> AuthConfigAnswer:
+    async def auth_config() -> AuthConfigResponse:
         return config
 
     @public.post(
@@ -51,8 +49,8 @@ def sign_in_routes(sessions: Sessions, variant: str, issuers: tuple[Issuer, ...]
         summary="Exchange an ID token for a session token",
         responses=documented(401, 503),
     )
-    async def start_session(body: StartSession) -> TokenAnswer:
-        return TokenAnswer(token=await sessions.start(body.id_token))
+    async def start_session(body: StartSession) -> TokenResponse:
+        return TokenResponse(token=await sessions.start(body.id_token))
 
     @public.post(
         "/api/auth/refresh",
@@ -60,9 +58,9 @@ def sign_in_routes(sessions: Sessions, variant: str, issuers: tuple[Issuer, ...]
         responses=documented(401, 404),
         openapi_extra={"security": [{"bearer": []}]},
     )
-    async def refresh_session(request: Request) -> TokenAnswer:
+    async def refresh_session(request: Request) -> TokenResponse:
         token = bearer(request.headers.get("authorization"))
-        return TokenAnswer(token=await sessions.refresh(token))
+        return TokenResponse(token=await sessions.refresh(token))
 
     return public
 
@@ -71,9 +69,9 @@ def logout_routes(sessions: Sessions) -> APIRouter:
     router = secured_router("Auth")
 
     @router.post("/api/auth/logout", summary="End the current session")
-    async def logout(caller: SessionCaller) -> LogoutAnswer:
+    async def logout(caller: SessionCaller) -> LogoutResponse:
         await sessions.end(caller)
-        return LogoutAnswer(logged_out=True)
+        return LogoutResponse(logged_out=True)
 
     return router
 
@@ -82,7 +80,7 @@ def me_routes(db: Database, variant: str) -> APIRouter:
     router = secured_router("Account")
 
     @router.get("/api/me", summary="Who is calling, and for which account")
-    async def me(caller: AnyCaller) -> MeAnswer:
+    async def me(caller: AnyCaller) -> MeResponse:
         async with db.read(caller.account_id, caller.user_id) as tx:
             found = await accounts.user_with_accounts(tx, caller.user_id)
         if found is None:
@@ -95,10 +93,10 @@ def me_routes(db: Database, variant: str) -> APIRouter:
         if caller.session_id is None:
             # Whoever holds a key need not know where else its maker belongs.
             all_accounts = [selected]
-        return MeAnswer(
-            user=UserShape.of(user),
-            account=AccountShape.of(selected),
-            accounts=[AccountShape.of(account) for account in all_accounts],
+        return MeResponse(
+            user=schemas.User.of(user),
+            account=schemas.Account.of(selected),
+            accounts=[schemas.Account.of(account) for account in all_accounts],
             effective_tier=caller.tier.upper(),
             user_tier=caller.user_tier.upper(),
             variant=variant,
@@ -111,26 +109,26 @@ def key_routes(keys: Keys) -> APIRouter:
     router = secured_router("API keys")
 
     @router.get("/api/keys", summary="List the account's API keys")
-    async def list_keys(caller: SessionCaller) -> KeysAnswer:
+    async def list_keys(caller: SessionCaller) -> KeysResponse:
         found = await keys.all(caller)
-        return KeysAnswer(keys=[KeyShape.of(key) for key in found], total=len(found))
+        return KeysResponse(keys=[schemas.ApiKey.of(key) for key in found], total=len(found))
 
     @router.post(
         "/api/keys",
         status_code=201,
-        response_model=KeyCreatedAnswer,
+        response_model=KeyCreatedResponse,
         summary="Make an API key; its secret is shown this once",
         responses=documented(409),
     )
     async def create_key(
         caller: SessionCaller, body: CreateKey, idempotency_key: IdempotencyKey = None
     ) -> Response:
-        return await keys.create(caller, body, idempotency_key)
+        return respond(await keys.create(caller, body, idempotency_key))
 
     @router.delete("/api/keys/{id}", summary="Revoke an API key", responses=documented(404))
-    async def delete_key(caller: SessionCaller, id: Text) -> DeletedAnswer:  # noqa: A002
+    async def delete_key(caller: SessionCaller, id: Text) -> DeletedResponse:  # noqa: A002
         await keys.delete(caller, ids.from_wire("key", id))
-        return DeletedAnswer(id=id)
+        return DeletedResponse(id=id)
 
     return router
 

@@ -4,9 +4,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from rota.accounts.model import Account, Kind, Role, User
+from rota.accounts import model
+from rota.accounts.model import Kind, Role
+from rota.auth import queries
 from rota.auth.caller import Scope
-from rota.auth.queries import ApiKey
 from rota.platform import ids
 from rota.platform.http.schemas import Body, BodyTimestamp, Timestamp, Wire
 
@@ -15,22 +16,22 @@ class StartSession(Body):
     id_token: Annotated[str, Field(min_length=1)]
 
 
-class TokenAnswer(Wire):
+class TokenResponse(Wire):
     token: str
 
 
-class LogoutAnswer(Wire):
+class LogoutResponse(Wire):
     logged_out: bool
 
 
-class UserShape(Wire):
+class User(Wire):
     id: str
     email: str | None
     name: str | None
     created_at: Timestamp
 
     @classmethod
-    def of(cls, user: User) -> "UserShape":
+    def of(cls, user: model.User) -> "User":
         return cls(
             id=ids.to_wire("user", user.id),
             email=user.email,
@@ -39,7 +40,7 @@ class UserShape(Wire):
         )
 
 
-class AccountShape(Wire):
+class Account(Wire):
     id: str
     kind: Kind
     name: str
@@ -49,7 +50,7 @@ class AccountShape(Wire):
     created_at: Timestamp
 
     @classmethod
-    def of(cls, account: Account) -> "AccountShape":
+    def of(cls, account: model.Account) -> "Account":
         return cls(
             id=ids.to_wire("acct", account.id),
             kind=account.kind,
@@ -61,24 +62,24 @@ class AccountShape(Wire):
         )
 
 
-class MeAnswer(Wire):
-    user: UserShape
-    account: AccountShape
-    accounts: list[AccountShape]
+class MeResponse(Wire):
+    user: User
+    account: Account
+    accounts: list[Account]
     effective_tier: str
     user_tier: str
     variant: str
 
 
-class IssuerShape(Wire):
+class Issuer(Wire):
     issuer: str
     client_id: str
     name: str
 
 
-class AuthConfigAnswer(Wire):
+class AuthConfigResponse(Wire):
     variant: str
-    issuers: list[IssuerShape]
+    issuers: list[Issuer]
 
 
 class CreateKey(Body):
@@ -87,7 +88,7 @@ class CreateKey(Body):
     expires_at: BodyTimestamp | None = None
 
 
-class KeyShape(Wire):
+class ApiKey(Wire):
     id: str
     name: str
     prefix: str
@@ -97,7 +98,7 @@ class KeyShape(Wire):
     expires_at: Timestamp | None
 
     @classmethod
-    def of(cls, key: ApiKey) -> "KeyShape":
+    def of(cls, key: queries.ApiKey) -> "ApiKey":
         return cls(
             id=ids.to_wire("key", key.id),
             name=key.name,
@@ -109,16 +110,16 @@ class KeyShape(Wire):
         )
 
 
-class KeysAnswer(Wire):
-    keys: list[KeyShape]
+class KeysResponse(Wire):
+    keys: list[ApiKey]
     total: int
 
 
-class KeyCreatedAnswer(Wire):
-    key: KeyShape
+class KeyCreatedResponse(Wire):
+    key: ApiKey
     secret: str
 
 
-class DeletedAnswer(Wire):
+class DeletedResponse(Wire):
     deleted: bool = True
     id: str

@@ -7,8 +7,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from rota.credits import queries
 from rota.credits.money import available_cents, spent_cents, usd
-from rota.credits.queries import Balance, GroupBy, Movement, Usage
+from rota.credits.queries import Balance, GroupBy, Movement
 from rota.platform import ids
 from rota.platform.http.schemas import Body, Timestamp, Wire
 
@@ -46,21 +47,21 @@ class TopUp(Body):
     amount_cents: Annotated[int, Field(ge=MIN_TOP_UP_CENTS, le=MAX_TOP_UP_CENTS, examples=[2_000])]
 
 
-class CreditSettings(Body):
+class PatchCreditSettings(Body):
     allow_overflow: bool
 
 
-class TopUpAnswer(Wire):
+class TopUpResponse(Wire):
     checkout_url: Annotated[str, Field(examples=["https://checkout.stripe.com/c/pay/cs_1"])]
     amount: int
 
 
-class SettingsShape(Wire):
+class CreditSettings(Wire):
     allow_overflow: bool
 
 
-class SettingsAnswer(Wire):
-    settings: SettingsShape
+class SettingsResponse(Wire):
+    settings: CreditSettings
 
 
 class UsageBar(Wire):
@@ -95,7 +96,7 @@ def _status(percent: int) -> Literal["normal", "warning", "depleted"]:
     return "warning" if percent >= WARNING_PERCENT else "normal"
 
 
-class BalanceShape(Wire):
+class BalanceAmounts(Wire):
     available_usd: Usd
     total_loaded_usd: Usd
     total_spent_usd: Usd
@@ -103,7 +104,7 @@ class BalanceShape(Wire):
     reserved_cents: int
 
 
-class BalanceAnswer(Wire):
+class BalanceResponse(Wire):
     top_up_cents: int
     total_available: int
     total_loaded_cents: int
@@ -111,12 +112,12 @@ class BalanceAnswer(Wire):
     has_allowance: bool
     allow_overflow: bool
     usage_bar: UsageBar
-    balance: BalanceShape
+    balance: BalanceAmounts
     # Only where there is something to pay.
     owed_cents: Annotated[int, Field(exclude_if=lambda cents: cents == 0)] = 0
 
     @classmethod
-    def of(cls, balance: Balance) -> "BalanceAnswer":
+    def of(cls, balance: Balance) -> "BalanceResponse":
         available = available_cents(balance.allowance + balance.topup)
         loaded = available_cents(-balance.outside)
         spent = spent_cents(balance.spent)
@@ -128,7 +129,7 @@ class BalanceAnswer(Wire):
             has_allowance=balance.allowance_total > 0,
             allow_overflow=balance.allow_overflow,
             usage_bar=UsageBar.of(balance),
-            balance=BalanceShape(
+            balance=BalanceAmounts(
                 available_usd=usd(available),
                 total_loaded_usd=usd(loaded),
                 total_spent_usd=usd(spent),
@@ -149,7 +150,7 @@ class Changes(Wire):
     owed: int
 
 
-class TransactionShape(Wire):
+class Transaction(Wire):
     id: str
     kind: Kind
     created_at: Timestamp
@@ -166,7 +167,7 @@ class TransactionShape(Wire):
     description: str
 
     @classmethod
-    def of(cls, movement: Movement) -> "TransactionShape":
+    def of(cls, movement: Movement) -> "Transaction":
         amount = _amount(movement)
         return cls(
             id=ids.to_wire("txn", movement.id),
@@ -217,8 +218,8 @@ def _description(movement: Movement) -> str:
     }[movement.kind]
 
 
-class TransactionsAnswer(Wire):
-    transactions: list[TransactionShape]
+class TransactionsResponse(Wire):
+    transactions: list[Transaction]
     total: int
 
 
@@ -229,7 +230,7 @@ class UsageTotals(Wire):
     cost_usd: ExactUsd
 
     @classmethod
-    def of(cls, usage: list[Usage]) -> "UsageTotals":
+    def of(cls, usage: list[queries.Usage]) -> "UsageTotals":
         return cls(
             calls=sum(each.calls for each in usage),
             input_tokens=sum(each.input_tokens for each in usage),
@@ -238,12 +239,12 @@ class UsageTotals(Wire):
         )
 
 
-class UsageShape(UsageTotals):
+class Usage(UsageTotals):
     # A day, an agent's name or a model's.
     key: str
 
     @classmethod
-    def of_one(cls, usage: Usage) -> "UsageShape":
+    def of_one(cls, usage: queries.Usage) -> "Usage":
         return cls(key=usage.key, **UsageTotals.of([usage]).model_dump())
 
 
@@ -251,8 +252,8 @@ def _exact_usd(micros: int) -> str:
     return f"{micros // 1_000_000}.{micros % 1_000_000:06d}"
 
 
-class UsageAnswer(Wire):
-    usage: list[UsageShape]
+class UsageResponse(Wire):
+    usage: list[Usage]
     from_: Annotated[Day, Field(alias="from")]
     to: Day
     group_by: GroupBy

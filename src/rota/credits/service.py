@@ -3,21 +3,20 @@
 from datetime import date, timedelta
 
 import structlog
-from fastapi import Response
 
 from rota.auth.caller import Caller
 from rota.credits import ledger, metrics, queries
 from rota.credits.allowance import AllowanceOf, refresh
 from rota.credits.money import available_cents, of_cents
 from rota.credits.queries import Balance, GroupBy, Movement, Usage
-from rota.credits.schemas import TopUp, TopUpAnswer
+from rota.credits.schemas import TopUp, TopUpResponse
 from rota.events import journal
 from rota.payments import customers
 from rota.payments.intents import intent
 from rota.payments.port import Payment, Processor
 from rota.platform import clock, ids
 from rota.platform.db import Database
-from rota.platform.idempotency import Idempotency
+from rota.platform.idempotency import Idempotency, Outcome
 
 OPERATION = "POST /api/credits/topup"
 
@@ -52,21 +51,21 @@ class Credits:
         async with self._db.write(caller.account_id) as tx:
             await queries.set_overflow(tx, allowed)
 
-    async def top_up(self, caller: Caller, body: TopUp, idempotency_key: str | None) -> Response:
+    async def top_up(self, caller: Caller, body: TopUp, idempotency_key: str | None) -> Outcome:
         """Asks the processor for a checkout, with no transaction open meanwhile."""
         caller.check_may_bill()
         account_id, request = caller.account_id, (OPERATION, body)
         async with self._db.read(account_id, caller.user_id) as tx:
-            kept = await self._idempotency.kept(tx, idempotency_key, request)
-            if kept is not None:
-                return kept
+            stored = await self._idempotency.stored(tx, idempotency_key, request)
+            if stored is not None:
+                return stored
             payer = await queries.payer(tx, caller.user_id)
         checkout = await self._processor.top_up_checkout(
             payer, body.amount_cents, intent(idempotency_key, OPERATION, payer, body)
         )
 
-        async def answer() -> TopUpAnswer:
-            return TopUpAnswer(checkout_url=checkout.url, amount=body.amount_cents)
+        async def answer() -> TopUpResponse:
+            return TopUpResponse(checkout_url=checkout.url, amount=body.amount_cents)
 
         async with self._db.write(account_id) as tx:
             return await self._idempotency.once(tx, idempotency_key, request, 200, answer)

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from rota.events.journal import Event
+from rota.events import journal
 from rota.platform import ids
 from rota.platform.http.schemas import Timestamp, Wire
 
 
-class EventShape(Wire):
+class Event(Wire):
     id: str
     sequence: int
     type: str
@@ -16,7 +16,7 @@ class EventShape(Wire):
     created_at: Timestamp
 
     @classmethod
-    def of(cls, event: Event) -> "EventShape":
+    def of(cls, event: journal.Event) -> "Event":
         return cls(
             id=ids.to_wire("evt", event.id),
             sequence=event.sequence,

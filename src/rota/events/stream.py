@@ -12,10 +12,9 @@ from uuid import UUID
 
 from fastapi.responses import StreamingResponse
 
-from rota.events import journal
+from rota.events import journal, schemas
 from rota.events.fanout import Fanout
 from rota.events.journal import Event
-from rota.events.schemas import EventShape
 from rota.platform.db import Database
 
 BATCH = 100
@@ -27,7 +26,7 @@ StillAllowed = Callable[[], Awaitable[bool]]
 
 
 def encode(event: Event) -> bytes:
-    body = EventShape.of(event).model_dump_json(by_alias=True)
+    body = schemas.Event.of(event).model_dump_json(by_alias=True)
     return f"id: {event.sequence}\nevent: {event.type}\ndata: {body}\n\n".encode()
 
 

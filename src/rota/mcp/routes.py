@@ -6,21 +6,22 @@ from fastapi import APIRouter, Depends, Response
 
 from rota.auth.caller import Caller
 from rota.auth.routing import allowed, secured_router
-from rota.auth.schemas import DeletedAnswer
+from rota.auth.schemas import DeletedResponse
+from rota.mcp import schemas
 from rota.mcp.schemas import (
-    AcceptedAnswer,
+    AcceptedResponse,
     AcceptTools,
-    ConnectedAnswer,
+    ConnectedResponse,
     ConnectServer,
-    InvokedAnswer,
+    InvokedResponse,
     InvokeTool,
-    PingAnswer,
-    ServersAnswer,
-    ServerShape,
-    ToolsAnswer,
+    PingResponse,
+    ServersResponse,
+    ToolsResponse,
 )
 from rota.mcp.service import Servers
 from rota.platform import ids
+from rota.platform.http.answers import respond
 from rota.platform.http.description import documented
 from rota.platform.http.schemas import Text
 from rota.platform.idempotency import IdempotencyKey
@@ -34,34 +35,36 @@ def mcp_routes(servers: Servers) -> APIRouter:
     router = secured_router("Tool servers")
 
     @router.get("/api/mcp", summary="List the connected tool servers")
-    async def list_servers(caller: Reader) -> ServersAnswer:
+    async def list_servers(caller: Reader) -> ServersResponse:
         found = await servers.all(caller)
-        return ServersAnswer(servers=[ServerShape.of(each) for each in found], total=len(found))
+        return ServersResponse(
+            servers=[schemas.ToolServer.of(each) for each in found], total=len(found)
+        )
 
     @router.post(
         "/api/mcp",
         status_code=201,
-        response_model=ConnectedAnswer,
+        response_model=ConnectedResponse,
         summary="Connect a tool server, and accept the tools that it shows",
         responses=documented(409),
     )
     async def connect_server(
         caller: Writer, body: ConnectServer, idempotency_key: IdempotencyKey = None
     ) -> Response:
-        return await servers.connect(caller, body, idempotency_key)
+        return respond(await servers.connect(caller, body, idempotency_key))
 
     @router.post(
         "/api/mcp/{id}/ping",
         summary="Check a tool server, also for changed tools",
         responses=documented(404),
     )
-    async def ping_server(caller: Reader, id: Text) -> PingAnswer:  # noqa: A002
+    async def ping_server(caller: Reader, id: Text) -> PingResponse:  # noqa: A002
         return await servers.ping(caller, ids.from_wire("mcp", id))
 
     @router.get("/api/mcp/{id}/tools", summary="List a server's tools", responses=documented(404))
-    async def list_tools(caller: Reader, id: Text) -> ToolsAnswer:  # noqa: A002
+    async def list_tools(caller: Reader, id: Text) -> ToolsResponse:  # noqa: A002
         tools = await servers.tools(caller, ids.from_wire("mcp", id))
-        return ToolsAnswer(tools=tools, total=len(tools))
+        return ToolsResponse(tools=tools, total=len(tools))
 
     @router.post(
         "/api/mcp/{id}/invoke",
@@ -72,7 +75,7 @@ def mcp_routes(servers: Servers) -> APIRouter:
         caller: Invoker,
         id: Text,  # noqa: A002
         body: InvokeTool,
-    ) -> InvokedAnswer:
+    ) -> InvokedResponse:
         return await servers.invoke(caller, ids.from_wire("mcp", id), body)
 
     @router.post(
@@ -84,13 +87,13 @@ def mcp_routes(servers: Servers) -> APIRouter:
         caller: Writer,
         id: Text,  # noqa: A002
         body: AcceptTools | None = None,
-    ) -> AcceptedAnswer:
+    ) -> AcceptedResponse:
         answer = await servers.accept(caller, ids.from_wire("mcp", id), body)
-        return AcceptedAnswer(server=answer.server, tools=answer.tools)
+        return AcceptedResponse(server=answer.server, tools=answer.tools)
 
     @router.delete("/api/mcp/{id}", summary="Disconnect a tool server", responses=documented(404))
-    async def disconnect_server(caller: Writer, id: Text) -> DeletedAnswer:  # noqa: A002
+    async def disconnect_server(caller: Writer, id: Text) -> DeletedResponse:  # noqa: A002
         await servers.delete(caller, ids.from_wire("mcp", id))
-        return DeletedAnswer(id=id)
+        return DeletedResponse(id=id)
 
     return router

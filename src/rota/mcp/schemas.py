@@ -90,7 +90,7 @@ class AcceptTools(Body):
     tools: Annotated[list[ToolName], Field(min_length=1, max_length=500)] | None = None
 
 
-class ServerShape(Wire):
+class ToolServer(Wire):
     id: str
     name: str
     url: str
@@ -104,7 +104,7 @@ class ServerShape(Wire):
     allowed_tools: list[str] | None
 
     @classmethod
-    def of(cls, server: Server) -> "ServerShape":
+    def of(cls, server: Server) -> "ToolServer":
         return cls(
             id=ids.to_wire("mcp", server.id),
             name=server.name,
@@ -120,13 +120,13 @@ class ServerShape(Wire):
         )
 
 
-class DifferenceShape(Wire):
+class DefinitionChange(Wire):
     field: str
     accepted: Any
     live: Any
 
 
-class ToolShape(Wire):
+class Tool(Wire):
     name: str
     title: str | None
     description: str | None
@@ -139,10 +139,10 @@ class ToolShape(Wire):
     accepted: bool
     # Whether it was accepted once, and is another since.
     changed: bool
-    difference: list[DifferenceShape]
+    difference: list[DefinitionChange]
 
     @classmethod
-    def of(cls, server: Server, tool: ServerTool) -> "ToolShape":
+    def of(cls, server: Server, tool: ServerTool) -> "Tool":
         live = tool.live or {}
         return cls(
             name=tool.name,
@@ -154,43 +154,43 @@ class ToolShape(Wire):
             allowed=server.allows(tool.name),
             accepted=tool.usable,
             changed=tool.changed,
-            difference=[DifferenceShape(**each) for each in tool.difference],
+            difference=[DefinitionChange(**each) for each in tool.difference],
         )
 
 
-class ServersAnswer(Wire):
-    servers: list[ServerShape]
+class ServersResponse(Wire):
+    servers: list[ToolServer]
     total: int
 
 
-class ConnectedAnswer(Wire):
-    server: ServerShape
-    tools: list[ToolShape]
+class ConnectedResponse(Wire):
+    server: ToolServer
+    tools: list[Tool]
 
 
-class PingAnswer(Wire):
+class PingResponse(Wire):
     ok: bool
     status: Status
     latency_ms: float
-    server: ServerShape
+    server: ToolServer
 
 
-class ToolsAnswer(Wire):
-    tools: list[ToolShape]
+class ToolsResponse(Wire):
+    tools: list[Tool]
     total: int
 
 
-class ResultShape(Wire):
+class ToolResult(Wire):
     content: list[dict[str, Any]]
     structured_content: Any
     is_error: bool
 
 
-class InvokedAnswer(Wire):
-    result: ResultShape
+class InvokedResponse(Wire):
+    result: ToolResult
     latency_ms: float
 
 
-class AcceptedAnswer(Wire):
-    server: ServerShape
-    tools: list[ToolShape]
+class AcceptedResponse(Wire):
+    server: ToolServer
+    tools: list[Tool]

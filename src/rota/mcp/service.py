@@ -6,11 +6,10 @@ from typing import Any
 from uuid import UUID
 
 import orjson
-from fastapi import Response
 
 from rota.accounts import queries as accounts
 from rota.auth.caller import Caller
-from rota.mcp import queries
+from rota.mcp import queries, schemas
 from rota.mcp.allowance import MAX_SERVERS, Allowance, HasPass, Holder
 from rota.mcp.client import DefinitionChanged, ToolClient, ToolGone
 from rota.mcp.errors import (
@@ -25,14 +24,11 @@ from rota.mcp.model import Server, ServerTool, seal_context
 from rota.mcp.results import shown
 from rota.mcp.schemas import (
     AcceptTools,
-    ConnectedAnswer,
+    ConnectedResponse,
     ConnectServer,
-    InvokedAnswer,
+    InvokedResponse,
     InvokeTool,
-    PingAnswer,
-    ResultShape,
-    ServerShape,
-    ToolShape,
+    PingResponse,
 )
 from rota.mcp.sessions import Address, Session, Sessions
 from rota.platform import clock, ids, schema
@@ -44,7 +40,7 @@ from rota.platform.db import (
 )
 from rota.platform.egress import Egress, EgressRefused
 from rota.platform.errors import Conflict, FieldError, Forbidden, NotFound, ValidationFailed
-from rota.platform.idempotency import Idempotency
+from rota.platform.idempotency import Idempotency, Outcome
 from rota.platform.ids import new_uuid
 
 OPERATION = "POST /api/mcp"
@@ -84,7 +80,7 @@ class Servers:
 
     async def connect(
         self, caller: Caller, body: ConnectServer, idempotency_key: str | None
-    ) -> Response:
+    ) -> Outcome:
         """Really connects, with no transaction open meanwhile, and then saves what it found."""
         try:
             url = str(self._egress.check_url(body.url).copy_with(fragment=None))
@@ -92,9 +88,9 @@ class Servers:
             raise ValidationFailed.of(FieldError("url", str(error))) from None
         headers = _headers(body)
         async with self._db.read(caller.account_id) as tx:
-            kept = await self._idempotency.kept(tx, idempotency_key, (OPERATION, body))
-            if kept is not None:
-                return kept
+            stored = await self._idempotency.stored(tx, idempotency_key, (OPERATION, body))
+            if stored is not None:
+                return stored
             await self._check_room(tx, caller, body.name, url)
         try:
             session = await self._sessions.try_out(Address(url, body.transport, headers))
@@ -112,7 +108,7 @@ class Servers:
                     201,
                     lambda: self._save(tx, caller, server_id, body, url, headers, session),
                 )
-                saved = "Idempotent-Replayed" not in answer.headers
+                saved = not answer.replayed
         finally:
             if saved:
                 self._sessions.keep(server_id, session)
@@ -146,7 +142,7 @@ class Servers:
         url: str,
         headers: dict[str, str],
         session: Session,
-    ) -> ConnectedAnswer:
+    ) -> ConnectedResponse:
         account_id = caller.account_id
         # Before the statement that counts, which would not see servers saved while it waits.
         await accounts.lock(tx)
@@ -175,33 +171,34 @@ class Servers:
         by = ids.to_wire("user", caller.user_id)
         await tell(tx, server, "mcp.connected", status=server.status, by=by)
         tools = await queries.tools_of(tx, server_id)
-        return ConnectedAnswer(
-            server=ServerShape.of(server), tools=[ToolShape.of(server, tool) for tool in tools]
+        return ConnectedResponse(
+            server=schemas.ToolServer.of(server),
+            tools=[schemas.Tool.of(server, tool) for tool in tools],
         )
 
-    async def ping(self, caller: Caller, server_id: UUID | None) -> PingAnswer:
+    async def ping(self, caller: Caller, server_id: UUID | None) -> PingResponse:
         server = await self._find(caller, server_id)
         after, latency_ms = await self._calling.look(server)
         if after is None:
             raise _no_server()
-        return PingAnswer(
+        return PingResponse(
             ok=after.status in ("CONNECTED", "CHANGED"),
             status=after.status,
             latency_ms=round(latency_ms, 3),
-            server=ServerShape.of(after),
+            server=schemas.ToolServer.of(after),
         )
 
-    async def tools(self, caller: Caller, server_id: UUID | None) -> list[ToolShape]:
+    async def tools(self, caller: Caller, server_id: UUID | None) -> list[schemas.Tool]:
         """What the server offers now, or what it offered last while it does not answer."""
         server = await self._find(caller, server_id)
         await self._calling.look(server)
         async with self._db.read(caller.account_id) as tx:
             found = await queries.tools_of(tx, server.id)
-        return [ToolShape.of(server, tool) for tool in found if tool.live is not None]
+        return [schemas.Tool.of(server, tool) for tool in found if tool.live is not None]
 
     async def accept(
         self, caller: Caller, server_id: UUID | None, body: AcceptTools | None
-    ) -> ConnectedAnswer:
+    ) -> ConnectedResponse:
         """Makes what the server last said of its tools what counts."""
         server = await self._find(caller, server_id)
         account_id = caller.account_id
@@ -226,14 +223,14 @@ class Servers:
             await tell(tx, locked, "mcp.changed", accepted=names[:50], by=by)
             after = await queries.find(tx, server.id)
             assert after is not None
-        return ConnectedAnswer(
-            server=ServerShape.of(after),
-            tools=[ToolShape.of(after, tool) for tool in tools if tool.live is not None],
+        return ConnectedResponse(
+            server=schemas.ToolServer.of(after),
+            tools=[schemas.Tool.of(after, tool) for tool in tools if tool.live is not None],
         )
 
     async def invoke(
         self, caller: Caller, server_id: UUID | None, body: InvokeTool
-    ) -> InvokedAnswer:
+    ) -> InvokedResponse:
         server, tool = await self._find_tool(caller, server_id, body.tool)
         check_arguments(tool, body.arguments)
         began = time.perf_counter()
@@ -254,8 +251,8 @@ class Servers:
             # It has just come back.
             self._recent.forget(server.id)
         latency_ms = (time.perf_counter() - began) * 1000
-        return InvokedAnswer(
-            result=ResultShape(
+        return InvokedResponse(
+            result=schemas.ToolResult(
                 content=shown(result),
                 structured_content=result.structured_content,
                 is_error=bool(result.is_error),

@@ -19,7 +19,7 @@ OnPayment = Callable[[Payment], Awaitable[None]]
 OnSubscription = Callable[[str, UUID], Awaitable[None]]
 
 
-class ReceivedAnswer(Wire):
+class ReceivedResponse(Wire):
     received: bool = True
 
 
@@ -33,7 +33,7 @@ def webhook_routes(
     @router.post("/webhooks/stripe", include_in_schema=False)
     async def stripe_webhook(
         request: Request, stripe_signature: Annotated[str, Header()] = ""
-    ) -> ReceivedAnswer:
+    ) -> ReceivedResponse:
         outcome = "failed"
         try:
             notice = processor.notice(await request.body(), stripe_signature)
@@ -52,6 +52,6 @@ def webhook_routes(
             raise Unavailable(error.message) from error
         finally:
             WEBHOOKS.labels(outcome).inc()
-        return ReceivedAnswer()
+        return ReceivedResponse()
 
     return router

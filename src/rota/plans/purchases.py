@@ -3,25 +3,21 @@
 from collections.abc import Awaitable, Callable
 from uuid import UUID
 
-from fastapi import Response
-
 from rota.auth.caller import Caller
 from rota.credits.queries import payer as payer_of
 from rota.payments.intents import intent
 from rota.payments.port import CONNECT_PASS, Processor
-from rota.plans import queries
+from rota.plans import queries, schemas
 from rota.plans.queries import PASS, PLAN, ProductKind
 from rota.plans.schemas import (
-    BillingAnswer,
-    BillingShape,
-    CheckoutAnswer,
-    LowerPlanAnswer,
-    PassBillingAnswer,
-    PassCheckoutAnswer,
+    BillingResponse,
+    CheckoutResponse,
+    LowerPlanResponse,
+    PassBillingResponse,
+    PassCheckoutResponse,
     Subscribe,
-    SubscriptionAnswer,
-    SubscriptionsAnswer,
-    TrialShape,
+    SubscriptionResponse,
+    SubscriptionsResponse,
 )
 from rota.plans.service import Plans
 from rota.plans.states import Plan, State, order
@@ -30,7 +26,7 @@ from rota.platform import clock
 from rota.platform.db import AccountTransaction, Database
 from rota.platform.errors import Conflict, Forbidden, NotFound
 from rota.platform.http.schemas import Wire
-from rota.platform.idempotency import Idempotency
+from rota.platform.idempotency import Idempotency, Outcome
 
 SUBSCRIBE = "POST /api/subscriptions/subscribe"
 CHECKOUT_PASS = "POST /api/addons/connect-pass/checkout"
@@ -56,23 +52,23 @@ class Purchases:
         self._tiers = tiers
         self._trial_days = trial_days
 
-    async def overview(self, caller: Caller) -> SubscriptionsAnswer:
+    async def overview(self, caller: Caller) -> SubscriptionsResponse:
         async with self._db.snapshot(caller.account_id, caller.user_id) as tx:
             state = await queries.find(tx, PLAN)
             tier, user_tier = await queries.tiers(tx, caller.user_id)
-        return SubscriptionsAnswer(
+        return SubscriptionsResponse(
             subscription=self._plans.shape(state) if state else None,
             effective_tier=(tier or caller.tier).upper(),
             user_tier=(user_tier or caller.user_tier).upper(),
         )
 
-    async def subscribe(self, caller: Caller, body: Subscribe, key: str | None) -> Response:
+    async def subscribe(self, caller: Caller, body: Subscribe, key: str | None) -> Outcome:
         """A checkout for a plan that is higher than what there is; a lower one follows later."""
         caller.check_may_bill()
         account_id, request = caller.account_id, (SUBSCRIBE, body)
         async with self._db.read(account_id, caller.user_id) as tx:
-            if kept := await self._idempotency.kept(tx, key, request):
-                return kept
+            if stored := await self._idempotency.stored(tx, key, request):
+                return stored
             current = await self._plans.find(tx, PLAN)
             payer = await payer_of(tx, caller.user_id)
         wanted = self._wanted(caller, body, current)
@@ -87,7 +83,7 @@ class Purchases:
             replaces=held.processor_id if held else None,
             trial_days=self._trial_days if current is None else 0,
         )
-        answer = CheckoutAnswer(
+        answer = CheckoutResponse(
             checkout_url=checkout.url, plan=wanted.name.upper(), seats=self._tiers.seats(wanted)
         )
         return await self._keep(account_id, key, request, answer)
@@ -116,11 +112,11 @@ class Purchases:
     def _order(self, state: State) -> tuple[int, int]:
         return order(state.plan, self._tiers.rank)
 
-    async def _lower(self, caller: Caller, body: Subscribe, key: str | None) -> Response:
+    async def _lower(self, caller: Caller, body: Subscribe, key: str | None) -> Outcome:
         """Another plan when the period is over: a lower one, or again the one that there is."""
         account_id = caller.account_id
 
-        async def work(tx: AccountTransaction) -> LowerPlanAnswer:
+        async def work(tx: AccountTransaction) -> LowerPlanResponse:
             current = await self._plans.find(tx, PLAN)
             if current is None or not current.live:
                 raise Conflict("The subscription has just ended. Ask again.")
@@ -135,27 +131,27 @@ class Purchases:
             )
             state = await self._plans.apply(tx, seen)
             assert state is not None
-            return LowerPlanAnswer(subscription=self._plans.shape(state))
+            return LowerPlanResponse(subscription=self._plans.shape(state))
 
         return await self._locked_for_sync(account_id, key, (SUBSCRIBE, body), work)
 
-    async def cancel(self, caller: Caller, key: str | None) -> Response:
+    async def cancel(self, caller: Caller, key: str | None) -> Outcome:
         caller.check_may_bill()
         return await self._set_cancelled(caller, PLAN, True, key, self._subscription_answer)
 
-    async def resume(self, caller: Caller, key: str | None) -> Response:
+    async def resume(self, caller: Caller, key: str | None) -> Outcome:
         caller.check_may_bill()
         return await self._set_cancelled(caller, PLAN, False, key, self._subscription_answer)
 
     def _subscription_answer(self, state: State) -> Wire:
-        return SubscriptionAnswer(subscription=self._plans.shape(state))
+        return SubscriptionResponse(subscription=self._plans.shape(state))
 
-    async def checkout_pass(self, caller: Caller, key: str | None) -> Response:
+    async def checkout_pass(self, caller: Caller, key: str | None) -> Outcome:
         _check_personal(caller)
         account_id, request = caller.account_id, (CHECKOUT_PASS, None)
         async with self._db.read(account_id, caller.user_id) as tx:
-            if kept := await self._idempotency.kept(tx, key, request):
-                return kept
+            if stored := await self._idempotency.stored(tx, key, request):
+                return stored
             current = await self._plans.find(tx, PASS)
             payer = await payer_of(tx, caller.user_id)
         if current is not None and current.live:
@@ -164,25 +160,25 @@ class Purchases:
         checkout = await self._processor.plan_checkout(
             payer, wanted.name, wanted.seats, intent(key, CHECKOUT_PASS, payer)
         )
-        answer = PassCheckoutAnswer(checkout_url=checkout.url)
+        answer = PassCheckoutResponse(checkout_url=checkout.url)
         return await self._keep(account_id, key, request, answer)
 
-    async def cancel_pass(self, caller: Caller, key: str | None) -> Response:
+    async def cancel_pass(self, caller: Caller, key: str | None) -> Outcome:
         _check_personal(caller)
         return await self._set_cancelled(caller, PASS, True, key, _billing_answer)
 
-    async def resume_pass(self, caller: Caller, key: str | None) -> Response:
+    async def resume_pass(self, caller: Caller, key: str | None) -> Outcome:
         _check_personal(caller)
         return await self._set_cancelled(caller, PASS, False, key, _billing_answer)
 
-    async def pass_billing(self, caller: Caller) -> PassBillingAnswer:
+    async def pass_billing(self, caller: Caller) -> PassBillingResponse:
         _check_personal(caller)
         async with self._db.snapshot(caller.account_id) as tx:
             state = await self._plans.find(tx, PASS)
             trial = await queries.trial(tx)
-        return PassBillingAnswer(
-            billing=BillingShape.of(state) if state else None,
-            trial=TrialShape.of(trial, clock.now()) if trial else None,
+        return PassBillingResponse(
+            billing=schemas.PassBilling.of(state) if state else None,
+            trial=schemas.Trial.of(trial, clock.now()) if trial else None,
         )
 
     async def _set_cancelled(
@@ -192,7 +188,7 @@ class Purchases:
         cancelled: bool,
         key: str | None,
         answer: Callable[[State], Wire],
-    ) -> Response:
+    ) -> Outcome:
         """Sets or clears the end at the period's end."""
         account_id, noun = caller.account_id, _NOUNS[product]
 
@@ -219,7 +215,7 @@ class Purchases:
         key: str | None,
         request: tuple[str, Subscribe | None],
         answer: Wire,
-    ) -> Response:
+    ) -> Outcome:
         async def kept() -> Wire:
             return answer
 
@@ -232,14 +228,14 @@ class Purchases:
         key: str | None,
         request: tuple[str, Subscribe | None],
         work: Callable[[AccountTransaction], Awaitable[Wire]],
-    ) -> Response:
+    ) -> Outcome:
         """Changes what there is, once for each key, while nobody else does."""
         async with self._plans.locked_for_sync(account_id) as tx:
             return await self._idempotency.once(tx, key, request, 200, lambda: work(tx))
 
 
 def _billing_answer(state: State) -> Wire:
-    return BillingAnswer(billing=BillingShape.of(state))
+    return BillingResponse(billing=schemas.PassBilling.of(state))
 
 
 def _check_personal(caller: Caller) -> None:

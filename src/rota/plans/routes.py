@@ -8,15 +8,16 @@ from rota.auth.caller import Caller
 from rota.auth.routing import allowed, secured_router
 from rota.plans.purchases import Purchases
 from rota.plans.schemas import (
-    BillingAnswer,
-    CheckoutAnswer,
-    LowerPlanAnswer,
-    PassBillingAnswer,
-    PassCheckoutAnswer,
+    BillingResponse,
+    CheckoutResponse,
+    LowerPlanResponse,
+    PassBillingResponse,
+    PassCheckoutResponse,
     Subscribe,
-    SubscriptionAnswer,
-    SubscriptionsAnswer,
+    SubscriptionResponse,
+    SubscriptionsResponse,
 )
+from rota.platform.http.answers import respond
 from rota.platform.http.description import documented
 from rota.platform.idempotency import IdempotencyKey
 
@@ -28,7 +29,7 @@ def tier_routes(purchases: Purchases) -> APIRouter:
     router = secured_router("Subscriptions")
 
     @router.get("/api/subscriptions", summary="The account's subscription and tier")
-    async def get_subscription(caller: Reader) -> SubscriptionsAnswer:
+    async def get_subscription(caller: Reader) -> SubscriptionsResponse:
         return await purchases.overview(caller)
 
     return router
@@ -40,7 +41,7 @@ def plan_routes(purchases: Purchases) -> APIRouter:
 
     @router.post(
         "/api/subscriptions/subscribe",
-        response_model=CheckoutAnswer | LowerPlanAnswer,
+        response_model=CheckoutResponse | LowerPlanResponse,
         summary="Subscribe to a plan, or change to another",
         responses=documented(402, 409),
     )
@@ -49,29 +50,29 @@ def plan_routes(purchases: Purchases) -> APIRouter:
     ) -> Response:
         """A higher plan is paid for on the processor's page and counts from then on. A lower
         one needs no payment, and follows when the period is over."""
-        return await purchases.subscribe(caller, body, idempotency_key)
+        return respond(await purchases.subscribe(caller, body, idempotency_key))
 
     @router.post(
         "/api/subscriptions/cancel",
-        response_model=SubscriptionAnswer,
+        response_model=SubscriptionResponse,
         summary="Let the subscription end with its period",
         responses=documented(402, 404, 409),
     )
     async def cancel_subscription(
         caller: Writer, idempotency_key: IdempotencyKey = None
     ) -> Response:
-        return await purchases.cancel(caller, idempotency_key)
+        return respond(await purchases.cancel(caller, idempotency_key))
 
     @router.post(
         "/api/subscriptions/resume",
-        response_model=SubscriptionAnswer,
+        response_model=SubscriptionResponse,
         summary="Take a cancellation back that has not taken effect",
         responses=documented(402, 404, 409),
     )
     async def resume_subscription(
         caller: Writer, idempotency_key: IdempotencyKey = None
     ) -> Response:
-        return await purchases.resume(caller, idempotency_key)
+        return respond(await purchases.resume(caller, idempotency_key))
 
     return router
 
@@ -83,39 +84,39 @@ def pass_routes(purchases: Purchases) -> APIRouter:
 
     @router.post(
         f"{base}/checkout",
-        response_model=PassCheckoutAnswer,
+        response_model=PassCheckoutResponse,
         summary="Buy the connect pass for the personal account",
         responses=documented(402, 409),
     )
     async def checkout_connect_pass(
         caller: Writer, idempotency_key: IdempotencyKey = None
     ) -> Response:
-        return await purchases.checkout_pass(caller, idempotency_key)
+        return respond(await purchases.checkout_pass(caller, idempotency_key))
 
     @router.post(
         f"{base}/cancel",
-        response_model=BillingAnswer,
+        response_model=BillingResponse,
         summary="Let the connect pass end with its period",
         responses=documented(402, 404, 409),
     )
     async def cancel_connect_pass(
         caller: Writer, idempotency_key: IdempotencyKey = None
     ) -> Response:
-        return await purchases.cancel_pass(caller, idempotency_key)
+        return respond(await purchases.cancel_pass(caller, idempotency_key))
 
     @router.post(
         f"{base}/resume",
-        response_model=BillingAnswer,
+        response_model=BillingResponse,
         summary="Take a cancellation back that has not taken effect",
         responses=documented(402, 404, 409),
     )
     async def resume_connect_pass(
         caller: Writer, idempotency_key: IdempotencyKey = None
     ) -> Response:
-        return await purchases.resume_pass(caller, idempotency_key)
+        return respond(await purchases.resume_pass(caller, idempotency_key))
 
     @router.get(f"{base}/billing", summary="Paid period and trial of the connect pass")
-    async def connect_pass_billing(caller: Reader) -> PassBillingAnswer:
+    async def connect_pass_billing(caller: Reader) -> PassBillingResponse:
         return await purchases.pass_billing(caller)
 
     return router

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from rota.plans.queries import Trial
+from rota.plans import queries
 from rota.plans.states import State, Status
 from rota.plans.tiers import MAX_SEATS
 from rota.platform.http.schemas import Body, Timestamp, Wire
@@ -16,7 +16,7 @@ class Subscribe(Body):
     seats: Annotated[int, Field(ge=1, le=MAX_SEATS)] | None = None
 
 
-class SubscriptionShape(Wire):
+class Subscription(Wire):
     tier: Annotated[str, Field(description="What it gives now.", examples=["STANDARD"])]
     status: Status
     seats: Annotated[int | None, Field(description="Null where the plan has no seats.")]
@@ -29,32 +29,32 @@ class SubscriptionShape(Wire):
     downgrade_seats: int | None
 
 
-class SubscriptionsAnswer(Wire):
-    subscription: SubscriptionShape | None
+class SubscriptionsResponse(Wire):
+    subscription: Subscription | None
     effective_tier: str
     user_tier: str
 
 
-class SubscriptionAnswer(Wire):
-    subscription: SubscriptionShape
+class SubscriptionResponse(Wire):
+    subscription: Subscription
 
 
-class CheckoutAnswer(Wire):
+class CheckoutResponse(Wire):
     checkout_url: Annotated[str, Field(description="Where to pay; nothing changes before that.")]
     plan: str
     seats: int | None
 
 
-class LowerPlanAnswer(Wire):
+class LowerPlanResponse(Wire):
     checkout_url: None = None
-    subscription: SubscriptionShape
+    subscription: Subscription
 
 
-class PassCheckoutAnswer(Wire):
+class PassCheckoutResponse(Wire):
     checkout_url: Annotated[str, Field(description="Where to pay; nothing changes before that.")]
 
 
-class BillingShape(Wire):
+class PassBilling(Wire):
     status: Status
     current_period_start: Timestamp
     current_period_end: Timestamp
@@ -63,7 +63,7 @@ class BillingShape(Wire):
     can_resume: bool
 
     @classmethod
-    def of(cls, state: State) -> "BillingShape":
+    def of(cls, state: State) -> "PassBilling":
         return cls(
             status=state.status,
             current_period_start=state.period_start,
@@ -74,20 +74,20 @@ class BillingShape(Wire):
         )
 
 
-class TrialShape(Wire):
+class Trial(Wire):
     started_at: Timestamp
     ends_at: Timestamp
     active: bool
 
     @classmethod
-    def of(cls, trial: Trial, now: datetime) -> "TrialShape":
+    def of(cls, trial: queries.Trial, now: datetime) -> "Trial":
         return cls(started_at=trial.started_at, ends_at=trial.ends_at, active=trial.ends_at > now)
 
 
-class PassBillingAnswer(Wire):
-    billing: BillingShape | None
-    trial: TrialShape | None
+class PassBillingResponse(Wire):
+    billing: PassBilling | None
+    trial: Trial | None
 
 
-class BillingAnswer(Wire):
-    billing: BillingShape
+class BillingResponse(Wire):
+    billing: PassBilling

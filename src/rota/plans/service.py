@@ -13,9 +13,8 @@ from rota.events import journal, outbox
 from rota.events.outbox import Handler, Instruction, Later
 from rota.payments import customers
 from rota.payments.port import CONNECT_PASS, PaymentFailed, Processor, Subscription
-from rota.plans import queries, states
+from rota.plans import queries, schemas, states
 from rota.plans.queries import PASS, PLAN, ProductKind, Row
-from rota.plans.schemas import SubscriptionShape
 from rota.plans.states import Plan, State, next_state
 from rota.plans.tiers import Tiers
 from rota.platform import clock
@@ -123,9 +122,9 @@ class Plans:
                 shape.pop(field)
         return {"product": product, **shape}
 
-    def shape(self, state: State) -> SubscriptionShape:
+    def shape(self, state: State) -> schemas.Subscription:
         following = state.next_plan
-        return SubscriptionShape(
+        return schemas.Subscription(
             tier=(state.plan.name if state.entitled else self._tiers.lowest).upper(),
             status=state.status,
             seats=self._tiers.seats(state.plan),

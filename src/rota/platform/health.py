@@ -14,11 +14,11 @@ Check = Callable[[], Awaitable[object]]
 TIMEOUT_S = 2.0
 
 
-class LiveAnswer(Wire):
+class LiveResponse(Wire):
     status: Literal["live"] = "live"
 
 
-class ReadyAnswer(Wire):
+class ReadyResponse(Wire):
     # degraded: something is away that the service can do without for a while.
     status: Literal["ready", "degraded", "unavailable"]
     # Of each part: "ok", or why not.
@@ -48,30 +48,30 @@ def health_routes(essential: Mapping[str, Check], others: Mapping[str, Check]) -
     checks = {**essential, **others}
 
     @router.get("/health/live", summary="The process answers")
-    async def live() -> LiveAnswer:
+    async def live() -> LiveResponse:
         """Asks nothing else, so that a restart is not the answer to somebody else's trouble."""
-        return LiveAnswer()
+        return LiveResponse()
 
     @router.get(
         "/health/ready",
         summary="PostgreSQL, Redis and Temporal answer",
         responses={
             503: {
-                "model": ReadyAnswer,
+                "model": ReadyResponse,
                 "description": "PostgreSQL does not answer.",
                 "content": {"application/json": {"example": _UNAVAILABLE}},
             }
         },
     )
-    async def ready(response: Response) -> ReadyAnswer:
+    async def ready(response: Response) -> ReadyResponse:
         """Degraded is ready too: what is away then can be done without for a while."""
         outcomes = dict(
             zip(checks, await asyncio.gather(*map(_outcome, checks.values())), strict=True)
         )
         if any(outcomes[name] != "ok" for name in essential):
             response.status_code = 503
-            return ReadyAnswer(status="unavailable", checks=outcomes)
+            return ReadyResponse(status="unavailable", checks=outcomes)
         good = all(outcome == "ok" for outcome in outcomes.values())
-        return ReadyAnswer(status="ready" if good else "degraded", checks=outcomes)
+        return ReadyResponse(status="ready" if good else "degraded", checks=outcomes)
 
     return router

@@ -1,16 +1,17 @@
-"""Requests that may be sent again: the first answer is kept and given again.
+"""Idempotency keys: a repeated request gets the stored response of the first one.
 
-The key is claimed, the work done and the answer kept in one transaction, so a
-crash leaves either all of it or nothing. Answers can hold secrets (a new API
-key, say), so they are sealed.
+The key is claimed, the work is done and the response is stored in one transaction, so a crash
+leaves all of it or nothing. A response can contain a secret, such as a new API key, so stored
+responses are encrypted.
 """
 
 import hashlib
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import Header, Response
+from fastapi import Header
 from pydantic import BaseModel, Field
 
 from rota.platform.crypto import Vault
@@ -22,7 +23,15 @@ IdempotencyKey = Annotated[
     Header(description="Makes the request safe to send again, for 24 hours."),
 ]
 
-_JSON = "application/json"
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The response of a request that can be repeated: its status and its JSON body."""
+
+    status: int
+    body: bytes
+    # Whether it is the stored response of an earlier request.
+    replayed: bool = False
 
 
 class Idempotency:
@@ -36,13 +45,13 @@ class Idempotency:
         request: tuple[str, BaseModel | None],
         status: int,
         work: Callable[[], Awaitable[BaseModel]],
-    ) -> Response:
-        """Does the work, unless its key has an answer already. `request` is what must be equal."""
+    ) -> Outcome:
+        """Does the work unless the key has a response. `request` must match the first one."""
         if key is None:
-            return _answer(status, _encode(await work()))
+            return Outcome(status, _encode(await work()))
         await _claim(tx, key)
-        if (kept := await self.kept(tx, key, request)) is not None:
-            return kept
+        if (stored := await self.stored(tx, key, request)) is not None:
+            return stored
         body = _encode(await work())
         await tx.execute(
             """
@@ -65,15 +74,15 @@ class Idempotency:
             status,
             self._vault.seal(body, seal_context(tx.account_id, key)),
         )
-        return _answer(status, body)
+        return Outcome(status, body)
 
-    async def kept(
+    async def stored(
         self,
         tx: AccountReader,
         key: str | None,
         request: tuple[str, BaseModel | None],
-    ) -> Response | None:
-        """The answer that the key has already, for work that begins outside of a transaction."""
+    ) -> Outcome | None:
+        """The stored response of a key, for work that starts before the transaction."""
         if key is None:
             return None
         row = await tx.fetchrow(
@@ -87,9 +96,9 @@ class Idempotency:
         if row is None:
             return None
         if row["fingerprint"] != _fingerprint(*request):
-            raise Conflict("This Idempotency-Key was used for another request. Use a new key.")
+            raise Conflict("This Idempotency-Key was used for a different request. Use a new key.")
         body = self._vault.open(row["sealed_body"], seal_context(tx.account_id, key))
-        return _answer(row["status"], body, replayed=True)
+        return Outcome(row["status"], body, replayed=True)
 
 
 def seal_context(account_id: UUID, key: str) -> str:
@@ -97,12 +106,12 @@ def seal_context(account_id: UUID, key: str) -> str:
 
 
 async def _claim(tx: AccountTransaction, key: str) -> None:
-    """Holds the key until the transaction ends, or says that another request does."""
+    """Locks the key until the transaction ends. Fails when another request has it."""
     digest = hashlib.sha256(tx.account_id.bytes + key.encode()).digest()
     number = int.from_bytes(digest[:8], "big", signed=True)
     if not await tx.fetchval("SELECT pg_try_advisory_xact_lock($1)", number):
         raise Conflict(
-            "A request with this Idempotency-Key is under way. Wait for it, then ask again."
+            "A request with this Idempotency-Key is in progress. Wait for it, then try again."
         )
 
 
@@ -113,8 +122,3 @@ def _fingerprint(operation: str, body: BaseModel | None) -> bytes:
 
 def _encode(answer: BaseModel) -> bytes:
     return answer.model_dump_json(by_alias=True).encode()
-
-
-def _answer(status: int, body: bytes, *, replayed: bool = False) -> Response:
-    headers = {"Idempotent-Replayed": "true"} if replayed else None
-    return Response(body, status_code=status, headers=headers, media_type=_JSON)

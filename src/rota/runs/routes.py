@@ -11,7 +11,7 @@ from rota.platform.db import Database
 from rota.platform.http.description import documented
 from rota.platform.http.schemas import QueryInt, Text
 from rota.runs import timeline
-from rota.runs.schemas import TimelineAnswer, TimelineStep
+from rota.runs.schemas import TimelineResponse, TimelineStep
 from rota.tasks import queries
 from rota.tasks.lookup import TaskNotFound
 
@@ -29,12 +29,12 @@ def run_routes(db: Database) -> APIRouter:
         id: Text,  # noqa: A002
         limit: Annotated[QueryInt, Query(ge=1, le=100)] = 50,
         offset: Annotated[QueryInt, Query(ge=0, le=2**31 - 1)] = 0,
-    ) -> TimelineAnswer:
+    ) -> TimelineResponse:
         task_id = ids.from_wire("task", id)
         async with db.snapshot(caller.account_id, caller.user_id) as tx:
             if not task_id or not await queries.find(tx, task_id):
                 raise TaskNotFound
             entries, total = await timeline.page(tx, task_id, limit, offset)
-        return TimelineAnswer(steps=[TimelineStep.of(entry) for entry in entries], total=total)
+        return TimelineResponse(steps=[TimelineStep.of(entry) for entry in entries], total=total)
 
     return router

@@ -55,7 +55,7 @@ class TimelineStep(Wire):
         )
 
 
-class TimelineAnswer(Wire):
+class TimelineResponse(Wire):
     steps: list[TimelineStep]
     total: int
 

@@ -13,25 +13,24 @@ from rota.auth.routing import allowed, secured_router
 from rota.events.routes import After, LastEventId, still_allowed
 from rota.events.stream import Streams
 from rota.platform import ids
+from rota.platform.http.answers import respond
 from rota.platform.http.description import documented
 from rota.platform.http.schemas import QueryInt, Text
 from rota.platform.idempotency import IdempotencyKey
+from rota.tasks import schemas
 from rota.tasks.decisions import Decisions
 from rota.tasks.queries import Filter
 from rota.tasks.schemas import (
-    ApprovalsAnswer,
-    ApprovalShape,
+    ApprovalsResponse,
     ApproveTask,
     CreateTask,
-    DecisionAnswer,
+    DecisionResponse,
     PatchTask,
     RejectTask,
     RetryTask,
-    ReviewAnswer,
-    ReviewShape,
-    TaskAnswer,
-    TasksAnswer,
-    TaskShape,
+    ReviewResponse,
+    TaskResponse,
+    TasksResponse,
 )
 from rota.tasks.service import Tasks
 from rota.tasks.states import FINAL, Status
@@ -51,14 +50,14 @@ def task_routes(
     @router.post(
         "/api/tasks",
         status_code=201,
-        response_model=TaskAnswer,
+        response_model=TaskResponse,
         summary="Hand over a task",
         responses=documented(402, 404, 409),
     )
     async def create_task(
         caller: Writer, body: CreateTask, idempotency_key: IdempotencyKey = None
     ) -> Response:
-        return await tasks.create(caller, body, idempotency_key)
+        return respond(await tasks.create(caller, body, idempotency_key))
 
     @router.get("/api/tasks", summary="List tasks, newest first")
     async def list_tasks(
@@ -69,22 +68,24 @@ def task_routes(
         agent: FilterText | None = None,
         limit: Annotated[QueryInt, Query(ge=1, le=100)] = 50,
         offset: Annotated[QueryInt, Query(ge=0, le=2**31 - 1)] = 0,
-    ) -> TasksAnswer:
+    ) -> TasksResponse:
         parent = ids.from_wire("task", parent_task_id) if parent_task_id is not None else None
         if parent_task_id is not None and parent is None:
-            return TasksAnswer(tasks=[], total=0)
+            return TasksResponse(tasks=[], total=0)
         wanted = Filter(status, agent, project_id, parent)
         found, total = await tasks.page(caller, wanted, limit, offset)
-        return TasksAnswer(tasks=[TaskShape.of(task) for task in found], total=total)
+        return TasksResponse(tasks=[schemas.Task.of(task) for task in found], total=total)
 
     @router.get("/api/tasks/{id}", summary="Fetch a task", responses=documented(404))
-    async def get_task(caller: Reader, id: Text) -> TaskAnswer:  # noqa: A002
-        return TaskAnswer(task=TaskShape.of(await tasks.get(caller, ids.from_wire("task", id))))
+    async def get_task(caller: Reader, id: Text) -> TaskResponse:  # noqa: A002
+        return TaskResponse(
+            task=schemas.Task.of(await tasks.get(caller, ids.from_wire("task", id)))
+        )
 
     @router.patch("/api/tasks/{id}", summary="Change a task", responses=documented(404, 409))
-    async def patch_task(caller: Writer, id: Text, body: PatchTask) -> TaskAnswer:  # noqa: A002
+    async def patch_task(caller: Writer, id: Text, body: PatchTask) -> TaskResponse:  # noqa: A002
         task = await tasks.patch(caller, ids.from_wire("task", id), body)
-        return TaskAnswer(task=TaskShape.of(task))
+        return TaskResponse(task=schemas.Task.of(task))
 
     @router.post(
         "/api/tasks/{id}/approve",
@@ -95,10 +96,10 @@ def task_routes(
         caller: Approver,
         id: Text,  # noqa: A002
         body: ApproveTask | None = None,
-    ) -> DecisionAnswer:
+    ) -> DecisionResponse:
         named = body.decisions if body else None
         task, reviews = await decisions.approve(caller, ids.from_wire("task", id), named)
-        return DecisionAnswer(task=TaskShape.of(task), review=ReviewShape.of(task, reviews))
+        return DecisionResponse(task=schemas.Task.of(task), review=schemas.Review.of(task, reviews))
 
     @router.post(
         "/api/tasks/{id}/reject",
@@ -109,16 +110,16 @@ def task_routes(
         caller: Approver,
         id: Text,  # noqa: A002
         body: RejectTask | None = None,
-    ) -> DecisionAnswer:
+    ) -> DecisionResponse:
         body = body or RejectTask()
         task, reviews = await decisions.reject(
             caller, ids.from_wire("task", id), body.reason, resume=body.resume
         )
-        return DecisionAnswer(task=TaskShape.of(task), review=ReviewShape.of(task, reviews))
+        return DecisionResponse(task=schemas.Task.of(task), review=schemas.Review.of(task, reviews))
 
     @router.post(
         "/api/tasks/{id}/retry",
-        response_model=TaskAnswer,
+        response_model=TaskResponse,
         summary="Run a failed task again",
         responses=documented(402, 404, 409),
     )
@@ -129,27 +130,29 @@ def task_routes(
         idempotency_key: IdempotencyKey = None,
     ) -> Response:
         start_at = body.from_ if body else "start"
-        return await tasks.retry(caller, ids.from_wire("task", id), start_at, idempotency_key)
+        return respond(
+            await tasks.retry(caller, ids.from_wire("task", id), start_at, idempotency_key)
+        )
 
     @router.get(
         "/api/tasks/{id}/review", summary="What waits for a person", responses=documented(404)
     )
-    async def review_task(caller: Reader, id: Text) -> ReviewAnswer:  # noqa: A002
+    async def review_task(caller: Reader, id: Text) -> ReviewResponse:  # noqa: A002
         task, reviews = await decisions.review_of(caller, ids.from_wire("task", id))
-        return ReviewAnswer(review=ReviewShape.of(task, reviews))
+        return ReviewResponse(review=schemas.Review.of(task, reviews))
 
     @router.get("/api/approvals", summary="Everything that waits for a person, oldest first")
     async def list_approvals(
         caller: Reader,
         limit: Annotated[QueryInt, Query(ge=1, le=100)] = 50,
         offset: Annotated[QueryInt, Query(ge=0, le=2**31 - 1)] = 0,
-    ) -> ApprovalsAnswer:
+    ) -> ApprovalsResponse:
         found, total = await decisions.approvals(caller, limit, offset)
         shapes = [
-            ApprovalShape(task=TaskShape.of(task), review=ReviewShape.of(task, reviews))
+            schemas.Approval(task=schemas.Task.of(task), review=schemas.Review.of(task, reviews))
             for task, reviews in found
         ]
-        return ApprovalsAnswer(approvals=shapes, total=total)
+        return ApprovalsResponse(approvals=shapes, total=total)
 
     @router.get(
         "/api/tasks/{id}/events",

@@ -6,7 +6,8 @@ from pydantic import Field
 
 from rota.platform import ids
 from rota.platform.http.schemas import Body, Timestamp, Wire
-from rota.tasks.model import Review, ReviewState, Task
+from rota.tasks import model
+from rota.tasks.model import ReviewState
 from rota.tasks.states import Gate, Status
 
 MAX_TEXT = 50_000
@@ -80,7 +81,7 @@ class TaskUsage(Wire):
     cost_usd: str
 
 
-class TaskShape(Wire):
+class Task(Wire):
     id: str
     name: str
     assigned_agent: str | None
@@ -100,7 +101,7 @@ class TaskShape(Wire):
     finished_at: Timestamp | None
 
     @classmethod
-    def of(cls, task: Task) -> "TaskShape":
+    def of(cls, task: model.Task) -> "Task":
         return cls(
             id=ids.to_wire("task", task.id),
             name=task.name,
@@ -130,12 +131,12 @@ class TaskShape(Wire):
         )
 
 
-class TaskAnswer(Wire):
-    task: TaskShape
+class TaskResponse(Wire):
+    task: Task
 
 
-class TasksAnswer(Wire):
-    tasks: list[TaskShape]
+class TasksResponse(Wire):
+    tasks: list[Task]
     total: int
 
 
@@ -162,7 +163,7 @@ class PastReview(Wire):
     items: list[ReviewItem]
 
     @classmethod
-    def of(cls, review: Review) -> "PastReview":
+    def of(cls, review: model.Review) -> "PastReview":
         return cls(
             state=review.state,
             gate=review.gate,
@@ -175,7 +176,7 @@ class PastReview(Wire):
         )
 
 
-class ReviewShape(Wire):
+class Review(Wire):
     task_id: str
     state: Literal["none"] | ReviewState
     gate: Gate | None
@@ -185,7 +186,7 @@ class ReviewShape(Wire):
     history: list[PastReview]
 
     @classmethod
-    def of(cls, task: Task, reviews: list[Review]) -> "ReviewShape":
+    def of(cls, task: model.Task, reviews: list[model.Review]) -> "Review":
         """`reviews` begins with the newest, which is the one that is shown in full."""
         shapes = [PastReview.of(review) for review in reviews]
         newest = shapes[0] if shapes else None
@@ -200,20 +201,20 @@ class ReviewShape(Wire):
         )
 
 
-class ReviewAnswer(Wire):
-    review: ReviewShape
+class ReviewResponse(Wire):
+    review: Review
 
 
-class DecisionAnswer(Wire):
-    task: TaskShape
-    review: ReviewShape
+class DecisionResponse(Wire):
+    task: Task
+    review: Review
 
 
-class ApprovalShape(Wire):
-    task: TaskShape
-    review: ReviewShape
+class Approval(Wire):
+    task: Task
+    review: Review
 
 
-class ApprovalsAnswer(Wire):
-    approvals: list[ApprovalShape]
+class ApprovalsResponse(Wire):
+    approvals: list[Approval]
     total: int

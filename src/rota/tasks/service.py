@@ -5,8 +5,6 @@ from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
 
-from fastapi import Response
-
 from rota.agents import queries as agents
 from rota.agents.access import AgentAccess
 from rota.agents.model import AgentVersion
@@ -19,19 +17,12 @@ from rota.platform.db import (
     Database,
 )
 from rota.platform.errors import Conflict, FieldError, Forbidden, NotFound, ValidationFailed
-from rota.platform.idempotency import Idempotency
-from rota.tasks import paying, queries, transitions
+from rota.platform.idempotency import Idempotency, Outcome
+from rota.tasks import paying, queries, schemas, transitions
 from rota.tasks.lookup import TaskNotFound, for_change
 from rota.tasks.model import Task, new_task
 from rota.tasks.queries import Filter
-from rota.tasks.schemas import (
-    MAX_ACTIONS,
-    MAX_TEXT,
-    CreateTask,
-    PatchTask,
-    TaskAnswer,
-    TaskShape,
-)
+from rota.tasks.schemas import MAX_ACTIONS, MAX_TEXT, CreateTask, PatchTask, TaskResponse
 from rota.tasks.states import TERMINAL, Gate, Status, TransitionRefused, Trigger, target_of
 from rota.tasks.transitions import START
 
@@ -57,12 +48,12 @@ class Tasks:
         # A tier's share of busy workers.
         self._weight_of = weight_of
 
-    async def create(self, caller: Caller, body: CreateTask, key: str | None) -> Response:
+    async def create(self, caller: Caller, body: CreateTask, key: str | None) -> Outcome:
         async with self._db.write(caller.account_id, caller.user_id) as tx:
 
-            async def work() -> TaskAnswer:
+            async def work() -> TaskResponse:
                 task = await self._create(tx, caller, body)
-                return TaskAnswer(task=TaskShape.of(task))
+                return TaskResponse(task=schemas.Task.of(task))
 
             return await self._idempotency.once(tx, key, ("POST /api/tasks", body), 201, work)
 
@@ -175,10 +166,10 @@ class Tasks:
 
     async def retry(
         self, caller: Caller, task_id: UUID | None, start_at: str, key: str | None
-    ) -> Response:
+    ) -> Outcome:
         async with self._db.write(caller.account_id, caller.user_id) as tx:
 
-            async def work() -> TaskAnswer:
+            async def work() -> TaskResponse:
                 before = await for_change(tx, caller, task_id)
                 if before.status != "FAILED":
                     raise TransitionRefused(
@@ -215,7 +206,7 @@ class Tasks:
                         start_at=start_at,
                         weight=self._weight_of(caller.tier),
                     )
-                return TaskAnswer(task=TaskShape.of(after))
+                return TaskResponse(task=schemas.Task.of(after))
 
             operation = f"POST /api/tasks/{task_id}/retry?from={start_at}"
             return await self._idempotency.once(tx, key, (operation, None), 200, work)

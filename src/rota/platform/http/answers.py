@@ -13,6 +13,7 @@ from starlette.types import Scope
 
 from rota.platform import clock
 from rota.platform.errors import CODES, ApiError, FieldError, ValidationFailed, envelope
+from rota.platform.idempotency import Outcome
 
 _MESSAGES = {
     404: "There is nothing at this path. GET /openapi.json lists what there is.",
@@ -80,3 +81,11 @@ def add_handlers(app: FastAPI) -> None:
     app.router.redirect_slashes = False
     app.add_exception_handler(HTTPException, on_http)
     app.add_exception_handler(RequestValidationError, on_validation)
+
+
+def respond(outcome: Outcome) -> Response:
+    """The HTTP response for work that an idempotency key may have replayed."""
+    headers = {"Idempotent-Replayed": "true"} if outcome.replayed else None
+    return Response(
+        outcome.body, status_code=outcome.status, headers=headers, media_type="application/json"
+    )
