@@ -4,7 +4,7 @@ BIN := .venv/bin
 UV := VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/uv
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev lint test fuzz chaos bench openapi lock
+.PHONY: help setup dev lint test fuzz chaos bench openapi lock audit
 
 help:  ## List the targets
 	@awk 'BEGIN { FS = ":.*## " } \
@@ -65,3 +65,8 @@ openapi: setup  ## Update the descriptions in openapi/
 
 lock: | $(BIN)/uv  ## Update requirements.lock from pyproject.toml
 	$(UV) export --quiet --no-emit-project --all-extras --all-groups --no-header --no-annotate --prune llm --prune llama-cpp-python --output-file requirements.lock
+
+##@ Release
+
+audit: setup  ## Look up known vulnerabilities of everything in requirements.lock
+	$(BIN)/python tools/audit.py $(AUDIT_OPTIONS)
