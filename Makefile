@@ -4,7 +4,7 @@ BIN := .venv/bin
 UV := VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/uv
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev lint test fuzz chaos bench openapi lock audit
+.PHONY: help setup dev lint test fuzz chaos bench openapi lock audit wheel sbom
 
 help:  ## List the targets
 	@awk 'BEGIN { FS = ":.*## " } \
@@ -70,3 +70,16 @@ lock: | $(BIN)/uv  ## Update requirements.lock from pyproject.toml
 
 audit: setup  ## Look up known vulnerabilities of everything in requirements.lock
 	$(BIN)/python tools/audit.py $(AUDIT_OPTIONS)
+
+wheel: setup  ## Build the wheel into dist/
+	rm -f dist/rota-*.whl
+	$(UV) build --quiet --wheel --no-build-isolation --python $(BIN)/python --out-dir dist
+
+# The wheel and what it needs, in an environment that has nothing else.
+sbom: wheel  ## Write dist/rota.cdx.json, the software bill of materials (CycloneDX) of the wheel
+	$(UV) venv --quiet --clear --python $(BIN)/python dist/sbom-environment
+	wheel=$$(ls dist/rota-*.whl) && VIRTUAL_ENV=$(CURDIR)/dist/sbom-environment $(BIN)/uv pip install --quiet \
+	    --constraint requirements.lock "$$wheel[anthropic,google,tracing]"
+	$(BIN)/cyclonedx-py environment dist/sbom-environment --output-reproducible --output-format JSON \
+	    --pyproject pyproject.toml --output-file dist/rota.cdx.json
+	rm -rf dist/sbom-environment
