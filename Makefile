@@ -2,9 +2,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 UV := VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/uv
+ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev lint test fuzz chaos bench openapi lock audit wheel sbom
+.PHONY: help setup dev lint actionlint test fuzz chaos bench openapi lock audit wheel sbom
 
 help:  ## List the targets
 	@awk 'BEGIN { FS = ":.*## " } \
@@ -39,6 +40,10 @@ lint: setup  ## Check style, types and the direction of imports
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+actionlint:  ## Check the GitHub workflows; needs Go
+	@if command -v go >/dev/null; then go run $(ACTIONLINT) && echo "actionlint: no problems found"; \
+	else echo "SKIPPED: actionlint needs Go, which is not installed. The workflows were NOT checked." >&2; fi
 
 test: setup  ## Run the whole suite on real PostgreSQL, Redis and Temporal
 	$(BIN)/pytest
