@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, cast
 import typer
 from pydantic import ValidationError
 
+from rota import __version__
 from rota.dev.command import dev
 from rota.platform.settings import Settings
 
@@ -38,6 +39,27 @@ cli.add_typer(payments, name="payments")
 cli.add_typer(secrets, name="secrets")
 cli.add_typer(bench, name="bench")
 cli.command()(dev)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"rota {__version__}")
+        raise typer.Exit
+
+
+@cli.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            callback=_print_version,
+            is_eager=True,
+            help="Print the version and exit.",
+        ),
+    ] = False,
+) -> None:
+    """Options of every command."""
 
 
 def _settings() -> Settings:
