@@ -17,9 +17,9 @@ from rota.platform.egress import (
     Bounds,
     Egress,
     EgressRefused,
-    TooMuch,
+    EgressTimeout,
+    time_limit,
     why_closed,
-    within,
 )
 
 # Forms of 127.0.0.1, each with {port}.
@@ -288,8 +288,8 @@ def test_the_open_internet_is_open(address: str) -> None:
 
 
 async def test_waiting_ends() -> None:
-    with pytest.raises(TooMuch):
-        async with within(0.01):
+    with pytest.raises(EgressTimeout):
+        async with time_limit(0.01):
             await asyncio.sleep(5)
     egress, _ = answering([])
     with pytest.raises(httpx2.ConnectError):

@@ -15,7 +15,7 @@ import httpx2
 import orjson
 
 from rota.mcp.errors import AuthRefused, BadServer, ServerTrouble, TooSlow, Unreachable
-from rota.platform.egress import EgressRefused, TooMuch, within
+from rota.platform.egress import EgressRefused, EgressTimeout, ResponseRejected, time_limit
 
 SESSION_HEADER = "mcp-session-id"
 # Nobody else knows it, so no server can pretend to be this transport.
@@ -66,7 +66,7 @@ class McpTransport(httpx2.AsyncBaseTransport):
         if request.method == "GET":
             request.extensions = {**request.extensions, "endless": True}
         try:
-            async with within(self._total_s):
+            async with time_limit(self._total_s):
                 response = await self._inner.handle_async_request(request)
                 self._check(request, response)
                 return await self._read(request, response)
@@ -106,7 +106,7 @@ class McpTransport(httpx2.AsyncBaseTransport):
                     pieces.append(piece)
                     size += len(piece)
                     if size > _MAX_ERROR_BYTES and response.is_error:
-                        raise TooMuch("its error is too large")
+                        raise ResponseRejected("The error response is too large.")
                 body = b"".join(pieces)
         finally:
             await response.aclose()
@@ -135,10 +135,10 @@ def classify_error(error: BaseException) -> ServerTrouble:
         return Unreachable(f"{_words(error)}.", sent=False)
     if isinstance(error, httpx2.TimeoutException | TimeoutError):
         return TooSlow("It took too long to answer.")
-    if isinstance(error, TooMuch):
-        text = str(error)
-        slow = "took longer" in text
-        return (TooSlow if slow else BadServer)(f"{text[:1].upper()}{text[1:]}.")
+    if isinstance(error, EgressTimeout):
+        return TooSlow(str(error))
+    if isinstance(error, ResponseRejected):
+        return BadServer(str(error))
     if isinstance(error, httpx2.TransportError | OSError):
         return Unreachable(f"The connection broke ({type(error).__name__}).")
     return BadServer(f"What it sends cannot be understood ({type(error).__name__}).")

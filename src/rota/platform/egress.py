@@ -42,8 +42,15 @@ class EgressRefused(Exception):
     """The address is none that this service talks to; the message says why."""
 
 
-class TooMuch(Exception):
-    """An answer is larger, longer or deeper than anything that is read here."""
+class ResponseRejected(Exception):
+    """A response exceeds a limit or has an encoding that was not requested."""
+
+
+class EgressTimeout(Exception):
+    """A request took longer than its time limit."""
+
+    def __init__(self, limit_s: float) -> None:
+        super().__init__(f"The response took longer than {limit_s:g} s.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,10 +273,12 @@ class Transport(httpx2.AsyncHTTPTransport):
         # What arrives is what was counted: nothing unpacks itself in here.
         request.headers["Accept-Encoding"] = "identity"
         response = await super().handle_async_request(request)
-        packed = response.headers.get("content-encoding", "identity").strip().lower()
-        if packed not in ("", "identity"):
+        encoding = response.headers.get("content-encoding", "identity").strip().lower()
+        if encoding not in ("", "identity"):
             await response.aclose()
-            raise TooMuch(f"the answer is packed as {packed[:40]}, which was not asked for")
+            raise ResponseRejected(
+                f"The response has the encoding {encoding[:40]}, which was not requested."
+            )
         assert isinstance(response.stream, httpx2.AsyncByteStream)
         response.stream = _Counted(response.stream, self._egress.bounds, endless=_endless(request))
         return response
@@ -293,12 +302,12 @@ class _Counted(httpx2.AsyncByteStream):
         async for piece in self._stream:
             size += len(piece)
             if size > most:
-                raise TooMuch(f"the answer is larger than {most} bytes")
+                raise ResponseRejected(f"The response is larger than {most} bytes.")
             marks += piece.count(b",") + piece.count(b"[") + piece.count(b"{")
             if marks > bounds.json_marks and not endless:
-                raise TooMuch("the answer has too many values")
+                raise ResponseRejected("The response contains too many JSON values.")
             if not endless and asyncio.get_running_loop().time() > ends:
-                raise TooMuch(f"the answer took longer than {bounds.total_s:g} s")
+                raise EgressTimeout(bounds.total_s)
             yield piece
 
     async def aclose(self) -> None:
@@ -306,10 +315,10 @@ class _Counted(httpx2.AsyncByteStream):
 
 
 @asynccontextmanager
-async def within(seconds: float) -> AsyncIterator[None]:
-    """Ends what takes longer with `TooMuch`, also where nothing arrives at all."""
+async def time_limit(seconds: float) -> AsyncIterator[None]:
+    """Raises `EgressTimeout` when the block takes longer, even if no data arrives."""
     try:
         async with asyncio.timeout(seconds):
             yield
     except TimeoutError:
-        raise TooMuch(f"it took longer than {seconds:g} s") from None
+        raise EgressTimeout(seconds) from None
