@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
+import orjson
 import pytest
 
 from rota.dev.stack import Stack
@@ -56,11 +57,9 @@ async def invoke(
 
 
 async def events_of(person: Person) -> list[tuple[str, dict[str, Any]]]:
-    import orjson
-
     async with person.service.owner() as connection:
         rows = await connection.fetch(
             "SELECT type, data FROM events WHERE account_id = $1 ORDER BY sequence",
             person.user_id,
         )
-    return [(row[0], orjson.loads(row[1])) for row in rows]
+    return [(row["type"], orjson.loads(row["data"])) for row in rows]

@@ -135,12 +135,12 @@ async def everything_in(service: Service) -> str:
     parts: list[str] = []
     async with service.owner() as connection:
         tables = await connection.fetch(
-            "SELECT c.oid::regclass::text FROM pg_class c"
+            "SELECT c.oid::regclass::text AS name FROM pg_class c"
             " WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'"
         )
-        for (table,) in tables:
-            rows = await connection.fetch(f"SELECT t::text FROM {table} t")
-            parts += [row[0] for row in rows]
+        for table in tables:
+            rows = await connection.fetch(f"SELECT t::text AS text FROM {table['name']} t")
+            parts += [row["text"] for row in rows]
     return "\n".join(parts)
 
 
@@ -254,7 +254,10 @@ async def test_keys_are_rotated_while_tools_are_called(stack: Stack) -> None:
             assert answered
             assert set(answered) == {200}
         async with service.owner() as connection:
-            kept = await connection.fetch("SELECT account_id, id, sealed_headers FROM mcp_servers")
+            rotated = await connection.fetch(
+                "SELECT account_id, id, sealed_headers FROM mcp_servers"
+            )
     after = Vault(new)
-    for account_id, server_id, sealed in kept:
-        assert after.open(sealed, f"mcp_servers/{account_id}/{server_id}/sealed_headers")
+    for row in rotated:
+        context = f"mcp_servers/{row['account_id']}/{row['id']}/sealed_headers"
+        assert after.open(row["sealed_headers"], context)

@@ -117,14 +117,14 @@ class Servers:
         return answer
 
     async def _check_room(self, tx: AccountReader, caller: Caller, name: str, url: str) -> None:
-        count, same_name, same_url = await queries.taken(tx, name, url)
-        if same_name:
+        usage = await queries.usage(tx, name, url)
+        if usage.name_taken:
             raise Conflict(f"There is a server called {name} already. Choose another name.")
-        if same_url:
+        if usage.url_taken:
             raise Conflict("A server with this URL is connected already.")
         has_pass = await self._has_pass(tx)
         most = self._allowance(Holder(caller.account_kind, caller.tier, has_pass))
-        if count < most:
+        if usage.server_count < most:
             return
         if most < MAX_SERVERS:
             raise Forbidden(
