@@ -32,21 +32,19 @@ from rota.mcp.schemas import (
 )
 from rota.mcp.sessions import Address, Session, Sessions
 from rota.platform import clock, ids, schema
+from rota.platform.cache import ExpiringCache
 from rota.platform.crypto import Vault
-from rota.platform.db import (
-    AccountReader,
-    AccountTransaction,
-    Database,
-)
+from rota.platform.db import AccountReader, AccountTransaction, Database
 from rota.platform.egress import Egress, EgressRefused
 from rota.platform.errors import Conflict, FieldError, Forbidden, NotFound, ValidationFailed
 from rota.platform.idempotency import Idempotency, Outcome
 from rota.platform.ids import new_uuid
 
 OPERATION = "POST /api/mcp"
-# As long as a revoked key may take to be refused everywhere.
-RECENT_S = 1.0
-MAX_RECENT = 10_000
+# Calls come in bursts, and the lookup takes a third of a call. Another process can change a
+# server meanwhile, so an entry lives as briefly as a cached API key.
+CACHE_S = 1.0
+MAX_CACHED_SERVERS = 10_000
 
 
 class Servers:
@@ -72,7 +70,10 @@ class Servers:
         self._watch = watch
         self._allowance = allowance
         self._has_pass = has_pass
-        self._recent = _Recent()
+        # The tools of a server by name, by account and server.
+        self._recent: ExpiringCache[tuple[UUID, UUID], dict[str, tuple[Server, ServerTool]]] = (
+            ExpiringCache(max_items=MAX_CACHED_SERVERS, max_age_s=CACHE_S)
+        )
 
     async def all(self, caller: Caller) -> list[Server]:
         async with self._db.read(caller.account_id) as tx:
@@ -237,19 +238,19 @@ class Servers:
         try:
             result = await self._calling.call(server, tool, body.arguments)
         except DefinitionChanged as changed:
-            self._recent.forget(server.id)
+            self._forget(server)
             raise _quarantined(server, changed.tool) from None
         except ToolGone:
-            self._recent.forget(server.id)
+            self._forget(server)
             raise _no_tool(body.tool) from None
         except ServerTrouble as trouble:
-            self._recent.forget(server.id)
+            self._forget(server)
             raise to_api(trouble) from None
         except CallRefused as refused:
             raise ToolServerFailed(f"The tool server refused: {refused.message}") from None
         if server.status not in ("CONNECTED", "CHANGED"):
             # It has just come back.
-            self._recent.forget(server.id)
+            self._forget(server)
         latency_ms = (time.perf_counter() - began) * 1000
         return InvokedResponse(
             result=schemas.ToolResult(
@@ -265,8 +266,9 @@ class Servers:
     ) -> tuple[Server, ServerTool]:
         if server_id is None:
             raise _no_server()
-        if (seen := self._recent.get(caller.account_id, server_id, name)) is not None:
-            return seen
+        cached = self._recent.get((caller.account_id, server_id))
+        if cached is not None and name in cached:
+            return cached[name]
         async with self._db.read(caller.account_id) as tx:
             found = await queries.with_tool(tx, server_id, name)
         if found is None:
@@ -282,8 +284,20 @@ class Servers:
             raise Forbidden(f"The tool {name} is not among the server's allowedTools.")
         if not tool.usable:
             raise _quarantined(server, tool)
-        self._recent.put(server, tool)
+        self._remember(server, tool)
         return server, tool
+
+    def _remember(self, server: Server, tool: ServerTool) -> None:
+        key = (server.account_id, server.id)
+        tools = self._recent.get(key)
+        if tools is None:
+            self._recent.put(key, {tool.name: (server, tool)})
+        else:
+            # The entry keeps its age.
+            tools[tool.name] = (server, tool)
+
+    def _forget(self, server: Server) -> None:
+        self._recent.drop((server.account_id, server.id))
 
     async def delete(self, caller: Caller, server_id: UUID | None) -> None:
         server = await self._find(caller, server_id)
@@ -292,7 +306,7 @@ class Servers:
                 raise _no_server()
             by = ids.to_wire("user", caller.user_id)
             await tell(tx, server, "mcp.disconnected", by=by)
-        self._recent.forget(server.id)
+        self._forget(server)
         self._calling.forget(server.id)
 
     async def _find(self, caller: Caller, server_id: UUID | None) -> Server:
@@ -303,38 +317,8 @@ class Servers:
         if server is None:
             raise _no_server()
         # Whoever asks for a server is about to look at it or to change it.
-        self._recent.forget(server.id)
+        self._forget(server)
         return server
-
-
-class _Recent:
-    """What was looked up a moment ago: calls come in bursts, and a look-up is a third of one.
-
-    Another process may have changed it, so a moment is all it lasts.
-    """
-
-    def __init__(self) -> None:
-        self._found: dict[UUID, tuple[float, dict[str, tuple[Server, ServerTool]]]] = {}
-
-    def get(self, account_id: UUID, server_id: UUID, name: str) -> tuple[Server, ServerTool] | None:
-        ends, tools = self._found.get(server_id, (0.0, {}))
-        found = tools.get(name)
-        if found is None or time.monotonic() > ends or found[0].account_id != account_id:
-            return None
-        return found
-
-    def put(self, server: Server, tool: ServerTool) -> None:
-        now = time.monotonic()
-        ends, tools = self._found.get(server.id, (0.0, {}))
-        if now > ends:
-            if len(self._found) >= MAX_RECENT:
-                self._found.clear()
-            tools = {}
-            self._found[server.id] = (now + RECENT_S, tools)
-        tools[tool.name] = (server, tool)
-
-    def forget(self, server_id: UUID) -> None:
-        self._found.pop(server_id, None)
 
 
 def check_arguments(tool: ServerTool, arguments: dict[str, Any]) -> None:
