@@ -125,7 +125,9 @@ async def test_a_definition_that_changes_after_approval_blocks_the_call(
 
         review = await until(
             second_review,
-            lambda seen: seen["state"] == "pending" and "not the one" in seen["items"][0]["reason"],
+            lambda seen: (
+                seen["state"] == "pending" and "differs from" in seen["items"][0]["reason"]
+            ),
         )
         reason = review["items"][0]["reason"]
         assert "Writes a note." in reason

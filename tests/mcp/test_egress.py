@@ -10,7 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from rota.mcp.errors import ServerTrouble
+from rota.mcp.errors import ServerError
 from rota.mcp.model import Transport
 from rota.mcp.sessions import Address, Sessions, Timeouts
 from rota.platform.egress import (
@@ -18,8 +18,8 @@ from rota.platform.egress import (
     Egress,
     EgressRefused,
     EgressTimeout,
+    blocked_reason,
     time_limit,
-    why_closed,
 )
 
 # Forms of 127.0.0.1, each with {port}.
@@ -129,8 +129,8 @@ async def test_no_url_reaches_a_closed_address() -> None:
             url = pattern.replace("{port}", str(trap.port))
             transports: tuple[Transport, ...] = ("streamable-http", "sse")
             for transport in transports:
-                with pytest.raises((ServerTrouble, EgressRefused)):
-                    await sessions.try_out(Address(url, transport))
+                with pytest.raises((ServerError, EgressRefused)):
+                    await sessions.open(Address(url, transport))
             if trap.seen:
                 reached.append(url)
                 trap.seen = 0
@@ -239,10 +239,8 @@ async def test_redirects_are_checked_and_counted() -> None:
                 await client.get(f"http://open.test:{port}/50", follow_redirects=True)
         sessions = Sessions(egress, TIMEOUTS)
         for count in range(5):
-            with pytest.raises(ServerTrouble):
-                await sessions.try_out(
-                    Address(f"http://open.test:{port}/{count}", "streamable-http")
-                )
+            with pytest.raises(ServerError):
+                await sessions.open(Address(f"http://open.test:{port}/{count}", "streamable-http"))
         await sessions.aclose()
         server.close()
         assert trap.seen == 0
@@ -284,7 +282,7 @@ def test_production_speaks_https_only() -> None:
     ["93.184.215.14", "8.8.8.8", "1.1.1.1", "2606:4700::1111", "64:ff9b::808:808", "100.128.0.1"],
 )
 def test_the_open_internet_is_open(address: str) -> None:
-    assert why_closed(ip_address(address)) is None
+    assert blocked_reason(ip_address(address)) is None
 
 
 async def test_waiting_ends() -> None:

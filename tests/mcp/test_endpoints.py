@@ -77,7 +77,7 @@ async def test_what_is_wrong_is_said(
 async def test_a_server_that_cannot_be_connected_is_not_saved(person: Person, peer: Peer) -> None:
     answer = await try_to_connect(person, f"http://127.0.0.1:{free_port()}/mcp")
     assert answer.status_code == 400
-    assert "could not be connected" in answer.json()["error"]["message"]
+    assert "Could not connect" in answer.json()["error"]["message"]
     peer.status = 401
     answer = await try_to_connect(person, peer.url)
     assert answer.status_code == 400
@@ -276,7 +276,7 @@ async def test_a_change_is_seen_at_the_call_itself(
     """Even when nobody has looked at the server since it was connected."""
     server = await connect(person, peer.url)
     peer.tools["note"] = definition("note", "Another.")
-    monkeypatch.setattr(client, "FRESH_S", 0.0)  # Its list of tools is old by now.
+    monkeypatch.setattr(client, "MAX_LIST_AGE_S", 0.0)  # Its list of tools is old by now.
     answer = await invoke(person, server, "note")
     assert answer.status_code == 409, answer.text
     assert peer.calls == []

@@ -9,7 +9,7 @@ from uuid import uuid4
 import psutil
 import pytest
 
-from rota.mcp.errors import CallRefused, ServerTrouble
+from rota.mcp.errors import CallRejected, ServerError
 from rota.mcp.sessions import Address, Sessions, Timeouts
 from rota.platform.egress import Bounds, Egress
 from tests.mcp import hostile
@@ -38,24 +38,24 @@ PHASES = [
 
 
 async def call_once(sessions: Sessions, url: str) -> None:
-    session = await sessions.try_out(Address(url, "streamable-http"))
+    session = await sessions.open(Address(url, "streamable-http"))
     try:
         await session.call("t", {})
     finally:
-        await session.end()
+        await session.close()
 
 
 async def test_each_ends_in_time_and_in_little_memory(sessions: Sessions) -> None:
     process = psutil.Process()
     async with hostile.served(hostile.speaking()) as url:
         # What everything needs once.
-        (await sessions.try_out(Address(url, "streamable-http"))).closed = True
+        (await sessions.open(Address(url, "streamable-http"))).closed = True
     for name, phase in PHASES:
         behaviour = (hostile.BEHAVIOURS | hostile.LISTINGS)[name]
         before = process.memory_info().rss
         began = time.monotonic()
         async with hostile.served(hostile.speaking(**{phase: behaviour})) as url:
-            with pytest.raises((ServerTrouble, CallRefused)) as failure:
+            with pytest.raises((ServerError, CallRejected)) as failure:
                 await call_once(sessions, url)
         took = time.monotonic() - began
         grown = process.memory_info().rss - before
@@ -67,8 +67,8 @@ async def test_each_ends_in_time_and_in_little_memory(sessions: Sessions) -> Non
 @pytest.mark.parametrize("transport", ["streamable-http", "sse"])
 async def test_a_server_that_only_listens(sessions: Sessions, transport: str) -> None:
     async with hostile.served(hostile.silent) as url:
-        with pytest.raises(ServerTrouble):
-            await sessions.try_out(Address(url, transport))  # type: ignore[arg-type]
+        with pytest.raises(ServerError):
+            await sessions.open(Address(url, transport))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", ["endless_event", "hang_after_head", "gigabyte"])
@@ -79,41 +79,41 @@ async def test_an_event_stream_that_never_says_where(sessions: Sessions, name: s
 
     began = time.monotonic()
     async with hostile.served(handle) as url:
-        with pytest.raises(ServerTrouble):
-            await sessions.try_out(Address(url, "sse"))
+        with pytest.raises(ServerError):
+            await sessions.open(Address(url, "sse"))
     assert time.monotonic() - began < WITHIN_S
 
 
 async def test_a_failed_request_is_told_to_its_own_caller_only(sessions: Sessions) -> None:
     """A call that breaks does not take the session's other calls with it."""
     async with Peer().serve() as peer:
-        session = await sessions.try_out(Address(peer.url, "streamable-http"))
+        session = await sessions.open(Address(peer.url, "streamable-http"))
 
         async def explode(_: dict[str, object]) -> str:
             raise RuntimeError("boom")
 
         peer.answers["note"] = explode
         slow = asyncio.create_task(session.call("wait", {"seconds": 0.5}))
-        with pytest.raises((ServerTrouble, CallRefused)):
+        with pytest.raises((ServerError, CallRejected)):
             await session.call("note", {})
         assert (await slow).content
-        await session.end()
+        await session.close()
 
 
 async def test_whether_a_call_left_is_known(sessions: Sessions) -> None:
     async with Peer().serve() as peer:
-        session = await sessions.try_out(Address(peer.url, "streamable-http"))
+        session = await sessions.open(Address(peer.url, "streamable-http"))
     # The server is gone: nobody takes the connection.
-    with pytest.raises(ServerTrouble) as failure:
+    with pytest.raises(ServerError) as failure:
         await session.call("add", {"a": 1, "b": 2})
     assert not failure.value.sent or "broke" in failure.value.message
-    await session.end()
+    await session.close()
     async with hostile.served(hostile.speaking(call=hostile.hang_up)) as url:
-        session = await sessions.try_out(Address(url, "streamable-http"))
-        with pytest.raises(ServerTrouble) as failure:
+        session = await sessions.open(Address(url, "streamable-http"))
+        with pytest.raises(ServerError) as failure:
             await session.call("t", {})
         assert failure.value.sent
-        await session.end()
+        await session.close()
 
 
 async def test_sessions_are_bounded_and_unused_ones_go() -> None:
@@ -134,7 +134,7 @@ async def test_sessions_are_bounded_and_unused_ones_go() -> None:
             pool.use(ids[1], lambda: address),
             pool.use(ids[2], lambda: address),
         ):
-            with pytest.raises(ServerTrouble, match="Too many"):
+            with pytest.raises(ServerError, match="Too many"):
                 await pool.use(ids[3], lambda: address).__aenter__()
         async with asyncio.timeout(5):
             while len(pool):
@@ -181,5 +181,5 @@ async def test_a_hostile_server_is_refused_with_a_reason(person: Person) -> None
         async with hostile.served(hostile.speaking(list=hostile.LISTINGS[name])) as url:
             answer = await try_to_connect(person, url)
             assert answer.status_code == 400
-            assert "could not be connected" in answer.json()["error"]["message"]
+            assert "Could not connect" in answer.json()["error"]["message"]
     assert (await person.get("/api/mcp")).json()["total"] == 0

@@ -1,4 +1,4 @@
-"""What can go wrong with a tool server, told apart by what a caller should do."""
+"""Failures of tool servers, and the API errors that report them."""
 
 from typing import Any
 
@@ -6,8 +6,8 @@ from rota.mcp.model import Status
 from rota.platform.errors import ApiError, Conflict
 
 
-class ServerTrouble(Exception):
-    """A tool server failed us. `sent` is False when a call surely did not reach it."""
+class ServerError(Exception):
+    """A tool server failed. `sent` is False if the request certainly did not reach it."""
 
     status: Status = "UNREACHABLE"
 
@@ -17,26 +17,26 @@ class ServerTrouble(Exception):
         self.sent = sent
 
 
-class Unreachable(ServerTrouble):
-    """Nobody answers, or what answers is no tool server."""
+class ServerUnreachable(ServerError):
+    """The connection failed, or the server answered with an HTTP error."""
 
 
-class AuthRefused(ServerTrouble):
-    """The server wants other credentials."""
+class CredentialsRejected(ServerError):
+    """The server requires other credentials."""
 
     status: Status = "AUTH_FAILED"
 
 
-class BadServer(ServerTrouble):
-    """It answers, with something that cannot be used or is too much."""
+class InvalidResponse(ServerError):
+    """The server's response is not valid, or it exceeds a limit."""
 
 
-class TooSlow(ServerTrouble):
-    """It did not answer in time."""
+class ServerTimeout(ServerError):
+    """The server did not respond in time."""
 
 
-class CallRefused(Exception):
-    """The server answered a call with an error of the protocol: it did not carry it out."""
+class CallRejected(Exception):
+    """The server responded to a request with an error of the protocol and did not run it."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -48,13 +48,13 @@ class ToolServerFailed(ApiError):
     code = "TOOL_SERVER_ERROR"
 
 
-class ToolServerSlow(ApiError):
+class ToolServerTimeout(ApiError):
     status = 504
     code = "TOOL_SERVER_TIMEOUT"
 
 
-class Quarantined(Conflict):
-    """The tool is not the one that was accepted."""
+class ToolNotAccepted(Conflict):
+    """The tool's current definition is not the accepted one."""
 
     def __init__(self, name: str, server_id: str, difference: list[dict[str, Any]]) -> None:
         super().__init__(
@@ -64,7 +64,7 @@ class Quarantined(Conflict):
         )
 
 
-def to_api(trouble: ServerTrouble) -> ApiError:
-    if isinstance(trouble, TooSlow):
-        return ToolServerSlow(f"The tool server did not answer in time. {trouble.message}")
-    return ToolServerFailed(f"The tool server failed. {trouble.message}")
+def api_error(error: ServerError) -> ApiError:
+    if isinstance(error, ServerTimeout):
+        return ToolServerTimeout(f"The tool server did not respond in time. {error.message}")
+    return ToolServerFailed(f"The tool server failed. {error.message}")

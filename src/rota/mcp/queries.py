@@ -1,4 +1,4 @@
-"""The SQL of tool servers and their tools."""
+"""SQL for tool servers and their tools."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from rota.mcp.model import Definition, Server, ServerTool, Status, hash_of
+from rota.mcp.model import Definition, Server, ServerTool, Status, definition_hash
 from rota.platform.db import AccountReader, AccountTransaction, WriteConnection
 
 _SERVER_FIELDS = (
@@ -64,7 +64,7 @@ async def find(tx: AccountReader, server_id: UUID) -> Server | None:
 
 
 async def lock(tx: AccountTransaction, server_id: UUID) -> Server | None:
-    """The server, which nobody else changes until the transaction ends."""
+    """Finds the server and locks it until the transaction ends."""
     row = await tx.fetchrow(
         f"""
         SELECT {_SERVER}, {_TOOL_COUNT} FROM mcp_servers s
@@ -76,7 +76,7 @@ async def lock(tx: AccountTransaction, server_id: UUID) -> Server | None:
     return Server(**row) if row else None
 
 
-async def with_tool(
+async def find_with_tool(
     tx: AccountReader, server_id: UUID, tool: str
 ) -> tuple[Server, ServerTool | None] | None:
     row = await tx.fetchrow(
@@ -107,8 +107,8 @@ async def tools_of(tx: AccountReader, server_id: UUID) -> list[ServerTool]:
     return [_tool(row) for row in rows]
 
 
-async def tools_of_all(tx: AccountReader) -> list[tuple[Server, ServerTool]]:
-    """Every tool of every server in the account that its server still has."""
+async def accepted_tools(tx: AccountReader) -> list[tuple[Server, ServerTool]]:
+    """The accepted tools of all servers in the account that still exist on their servers."""
     rows = await tx.fetch(
         f"""
         SELECT {_SERVER}, {_TOOL} FROM mcp_servers s
@@ -159,7 +159,7 @@ async def insert(tx: AccountTransaction, server: Server, check_due_at: datetime)
 
 
 async def delete(tx: AccountTransaction, server_id: UUID) -> str | None:
-    """The name of the deleted server, or None when there is no such server."""
+    """Deletes the server and returns its name, or None if it does not exist."""
     name: str | None = await tx.fetchval(
         "DELETE FROM mcp_servers WHERE account_id = $1 AND id = $2 RETURNING name",
         tx.account_id,
@@ -168,12 +168,12 @@ async def delete(tx: AccountTransaction, server_id: UUID) -> str | None:
     return name
 
 
-async def set_state(
+async def set_status(
     tx: AccountTransaction,
     server_id: UUID,
     status: Status,
     error: str | None,
-    due_in_s: float,
+    next_check_in_s: float,
 ) -> None:
     await tx.execute(
         """
@@ -188,18 +188,18 @@ async def set_state(
         server_id,
         status,
         error,
-        due_in_s,
+        next_check_in_s,
     )
 
 
-async def put_tools(
+async def save_tools(
     tx: AccountTransaction,
     server_id: UUID,
     definitions: Mapping[str, Definition],
     *,
     accept: bool = False,
 ) -> None:
-    """Writes down what the server says of its tools now."""
+    """Saves the definitions that the server has now."""
     await tx.execute(
         """
         DELETE FROM mcp_tools WHERE account_id = $1 AND server_id = $2
@@ -235,13 +235,13 @@ async def put_tools(
         server_id,
         list(definitions),
         list(definitions.values()),
-        [hash_of(definition) for definition in definitions.values()],
+        [definition_hash(definition) for definition in definitions.values()],
         accept,
     )
 
 
 async def accept(tx: AccountTransaction, server_id: UUID, names: list[str]) -> None:
-    """What the server last said of these tools is what counts from now on."""
+    """Accepts the last definitions that the server sent of these tools."""
     await tx.execute(
         """
         UPDATE mcp_tools SET accepted = live, accepted_hash = live_hash
@@ -253,10 +253,10 @@ async def accept(tx: AccountTransaction, server_id: UUID, names: list[str]) -> N
     )
 
 
-async def take_due(
-    connection: WriteConnection, limit: int, again_in_s: float
+async def claim_due(
+    connection: WriteConnection, limit: int, claim_s: float
 ) -> list[tuple[UUID, UUID]]:
-    """Servers whose time has come, of any account. Nobody else takes them for a while."""
+    """Claims due servers of all accounts. They are due again after `claim_s`."""
     rows = await connection.fetch(
         """
         UPDATE mcp_servers s SET check_due_at = now() + make_interval(secs => $2)
@@ -268,6 +268,6 @@ async def take_due(
         RETURNING s.account_id, s.id
         """,
         limit,
-        again_in_s,
+        claim_s,
     )
     return [(row["account_id"], row["id"]) for row in rows]
