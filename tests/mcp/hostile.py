@@ -182,6 +182,12 @@ async def twins(message: dict[str, Any], writer: Writer) -> None:
     await answer(message, writer, {"tools": [tool, tool]})
 
 
+async def huge_number(message: dict[str, Any], writer: Writer) -> None:
+    """A number that Python parses and that cannot be stored."""
+    schema = {"type": "object", "properties": {"a": {"maximum": 2**70}}}
+    await answer(message, writer, {"tools": [{"name": "t", "inputSchema": schema}]})
+
+
 async def hang(message: dict[str, Any], writer: Writer) -> None:
     await asyncio.sleep(3600)
 
@@ -238,5 +244,6 @@ BEHAVIOURS: dict[str, Behaviour] = {
     )
 }
 LISTINGS: dict[str, Behaviour] = {
-    each.__name__: each for each in (too_many_tools, endless_pages, huge_definition, twins)
+    each.__name__: each
+    for each in (too_many_tools, endless_pages, huge_definition, huge_number, twins)
 }

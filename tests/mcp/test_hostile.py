@@ -177,7 +177,7 @@ async def test_others_do_not_wait(person: Person) -> None:
 
 
 async def test_a_hostile_server_is_refused_with_a_reason(person: Person) -> None:
-    for name in ("too_many_tools", "twins", "huge_definition"):
+    for name in ("too_many_tools", "twins", "huge_definition", "huge_number"):
         async with hostile.served(hostile.speaking(list=hostile.LISTINGS[name])) as url:
             answer = await try_to_connect(person, url)
             assert answer.status_code == 400

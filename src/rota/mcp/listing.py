@@ -21,8 +21,8 @@ def definitions(tools: Iterable[types.Tool]) -> dict[str, Definition]:
     found: dict[str, Definition] = {}
     size = 0
     for tool in tools:
-        definition = _definition(tool)
         try:
+            definition = _definition(tool)
             raw = orjson.dumps(definition)
         except (TypeError, ValueError, RecursionError):
             raise InvalidResponse("A tool definition cannot be stored as JSON.") from None
