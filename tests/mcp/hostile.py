@@ -12,6 +12,11 @@ Writer = asyncio.StreamWriter
 Behaviour = Callable[[dict[str, Any], Writer], Awaitable[None]]
 
 PIECE = b" " * 65_536
+INITIALIZED = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {"tools": {}},
+    "serverInfo": {"name": "hostile", "version": "1"},
+}
 
 
 @asynccontextmanager
@@ -78,15 +83,7 @@ def speaking(**at: Behaviour) -> Callable[[Reader, Writer], Awaitable[None]]:
         if behaviour := at.get(names.get(method, method)):
             await behaviour(message, writer)
         elif method == "initialize":
-            await answer(
-                message,
-                writer,
-                {
-                    "protocolVersion": "2025-11-25",
-                    "capabilities": {"tools": {}},
-                    "serverInfo": {"name": "hostile", "version": "1"},
-                },
-            )
+            await answer(message, writer, INITIALIZED)
         elif method == "tools/list":
             tool = {"name": "t", "inputSchema": {"type": "object"}}
             await answer(message, writer, {"tools": [tool]})

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from statistics import median, quantiles
+from typing import Any
 from uuid import uuid4
 
 import psutil
@@ -11,6 +12,7 @@ import pytest
 
 from rota.mcp.errors import CallRejected, ServerError
 from rota.mcp.sessions import Address, Sessions, Timeouts
+from rota.mcp.transport import SessionEnded
 from rota.platform.egress import Bounds, Egress
 from tests.mcp import hostile
 from tests.mcp.conftest import connect, invoke, try_to_connect
@@ -114,6 +116,36 @@ async def test_whether_a_call_left_is_known(sessions: Sessions) -> None:
             await session.call("t", {})
         assert failure.value.sent
         await session.close()
+
+
+async def test_a_running_call_is_not_repeated_when_its_session_ends(sessions: Sessions) -> None:
+    """Another call finds out that the session has ended. The running call may have taken effect."""
+    running = asyncio.Event()
+
+    async def initialize(message: dict[str, Any], writer: hostile.Writer) -> None:
+        body = hostile.result(message, hostile.INITIALIZED)
+        length = f"Content-Length: {len(body)}"
+        writer.write(hostile.head("application/json", "Mcp-Session-Id: one", length) + body)
+        await writer.drain()
+
+    async def call(message: dict[str, Any], writer: hostile.Writer) -> None:
+        if message["params"]["name"] == "slow":
+            running.set()
+            await hostile.hang(message, writer)
+        writer.write(hostile.head(status="404 Not Found"))
+        await writer.drain()
+
+    async with hostile.served(hostile.speaking(initialize=initialize, call=call)) as url:
+        session = await sessions.open(Address(url, "streamable-http"))
+        slow = asyncio.create_task(session.call("slow", {}))
+        await running.wait()
+        with pytest.raises(SessionEnded):
+            await session.call("t", {})
+        await session.close()
+        with pytest.raises(ServerError) as failure:
+            await slow
+        assert failure.value.sent
+        assert not isinstance(failure.value, SessionEnded)
 
 
 async def test_sessions_are_bounded_and_unused_ones_go() -> None:

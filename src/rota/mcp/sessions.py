@@ -193,8 +193,11 @@ class Session:
             return self._timeout()
         if error.code == types.CONNECTION_CLOSED:
             last = self._last_error
-            # It is unknown which request failed, so the copy does not say that it was not sent.
-            return type(last)(last.message, sent=True) if last else ServerUnreachable(BROKEN)
+            # It is unknown which request failed, so this one may have been sent. It must not look
+            # like SessionEnded either, because the client repeats such calls.
+            if last is None or isinstance(last, SessionEnded):
+                return ServerUnreachable(BROKEN)
+            return type(last)(last.message)
         if error.code == types.PARSE_ERROR:
             return InvalidResponse(NOT_MCP)
         return None
