@@ -14,9 +14,15 @@ from rota.mcp.allowance import MAX_SERVERS, Allowance, HasPass, Holder
 from rota.mcp.client import DefinitionChanged, ToolClient, ToolRemoved
 from rota.mcp.errors import (
     CallRejected,
+    ConnectPassRequired,
     ServerError,
+    ServerNameTaken,
+    ServerNotFound,
+    ServerUrlTaken,
     ToolNotAccepted,
-    ToolServerFailed,
+    ToolNotAllowed,
+    ToolNotFound,
+    TooManyServers,
     api_error,
 )
 from rota.mcp.health import MAX_EVENT_TOOLS, Health, append_event, status_of
@@ -36,7 +42,7 @@ from rota.platform.cache import ExpiringCache
 from rota.platform.crypto import Vault
 from rota.platform.db import AccountReader, AccountTransaction, Database
 from rota.platform.egress import Egress, EgressRefused
-from rota.platform.errors import Conflict, FieldError, Forbidden, NotFound, ValidationFailed
+from rota.platform.errors import FieldError, ValidationFailed
 from rota.platform.idempotency import Idempotency, Outcome
 from rota.platform.ids import new_uuid
 
@@ -70,7 +76,7 @@ class Servers:
         self._health = health
         self._allowance = allowance
         self._has_pass = has_pass
-        # The tools of a server by name, by account and server.
+        # Tools by name, for each account and server.
         self._recent: ExpiringCache[tuple[UUID, UUID], dict[str, tuple[Server, ServerTool]]] = (
             ExpiringCache(max_items=MAX_CACHED_SERVERS, max_age_s=CACHE_S)
         )
@@ -122,19 +128,13 @@ class Servers:
     ) -> None:
         usage = await queries.usage(tx, name, url)
         if usage.name_taken:
-            raise Conflict(f"A tool server named {name} is already connected. Choose another name.")
+            raise ServerNameTaken(name)
         if usage.url_taken:
-            raise Conflict("A tool server with this URL is already connected.")
+            raise ServerUrlTaken(url)
         has_pass = await self._has_pass(tx)
         limit = self._allowance(Holder(caller.account_kind, caller.tier, has_pass))
-        if usage.server_count < limit:
-            return
-        if limit < MAX_SERVERS:
-            raise Forbidden(
-                f"Without the connect pass, this account can connect {limit} tool server. "
-                "Disconnect it or buy the connect pass."
-            )
-        raise Conflict(f"An account can connect {limit} tool servers. Disconnect one first.")
+        if usage.server_count >= limit:
+            raise TooManyServers(limit) if limit == MAX_SERVERS else ConnectPassRequired(limit)
 
     async def _save(
         self,
@@ -183,7 +183,7 @@ class Servers:
         server = await self._find(caller, server_id)
         after, latency_ms = await self._tool_client.refresh(server)
         if after is None:
-            raise _no_server()
+            raise ServerNotFound
         return PingResponse(
             ok=after.status in ("CONNECTED", "CHANGED"),
             status=after.status,
@@ -208,7 +208,7 @@ class Servers:
         async with self._db.write(account_id) as tx:
             locked = await queries.lock(tx, server.id)
             if locked is None:
-                raise _no_server()
+                raise ServerNotFound
             tools = await queries.tools_of(tx, server.id)
             if body is None or body.tools is None:
                 names = [tool.name for tool in tools if tool.needs_acceptance]
@@ -216,7 +216,7 @@ class Servers:
                 names = list(dict.fromkeys(body.tools))
                 live = {tool.name for tool in tools if tool.live is not None}
                 if unknown := [name for name in names if name not in live]:
-                    raise _no_tool(unknown[0])
+                    raise ToolNotFound(unknown[0])
             await queries.accept(tx, server.id, names)
             tools = await queries.tools_of(tx, server.id)
             if locked.status in ("CONNECTED", "CHANGED"):
@@ -241,17 +241,15 @@ class Servers:
             result = await self._tool_client.call(server, tool, body.arguments)
         except DefinitionChanged as changed:
             self._forget(server)
-            raise _not_accepted(server, changed.tool) from None
+            raise ToolNotAccepted(server, changed.tool) from None
         except ToolRemoved:
             self._forget(server)
-            raise _no_tool(body.tool) from None
+            raise ToolNotFound(body.tool) from None
         except ServerError as error:
             self._forget(server)
             raise api_error(error) from None
-        except CallRejected as rejected:
-            raise ToolServerFailed(
-                f"The tool server rejected the call: {rejected.message}"
-            ) from None
+        except CallRejected as error:
+            raise api_error(error) from None
         if server.status not in ("CONNECTED", "CHANGED"):
             # The server was down, so its cached status is out of date.
             self._forget(server)
@@ -269,28 +267,25 @@ class Servers:
         self, caller: Caller, server_id: UUID | None, name: str, *, refreshed: bool = False
     ) -> tuple[Server, ServerTool]:
         if server_id is None:
-            raise _no_server()
+            raise ServerNotFound
         cached = self._recent.get((caller.account_id, server_id))
         if cached is not None and name in cached:
             return cached[name]
         async with self._db.read(caller.account_id) as tx:
             found = await queries.find_with_tool(tx, server_id, name)
         if found is None:
-            raise _no_server()
+            raise ServerNotFound
         server, tool = found
         if tool is None or tool.live is None:
             if not refreshed:
                 # The server may have added the tool since the last check.
                 await self._tool_client.refresh(server)
                 return await self._find_tool(caller, server_id, name, refreshed=True)
-            raise _no_tool(name)
+            raise ToolNotFound(name)
         if not server.allows(name):
-            raise Forbidden(
-                f"The tool {name} is not in the server's allowedTools. "
-                "Connect the server again with the tool in allowedTools."
-            )
+            raise ToolNotAllowed(server, name)
         if not tool.usable:
-            raise _not_accepted(server, tool)
+            raise ToolNotAccepted(server, tool)
         self._remember(server, tool)
         return server, tool
 
@@ -310,7 +305,7 @@ class Servers:
         server = await self._find(caller, server_id)
         async with self._db.write(caller.account_id) as tx:
             if await queries.delete(tx, server.id) is None:
-                raise _no_server()
+                raise ServerNotFound
             by = ids.to_wire("user", caller.user_id)
             await append_event(tx, server, "mcp.disconnected", by=by)
         self._forget(server)
@@ -318,11 +313,11 @@ class Servers:
 
     async def _find(self, caller: Caller, server_id: UUID | None) -> Server:
         if server_id is None:
-            raise _no_server()
+            raise ServerNotFound
         async with self._db.read(caller.account_id) as tx:
             server = await queries.find(tx, server_id)
         if server is None:
-            raise _no_server()
+            raise ServerNotFound
         # Every caller of this method checks or changes the server.
         self._forget(server)
         return server
@@ -343,17 +338,3 @@ def _headers(body: ConnectServer) -> dict[str, str]:
             )
         headers["Authorization"] = f"Bearer {body.auth.token}"
     return headers
-
-
-def _no_server() -> NotFound:
-    return NotFound("Tool server not found.")
-
-
-def _no_tool(name: str) -> NotFound:
-    return NotFound(
-        f"The server has no tool named {name[:128]!r}. List its tools to see their names."
-    )
-
-
-def _not_accepted(server: Server, tool: ServerTool) -> ToolNotAccepted:
-    return ToolNotAccepted(tool.name, ids.to_wire("mcp", server.id), tool.difference)
