@@ -5,6 +5,7 @@ import gzip
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import Any
 
 Reader = asyncio.StreamReader
@@ -161,8 +162,14 @@ async def too_many_values(message: dict[str, Any], writer: Writer) -> None:
     await writer.drain()
 
 
+@cache
+def compressed_spaces() -> bytes:
+    """200 MiB of spaces, compressed. Cached, because compressing takes about a second."""
+    return gzip.compress(b" " * (200 * 1024 * 1024), 9)
+
+
 async def packed_bomb(message: dict[str, Any], writer: Writer) -> None:
-    body = gzip.compress(b" " * (200 * 1024 * 1024), 9)
+    body = compressed_spaces()
     writer.write(
         head("application/json", "Content-Encoding: gzip", f"Content-Length: {len(body)}") + body
     )

@@ -200,12 +200,12 @@ async def test_a_hijacked_model_writes_nothing_and_reaches_nobody_else(
         await connect(person, peer.url, allowedTools=["add", "note", "fail"])
         await connect(victim, theirs.url, "secrets")
         theirs.headers.clear()
-        injected = 0
+        # By arguments, because a reading call that takes too long is repeated.
+        injected: set[tuple[int, int]] = set()
 
-        async def inject(_: dict[str, Any]) -> str:
-            nonlocal injected
-            injected += 1
-            return INJECTION.format(where=theirs.url, number=injected)
+        async def inject(arguments: dict[str, Any]) -> str:
+            injected.add((arguments["a"], arguments["b"]))
+            return INJECTION.format(where=theirs.url, number=len(injected))
 
         peer.answers["add"] = inject
         tasks = []
@@ -224,7 +224,7 @@ async def test_a_hijacked_model_writes_nothing_and_reaches_nobody_else(
             tasks.append(await runner.begin(person, "operator", script))
         for task in tasks:
             await runner.until(person, task, "WAITING_APPROVAL", deadline_s=40)
-        assert injected == 100
+        assert len(injected) == 100
         assert {name for name, _ in peer.calls} == {"add"}
         assert theirs.calls == []
         assert theirs.headers == []

@@ -49,6 +49,7 @@ async def call_once(sessions: Sessions, url: str) -> None:
 
 async def test_each_ends_in_time_and_in_little_memory(sessions: Sessions) -> None:
     process = psutil.Process()
+    hostile.compressed_spaces()
     async with hostile.served(hostile.speaking()) as url:
         # What everything needs once.
         (await sessions.open(Address(url, "streamable-http"))).closed = True
