@@ -1,4 +1,4 @@
-"""A service that may reach this machine's own tool servers, and people who connect them."""
+"""A service that can connect to tool servers on this machine, and people who use it."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -16,8 +16,8 @@ LOCAL = ("127.0.0.0/8",)
 
 
 @pytest.fixture(scope="session")
-async def tooled(stack: Stack) -> AsyncIterator[Service]:
-    """A service that may reach this machine."""
+async def mcp_service(stack: Stack) -> AsyncIterator[Service]:
+    """A service that can connect to this machine."""
     async with Service.start(
         stack, variant="a", name="mcp", egress_allow=LOCAL, mcp_connect_s=5.0, mcp_call_s=3.0
     ) as started:
@@ -25,8 +25,8 @@ async def tooled(stack: Stack) -> AsyncIterator[Service]:
 
 
 @pytest.fixture
-async def person(tooled: Service) -> Person:
-    return await newcomer(tooled)
+async def person(mcp_service: Service) -> Person:
+    return await newcomer(mcp_service)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Servers that mean harm: raw sockets that answer as no server should."""
+"""Hostile tool servers: raw sockets that send invalid, oversized or endless responses."""
 
 import asyncio
 import gzip
@@ -12,7 +12,7 @@ Reader = asyncio.StreamReader
 Writer = asyncio.StreamWriter
 Behaviour = Callable[[dict[str, Any], Writer], Awaitable[None]]
 
-PIECE = b" " * 65_536
+CHUNK = b" " * 65_536
 INITIALIZED = {
     "protocolVersion": "2025-11-25",
     "capabilities": {"tools": {}},
@@ -71,8 +71,11 @@ async def answer(message: dict[str, Any], writer: Writer, value: Any) -> None:
     await writer.drain()
 
 
-def speaking(**at: Behaviour) -> Callable[[Reader, Writer], Awaitable[None]]:
-    """A handshake-era server that behaves, but for the methods named (initialize, list, call)."""
+def mcp_handler(**at: Behaviour) -> Callable[[Reader, Writer], Awaitable[None]]:
+    """A correct server of protocol 2025-11-25, except in the given phases.
+
+    The phases are initialize, list and call.
+    """
     names = {"initialize": "initialize", "tools/list": "list", "tools/call": "call"}
 
     async def handle(reader: Reader, writer: Writer) -> None:
@@ -104,8 +107,8 @@ def speaking(**at: Behaviour) -> Callable[[Reader, Writer], Awaitable[None]]:
 
 async def gigabyte(message: dict[str, Any], writer: Writer) -> None:
     writer.write(head("application/json", f"Content-Length: {1024**3}"))
-    for _ in range(1024**3 // len(PIECE)):
-        writer.write(PIECE)
+    for _ in range(1024**3 // len(CHUNK)):
+        writer.write(CHUNK)
         await writer.drain()
 
 
@@ -122,12 +125,12 @@ async def endless_stream(message: dict[str, Any], writer: Writer) -> None:
 async def endless_event(message: dict[str, Any], writer: Writer) -> None:
     writer.write(head("text/event-stream") + b"data: ")
     while True:
-        writer.write(PIECE)
+        writer.write(CHUNK)
         await writer.drain()
 
 
 async def drip(message: dict[str, Any], writer: Writer) -> None:
-    """One byte now and then, so that no read ever takes too long."""
+    """Sends one byte at a time, so that no single read times out."""
     writer.write(head("application/json", "Content-Length: 100000"))
     while True:
         writer.write(b" ")
@@ -168,7 +171,7 @@ def compressed_spaces() -> bytes:
     return gzip.compress(b" " * (200 * 1024 * 1024), 9)
 
 
-async def packed_bomb(message: dict[str, Any], writer: Writer) -> None:
+async def gzip_bomb(message: dict[str, Any], writer: Writer) -> None:
     body = compressed_spaces()
     writer.write(
         head("application/json", "Content-Encoding: gzip", f"Content-Length: {len(body)}") + body
@@ -181,13 +184,13 @@ async def huge_definition(message: dict[str, Any], writer: Writer) -> None:
     await answer(message, writer, {"tools": [tool]})
 
 
-async def twins(message: dict[str, Any], writer: Writer) -> None:
+async def duplicate_names(message: dict[str, Any], writer: Writer) -> None:
     tool = {"name": "t", "inputSchema": {"type": "object"}}
     await answer(message, writer, {"tools": [tool, tool]})
 
 
 async def huge_number(message: dict[str, Any], writer: Writer) -> None:
-    """A number that Python parses and that cannot be stored."""
+    """Python can parse this number, but it cannot be stored."""
     schema = {"type": "object", "properties": {"a": {"maximum": 2**70}}}
     await answer(message, writer, {"tools": [{"name": "t", "inputSchema": schema}]})
 
@@ -209,12 +212,12 @@ async def half_closed(message: dict[str, Any], writer: Writer) -> None:
     await asyncio.sleep(3600)
 
 
-async def hang_up(message: dict[str, Any], writer: Writer) -> None:
+async def disconnect(message: dict[str, Any], writer: Writer) -> None:
     writer.close()
 
 
-async def nonsense(message: dict[str, Any], writer: Writer) -> None:
-    writer.write(b"\x00\xff\xfe nonsense\r\n\r\n")
+async def garbage(message: dict[str, Any], writer: Writer) -> None:
+    writer.write(b"\x00\xff\xfe garbage\r\n\r\n")
     await writer.drain()
 
 
@@ -225,7 +228,7 @@ async def many_headers(message: dict[str, Any], writer: Writer) -> None:
         await writer.drain()
 
 
-async def wrong_kind(message: dict[str, Any], writer: Writer) -> None:
+async def wrong_content_type(message: dict[str, Any], writer: Writer) -> None:
     writer.write(head("text/html") + b"<h1>hello</h1>")
     await writer.drain()
 
@@ -235,19 +238,27 @@ async def wrong_shape(message: dict[str, Any], writer: Writer) -> None:
 
 
 async def silent(reader: Reader, writer: Writer) -> None:
-    """Takes the connection and says nothing."""
+    """Accepts the connection and sends nothing."""
     await asyncio.sleep(3600)
 
 
 BEHAVIOURS: dict[str, Behaviour] = {
     each.__name__: each
     for each in (
-        *(gigabyte, endless_stream, endless_event, drip, too_deep, too_many_values, packed_bomb),
-        *(hang, hang_after_head, half_closed, hang_up, nonsense, many_headers, wrong_kind),
+        *(gigabyte, endless_stream, endless_event, drip, too_deep, too_many_values, gzip_bomb),
+        *(
+            hang,
+            hang_after_head,
+            half_closed,
+            disconnect,
+            garbage,
+            many_headers,
+            wrong_content_type,
+        ),
         wrong_shape,
     )
 }
 LISTINGS: dict[str, Behaviour] = {
     each.__name__: each
-    for each in (too_many_tools, endless_pages, huge_definition, huge_number, twins)
+    for each in (too_many_tools, endless_pages, huge_definition, huge_number, duplicate_names)
 }

@@ -1,4 +1,4 @@
-"""What is kept of a tool's result."""
+"""Tool results in the timeline."""
 
 import mcp_types as types
 
@@ -9,11 +9,11 @@ def text(value: str) -> types.TextContent:
     return types.TextContent(type="text", text=value)
 
 
-def test_plain_text_is_kept_as_text() -> None:
+def test_plain_text_is_stored_as_text() -> None:
     assert timeline_result(types.CallToolResult(content=[text("a"), text("b")])) == "a\nb"
 
 
-def test_what_is_structured_is_kept_beside_it() -> None:
+def test_structured_content_is_stored_with_the_text() -> None:
     result = types.CallToolResult(content=[text("a")], structured_content={"n": [1, "x"]})
     assert timeline_result(result) == {
         "structuredContent": {"n": [1, "x"]},
@@ -21,7 +21,7 @@ def test_what_is_structured_is_kept_beside_it() -> None:
     }
 
 
-def test_pictures_are_named_and_not_kept() -> None:
+def test_image_data_is_replaced_by_its_size() -> None:
     picture = types.ImageContent(type="image", data="AAAA", mime_type="image/png")
     assert timeline_result(types.CallToolResult(content=[picture])) == {
         "content": [{"type": "image", "mimeType": "image/png", "dataCharacters": 4}]

@@ -191,7 +191,7 @@ class Egress:
         if any(address.version == net.version and address in net for net in self._networks):
             return
         if (why := blocked_reason(address)) is not None:
-            # The message does not show the address, so that nobody can look up internal names.
+            # The message does not show the address, so that callers cannot look up internal names.
             raise EgressRefused(
                 f"Connections to {host[:100]} are not allowed (address type: {why}). "
                 "Use a public address."
