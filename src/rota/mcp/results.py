@@ -1,5 +1,6 @@
 """Converts tool results to their form in responses and in the timeline."""
 
+import json
 from typing import Any
 
 import mcp_types as types
@@ -20,10 +21,10 @@ def timeline_result(result: types.CallToolResult) -> Any:
     """A result as the timeline stores it: plain text if it contains only text."""
     blocks = [_without_data(block) for block in content_blocks(result)]
     if result.structured_content is not None:
-        return _truncated({"structuredContent": result.structured_content, "content": blocks})
+        return _storable({"structuredContent": result.structured_content, "content": blocks})
     if all(block.get("type") == "text" for block in blocks):
-        return _truncated("\n".join(str(block.get("text", "")) for block in blocks))
-    return _truncated({"content": blocks})
+        return _storable("\n".join(str(block.get("text", "")) for block in blocks))
+    return _storable({"content": blocks})
 
 
 def _without_data(block: dict[str, Any]) -> dict[str, Any]:
@@ -34,8 +35,13 @@ def _without_data(block: dict[str, Any]) -> dict[str, Any]:
     return block
 
 
-def _truncated(value: Any) -> Any:
-    text = value if isinstance(value, str) else orjson.dumps(value).decode()
+def _storable(value: Any) -> Any:
+    """The value, or its JSON text if it is too long or contains a number above 64 bits."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     if len(text) > MAX_STORED_CHARACTERS:
         return f"{text[:MAX_STORED_CHARACTERS]}\n[cut: {len(text)} characters in all]"
+    try:
+        orjson.dumps(value)
+    except TypeError:
+        return text
     return value
