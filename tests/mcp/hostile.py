@@ -245,16 +245,20 @@ async def silent(reader: Reader, writer: Writer) -> None:
 BEHAVIOURS: dict[str, Behaviour] = {
     each.__name__: each
     for each in (
-        *(gigabyte, endless_stream, endless_event, drip, too_deep, too_many_values, gzip_bomb),
-        *(
-            hang,
-            hang_after_head,
-            half_closed,
-            disconnect,
-            garbage,
-            many_headers,
-            wrong_content_type,
-        ),
+        gigabyte,
+        endless_stream,
+        endless_event,
+        drip,
+        too_deep,
+        too_many_values,
+        gzip_bomb,
+        hang,
+        hang_after_head,
+        half_closed,
+        disconnect,
+        garbage,
+        many_headers,
+        wrong_content_type,
         wrong_shape,
     )
 }

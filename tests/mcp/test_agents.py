@@ -91,8 +91,10 @@ async def test_an_agent_reads_then_asks_before_it_writes(
         asked = await scripted.asked(script)
         offered = {name for name in names(asked[0]) if "__" in name}
         assert offered == {
-            *("peer__add", "peer__note"),
-            *("clock__get_current_time", "clock__convert_time"),
+            "peer__add",
+            "peer__note",
+            "clock__get_current_time",
+            "clock__convert_time",
         }
         assert '"sum"' in said_to_model(asked[1]).replace("\\", "")
         timeline, _ = await runner.timeline(person, task)

@@ -1,7 +1,7 @@
 """SQL for tool servers and their tools."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -9,10 +9,8 @@ from uuid import UUID
 from rota.mcp.model import Definition, Server, ServerTool, Status, definition_hash
 from rota.platform.db import AccountReader, AccountTransaction, WriteConnection
 
-_SERVER_FIELDS = (
-    *("account_id", "id", "name", "url", "transport", "status", "allowed_tools"),
-    *("sealed_headers", "last_error", "last_checked_at", "created_at", "updated_at"),
-)
+# All fields except the tool count, which is not a column.
+_SERVER_FIELDS = tuple(each.name for each in fields(Server) if each.name != "tool_count")
 _SERVER = ", ".join(f"s.{field}" for field in _SERVER_FIELDS)
 _TOOL_COUNT = (
     "(SELECT count(*) FROM mcp_tools t WHERE t.account_id = s.account_id AND t.server_id = s.id"
