@@ -1,11 +1,10 @@
-"""What somebody else's calls take while servers that mean harm are being connected and called.
+"""Measures how hostile tool servers of one account slow down the calls of another account.
 
     python -m tests.load.hostile_bench [seconds]
 
-The service, a good tool server and the hostile ones are processes of their own.
-One caller calls a good tool every few milliseconds, by itself and beside each
-hostile case in turn. Prints the 99th in a hundred of both; ends with 1 if, over
-all cases, it is more than 1.2 times as long as alone.
+The service, a normal tool server and the hostile ones run in separate processes. One account
+calls a normal tool every few milliseconds, alone and during each hostile case. Prints the p99 of
+both. Exits with 1 if the p99 over all cases is more than 1.2 times the p99 alone.
 """
 
 import asyncio
@@ -29,17 +28,17 @@ from tests.mcp.test_hostile import PHASES
 from tests.service import Person, Service, free_port, prepared_settings
 from tests.tasks.world import newcomer
 
-MOST = 1.2
-PACE_S = 0.008
+MAX_RATIO = 1.2
+INTERVAL_S = 0.008
 
 
 async def serve_hostile() -> None:
-    """Each case on a port of its own, told as one line of JSON."""
+    """Serves each case on its own port and prints their URLs as one line of JSON."""
     async with AsyncExitStack() as exits:
         urls = {}
         for name, phase in PHASES:
             behaviour = (hostile.BEHAVIOURS | hostile.LISTINGS)[name]
-            handle = hostile.speaking(**{phase: behaviour})
+            handle = hostile.mcp_handler(**{phase: behaviour})
             urls[f"{name} at {phase}"] = await exits.enter_async_context(hostile.served(handle))
         print(json.dumps(urls), flush=True)
         await asyncio.Event().wait()
@@ -61,15 +60,15 @@ async def times(call: Callable[[], Awaitable[object]], seconds: float) -> list[f
     found: list[float] = []
     ends = time.monotonic() + seconds
     while time.monotonic() < ends:
-        began = time.perf_counter()
+        started = time.perf_counter()
         await call()
-        found.append(time.perf_counter() - began)
-        await asyncio.sleep(PACE_S)
+        found.append(time.perf_counter() - started)
+        await asyncio.sleep(INTERVAL_S)
     return found
 
 
 async def attack(person: Person, name: str, url: str) -> None:
-    """Connects and calls as fast as it is let, until somebody stops it."""
+    """Connects or calls as fast as possible, until it is cancelled."""
     server = None
     if name.endswith("at call"):
         server = await connect(person, url, name="bad")
@@ -89,7 +88,7 @@ async def measure(stack: Stack, good: str, cases: dict[str, str], seconds: float
         stack, "a", "hostile_bench", egress_allow=LOCAL, mcp_connect_s=5.0, mcp_call_s=3.0
     )
     alone: list[float] = []
-    beside: list[float] = []
+    during_attack: list[float] = []
     rows: list[tuple[str, float, float]] = []
     async with Service(stack, settings, None).process() as service:  # type: ignore[arg-type]
         other = await newcomer(service)
@@ -109,16 +108,18 @@ async def measure(stack: Stack, good: str, cases: dict[str, str], seconds: float
             with contextlib.suppress(asyncio.CancelledError):
                 await attacker
             alone += before
-            beside += during
+            during_attack += during
             rows.append((name, median(during) / median(before), p99(during) / p99(before)))
-    table = Table("hostile server", "median", "p99", title="Somebody else's calls, beside ÷ alone")
+    table = Table(
+        "hostile server", "median", "p99", title="Calls of another account, during attack ÷ alone"
+    )
     for name, middle, last in sorted(rows, key=lambda row: -row[2]):
         table.add_row(name, f"{middle:.2f}", f"{last:.2f}")
-    ratio = p99(beside) / p99(alone)
+    ratio = p99(during_attack) / p99(alone)
     table.add_section()
-    table.add_row("all of them", f"{median(beside) / median(alone):.2f}", f"{ratio:.2f}")
+    table.add_row("all", f"{median(during_attack) / median(alone):.2f}", f"{ratio:.2f}")
     Console(width=100).print(table)
-    print(f"p99 alone {p99(alone) * 1000:.1f} ms, beside {p99(beside) * 1000:.1f} ms")
+    print(f"p99 alone {p99(alone) * 1000:.1f} ms, during attack {p99(during_attack) * 1000:.1f} ms")
     return ratio
 
 
@@ -134,7 +135,7 @@ async def main(seconds: float) -> int:
             parts = ("postgres", "redis", "idp")
             async with Stack(Path(data), parts=parts, durable=False) as stack:
                 ratio = await measure(stack, f"http://127.0.0.1:{port}/mcp", cases, seconds)
-    return 0 if ratio <= MOST else 1
+    return 0 if ratio <= MAX_RATIO else 1
 
 
 if __name__ == "__main__":

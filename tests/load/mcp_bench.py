@@ -1,9 +1,9 @@
-"""Calls of a tool through the service against the SDK's own on an open session.
+"""Compares tool calls through the service with direct calls of the SDK on an open session.
 
     python -m tests.load.mcp_bench [seconds]
 
-Both talk to the same server, in a process of its own, one call after the other
-and eight at a time. Prints calls/s and the ratio; ends with 1 under 0.5.
+Both call the same server, which runs in its own process, with one and with eight concurrent
+calls. Prints calls/s and the ratio. Exits with 1 if the ratio is below 0.5.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from tests.mcp.peers import Peer
 from tests.service import Service, free_port, prepared_settings
 from tests.tasks.world import newcomers
 
-LEAST_RATIO = 0.5
+MIN_RATIO = 0.5
 ROUNDS = 10
 ARGUMENTS = {"a": 20, "b": 22}
 
@@ -59,8 +59,8 @@ async def main(seconds: float) -> int:
     finally:
         server.kill()
         await server.wait()
-    print(f"worst ratio {worst:.2f} (at least {LEAST_RATIO})")
-    return 0 if worst >= LEAST_RATIO else 1
+    print(f"worst ratio {worst:.2f} (minimum {MIN_RATIO})")
+    return 0 if worst >= MIN_RATIO else 1
 
 
 async def compare(stack: Stack, url: str, seconds: float) -> float:
@@ -68,7 +68,7 @@ async def compare(stack: Stack, url: str, seconds: float) -> float:
     base = Service(stack, settings, None)  # type: ignore[arg-type]
     ratios = []
     async with base.process() as service, httpx2.AsyncClient() as http:
-        # An account may make 6,000 calls in a minute: a few of them share the work.
+        # The limit is 6,000 calls per minute and account, so several accounts share the calls.
         people = [person for _ in range(3) for person in await newcomers(service)]
         servers = [await connect(person, url) for person in people]
         requests = [
@@ -79,7 +79,7 @@ async def compare(stack: Stack, url: str, seconds: float) -> float:
         idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
 
         async def through_service() -> None:
-            # Raw, because a client library would take as long as the service.
+            # A raw socket, because a client library would take as long as the service.
             nonlocal turn
             turn = (turn + 1) % len(people)
             reader, writer = (
@@ -103,15 +103,15 @@ async def compare(stack: Stack, url: str, seconds: float) -> float:
             for at_once in (1, 8):
                 await rate(direct, 0.5, at_once)
                 await rate(through_service, 0.5, at_once)
-                own = ours = 0.0
-                # In turns, so that whatever else the machine does happens to both.
+                sdk = service_rate = 0.0
+                # Alternate, so that other load on the machine affects both.
                 for _ in range(ROUNDS):
-                    own += await rate(direct, seconds / ROUNDS, at_once) / ROUNDS
-                    ours += await rate(through_service, seconds / ROUNDS, at_once) / ROUNDS
-                ratios.append(ours / own)
+                    sdk += await rate(direct, seconds / ROUNDS, at_once) / ROUNDS
+                    service_rate += await rate(through_service, seconds / ROUNDS, at_once) / ROUNDS
+                ratios.append(service_rate / sdk)
                 print(
-                    f"{at_once} at once: SDK {own:.0f} calls/s, through the service "
-                    f"{ours:.0f} calls/s, ratio {ours / own:.2f}"
+                    f"{at_once} concurrent: SDK {sdk:.0f} calls/s, service "
+                    f"{service_rate:.0f} calls/s, ratio {service_rate / sdk:.2f}"
                 )
     return min(ratios)
 

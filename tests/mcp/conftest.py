@@ -1,9 +1,10 @@
-"""A service that may reach this machine's own tool servers, and people who connect them."""
+"""A service that can connect to tool servers on this machine, and people who use it."""
 
 from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
+import orjson
 import pytest
 
 from rota.dev.stack import Stack
@@ -15,8 +16,8 @@ LOCAL = ("127.0.0.0/8",)
 
 
 @pytest.fixture(scope="session")
-async def tooled(stack: Stack) -> AsyncIterator[Service]:
-    """A service that may reach this machine."""
+async def mcp_service(stack: Stack) -> AsyncIterator[Service]:
+    """A service that can connect to this machine."""
     async with Service.start(
         stack, variant="a", name="mcp", egress_allow=LOCAL, mcp_connect_s=5.0, mcp_call_s=3.0
     ) as started:
@@ -24,8 +25,8 @@ async def tooled(stack: Stack) -> AsyncIterator[Service]:
 
 
 @pytest.fixture
-async def person(tooled: Service) -> Person:
-    return await newcomer(tooled)
+async def person(mcp_service: Service) -> Person:
+    return await newcomer(mcp_service)
 
 
 @pytest.fixture
@@ -56,11 +57,9 @@ async def invoke(
 
 
 async def events_of(person: Person) -> list[tuple[str, dict[str, Any]]]:
-    import orjson
-
     async with person.service.owner() as connection:
         rows = await connection.fetch(
             "SELECT type, data FROM events WHERE account_id = $1 ORDER BY sequence",
             person.user_id,
         )
-    return [(row[0], orjson.loads(row[1])) for row in rows]
+    return [(row["type"], orjson.loads(row["data"])) for row in rows]

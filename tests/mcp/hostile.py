@@ -1,17 +1,23 @@
-"""Servers that mean harm: raw sockets that answer as no server should."""
+"""Hostile tool servers: raw sockets that send invalid, oversized or endless responses."""
 
 import asyncio
 import gzip
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import Any
 
 Reader = asyncio.StreamReader
 Writer = asyncio.StreamWriter
 Behaviour = Callable[[dict[str, Any], Writer], Awaitable[None]]
 
-PIECE = b" " * 65_536
+CHUNK = b" " * 65_536
+INITIALIZED = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {"tools": {}},
+    "serverInfo": {"name": "hostile", "version": "1"},
+}
 
 
 @asynccontextmanager
@@ -65,8 +71,11 @@ async def answer(message: dict[str, Any], writer: Writer, value: Any) -> None:
     await writer.drain()
 
 
-def speaking(**at: Behaviour) -> Callable[[Reader, Writer], Awaitable[None]]:
-    """A handshake-era server that behaves, but for the methods named (initialize, list, call)."""
+def mcp_handler(**at: Behaviour) -> Callable[[Reader, Writer], Awaitable[None]]:
+    """A correct server of protocol 2025-11-25, except in the given phases.
+
+    The phases are initialize, list and call.
+    """
     names = {"initialize": "initialize", "tools/list": "list", "tools/call": "call"}
 
     async def handle(reader: Reader, writer: Writer) -> None:
@@ -78,15 +87,7 @@ def speaking(**at: Behaviour) -> Callable[[Reader, Writer], Awaitable[None]]:
         if behaviour := at.get(names.get(method, method)):
             await behaviour(message, writer)
         elif method == "initialize":
-            await answer(
-                message,
-                writer,
-                {
-                    "protocolVersion": "2025-11-25",
-                    "capabilities": {"tools": {}},
-                    "serverInfo": {"name": "hostile", "version": "1"},
-                },
-            )
+            await answer(message, writer, INITIALIZED)
         elif method == "tools/list":
             tool = {"name": "t", "inputSchema": {"type": "object"}}
             await answer(message, writer, {"tools": [tool]})
@@ -106,8 +107,8 @@ def speaking(**at: Behaviour) -> Callable[[Reader, Writer], Awaitable[None]]:
 
 async def gigabyte(message: dict[str, Any], writer: Writer) -> None:
     writer.write(head("application/json", f"Content-Length: {1024**3}"))
-    for _ in range(1024**3 // len(PIECE)):
-        writer.write(PIECE)
+    for _ in range(1024**3 // len(CHUNK)):
+        writer.write(CHUNK)
         await writer.drain()
 
 
@@ -124,12 +125,12 @@ async def endless_stream(message: dict[str, Any], writer: Writer) -> None:
 async def endless_event(message: dict[str, Any], writer: Writer) -> None:
     writer.write(head("text/event-stream") + b"data: ")
     while True:
-        writer.write(PIECE)
+        writer.write(CHUNK)
         await writer.drain()
 
 
 async def drip(message: dict[str, Any], writer: Writer) -> None:
-    """One byte now and then, so that no read ever takes too long."""
+    """Sends one byte at a time, so that no single read times out."""
     writer.write(head("application/json", "Content-Length: 100000"))
     while True:
         writer.write(b" ")
@@ -164,8 +165,14 @@ async def too_many_values(message: dict[str, Any], writer: Writer) -> None:
     await writer.drain()
 
 
-async def packed_bomb(message: dict[str, Any], writer: Writer) -> None:
-    body = gzip.compress(b" " * (200 * 1024 * 1024), 9)
+@cache
+def compressed_spaces() -> bytes:
+    """200 MiB of spaces, compressed. Cached, because compressing takes about a second."""
+    return gzip.compress(b" " * (200 * 1024 * 1024), 9)
+
+
+async def gzip_bomb(message: dict[str, Any], writer: Writer) -> None:
+    body = compressed_spaces()
     writer.write(
         head("application/json", "Content-Encoding: gzip", f"Content-Length: {len(body)}") + body
     )
@@ -177,9 +184,15 @@ async def huge_definition(message: dict[str, Any], writer: Writer) -> None:
     await answer(message, writer, {"tools": [tool]})
 
 
-async def twins(message: dict[str, Any], writer: Writer) -> None:
+async def duplicate_names(message: dict[str, Any], writer: Writer) -> None:
     tool = {"name": "t", "inputSchema": {"type": "object"}}
     await answer(message, writer, {"tools": [tool, tool]})
+
+
+async def huge_number(message: dict[str, Any], writer: Writer) -> None:
+    """Python can parse this number, but it cannot be stored."""
+    schema = {"type": "object", "properties": {"a": {"maximum": 2**70}}}
+    await answer(message, writer, {"tools": [{"name": "t", "inputSchema": schema}]})
 
 
 async def hang(message: dict[str, Any], writer: Writer) -> None:
@@ -199,12 +212,12 @@ async def half_closed(message: dict[str, Any], writer: Writer) -> None:
     await asyncio.sleep(3600)
 
 
-async def hang_up(message: dict[str, Any], writer: Writer) -> None:
+async def disconnect(message: dict[str, Any], writer: Writer) -> None:
     writer.close()
 
 
-async def nonsense(message: dict[str, Any], writer: Writer) -> None:
-    writer.write(b"\x00\xff\xfe nonsense\r\n\r\n")
+async def garbage(message: dict[str, Any], writer: Writer) -> None:
+    writer.write(b"\x00\xff\xfe garbage\r\n\r\n")
     await writer.drain()
 
 
@@ -215,7 +228,7 @@ async def many_headers(message: dict[str, Any], writer: Writer) -> None:
         await writer.drain()
 
 
-async def wrong_kind(message: dict[str, Any], writer: Writer) -> None:
+async def wrong_content_type(message: dict[str, Any], writer: Writer) -> None:
     writer.write(head("text/html") + b"<h1>hello</h1>")
     await writer.drain()
 
@@ -225,18 +238,31 @@ async def wrong_shape(message: dict[str, Any], writer: Writer) -> None:
 
 
 async def silent(reader: Reader, writer: Writer) -> None:
-    """Takes the connection and says nothing."""
+    """Accepts the connection and sends nothing."""
     await asyncio.sleep(3600)
 
 
 BEHAVIOURS: dict[str, Behaviour] = {
     each.__name__: each
     for each in (
-        *(gigabyte, endless_stream, endless_event, drip, too_deep, too_many_values, packed_bomb),
-        *(hang, hang_after_head, half_closed, hang_up, nonsense, many_headers, wrong_kind),
+        gigabyte,
+        endless_stream,
+        endless_event,
+        drip,
+        too_deep,
+        too_many_values,
+        gzip_bomb,
+        hang,
+        hang_after_head,
+        half_closed,
+        disconnect,
+        garbage,
+        many_headers,
+        wrong_content_type,
         wrong_shape,
     )
 }
 LISTINGS: dict[str, Behaviour] = {
-    each.__name__: each for each in (too_many_tools, endless_pages, huge_definition, twins)
+    each.__name__: each
+    for each in (too_many_tools, endless_pages, huge_definition, huge_number, duplicate_names)
 }

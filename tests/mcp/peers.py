@@ -1,4 +1,4 @@
-"""Tool servers to test against: real ones, and one of our own that does as it is told."""
+"""Tool servers for tests: real ones, and one that a test controls."""
 
 import asyncio
 import os
@@ -22,7 +22,7 @@ from tests.service import free_port
 
 @asynccontextmanager
 async def listening(app: Any) -> AsyncIterator[str]:
-    """The app on a socket of this machine; gives its address."""
+    """Serves the app on a local port and yields its base URL."""
     server = uvicorn.Server(
         uvicorn.Config(
             app,
@@ -76,7 +76,7 @@ NUMBERS = {"a": {"type": "integer"}, "b": {"type": "integer"}}
 
 
 class Peer:
-    """A tool server whose tools, answers and mood a test decides."""
+    """A tool server whose tools, results and HTTP status a test controls."""
 
     def __init__(self, token: str | None = None) -> None:
         self.token = token
@@ -89,11 +89,11 @@ class Peer:
                 definition("fail", "Fails."),
             )
         }
-        # What was really called.
+        # The calls that reached the server.
         self.calls: list[tuple[str, dict[str, Any]]] = []
         self.headers: list[dict[str, str]] = []
         self.answers: dict[str, Callable[[dict[str, Any]], Awaitable[Any]]] = {}
-        # Answered instead of anything else, while it is set.
+        # If set, every response has this HTTP status.
         self.status: int | None = None
         self.url = ""
 
@@ -101,7 +101,7 @@ class Peer:
     async def serve(self, transport: str = "streamable-http") -> AsyncIterator["Peer"]:
         server: Server[Any] = Server("peer", on_list_tools=self._list, on_call_tool=self._call)
         app = server.streamable_http_app() if transport != "sse" else _sse(server)
-        async with listening(self._guarded(app)) as base:
+        async with listening(self._with_checks(app)) as base:
             self.url = f"{base}/{'mcp' if transport != 'sse' else 'sse'}"
             yield self
 
@@ -127,8 +127,8 @@ class Peer:
             )
         return text_result("done")
 
-    def _guarded(self, app: Any) -> Any:
-        async def guarded(scope: Any, receive: Any, send: Any) -> None:
+    def _with_checks(self, app: Any) -> Any:
+        async def checked(scope: Any, receive: Any, send: Any) -> None:
             if scope["type"] == "http":
                 headers = {k.decode(): v.decode() for k, v in scope["headers"]}
                 self.headers.append(headers)
@@ -141,7 +141,7 @@ class Peer:
                     return
             await app(scope, receive, send)
 
-        return guarded
+        return checked
 
 
 def text_result(text: Any) -> types.CallToolResult:
@@ -167,7 +167,7 @@ def _sse(server: Server[Any]) -> Starlette:
 
 @asynccontextmanager
 async def time_server() -> AsyncIterator[str]:
-    """The time server of the protocol's own collection, over HTTP."""
+    """The time server of the MCP project, over HTTP."""
     async with listening(create_server("UTC").streamable_http_app()) as base:
         yield f"{base}/mcp"
 
@@ -176,7 +176,7 @@ async def time_server() -> AsyncIterator[str]:
 async def everything_server(
     transport: str = "streamable-http", port: int | None = None
 ) -> AsyncIterator[str]:
-    """The protocol's reference server, in Node."""
+    """The MCP reference server, which runs on Node.js."""
     port = port or free_port()
     mode = "sse" if transport == "sse" else "streamableHttp"
     process = await asyncio.create_subprocess_exec(

@@ -1,4 +1,4 @@
-"""Agents use tool servers, with people in charge of what is written and of what has changed."""
+"""Agents call tools, and people approve calls that write and tools that changed."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -56,7 +56,7 @@ async def approve(person: Person, task: dict[str, Any]) -> None:
     assert answer.status_code == 200, answer.text
 
 
-async def test_an_agent_reads_asks_before_it_writes_and_completes(
+async def test_an_agent_reads_then_asks_before_it_writes(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     async with (
@@ -64,7 +64,7 @@ async def test_an_agent_reads_asks_before_it_writes_and_completes(
         time_server() as clock,
         Peer().serve() as unrelated,
     ):
-        await connect(person, peer.url, allowedTools=["add", "note", "nobody-has-this"], **bearer())
+        await connect(person, peer.url, allowedTools=["add", "note", "unknown"], **bearer())
         await connect(person, clock, "clock")
         await connect(person, unrelated.url, "unrelated")
         script = await scripted.script(
@@ -91,19 +91,21 @@ async def test_an_agent_reads_asks_before_it_writes_and_completes(
         asked = await scripted.asked(script)
         offered = {name for name in names(asked[0]) if "__" in name}
         assert offered == {
-            *("peer__add", "peer__note"),
-            *("clock__get_current_time", "clock__convert_time"),
+            "peer__add",
+            "peer__note",
+            "clock__get_current_time",
+            "clock__convert_time",
         }
         assert '"sum"' in said_to_model(asked[1]).replace("\\", "")
         timeline, _ = await runner.timeline(person, task)
         servers = [step["server"] for step in timeline if step.get("server")]
         assert sorted(servers) == ["clock", "peer", "peer"]
-        # The credential is in nothing that was written down on the way.
+        # The credential is not stored or logged anywhere.
         history = (await runner.history(task)).to_json()
-        held = await everything_in(runner.service)
+        stored = await everything_in(runner.service)
         for form in forms(TOKEN):
             assert form not in history
-            assert form not in held
+            assert form not in stored
             assert form not in runner.worker.log.read_text()
 
 
@@ -125,7 +127,9 @@ async def test_a_definition_that_changes_after_approval_blocks_the_call(
 
         review = await until(
             second_review,
-            lambda seen: seen["state"] == "pending" and "not the one" in seen["items"][0]["reason"],
+            lambda seen: (
+                seen["state"] == "pending" and "differs from" in seen["items"][0]["reason"]
+            ),
         )
         reason = review["items"][0]["reason"]
         assert "Writes a note." in reason
@@ -133,7 +137,7 @@ async def test_a_definition_that_changes_after_approval_blocks_the_call(
         assert peer.calls == []
         [seen] = (await person.get("/api/mcp")).json()["servers"]
         assert seen["status"] == "CHANGED"
-        # Approving without accepting leads back to the same question.
+        # Approval without acceptance opens the same review again.
         await approve(person, task)
         await until(second_review, lambda s: s["state"] == "pending" and len(s["history"]) >= 2)
         assert peer.calls == []
@@ -143,7 +147,7 @@ async def test_a_definition_that_changes_after_approval_blocks_the_call(
         assert peer.calls == [("note", {"text": "x"})]
 
 
-async def test_an_agent_that_may_write_is_stopped_by_a_changed_tool_too(
+async def test_a_changed_tool_also_stops_an_agent_that_writes_without_approval(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     async with Peer().serve() as peer:
@@ -161,7 +165,7 @@ async def test_an_agent_that_may_write_is_stopped_by_a_changed_tool_too(
         assert answer.status_code == 200, answer.text
         await runner.until(person, task, "COMPLETED")
         assert [name for name, _ in peer.calls] == ["add"]
-        # From now on models are not told of it.
+        # The tool is no longer offered to models.
         script = await scripted.script(says("Nothing to do."))
         await runner.finish(person, "trusting", script)
         [asked] = await scripted.asked(script)
@@ -170,7 +174,7 @@ async def test_an_agent_that_may_write_is_stopped_by_a_changed_tool_too(
         assert (await person.get(f"/api/mcp/{server['id']}/tools")).json()["total"] == 4
 
 
-async def test_a_writing_call_whose_outcome_is_unknown_goes_to_a_person(
+async def test_a_writing_call_with_an_unknown_outcome_waits_for_a_person(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     async with Peer().serve() as peer:
@@ -189,27 +193,27 @@ INJECTION = (
 )
 
 
-async def test_a_hijacked_model_writes_nothing_and_reaches_nobody_else(
+async def test_a_manipulated_model_cannot_write_or_reach_another_account(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
-    """A hundred injections that the model obeys, each in its own way."""
+    """The model follows a hundred injected instructions."""
     victim = await runner.newcomer()
     async with Peer().serve() as peer, Peer().serve() as theirs:
         await connect(person, peer.url, allowedTools=["add", "note", "fail"])
         await connect(victim, theirs.url, "secrets")
         theirs.headers.clear()
-        injected = 0
+        # By arguments, because a reading call that takes too long is repeated.
+        injected: set[tuple[int, int]] = set()
 
-        async def inject(_: dict[str, Any]) -> str:
-            nonlocal injected
-            injected += 1
-            return INJECTION.format(where=theirs.url, number=injected)
+        async def inject(arguments: dict[str, Any]) -> str:
+            injected.add((arguments["a"], arguments["b"]))
+            return INJECTION.format(where=theirs.url, number=len(injected))
 
         peer.answers["add"] = inject
         tasks = []
         for number in range(10):
-            reading = calls(*(("peer__add", {"a": n, "b": number}) for n in range(10)))
-            obeying = calls(
+            reads = calls(*(("peer__add", {"a": n, "b": number}) for n in range(10)))
+            attacks = calls(
                 *(("peer__note", {"text": f"stolen {n}"}) for n in range(4)),
                 ("peer__fail", {}),
                 ("peer__wait", {"seconds": 0}),
@@ -218,11 +222,11 @@ async def test_a_hijacked_model_writes_nothing_and_reaches_nobody_else(
                 ("note", {"text": "stolen"}),
                 ("peer/note", {"text": "stolen"}),
             )
-            script = await scripted.script(reading, obeying, says("Obeyed."))
+            script = await scripted.script(reads, attacks, says("Done."))
             tasks.append(await runner.begin(person, "operator", script))
         for task in tasks:
             await runner.until(person, task, "WAITING_APPROVAL", deadline_s=40)
-        assert injected == 100
+        assert len(injected) == 100
         assert {name for name, _ in peer.calls} == {"add"}
         assert theirs.calls == []
         assert theirs.headers == []
@@ -236,27 +240,27 @@ async def test_a_hijacked_model_writes_nothing_and_reaches_nobody_else(
         assert theirs.headers == []
 
 
-async def test_long_and_odd_results_are_kept_and_cut(
+async def test_long_results_with_nul_characters_are_stored_and_cut(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     async with Peer().serve() as peer:
         await connect(person, peer.url)
 
-        async def odd(_: dict[str, Any]) -> str:
+        async def long_result(_: dict[str, Any]) -> str:
             return "a\0b" + "x" * 300_000
 
-        peer.answers["add"] = odd
+        peer.answers["add"] = long_result
         script = await scripted.script(calls(("peer__add", {"a": 1, "b": 1})), says("Done."))
         task = await runner.finish(person, "operator", script)
         [_, second] = await scripted.asked(script)
         assert 20_000 < len(last_told(second)) < 21_000
         timeline, _ = await runner.timeline(person, task)
-        kept = next(step for step in timeline if step.get("server") == "peer")["result"]
-        assert 256 * 1024 <= len(kept) < 257 * 1024
-        assert kept.startswith("a\ufffdb")
+        stored = next(step for step in timeline if step.get("server") == "peer")["result"]
+        assert 256 * 1024 <= len(stored) < 257 * 1024
+        assert stored.startswith("a\ufffdb")
 
 
-async def test_workers_look_after_servers(runner: Runner, person: Person) -> None:
+async def test_workers_check_servers(runner: Runner, person: Person) -> None:
     async with Peer().serve() as peer:
         server = await connect(person, peer.url)
         peer.tools["note"] = definition("note", "Another.")

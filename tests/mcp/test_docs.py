@@ -1,4 +1,4 @@
-"""The examples of the page about tool servers are run, in order, as they stand there."""
+"""Runs the examples in docs/tool-servers.md in order."""
 
 import asyncio
 import json
@@ -55,7 +55,7 @@ async def test_every_example_works(person: Person, peer: Peer) -> None:
     assert gone == {"deleted": True, "id": variables["SERVER"]}
 
 
-def test_every_link_leads_somewhere() -> None:
+def test_every_link_has_a_target() -> None:
     for page in (PAGE, DOCS / "security.md"):
         for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
             if not target.startswith("https://"):

@@ -1,4 +1,4 @@
-"""No URL leads to an address that is closed, whatever it looks like and wherever it redirects."""
+"""No URL and no redirect reaches an address that is not allowed."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -10,16 +10,16 @@ from typing import Any
 import httpx2
 import pytest
 
-from rota.mcp.errors import ServerTrouble
+from rota.mcp.errors import ServerError
 from rota.mcp.model import Transport
 from rota.mcp.sessions import Address, Sessions, Timeouts
 from rota.platform.egress import (
     Bounds,
     Egress,
     EgressRefused,
-    TooMuch,
-    why_closed,
-    within,
+    EgressTimeout,
+    blocked_reason,
+    time_limit,
 )
 
 # Forms of 127.0.0.1, each with {port}.
@@ -34,7 +34,7 @@ LOOPBACK = (
     *("[::7f00:1]", "[64:ff9b::127.0.0.1]", "[64:ff9b::7f00:1]", "[64:ff9b:1::127.0.0.1]"),
     *("[2002:7f00:1::]", "[2002:7f00:0001::1]", "[2001:0:7f00:1::]", "[::ffff:0:127.0.0.1]"),
     *("[fe80::5efe:127.0.0.1]", "[2607:f8b0::5efe:127.0.0.1]", "[2607:f8b0::200:5efe:127.0.0.1]"),
-    # Digits of other kinds, which names are made plain from.
+    # Unicode characters that normalization turns into digits, dots and letters.
     *("①②⑦.⓪.⓪.①", "１２７.０.０.１", "127。0。0。1", "127．0．0．1", "127｡0｡0｡1", "𝟏𝟐𝟕.𝟎.𝟎.𝟏"),
     *("ⓛⓞⓒⓐⓛⓗⓞⓢⓣ", "ｌｏｃａｌｈｏｓｔ", "localho\u017ft", "loc\u00adalhost"),
 )
@@ -87,7 +87,7 @@ TIMEOUTS = Timeouts(connect_s=3, call_s=3)
 
 @dataclass
 class Trap:
-    """Listens where nobody may come."""
+    """Counts connections to addresses that must not be reached."""
 
     port: int
     seen: int = 0
@@ -97,18 +97,18 @@ class Trap:
 async def trapped() -> AsyncIterator[Trap]:
     trap = Trap(0)
 
-    async def caught(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def count(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         trap.seen += 1
         writer.close()
 
-    first = await asyncio.start_server(caught, "127.0.0.1", 0)
+    first = await asyncio.start_server(count, "127.0.0.1", 0)
     trap.port = first.sockets[0].getsockname()[1]
     servers = [first]
     for host in ("127.0.0.2", "127.255.255.254", "::1"):
         try:
-            servers.append(await asyncio.start_server(caught, host, trap.port))
+            servers.append(await asyncio.start_server(count, host, trap.port))
         except OSError:
-            continue  # No IPv6 on this machine.
+            continue  # This machine has no IPv6.
     try:
         yield trap
     finally:
@@ -120,7 +120,7 @@ def test_there_are_enough_urls() -> None:
     assert len(URLS) >= 150
 
 
-async def test_no_url_reaches_a_closed_address() -> None:
+async def test_no_url_reaches_a_blocked_address() -> None:
     egress = Egress(bounds=Bounds(connect_s=2, read_s=2, total_s=2))
     sessions = Sessions(egress, TIMEOUTS)
     reached: list[str] = []
@@ -129,12 +129,12 @@ async def test_no_url_reaches_a_closed_address() -> None:
             url = pattern.replace("{port}", str(trap.port))
             transports: tuple[Transport, ...] = ("streamable-http", "sse")
             for transport in transports:
-                with pytest.raises((ServerTrouble, EgressRefused)):
-                    await sessions.try_out(Address(url, transport))
+                with pytest.raises((ServerError, EgressRefused)):
+                    await sessions.open(Address(url, transport))
             if trap.seen:
                 reached.append(url)
                 trap.seen = 0
-        # A client of its own, as for webhooks.
+        # The same with a plain HTTP client.
         async with egress.client() as client:
             for pattern in URLS:
                 url = pattern.replace("{port}", str(trap.port))
@@ -146,46 +146,46 @@ async def test_no_url_reaches_a_closed_address() -> None:
 
 
 def answering(*answers: Sequence[str]) -> tuple[Egress, list[str]]:
-    """A way out whose resolver gives these answers in turn, and what it was asked."""
-    asked: list[str] = []
+    """An egress whose resolver returns these answers in turn, and the names it resolves."""
+    resolved: list[str] = []
     left = list(answers)
 
     async def resolve(host: str, port: int) -> Sequence[str]:
-        asked.append(host)
+        resolved.append(host)
         return left.pop(0) if len(left) > 1 else left[0]
 
-    return Egress(resolve=resolve, bounds=Bounds(connect_s=1, read_s=1, total_s=1)), asked
+    return Egress(resolve=resolve, bounds=Bounds(connect_s=1, read_s=1, total_s=1)), resolved
 
 
-async def test_a_name_is_asked_for_once_and_that_answer_is_dialled() -> None:
-    dialled: list[str] = []
+async def test_a_host_name_is_resolved_once_per_connection_and_that_address_is_used() -> None:
+    connected: list[str] = []
 
-    class Dialled(Exception):
+    class Connected(Exception):
         pass
 
     async with trapped() as trap:
-        egress, asked = answering(["93.184.215.14"], ["127.0.0.1"])
+        egress, resolved = answering(["93.184.215.14"], ["127.0.0.1"])
         client = egress.client()
         transport: Any = client._transport
         network = transport._pool._network_backend._network
 
         async def connect_tcp(host: str, port: int, **_: object) -> object:
-            dialled.append(host)
-            raise Dialled
+            connected.append(host)
+            raise Connected
 
         network.connect_tcp = connect_tcp
-        with pytest.raises(Dialled):
+        with pytest.raises(Connected):
             await client.get(f"http://rebinding.test:{trap.port}/")
-        assert (asked, dialled) == (["rebinding.test"], ["93.184.215.14"])
-        # The second connection asks anew, is told of this machine, and goes nowhere.
+        assert (resolved, connected) == (["rebinding.test"], ["93.184.215.14"])
+        # The second connection resolves the name again, gets a loopback address and is refused.
         with pytest.raises(EgressRefused):
             await client.get(f"http://rebinding.test:{trap.port}/")
-        assert dialled == ["93.184.215.14"]
+        assert connected == ["93.184.215.14"]
         assert trap.seen == 0
         await client.aclose()
 
 
-async def test_one_closed_address_among_open_ones_closes_the_name() -> None:
+async def test_one_blocked_address_blocks_the_host_name() -> None:
     async with trapped() as trap:
         for answer in (
             ["93.184.215.14", "127.0.0.1"],
@@ -202,7 +202,7 @@ async def test_one_closed_address_among_open_ones_closes_the_name() -> None:
 
 
 async def test_redirects_are_checked_and_counted() -> None:
-    """An open server that sends us on, up to five times, to where nobody may go."""
+    """An allowed server redirects up to five times, then to a blocked address."""
     async with trapped() as trap:
         hops = 0
 
@@ -212,7 +212,7 @@ async def test_redirects_are_checked_and_counted() -> None:
             left = int(request.split(b" ")[1].split(b"/")[1].split(b"?")[0] or b"0")
             hops += 1
             if left:
-                where = f"http://open.test:{port}/{left - 1}"
+                where = f"http://allowed.test:{port}/{left - 1}"
             else:
                 where = f"http://127.0.0.1:{trap.port}/"
             writer.write(
@@ -226,29 +226,29 @@ async def test_redirects_are_checked_and_counted() -> None:
         port = server.sockets[0].getsockname()[1]
 
         async def resolve(host: str, _: int) -> Sequence[str]:
-            return ["127.0.0.3"] if host == "open.test" else [host]
+            return ["127.0.0.3"] if host == "allowed.test" else [host]
 
-        egress = Egress(allow=["open.test"], resolve=resolve)
+        egress = Egress(allow=["allowed.test"], resolve=resolve)
         async with egress.client() as client:
             for count in range(5):
                 hops = 0
                 with pytest.raises(EgressRefused):
-                    await client.get(f"http://open.test:{port}/{count}", follow_redirects=True)
+                    await client.get(f"http://allowed.test:{port}/{count}", follow_redirects=True)
                 assert hops == count + 1
             with pytest.raises(httpx2.TooManyRedirects):
-                await client.get(f"http://open.test:{port}/50", follow_redirects=True)
+                await client.get(f"http://allowed.test:{port}/50", follow_redirects=True)
         sessions = Sessions(egress, TIMEOUTS)
         for count in range(5):
-            with pytest.raises(ServerTrouble):
-                await sessions.try_out(
-                    Address(f"http://open.test:{port}/{count}", "streamable-http")
+            with pytest.raises(ServerError):
+                await sessions.open(
+                    Address(f"http://allowed.test:{port}/{count}", "streamable-http")
                 )
         await sessions.aclose()
         server.close()
         assert trap.seen == 0
 
 
-async def test_the_allow_list_opens_networks_and_names() -> None:
+async def test_the_allow_list_permits_networks_and_host_names() -> None:
     async with trapped() as trap:
         for allow in (["127.0.0.0/8"], ["127.0.0.1"]):
             async with Egress(allow=allow).client() as client:
@@ -262,7 +262,9 @@ async def test_the_allow_list_opens_networks_and_names() -> None:
         assert trap.seen == 3
 
 
-async def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_proxy_settings_in_the_environment_are_ignored(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     async with trapped() as trap:
         for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
             monkeypatch.setenv(name, f"http://127.0.0.1:{trap.port}")
@@ -273,7 +275,7 @@ async def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.Monke
         assert trap.seen == 0
 
 
-def test_production_speaks_https_only() -> None:
+def test_production_requires_https() -> None:
     with pytest.raises(EgressRefused, match="https"):
         Egress(https_only=True).check_url("http://example.com/")
     assert str(Egress(https_only=True).check_url("https://example.com/x")).endswith("/x")
@@ -283,14 +285,17 @@ def test_production_speaks_https_only() -> None:
     "address",
     ["93.184.215.14", "8.8.8.8", "1.1.1.1", "2606:4700::1111", "64:ff9b::808:808", "100.128.0.1"],
 )
-def test_the_open_internet_is_open(address: str) -> None:
-    assert why_closed(ip_address(address)) is None
+def test_public_addresses_are_allowed(address: str) -> None:
+    assert blocked_reason(ip_address(address)) is None
 
 
-async def test_waiting_ends() -> None:
-    with pytest.raises(TooMuch):
-        async with within(0.01):
+async def test_a_block_that_takes_too_long_raises_a_timeout() -> None:
+    with pytest.raises(EgressTimeout):
+        async with time_limit(0.01):
             await asyncio.sleep(5)
+
+
+async def test_a_host_name_without_addresses_cannot_be_connected() -> None:
     egress, _ = answering([])
     with pytest.raises(httpx2.ConnectError):
         async with egress.client() as client:

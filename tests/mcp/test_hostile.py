@@ -1,16 +1,18 @@
-"""A server that means harm costs a bounded time and a bounded memory, and nobody else anything."""
+"""A hostile server costs limited time and memory, and does not slow down other accounts."""
 
 import asyncio
 import time
 from collections.abc import AsyncIterator
 from statistics import median, quantiles
+from typing import Any
 from uuid import uuid4
 
 import psutil
 import pytest
 
-from rota.mcp.errors import CallRefused, ServerTrouble
+from rota.mcp.errors import CallRejected, ServerError
 from rota.mcp.sessions import Address, Sessions, Timeouts
+from rota.mcp.transport import SessionEnded
 from rota.platform.egress import Bounds, Egress
 from tests.mcp import hostile
 from tests.mcp.conftest import connect, invoke, try_to_connect
@@ -19,7 +21,7 @@ from tests.service import Person
 from tests.tasks.world import newcomer
 
 MAX_GROWTH = 64 * 1024 * 1024
-WITHIN_S = 30
+MAX_S = 30
 
 
 @pytest.fixture(scope="module")
@@ -38,85 +40,116 @@ PHASES = [
 
 
 async def call_once(sessions: Sessions, url: str) -> None:
-    session = await sessions.try_out(Address(url, "streamable-http"))
+    session = await sessions.open(Address(url, "streamable-http"))
     try:
         await session.call("t", {})
     finally:
-        await session.end()
+        await session.close()
 
 
-async def test_each_ends_in_time_and_in_little_memory(sessions: Sessions) -> None:
+async def test_each_hostile_server_fails_within_limits(sessions: Sessions) -> None:
     process = psutil.Process()
-    async with hostile.served(hostile.speaking()) as url:
-        # What everything needs once.
-        (await sessions.try_out(Address(url, "streamable-http"))).closed = True
+    hostile.compressed_spaces()
+    async with hostile.served(hostile.mcp_handler()) as url:
+        # Load everything that is loaded only once.
+        (await sessions.open(Address(url, "streamable-http"))).closed = True
     for name, phase in PHASES:
         behaviour = (hostile.BEHAVIOURS | hostile.LISTINGS)[name]
         before = process.memory_info().rss
-        began = time.monotonic()
-        async with hostile.served(hostile.speaking(**{phase: behaviour})) as url:
-            with pytest.raises((ServerTrouble, CallRefused)) as failure:
+        started = time.monotonic()
+        async with hostile.served(hostile.mcp_handler(**{phase: behaviour})) as url:
+            with pytest.raises((ServerError, CallRejected)) as failure:
                 await call_once(sessions, url)
-        took = time.monotonic() - began
+        took_s = time.monotonic() - started
         grown = process.memory_info().rss - before
-        assert took < WITHIN_S / 3, (name, phase, took)
+        assert took_s < MAX_S / 3, (name, phase, took_s)
         assert grown < MAX_GROWTH, (name, phase, grown)
         assert str(failure.value), (name, phase)
 
 
 @pytest.mark.parametrize("transport", ["streamable-http", "sse"])
-async def test_a_server_that_only_listens(sessions: Sessions, transport: str) -> None:
+async def test_a_server_that_never_responds(sessions: Sessions, transport: str) -> None:
     async with hostile.served(hostile.silent) as url:
-        with pytest.raises(ServerTrouble):
-            await sessions.try_out(Address(url, transport))  # type: ignore[arg-type]
+        with pytest.raises(ServerError):
+            await sessions.open(Address(url, transport))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", ["endless_event", "hang_after_head", "gigabyte"])
-async def test_an_event_stream_that_never_says_where(sessions: Sessions, name: str) -> None:
+async def test_an_event_stream_without_an_endpoint_event(sessions: Sessions, name: str) -> None:
     async def handle(reader: hostile.Reader, writer: hostile.Writer) -> None:
         await hostile.read_request(reader)
         await hostile.BEHAVIOURS[name]({"id": 1}, writer)
 
-    began = time.monotonic()
+    started = time.monotonic()
     async with hostile.served(handle) as url:
-        with pytest.raises(ServerTrouble):
-            await sessions.try_out(Address(url, "sse"))
-    assert time.monotonic() - began < WITHIN_S
+        with pytest.raises(ServerError):
+            await sessions.open(Address(url, "sse"))
+    assert time.monotonic() - started < MAX_S
 
 
-async def test_a_failed_request_is_told_to_its_own_caller_only(sessions: Sessions) -> None:
-    """A call that breaks does not take the session's other calls with it."""
+async def test_a_failed_request_fails_only_its_own_call(sessions: Sessions) -> None:
+    """The other calls of the session continue."""
     async with Peer().serve() as peer:
-        session = await sessions.try_out(Address(peer.url, "streamable-http"))
+        session = await sessions.open(Address(peer.url, "streamable-http"))
 
         async def explode(_: dict[str, object]) -> str:
             raise RuntimeError("boom")
 
         peer.answers["note"] = explode
         slow = asyncio.create_task(session.call("wait", {"seconds": 0.5}))
-        with pytest.raises((ServerTrouble, CallRefused)):
+        with pytest.raises((ServerError, CallRejected)):
             await session.call("note", {})
         assert (await slow).content
-        await session.end()
+        await session.close()
 
 
-async def test_whether_a_call_left_is_known(sessions: Sessions) -> None:
+async def test_a_failure_says_whether_the_call_was_sent(sessions: Sessions) -> None:
     async with Peer().serve() as peer:
-        session = await sessions.try_out(Address(peer.url, "streamable-http"))
-    # The server is gone: nobody takes the connection.
-    with pytest.raises(ServerTrouble) as failure:
+        session = await sessions.open(Address(peer.url, "streamable-http"))
+    # The server has stopped, so the connection is refused.
+    with pytest.raises(ServerError) as failure:
         await session.call("add", {"a": 1, "b": 2})
     assert not failure.value.sent or "broke" in failure.value.message
-    await session.end()
-    async with hostile.served(hostile.speaking(call=hostile.hang_up)) as url:
-        session = await sessions.try_out(Address(url, "streamable-http"))
-        with pytest.raises(ServerTrouble) as failure:
+    await session.close()
+    async with hostile.served(hostile.mcp_handler(call=hostile.disconnect)) as url:
+        session = await sessions.open(Address(url, "streamable-http"))
+        with pytest.raises(ServerError) as failure:
             await session.call("t", {})
         assert failure.value.sent
-        await session.end()
+        await session.close()
 
 
-async def test_sessions_are_bounded_and_unused_ones_go() -> None:
+async def test_a_running_call_is_not_repeated_when_its_session_ends(sessions: Sessions) -> None:
+    """Another call finds out that the session has ended. The running call may have taken effect."""
+    running = asyncio.Event()
+
+    async def initialize(message: dict[str, Any], writer: hostile.Writer) -> None:
+        body = hostile.result(message, hostile.INITIALIZED)
+        length = f"Content-Length: {len(body)}"
+        writer.write(hostile.head("application/json", "Mcp-Session-Id: one", length) + body)
+        await writer.drain()
+
+    async def call(message: dict[str, Any], writer: hostile.Writer) -> None:
+        if message["params"]["name"] == "slow":
+            running.set()
+            await hostile.hang(message, writer)
+        writer.write(hostile.head(status="404 Not Found"))
+        await writer.drain()
+
+    async with hostile.served(hostile.mcp_handler(initialize=initialize, call=call)) as url:
+        session = await sessions.open(Address(url, "streamable-http"))
+        slow = asyncio.create_task(session.call("slow", {}))
+        await running.wait()
+        with pytest.raises(SessionEnded):
+            await session.call("t", {})
+        await session.close()
+        with pytest.raises(ServerError) as failure:
+            await slow
+        assert failure.value.sent
+        assert not isinstance(failure.value, SessionEnded)
+
+
+async def test_sessions_are_limited_and_idle_ones_are_closed() -> None:
     egress = Egress(allow=["127.0.0.0/8"])
     pool = Sessions(egress, Timeouts(5, 5), limit=3, idle_s=0.4)
     async with Peer().serve() as peer:
@@ -126,7 +159,7 @@ async def test_sessions_are_bounded_and_unused_ones_go() -> None:
             async with pool.use(each, lambda: address) as session:
                 assert not session.closed
         assert len(pool) == 3
-        # The same one again, not a new one.
+        # The open session is used again.
         async with pool.use(ids[-1], lambda: address) as again:
             assert again is session
         async with (
@@ -134,7 +167,7 @@ async def test_sessions_are_bounded_and_unused_ones_go() -> None:
             pool.use(ids[1], lambda: address),
             pool.use(ids[2], lambda: address),
         ):
-            with pytest.raises(ServerTrouble, match="Too many"):
+            with pytest.raises(ServerError, match="Too many"):
                 await pool.use(ids[3], lambda: address).__aenter__()
         async with asyncio.timeout(5):
             while len(pool):
@@ -142,33 +175,36 @@ async def test_sessions_are_bounded_and_unused_ones_go() -> None:
     await pool.aclose()
 
 
-async def test_others_do_not_wait(person: Person) -> None:
-    """While hostile servers are being called, somebody else's calls take as long as before."""
+async def test_hostile_servers_do_not_slow_down_other_accounts(person: Person) -> None:
+    """Calls of one account take as long as before while another account calls hostile servers."""
     other = await newcomer(person.service)
 
     async def times(seconds: float) -> list[float]:
         found: list[float] = []
         ends = time.monotonic() + seconds
         while time.monotonic() < ends:
-            began = time.perf_counter()
+            started = time.perf_counter()
             assert (await invoke(other, server, "add", {"a": 1, "b": 2})).status_code == 200
-            found.append(time.perf_counter() - began)
+            found.append(time.perf_counter() - started)
         return found
 
-    async with Peer().serve() as peer, hostile.served(hostile.speaking(call=hostile.hang)) as bad:
+    async with (
+        Peer().serve() as peer,
+        hostile.served(hostile.mcp_handler(call=hostile.hang)) as bad,
+    ):
         server = await connect(other, peer.url)
-        held = await connect(person, bad)
+        hanging = await connect(person, bad)
         await times(0.3)
         seen: list[tuple[float, float]] = []
         for _ in range(3):
             alone = await times(1.2)
-            calls = [asyncio.create_task(invoke(person, held, "t")) for _ in range(20)]
+            calls = [asyncio.create_task(invoke(person, hanging, "t")) for _ in range(20)]
             await asyncio.sleep(0.5)
             beside = await times(1.2)
             answers = await asyncio.gather(*calls)
             assert {answer.status_code for answer in answers} == {504}
-            # The 99th in a hundred, and on a busy machine the one in the middle: the best of
-            # three tells what the hostile ones cost.
+            # Other programs can disturb a round, so the best of three rounds counts, by its p99
+            # or its median.
             p99 = quantiles(beside, n=100)[98] / quantiles(alone, n=100)[98]
             seen.append((p99, median(beside) / median(alone)))
             if p99 <= 1.2 or seen[-1][1] <= 1.2:
@@ -176,10 +212,10 @@ async def test_others_do_not_wait(person: Person) -> None:
         raise AssertionError(seen)
 
 
-async def test_a_hostile_server_is_refused_with_a_reason(person: Person) -> None:
-    for name in ("too_many_tools", "twins", "huge_definition"):
-        async with hostile.served(hostile.speaking(list=hostile.LISTINGS[name])) as url:
+async def test_the_error_says_why_a_hostile_server_is_rejected(person: Person) -> None:
+    for name in ("too_many_tools", "duplicate_names", "huge_definition", "huge_number"):
+        async with hostile.served(hostile.mcp_handler(list=hostile.LISTINGS[name])) as url:
             answer = await try_to_connect(person, url)
             assert answer.status_code == 400
-            assert "could not be connected" in answer.json()["error"]["message"]
+            assert "Could not connect" in answer.json()["error"]["message"]
     assert (await person.get("/api/mcp")).json()["total"] == 0

@@ -1,36 +1,41 @@
-"""What is kept of a tool's result."""
+"""Tool results in the timeline."""
 
 import mcp_types as types
 
-from rota.mcp.results import MAX_KEPT_CHARACTERS, kept
+from rota.mcp.results import MAX_STORED_CHARACTERS, timeline_result
 
 
 def text(value: str) -> types.TextContent:
     return types.TextContent(type="text", text=value)
 
 
-def test_plain_text_is_kept_as_text() -> None:
-    assert kept(types.CallToolResult(content=[text("a"), text("b")])) == "a\nb"
+def test_plain_text_is_stored_as_text() -> None:
+    assert timeline_result(types.CallToolResult(content=[text("a"), text("b")])) == "a\nb"
 
 
-def test_what_is_structured_is_kept_beside_it() -> None:
+def test_structured_content_is_stored_with_the_text() -> None:
     result = types.CallToolResult(content=[text("a")], structured_content={"n": [1, "x"]})
-    assert kept(result) == {
+    assert timeline_result(result) == {
         "structuredContent": {"n": [1, "x"]},
         "content": [{"type": "text", "text": "a"}],
     }
 
 
-def test_pictures_are_named_and_not_kept() -> None:
+def test_image_data_is_replaced_by_its_size() -> None:
     picture = types.ImageContent(type="image", data="AAAA", mime_type="image/png")
-    assert kept(types.CallToolResult(content=[picture])) == {
+    assert timeline_result(types.CallToolResult(content=[picture])) == {
         "content": [{"type": "image", "mimeType": "image/png", "dataCharacters": 4}]
     }
 
 
+def test_a_number_that_cannot_be_stored_turns_the_result_into_text() -> None:
+    result = types.CallToolResult(content=[], structured_content={"n": 2**70})
+    assert timeline_result(result) == f'{{"structuredContent": {{"n": {2**70}}}, "content": []}}'
+
+
 def test_long_results_are_cut() -> None:
-    result = kept(
-        types.CallToolResult(content=[], structured_content={"a": "x" * MAX_KEPT_CHARACTERS})
+    result = timeline_result(
+        types.CallToolResult(content=[], structured_content={"a": "x" * MAX_STORED_CHARACTERS})
     )
     assert isinstance(result, str)
     assert "characters in all" in result[-40:]

@@ -1,4 +1,4 @@
-"""A stranger's schema checks arguments, and can do nothing else."""
+"""An untrusted schema can validate arguments and do nothing else."""
 
 import time
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 from rota.platform.schema import problems
 
 
-def test_what_does_not_fit_is_said_with_its_place() -> None:
+def test_each_problem_is_reported_with_its_path() -> None:
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["m"]}
     assert problems(schema, {"n": 1, "m": 2}) == []
     assert sorted(problems(schema, {"n": "x"})) == [
@@ -38,25 +38,25 @@ def _doubling(depth: int) -> dict[str, Any]:
         ({"properties": "none"}, {}),
     ],
 )
-def test_a_schema_that_cannot_be_used_is_a_problem_of_its_own(schema: Any, value: Any) -> None:
-    began = time.monotonic()
+def test_an_unusable_schema_is_reported_as_the_problem(schema: Any, value: Any) -> None:
+    started = time.monotonic()
     [problem] = problems(schema, value)
     assert "schema cannot be used" in problem
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - started < 10
 
 
-def test_patterns_are_left_to_the_server() -> None:
-    began = time.monotonic()
+def test_patterns_are_not_executed() -> None:
+    started = time.monotonic()
     schema = {
         "properties": {"a": {"pattern": "^(a+)+$"}},
         "patternProperties": {"^(b+)+$": {"type": "null"}},
         "additionalProperties": False,
     }
     assert problems(schema, {"a": "a" * 60 + "!", "b" * 60 + "!": 1}) == []
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - started < 1
 
 
-def test_many_items_are_not_compared_with_each_other() -> None:
+def test_uniqueness_is_not_checked_in_long_lists() -> None:
     schema = {"uniqueItems": True}
     assert problems(schema, [1, 1])
     assert problems(schema, [{"n": n} for n in range(1_001)] * 2) == []

@@ -1,4 +1,4 @@
-"""Credentials of tool servers: sealed to their row, never shown, and re-wrapped while in use."""
+"""Tool-server credentials: bound to their row, never returned, and rotated while in use."""
 
 import asyncio
 import base64
@@ -28,15 +28,15 @@ def bearer(token: str = TOKEN) -> dict[str, Any]:
     return {"auth": {"type": "bearer", "token": token}}
 
 
-def nameless(key: bytes, plaintext: bytes, context: str) -> bytes:
-    """A value as it was sealed before values named their key."""
+def without_key_id(key: bytes, plaintext: bytes, context: str) -> bytes:
+    """A sealed value in the first format, which did not contain a key ID."""
     bound = b"\x01" + context.encode()
     data_key, wrap, nonce = AESGCM.generate_key(256), os.urandom(12), os.urandom(12)
     wrapped = AESGCM(key).encrypt(wrap, data_key, bound)
     return b"\x01" + wrap + wrapped + nonce + AESGCM(data_key).encrypt(nonce, plaintext, bound)
 
 
-def test_a_seal_opens_in_its_own_place_only() -> None:
+def test_a_sealed_value_opens_only_in_its_own_row() -> None:
     vault = Vault(os.urandom(32))
     sealed = vault.seal(b"secret", "a/1/x")
     assert vault.open(sealed, "a/1/x") == b"secret"
@@ -45,7 +45,7 @@ def test_a_seal_opens_in_its_own_place_only() -> None:
             vault.open(sealed, context)
 
 
-def test_no_altered_seal_opens() -> None:
+def test_an_altered_value_does_not_open() -> None:
     vault = Vault(os.urandom(32))
     sealed = vault.seal(b"secret", "c")
     for at in range(len(sealed)):
@@ -56,13 +56,13 @@ def test_no_altered_seal_opens() -> None:
     for length in range(len(sealed)):
         with pytest.raises(SealBroken):
             vault.open(sealed[:length], "c")
-    # The wrapping of one and the body of another.
+    # The wrapped key of one value with the body of another.
     other = vault.seal(b"other", "c")
     with pytest.raises(SealBroken):
         vault.open(sealed[:69] + other[69:], "c")
 
 
-def test_older_keys_open_until_they_go() -> None:
+def test_old_keys_open_values_until_they_are_removed() -> None:
     old, new = os.urandom(32), os.urandom(32)
     before, between, after = Vault(old), Vault(new, old), Vault(new)
     sealed = before.seal(b"secret", "c")
@@ -73,11 +73,11 @@ def test_older_keys_open_until_they_go() -> None:
     rewrapped = between.rewrap(sealed, "c")
     assert between.is_current(rewrapped)
     assert after.open(rewrapped, "c") == b"secret"
-    # The body is the same, byte for byte.
+    # The body does not change.
     assert rewrapped[-30:] == sealed[-30:]
     with pytest.raises(SealBroken):
         between.rewrap(sealed, "d")
-    first = nameless(old, b"secret", "c")
+    first = without_key_id(old, b"secret", "c")
     assert before.open(first, "c") == between.open(first, "c") == b"secret"
     assert after.open(between.rewrap(first, "c"), "c") == b"secret"
     with pytest.raises(SealBroken):
@@ -94,7 +94,7 @@ async def swap(person: Person, mine: str, theirs: str) -> None:
         )
 
 
-async def test_a_swapped_or_altered_secret_fails_closed(stack: Stack) -> None:
+async def test_a_swapped_or_altered_secret_is_refused(stack: Stack) -> None:
     async with (
         Service.start(
             stack, variant="a", name="mcp_swap", egress_allow=LOCAL, mcp_idle_s=0.1
@@ -124,23 +124,23 @@ async def test_a_swapped_or_altered_secret_fails_closed(stack: Stack) -> None:
 
 
 async def until_refused(person: Person, server: dict[str, Any]) -> None:
-    """The session that was open is used until it goes; the next one needs the secret."""
+    """Calls until the open session is closed. The next session needs the secret."""
     async with asyncio.timeout(30):
         while (await invoke(person, server, "add", {"a": 1, "b": 2})).status_code != 502:
             await asyncio.sleep(0.5)
 
 
 async def everything_in(service: Service) -> str:
-    """All that the database holds, as text, bytes in hexadecimal."""
+    """The whole database as text, with bytes in hexadecimal."""
     parts: list[str] = []
     async with service.owner() as connection:
         tables = await connection.fetch(
-            "SELECT c.oid::regclass::text FROM pg_class c"
+            "SELECT c.oid::regclass::text AS name FROM pg_class c"
             " WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'"
         )
-        for (table,) in tables:
-            rows = await connection.fetch(f"SELECT t::text FROM {table} t")
-            parts += [row[0] for row in rows]
+        for table in tables:
+            rows = await connection.fetch(f"SELECT t::text AS text FROM {table['name']} t")
+            parts += [row["text"] for row in rows]
     return "\n".join(parts)
 
 
@@ -149,7 +149,7 @@ def forms(secret: str) -> list[str]:
     return [secret, raw.hex(), base64.b64encode(raw).decode().rstrip("="), secret[::-1]]
 
 
-async def test_a_planted_secret_is_found_nowhere(
+async def test_a_secret_appears_in_no_response_row_or_log(
     person: Person, capfd: pytest.CaptureFixture[str]
 ) -> None:
     async with Peer(token=TOKEN).serve() as peer:
@@ -174,17 +174,17 @@ async def test_a_planted_secret_is_found_nowhere(
         peer.status = 500
         answers.append(await invoke(person, server, "add", {"a": 1, "b": 2}))
         answers.append(await person.post(f"/api/mcp/{server['id']}/ping"))
-    said = "\n".join(f"{each.text}\n{each.headers}" for each in answers)
-    held = await everything_in(person.service)
+    responses = "\n".join(f"{each.text}\n{each.headers}" for each in answers)
+    stored = await everything_in(person.service)
     logged = "".join(capfd.readouterr())
     for form in forms(TOKEN):
-        assert form not in said
-        assert form not in held
+        assert form not in responses
+        assert form not in stored
         assert form not in logged
 
 
 async def test_keys_are_rotated_while_tools_are_called(stack: Stack) -> None:
-    """Every row is wrapped anew, and nobody who calls a tool meanwhile notices."""
+    """Every row is rotated, and tool calls keep working meanwhile."""
     old, new = os.urandom(32), os.urandom(32)
     encoded = [SecretStr(base64.b64encode(key).decode()) for key in (old, new)]
     before, between = Vault(old), Vault(new, old)
@@ -205,7 +205,7 @@ async def test_keys_are_rotated_while_tools_are_called(stack: Stack) -> None:
         for number in range(ROWS):
             account_id, server_id = new_uuid(), new_uuid()
             context = f"mcp_servers/{account_id}/{server_id}/sealed_headers"
-            seal = before.seal if number % 2 else (lambda p, c: nameless(old, p, c))
+            seal = before.seal if number % 2 else (lambda p, c: without_key_id(old, p, c))
             rows.append((account_id, server_id, seal(b'{"A":"b"}', context)))
         async with service.owner() as connection:
             await connection.executemany(
@@ -254,7 +254,10 @@ async def test_keys_are_rotated_while_tools_are_called(stack: Stack) -> None:
             assert answered
             assert set(answered) == {200}
         async with service.owner() as connection:
-            kept = await connection.fetch("SELECT account_id, id, sealed_headers FROM mcp_servers")
+            rotated = await connection.fetch(
+                "SELECT account_id, id, sealed_headers FROM mcp_servers"
+            )
     after = Vault(new)
-    for account_id, server_id, sealed in kept:
-        assert after.open(sealed, f"mcp_servers/{account_id}/{server_id}/sealed_headers")
+    for row in rotated:
+        context = f"mcp_servers/{row['account_id']}/{row['id']}/sealed_headers"
+        assert after.open(row["sealed_headers"], context)

@@ -1,4 +1,4 @@
-"""Real tool servers are connected, listed, called, pinged and disconnected."""
+"""Real tool servers can be connected, listed, called, checked and disconnected."""
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
@@ -38,7 +38,9 @@ CASES: dict[str, tuple[Opened, str, str, dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-async def test_a_real_server_goes_all_the_way(person: Person, case: str) -> None:
+async def test_a_real_server_can_be_used_from_connect_to_disconnect(
+    person: Person, case: str
+) -> None:
     opened, transport, tool, arguments, expected = CASES[case]
     async with opened() as url:
         server = await connect(person, url, "real", transport=transport)
@@ -66,14 +68,14 @@ async def test_a_real_server_goes_all_the_way(person: Person, case: str) -> None
     assert kinds == ["mcp.connected", "mcp.disconnected", "mcp.disconnected"]
 
 
-async def test_our_own_server_over_an_event_stream(person: Person) -> None:
+async def test_a_server_with_an_event_stream_can_be_called(person: Person) -> None:
     async with Peer().serve("sse") as peer:
         server = await connect(person, peer.url, transport="sse")
         answer = await invoke(person, server, "add", {"a": 20, "b": 22})
         assert answer.json()["result"]["structuredContent"] == {"sum": 42}
 
 
-async def test_a_server_that_was_restarted_knows_no_session_and_gets_a_new_one(
+async def test_a_restarted_server_gets_a_new_session(
     person: Person,
 ) -> None:
     async with everything_server() as url:

@@ -1,1 +1,1 @@
-"""Tool servers: connecting them, watching them, and calling the tools that people accepted."""
+"""Tool servers: connections, health checks, and calls to the tools that people accepted."""

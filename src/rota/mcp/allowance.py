@@ -1,4 +1,4 @@
-"""How many tool servers an account may connect. Variants choose among these rules."""
+"""The number of tool servers an account can connect. Each variant chooses one of these rules."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from rota.accounts.model import Kind
 from rota.platform.db import AccountReader
 
-# More than anybody needs; it bounds what one account costs.
+# Far above normal use. It limits what one account can cost.
 MAX_SERVERS = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """What the rules look at."""
+    """The facts about an account that the rules depend on."""
 
     kind: Kind
     tier: str
-    # The personal add-on, paid for or on trial.
+    # Whether the account has the connect pass, paid or on trial.
     has_pass: bool
 
 
@@ -29,7 +29,7 @@ def same_for_all(_: Holder) -> int:
 
 
 def without_pass(kind: Kind, tier: str, servers: int) -> Allowance:
-    """Accounts of this kind and tier have so many, unless they hold the pass."""
+    """Limits accounts of this kind and tier to `servers`, unless they have the connect pass."""
 
     def allowance(holder: Holder) -> int:
         needs_pass = holder.kind == kind and holder.tier == tier

@@ -1,11 +1,12 @@
-"""Looks after every account's servers: a schedule starts a small workflow, which sweeps.
+"""Checks the tool servers of all accounts.
 
-The workflow holds nothing; which servers are due is read from the database, and
-each is taken by one worker only.
+A schedule starts a small workflow every minute. The database stores which servers are due, and
+one worker claims each of them.
 """
 
 import asyncio
 from datetime import timedelta
+from uuid import UUID
 
 import structlog
 from temporalio import activity
@@ -22,60 +23,62 @@ from temporalio.client import (
 
 from rota.mcp import queries
 from rota.mcp.client import ToolClient
-from rota.mcp.contracts import SWEEP, WORKFLOW, SweepOrder, SweepReport
+from rota.mcp.contracts import SWEEP, WORKFLOW, SweepInput, SweepResult
 from rota.platform.db import Database
 
 log = structlog.get_logger()
 
 SCHEDULE_ID = "check-tool-servers"
-EVERY = timedelta(minutes=1)
-# A server that was taken by a worker which died is due again after this long.
-TAKEN_S = 300.0
-BATCH = 50
-AT_ONCE = 10
+INTERVAL = timedelta(minutes=1)
+# If a worker stops before it has checked a server, the server is due again after this time.
+CLAIM_S = 300.0
+BATCH_SIZE = 50
+MAX_CONCURRENT = 10
 
 
 class Checks:
-    def __init__(self, db: Database, calling: ToolClient) -> None:
+    def __init__(self, db: Database, tool_client: ToolClient) -> None:
         self._db = db
-        self._calling = calling
+        self._tool_client = tool_client
 
     @activity.defn(name=SWEEP)
-    async def sweep(self, order: SweepOrder) -> SweepReport:
-        """Looks at a batch of the servers that are due."""
+    async def sweep(self, sweep: SweepInput) -> SweepResult:
+        """Checks one batch of the servers that are due."""
         async with self._db.relay() as connection:
-            due = await queries.take_due(connection, order.batch, TAKEN_S)
-        slots = asyncio.Semaphore(AT_ONCE)
+            due = await queries.claim_due(connection, sweep.batch, CLAIM_S)
+        slots = asyncio.Semaphore(MAX_CONCURRENT)
 
-        async def look(place: int) -> None:
-            account_id, server_id = due[place]
+        async def check(account_id: UUID, server_id: UUID) -> None:
             async with slots:
                 async with self._db.read(account_id) as tx:
                     server = await queries.find(tx, server_id)
                 if server is not None:
-                    await self._calling.look(server)
+                    await self._tool_client.refresh(server)
                 activity.heartbeat()
 
         outcomes = await asyncio.gather(
-            *(look(place) for place in range(len(due))), return_exceptions=True
+            *(check(account_id, server_id) for account_id, server_id in due),
+            return_exceptions=True,
         )
-        for outcome in outcomes:
+        for (_, server_id), outcome in zip(due, outcomes, strict=True):
             if isinstance(outcome, Exception):
-                log.warning("a tool server could not be checked", reason=repr(outcome))
-        return SweepReport(len(due), more=len(due) == order.batch)
+                log.warning(
+                    "tool_server_check_failed", server_id=str(server_id), error=repr(outcome)
+                )
+        return SweepResult(len(due), more=len(due) == sweep.batch)
 
 
 async def ensure_schedule(client: Client, task_queue: str) -> None:
-    """Makes the schedule, unless another worker has."""
+    """Creates the schedule, unless it exists."""
     action = ScheduleActionStartWorkflow(
-        WORKFLOW, SweepOrder(BATCH), id=SCHEDULE_ID, task_queue=task_queue
+        WORKFLOW, SweepInput(BATCH_SIZE), id=SCHEDULE_ID, task_queue=task_queue
     )
     schedule = Schedule(
         action=action,
-        spec=ScheduleSpec(intervals=[ScheduleIntervalSpec(every=EVERY)]),
+        spec=ScheduleSpec(intervals=[ScheduleIntervalSpec(every=INTERVAL)]),
         policy=SchedulePolicy(overlap=ScheduleOverlapPolicy.SKIP),
     )
     try:
         await client.create_schedule(SCHEDULE_ID, schedule)
     except ScheduleAlreadyRunningError:
-        log.debug("the schedule is there already", schedule=SCHEDULE_ID)
+        log.debug("schedule_exists", schedule=SCHEDULE_ID)

@@ -1,4 +1,4 @@
-"""Calling tools: only those that a person accepted, and only as they were accepted."""
+"""Calls tools, but only those that a person accepted, and only with the accepted definition."""
 
 import time
 from typing import Any
@@ -8,25 +8,26 @@ import mcp_types as types
 import orjson
 import structlog
 
-from rota.mcp.errors import AuthRefused, BadServer, CallRefused, ServerTrouble
+from rota.mcp.errors import CallRejected, CredentialsRejected, InvalidResponse, ServerError
 from rota.mcp.health import Health
-from rota.mcp.model import Definition, Server, ServerTool, hash_of
+from rota.mcp.model import Definition, Server, ServerTool, definition_hash
 from rota.mcp.sessions import Address, Sessions
 from rota.mcp.transport import SessionEnded
 from rota.platform.crypto import SealBroken, Vault
 
 log = structlog.get_logger()
 
-# How old a list of tools may be when a person calls one. An agent's call asks anew.
-FRESH_S = 5.0
+# The maximum age of the list of tools when a person calls a tool. Before an agent's call, the
+# list is always fetched again.
+MAX_LIST_AGE_S = 5.0
 
 
-class ToolGone(Exception):
-    """The server does not have this tool any more."""
+class ToolRemoved(Exception):
+    """The server no longer has this tool."""
 
 
 class DefinitionChanged(Exception):
-    """The server's tool is not the accepted one."""
+    """The definition on the server differs from the accepted one. Carries the current tool."""
 
     def __init__(self, tool: ServerTool) -> None:
         super().__init__(tool.name)
@@ -34,20 +35,21 @@ class DefinitionChanged(Exception):
 
 
 class ToolClient:
-    def __init__(self, sessions: Sessions, vault: Vault, watch: Health) -> None:
+    def __init__(self, sessions: Sessions, vault: Vault, health: Health) -> None:
         self._sessions = sessions
         self._vault = vault
-        self._watch = watch
+        self._health = health
 
-    def address(self, server: Server) -> Address:
+    def _address(self, server: Server) -> Address:
         headers: dict[str, str] = {}
         if server.sealed_headers is not None:
             try:
                 raw = self._vault.open(server.sealed_headers, server.seal_context)
             except SealBroken:
-                log.error("the headers of a tool server do not open", server_id=str(server.id))
-                raise AuthRefused(
-                    "Its credentials cannot be opened. Disconnect it, and connect it again.",
+                log.error("tool_server_headers_not_decrypted", server_id=str(server.id))
+                raise CredentialsRejected(
+                    "The stored credentials cannot be decrypted. "
+                    "Disconnect the server, then connect it again.",
                     sent=False,
                 ) from None
             headers = orjson.loads(raw)
@@ -59,59 +61,67 @@ class ToolClient:
         tool: ServerTool,
         arguments: dict[str, Any],
         *,
-        fresh_s: float | None = None,
+        max_list_age_s: float | None = None,
     ) -> types.CallToolResult:
-        at_most_s = FRESH_S if fresh_s is None else fresh_s
+        max_age_s = MAX_LIST_AGE_S if max_list_age_s is None else max_list_age_s
         try:
             try:
-                return await self._call(server, tool, arguments, at_most_s)
+                return await self._call(server, tool, arguments, max_age_s)
             except SessionEnded:
-                # Nothing was carried out, so another session may try.
-                return await self._call(server, tool, arguments, at_most_s)
-        except ServerTrouble as trouble:
-            await self._watch.note_trouble(server, trouble)
+                # The server did not run the call, so it is safe to repeat it in a new session.
+                return await self._call(server, tool, arguments, max_age_s)
+        except ServerError as error:
+            await self._health.record_failure(server, error)
             raise
 
     async def _call(
-        self, server: Server, tool: ServerTool, arguments: dict[str, Any], fresh_s: float
+        self, server: Server, tool: ServerTool, arguments: dict[str, Any], max_list_age_s: float
     ) -> types.CallToolResult:
-        async with self._sessions.use(server.id, lambda: self.address(server)) as session:
-            if time.monotonic() - session.listed_at > fresh_s:
+        async with self._sessions.use(server.id, lambda: self._address(server)) as session:
+            if time.monotonic() - session.listed_at > max_list_age_s:
                 await session.list()
             if server.status in ("UNREACHABLE", "AUTH_FAILED"):
-                await self._watch.note_listing(server.account_id, server.id, session.listed)
-            live = session.listed.get(tool.name)
+                await self._health.record_tools(server.account_id, server.id, session.tools)
+            live = session.tools.get(tool.name)
             if live is None or session.hashes[tool.name] != tool.accepted_hash:
-                await self._watch.note_listing(server.account_id, server.id, session.listed)
+                await self._health.record_tools(server.account_id, server.id, session.tools)
                 if live is None:
-                    raise ToolGone(tool.name)
-                now = ServerTool(tool.name, tool.accepted, tool.accepted_hash, live, hash_of(live))
-                raise DefinitionChanged(now)
+                    raise ToolRemoved(tool.name)
+                raise DefinitionChanged(
+                    ServerTool(
+                        name=tool.name,
+                        accepted=tool.accepted,
+                        accepted_hash=tool.accepted_hash,
+                        live=live,
+                        live_hash=definition_hash(live),
+                    )
+                )
             return await session.call(tool.name, arguments)
 
-    async def look(self, server: Server) -> tuple[Server | None, float]:
-        """Asks the server whether it is well and what tools it has; writes down what it says.
+    async def refresh(self, server: Server) -> tuple[Server | None, float]:
+        """Pings the server, lists its tools and saves its status and its tools.
 
-        The time is that of the ping alone, in milliseconds.
+        Returns the saved server (None if it was disconnected meanwhile) and the time of the
+        ping in milliseconds.
         """
-        began = time.perf_counter()
+        started = time.perf_counter()
         try:
             try:
-                took_ms, listed = await self._look(server)
+                latency_ms, tools = await self._ping_and_list(server)
             except SessionEnded:
-                took_ms, listed = await self._look(server)
-        except (ServerTrouble, CallRefused) as error:
-            took_ms = (time.perf_counter() - began) * 1000
-            trouble = error if isinstance(error, ServerTrouble) else BadServer(error.message)
-            return await self._watch.note_trouble(server, trouble), took_ms
-        return await self._watch.note_listing(server.account_id, server.id, listed), took_ms
+                latency_ms, tools = await self._ping_and_list(server)
+        except (ServerError, CallRejected) as error:
+            latency_ms = (time.perf_counter() - started) * 1000
+            failure = error if isinstance(error, ServerError) else InvalidResponse(error.message)
+            return await self._health.record_failure(server, failure), latency_ms
+        return await self._health.record_tools(server.account_id, server.id, tools), latency_ms
 
-    async def _look(self, server: Server) -> tuple[float, dict[str, Definition]]:
-        async with self._sessions.use(server.id, lambda: self.address(server)) as session:
-            began = time.perf_counter()
+    async def _ping_and_list(self, server: Server) -> tuple[float, dict[str, Definition]]:
+        async with self._sessions.use(server.id, lambda: self._address(server)) as session:
+            started = time.perf_counter()
             await session.ping()
-            took_ms = (time.perf_counter() - began) * 1000
-            return took_ms, await session.list()
+            latency_ms = (time.perf_counter() - started) * 1000
+            return latency_ms, await session.list()
 
-    def forget(self, server_id: UUID) -> None:
-        self._sessions.drop(server_id)
+    def close_session(self, server_id: UUID) -> None:
+        self._sessions.remove(server_id)

@@ -1,4 +1,4 @@
-"""What the engine is given and gives back: numbers, never a name or a text."""
+"""Input and result of the sweep activity. Temporal stores them, so they contain only numbers."""
 
 from dataclasses import dataclass
 
@@ -7,11 +7,11 @@ SWEEP = "sweep-tool-servers"
 
 
 @dataclass(frozen=True, slots=True)
-class SweepOrder:
+class SweepInput:
     batch: int
 
 
 @dataclass(frozen=True, slots=True)
-class SweepReport:
+class SweepResult:
     checked: int
     more: bool

@@ -1,13 +1,12 @@
-"""What can go wrong with a tool server, told apart by what a caller should do."""
+"""Failures of tool servers, and the API errors that report them."""
 
-from typing import Any
+from rota.mcp.model import Server, ServerTool, Status
+from rota.platform import ids
+from rota.platform.errors import ApiError, Conflict, Forbidden, NotFound
 
-from rota.mcp.model import Status
-from rota.platform.errors import ApiError, Conflict
 
-
-class ServerTrouble(Exception):
-    """A tool server failed us. `sent` is False when a call surely did not reach it."""
+class ServerError(Exception):
+    """A tool server failed. `sent` is False if the request certainly did not reach it."""
 
     status: Status = "UNREACHABLE"
 
@@ -17,54 +16,113 @@ class ServerTrouble(Exception):
         self.sent = sent
 
 
-class Unreachable(ServerTrouble):
-    """Nobody answers, or what answers is no tool server."""
+class ServerUnreachable(ServerError):
+    """The connection failed, or the server answered with an HTTP error."""
 
 
-class AuthRefused(ServerTrouble):
-    """The server wants other credentials."""
+class CredentialsRejected(ServerError):
+    """The server requires other credentials."""
 
     status: Status = "AUTH_FAILED"
 
 
-class BadServer(ServerTrouble):
-    """It answers, with something that cannot be used or is too much."""
+class InvalidResponse(ServerError):
+    """The server's response is not valid, or it exceeds a limit."""
 
 
-class TooSlow(ServerTrouble):
-    """It did not answer in time."""
+class ServerTimeout(ServerError):
+    """The server did not respond in time."""
 
 
-class CallRefused(Exception):
-    """The server answered a call with an error of the protocol: it did not carry it out."""
+class CallRejected(Exception):
+    """The server responded to a request with an error of the protocol and did not run it."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
         self.message = message
 
 
+class ServerNotFound(NotFound):
+    def __init__(self) -> None:
+        super().__init__("Tool server not found.")
+
+
+class ToolNotFound(NotFound):
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"The server has no tool named {name[:128]!r}. List its tools to see their names."
+        )
+
+
+class ServerNameTaken(Conflict):
+    def __init__(self, name: str) -> None:
+        super().__init__(f"A tool server named {name} is already connected. Choose another name.")
+
+
+class ServerUrlTaken(Conflict):
+    def __init__(self, url: str) -> None:
+        super().__init__(
+            f"A tool server with the URL {url} is already connected. Use that server, or "
+            "disconnect it first."
+        )
+
+
+class TooManyServers(Conflict):
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"An account can connect {limit} tool servers. Disconnect one first.")
+
+
+class ConnectPassRequired(Forbidden):
+    """The account has as many servers as it can connect without the connect pass."""
+
+    def __init__(self, limit: int) -> None:
+        servers = "1 tool server" if limit == 1 else f"{limit} tool servers"
+        super().__init__(
+            f"Without the connect pass, this account can connect {servers}. "
+            "Disconnect one or buy the connect pass."
+        )
+
+
+class ToolNotAllowed(Forbidden):
+    def __init__(self, server: Server, name: str) -> None:
+        super().__init__(
+            f"The tool {name} is not in the allowedTools of the server {server.name}. To use it, "
+            "disconnect the server, then connect it with the tool in allowedTools."
+        )
+
+
+class ToolNotAccepted(Conflict):
+    """The tool is new, or its definition has changed since it was accepted."""
+
+    def __init__(self, server: Server, tool: ServerTool) -> None:
+        problem = (
+            f"The definition of {tool.name} differs from the accepted one."
+            if tool.changed
+            else f"The tool {tool.name} is new and has not been accepted."
+        )
+        super().__init__(
+            f"{problem} Check the difference, then accept the tool with "
+            f"POST /api/mcp/{ids.to_wire('mcp', server.id)}/accept.",
+            details={"difference": tool.difference},
+        )
+
+
 class ToolServerFailed(ApiError):
     status = 502
     code = "TOOL_SERVER_ERROR"
 
+    def __init__(self, error: ServerError | CallRejected) -> None:
+        happened = "rejected the call" if isinstance(error, CallRejected) else "failed"
+        super().__init__(f"The tool server {happened}. {error.message}")
 
-class ToolServerSlow(ApiError):
+
+class ToolServerTimeout(ApiError):
     status = 504
     code = "TOOL_SERVER_TIMEOUT"
 
-
-class Quarantined(Conflict):
-    """The tool is not the one that was accepted."""
-
-    def __init__(self, name: str, server_id: str, difference: list[dict[str, Any]]) -> None:
-        super().__init__(
-            f"The definition of {name} is not the one that was accepted. Look at the difference, "
-            f"then accept it with POST /api/mcp/{server_id}/accept.",
-            details={"difference": difference},
-        )
+    def __init__(self, error: ServerTimeout) -> None:
+        super().__init__(f"The tool server did not respond in time. {error.message}")
 
 
-def to_api(trouble: ServerTrouble) -> ApiError:
-    if isinstance(trouble, TooSlow):
-        return ToolServerSlow(f"The tool server did not answer in time. {trouble.message}")
-    return ToolServerFailed(f"The tool server failed. {trouble.message}")
+def api_error(error: ServerError | CallRejected) -> ApiError:
+    return ToolServerTimeout(error) if isinstance(error, ServerTimeout) else ToolServerFailed(error)

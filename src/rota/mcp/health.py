@@ -1,18 +1,20 @@
-"""Writes down how servers are and what they say of their tools, with the event that tells."""
+"""Saves the status of tool servers and the definitions of their tools, and appends the events."""
 
 import random
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 from uuid import UUID
 
 from rota.events import journal
 from rota.mcp import queries
-from rota.mcp.errors import ServerTrouble, TooSlow
-from rota.mcp.model import Definition, Server, Status
+from rota.mcp.errors import ServerError, ServerTimeout
+from rota.mcp.model import Definition, Server, ServerTool, Status
 from rota.platform import ids
 from rota.platform.db import AccountTransaction, Database
 
 _DOWN = ("UNREACHABLE", "AUTH_FAILED")
+MAX_EVENT_TOOLS = 50
+MAX_ERROR_CHARACTERS = 500
 
 
 class Health:
@@ -21,67 +23,63 @@ class Health:
         self._check_every_s = check_every_s
 
     @property
-    def due_in_s(self) -> float:
-        # Spread, so that what was connected together is not asked together for ever.
+    def next_check_in_s(self) -> float:
+        # Random, so that servers connected at the same time are checked at different times.
         return self._check_every_s * random.uniform(0.8, 1.2)  # noqa: S311
 
-    async def note_listing(
-        self, account_id: UUID, server_id: UUID, listed: Mapping[str, Definition]
+    async def record_tools(
+        self, account_id: UUID, server_id: UUID, definitions: Mapping[str, Definition]
     ) -> Server | None:
-        """The server after what it said of its tools; None when it is no longer connected."""
+        """Saves the server's current tools. Returns None if the server is no longer connected."""
         async with self._db.write(account_id) as tx:
             server = await queries.lock(tx, server_id)
             if server is None:
                 return None
             before = {tool.name: tool.live_hash for tool in await queries.tools_of(tx, server_id)}
-            await queries.put_tools(tx, server_id, listed)
+            await queries.save_tools(tx, server_id, definitions)
             tools = await queries.tools_of(tx, server_id)
-            news = [
+            changed = [
                 tool.name
                 for tool in tools
-                if tool.waits
+                if tool.needs_acceptance
                 and server.allows(tool.name)
                 and before.get(tool.name) != tool.live_hash
             ]
             status = status_of(server, tools)
             if server.status in _DOWN:
-                await tell(tx, server, "mcp.connected", status=status)
-            if news:
-                await tell(tx, server, "mcp.changed", status=status, tools=news[:50])
-            await queries.set_state(tx, server_id, status, None, self.due_in_s)
+                await append_event(tx, server, "mcp.connected", status=status)
+            if changed:
+                await append_event(
+                    tx, server, "mcp.changed", status=status, tools=changed[:MAX_EVENT_TOOLS]
+                )
+            await queries.set_status(tx, server_id, status, None, self.next_check_in_s)
             return await queries.find(tx, server_id)
 
-    async def note_trouble(self, server: Server, trouble: ServerTrouble) -> Server | None:
+    async def record_failure(self, server: Server, error: ServerError) -> Server | None:
+        """Saves the failure. Returns None if the server is no longer connected."""
         async with self._db.write(server.account_id) as tx:
-            now = await queries.lock(tx, server.id)
-            if now is None:
+            current = await queries.lock(tx, server.id)
+            if current is None:
                 return None
-            if isinstance(trouble, TooSlow) and trouble.sent and now.status not in _DOWN:
+            if isinstance(error, ServerTimeout) and error.sent and current.status not in _DOWN:
                 # One slow call does not make a server unreachable.
-                return now
-            if now.status != trouble.status:
-                await tell(
-                    tx,
-                    now,
-                    "mcp.disconnected",
-                    status=trouble.status,
-                    reason=trouble.message[:500],
+                return current
+            message = error.message[:MAX_ERROR_CHARACTERS]
+            if current.status != error.status:
+                await append_event(
+                    tx, current, "mcp.disconnected", status=error.status, reason=message
                 )
-            await queries.set_state(
-                tx,
-                server.id,
-                trouble.status,
-                trouble.message[:500],
-                self.due_in_s,
-            )
+            await queries.set_status(tx, server.id, error.status, message, self.next_check_in_s)
             return await queries.find(tx, server.id)
 
 
-def status_of(server: Server, tools: list[Any]) -> Status:
-    waits = any(tool.waits and server.allows(tool.name) for tool in tools)
-    return "CHANGED" if waits else "CONNECTED"
+def status_of(server: Server, tools: Iterable[ServerTool]) -> Status:
+    """The status of a server that answers."""
+    if any(tool.needs_acceptance and server.allows(tool.name) for tool in tools):
+        return "CHANGED"
+    return "CONNECTED"
 
 
-async def tell(tx: AccountTransaction, server: Server, kind: str, **more: Any) -> None:
+async def append_event(tx: AccountTransaction, server: Server, kind: str, **more: Any) -> None:
     data = {"serverId": ids.to_wire("mcp", server.id), "name": server.name, **more}
     await journal.append(tx, kind, data)

@@ -1,4 +1,4 @@
-"""Reads what a server says of its tools, within bounds."""
+"""Reads the tool definitions that a server sends, within limits."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import mcp_types as types
 import orjson
 
-from rota.mcp.errors import BadServer
+from rota.mcp.errors import InvalidResponse
 from rota.mcp.model import Definition
 
 MAX_TOOLS = 500
@@ -17,27 +17,34 @@ MAX_LISTING_BYTES = 2 * 1024 * 1024
 
 
 def definitions(tools: Iterable[types.Tool]) -> dict[str, Definition]:
-    """The tools by name, in the server's order."""
+    """The definitions by tool name, in the server's order."""
     found: dict[str, Definition] = {}
     size = 0
     for tool in tools:
-        definition = _definition(tool)
         try:
+            definition = _definition(tool)
             raw = orjson.dumps(definition)
         except (TypeError, ValueError, RecursionError):
-            raise BadServer("A tool's definition is no JSON that can be kept.") from None
+            raise InvalidResponse("A tool definition cannot be stored as JSON.") from None
         size += len(raw)
-        if len(raw) > MAX_DEFINITION_BYTES or size > MAX_LISTING_BYTES:
-            raise BadServer("The definitions of its tools are too large.")
+        if len(raw) > MAX_DEFINITION_BYTES:
+            raise InvalidResponse(f"A tool definition is larger than {MAX_DEFINITION_BYTES} bytes.")
+        if size > MAX_LISTING_BYTES:
+            raise InvalidResponse(
+                f"The tool definitions are larger than {MAX_LISTING_BYTES} bytes in total."
+            )
         if b"\\u0000" in raw:
-            raise BadServer("A tool's definition contains a NUL character.")
+            raise InvalidResponse("A tool definition contains a NUL character.")
         if not 1 <= len(tool.name) <= MAX_NAME_CHARACTERS or not tool.name.isprintable():
-            raise BadServer("A tool has no proper name.")
+            raise InvalidResponse(
+                f"A tool name is not valid. It must have 1 to {MAX_NAME_CHARACTERS} "
+                "printable characters."
+            )
         if tool.name in found:
-            raise BadServer(f"Two of its tools are called {tool.name!r}.")
+            raise InvalidResponse(f"Two tools have the name {tool.name!r}.")
         found[tool.name] = definition
         if len(found) > MAX_TOOLS:
-            raise BadServer(f"It has more than {MAX_TOOLS} tools.")
+            raise InvalidResponse(f"The server has more than {MAX_TOOLS} tools.")
     return found
 
 
@@ -53,5 +60,5 @@ def _definition(tool: types.Tool) -> Definition:
         "outputSchema": tool.output_schema,
         "annotations": plain(tool.annotations),
     }
-    # As it will be read back, so that comparing is comparing.
+    # Round-trip through JSON, so that a new definition compares equal to a stored one.
     return orjson.loads(orjson.dumps(definition))  # type: ignore[no-any-return]

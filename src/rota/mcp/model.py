@@ -1,4 +1,4 @@
-"""Tool servers and their tools as the rest of the code sees them."""
+"""Tool servers and their tools."""
 
 import hashlib
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ import orjson
 Transport = Literal["streamable-http", "sse"]
 Status = Literal["CONNECTED", "UNREACHABLE", "AUTH_FAILED", "CHANGED"]
 
-# A tool as its server defines it: name, title, description, inputSchema, outputSchema, annotations.
+# A tool definition as the server sends it: the name and the fields in FIELDS.
 Definition = dict[str, Any]
 FIELDS = ("title", "description", "inputSchema", "outputSchema", "annotations")
 
@@ -46,9 +46,9 @@ def seal_context(account_id: UUID, server_id: UUID) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ServerTool:
-    """A tool as it was accepted, and as the server last told of it.
+    """A tool with its accepted definition and the last definition that the server sent.
 
-    Hashes decide what is equal: to Python, 1 and true are.
+    Definitions are compared by hash, because Python treats 1 and True as equal.
     """
 
     name: str
@@ -62,50 +62,52 @@ class ServerTool:
         return self.accepted_hash is not None and self.accepted_hash == self.live_hash
 
     @property
-    def waits(self) -> bool:
-        """Whether a person has to accept it before it is used."""
+    def needs_acceptance(self) -> bool:
+        """Whether a person has to accept the tool before it can be used."""
         return self.live_hash is not None and self.accepted_hash != self.live_hash
 
     @property
     def changed(self) -> bool:
-        return self.waits and self.accepted_hash is not None
+        return self.needs_acceptance and self.accepted_hash is not None
 
     @property
     def difference(self) -> list[dict[str, Any]]:
-        """Each field that is not as it was accepted; all of them for a tool that is new."""
-        if self.live is None or not self.waits:
+        """The fields that differ from the accepted definition. For a new tool, all fields."""
+        if self.live is None or not self.needs_acceptance:
             return []
         before: Definition = self.accepted or {}
+        after = self.live
         return [
-            {"field": field, "accepted": before.get(field), "live": self.live.get(field)}
+            {"field": field, "accepted": before.get(field), "live": after.get(field)}
             for field in FIELDS
-            if self.accepted is None or _raw(before.get(field)) != _raw(self.live.get(field))
+            if self.accepted is None
+            or _canonical_json(before.get(field)) != _canonical_json(after.get(field))
         ]
 
 
-def reads_only(definition: Definition) -> bool:
-    """A hint of the server's own. Only a plain yes counts."""
+def is_read_only(definition: Definition) -> bool:
+    """Whether the server marks the tool as read-only. Anything but `true` counts as writing."""
     annotations = definition.get("annotations") or {}
     return annotations.get("readOnlyHint") is True and not annotations.get("destructiveHint")
 
 
-def hash_of(definition: Definition) -> str:
-    return hashlib.sha256(_raw(definition)).hexdigest()
+def definition_hash(definition: Definition) -> str:
+    return hashlib.sha256(_canonical_json(definition)).hexdigest()
 
 
-def _raw(value: Any) -> bytes:
+def _canonical_json(value: Any) -> bytes:
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
 
 
-def in_words(difference: list[dict[str, Any]]) -> str:
-    """A difference for people to read, cut where it gets long."""
+def describe_difference(difference: list[dict[str, Any]]) -> str:
+    """Describes a difference in a sentence for people. Long values are cut."""
     parts = [
-        f"{item['field']} was {_short(item['accepted'])} and is {_short(item['live'])}"
+        f"{item['field']} was {_shortened(item['accepted'])} and is {_shortened(item['live'])}"
         for item in difference
     ]
     return "; ".join(parts)[:4_000]
 
 
-def _short(value: Any) -> str:
-    text = _raw(value).decode()
+def _shortened(value: Any) -> str:
+    text = _canonical_json(value).decode()
     return text if len(text) <= 600 else text[:600] + "…"

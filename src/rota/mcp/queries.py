@@ -1,71 +1,85 @@
-"""The SQL of tool servers and their tools."""
+"""SQL for tool servers and their tools."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from rota.mcp.model import Definition, Server, ServerTool, Status, hash_of
+from rota.mcp.model import Definition, Server, ServerTool, Status, definition_hash
 from rota.platform.db import AccountReader, AccountTransaction, WriteConnection
 
-_COLUMNS = (
-    "s.account_id, s.id, s.name, s.url, s.transport, s.status, s.allowed_tools, s.sealed_headers,"
-    " s.last_error, s.last_checked_at, s.created_at, s.updated_at"
-)
-_COUNT = (
+# All fields except the tool count, which is not a column.
+_SERVER_FIELDS = tuple(each.name for each in fields(Server) if each.name != "tool_count")
+_SERVER = ", ".join(f"s.{field}" for field in _SERVER_FIELDS)
+_TOOL_COUNT = (
     "(SELECT count(*) FROM mcp_tools t WHERE t.account_id = s.account_id AND t.server_id = s.id"
     " AND t.live_hash IS NOT NULL) AS tool_count"
 )
-_TOOL = "t.name, t.accepted, t.accepted_hash, t.live, t.live_hash"
+# `tool_name`, because a joined row also has the server's name.
+_TOOL = "t.name AS tool_name, t.accepted, t.accepted_hash, t.live, t.live_hash"
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """The number of servers in an account, and whether one has a given name or URL."""
+
+    server_count: int
+    name_taken: bool
+    url_taken: bool
+
+
+def _joined_server(row: Any) -> Server:
+    """The server of a row that also has the columns of a tool. It has no tool count."""
+    return Server(**{field: row[field] for field in _SERVER_FIELDS})
 
 
 def _tool(row: Any) -> ServerTool:
-    name, accepted, accepted_hash, live, live_hash = row
     return ServerTool(
-        name,
-        accepted,
-        accepted_hash,
-        live,
-        live_hash,
+        name=row["tool_name"],
+        accepted=row["accepted"],
+        accepted_hash=row["accepted_hash"],
+        live=row["live"],
+        live_hash=row["live_hash"],
     )
 
 
 async def all_servers(tx: AccountReader) -> list[Server]:
     rows = await tx.fetch(
-        f"SELECT {_COLUMNS}, {_COUNT} FROM mcp_servers s WHERE s.account_id = $1 ORDER BY s.id",  # noqa: S608
+        f"SELECT {_SERVER}, {_TOOL_COUNT} FROM mcp_servers s WHERE s.account_id = $1 ORDER BY s.id",  # noqa: S608
         tx.account_id,
     )
-    return [Server(*row) for row in rows]
+    return [Server(**row) for row in rows]
 
 
 async def find(tx: AccountReader, server_id: UUID) -> Server | None:
     row = await tx.fetchrow(
-        f"SELECT {_COLUMNS}, {_COUNT} FROM mcp_servers s WHERE s.account_id = $1 AND s.id = $2",  # noqa: S608
+        f"SELECT {_SERVER}, {_TOOL_COUNT} FROM mcp_servers s WHERE s.account_id = $1 AND s.id = $2",  # noqa: S608
         tx.account_id,
         server_id,
     )
-    return Server(*row) if row else None
+    return Server(**row) if row else None
 
 
 async def lock(tx: AccountTransaction, server_id: UUID) -> Server | None:
-    """The server, which nobody else changes until the transaction ends."""
+    """Finds the server and locks it until the transaction ends."""
     row = await tx.fetchrow(
         f"""
-        SELECT {_COLUMNS}, {_COUNT} FROM mcp_servers s
+        SELECT {_SERVER}, {_TOOL_COUNT} FROM mcp_servers s
         WHERE s.account_id = $1 AND s.id = $2 FOR UPDATE
         """,  # noqa: S608
         tx.account_id,
         server_id,
     )
-    return Server(*row) if row else None
+    return Server(**row) if row else None
 
 
-async def with_tool(
+async def find_with_tool(
     tx: AccountReader, server_id: UUID, tool: str
 ) -> tuple[Server, ServerTool | None] | None:
     row = await tx.fetchrow(
         f"""
-        SELECT {_COLUMNS}, 0, {_TOOL} FROM mcp_servers s
+        SELECT {_SERVER}, {_TOOL} FROM mcp_servers s
         LEFT JOIN mcp_tools t
             ON t.account_id = s.account_id AND t.server_id = s.id AND t.name = $3
         WHERE s.account_id = $1 AND s.id = $2
@@ -76,7 +90,7 @@ async def with_tool(
     )
     if row is None:
         return None
-    return Server(*row[:13]), _tool(row[13:]) if row[13] is not None else None
+    return _joined_server(row), _tool(row) if row["tool_name"] is not None else None
 
 
 async def tools_of(tx: AccountReader, server_id: UUID) -> list[ServerTool]:
@@ -91,32 +105,33 @@ async def tools_of(tx: AccountReader, server_id: UUID) -> list[ServerTool]:
     return [_tool(row) for row in rows]
 
 
-async def tools_of_all(tx: AccountReader) -> list[tuple[Server, ServerTool]]:
-    """Every tool of every server in the account that its server still has."""
+async def accepted_tools(tx: AccountReader) -> list[tuple[Server, ServerTool]]:
+    """The accepted tools of all servers in the account that still exist on their servers."""
     rows = await tx.fetch(
         f"""
-        SELECT {_COLUMNS}, 0, {_TOOL} FROM mcp_servers s
+        SELECT {_SERVER}, {_TOOL} FROM mcp_servers s
         JOIN mcp_tools t ON t.account_id = s.account_id AND t.server_id = s.id
         WHERE s.account_id = $1 AND t.live_hash IS NOT NULL AND t.accepted_hash IS NOT NULL
         ORDER BY s.id, t.position, t.name
         """,  # noqa: S608
         tx.account_id,
     )
-    return [(Server(*row[:13]), _tool(row[13:])) for row in rows]
+    return [(_joined_server(row), _tool(row)) for row in rows]
 
 
-async def taken(tx: AccountReader, name: str, url: str) -> tuple[int, bool, bool]:
-    """How many servers the account has, and whether one has this name, or this URL."""
+async def usage(tx: AccountReader, name: str, url: str) -> Usage:
     row = await tx.fetchrow(
         """
-        SELECT count(*), coalesce(bool_or(name = $2), false), coalesce(bool_or(url = $3), false)
+        SELECT count(*) AS server_count,
+            coalesce(bool_or(name = $2), false) AS name_taken,
+            coalesce(bool_or(url = $3), false) AS url_taken
         FROM mcp_servers WHERE account_id = $1
         """,
         tx.account_id,
         name,
         url,
     )
-    return row[0], row[1], row[2]
+    return Usage(**row)
 
 
 async def insert(tx: AccountTransaction, server: Server, check_due_at: datetime) -> None:
@@ -142,7 +157,7 @@ async def insert(tx: AccountTransaction, server: Server, check_due_at: datetime)
 
 
 async def delete(tx: AccountTransaction, server_id: UUID) -> str | None:
-    """The name of the deleted server, or None when there is no such server."""
+    """Deletes the server and returns its name, or None if it does not exist."""
     name: str | None = await tx.fetchval(
         "DELETE FROM mcp_servers WHERE account_id = $1 AND id = $2 RETURNING name",
         tx.account_id,
@@ -151,12 +166,12 @@ async def delete(tx: AccountTransaction, server_id: UUID) -> str | None:
     return name
 
 
-async def set_state(
+async def set_status(
     tx: AccountTransaction,
     server_id: UUID,
     status: Status,
     error: str | None,
-    due_in_s: float,
+    next_check_in_s: float,
 ) -> None:
     await tx.execute(
         """
@@ -171,18 +186,18 @@ async def set_state(
         server_id,
         status,
         error,
-        due_in_s,
+        next_check_in_s,
     )
 
 
-async def put_tools(
+async def save_tools(
     tx: AccountTransaction,
     server_id: UUID,
     definitions: Mapping[str, Definition],
     *,
     accept: bool = False,
 ) -> None:
-    """Writes down what the server says of its tools now."""
+    """Saves the definitions that the server has now."""
     await tx.execute(
         """
         DELETE FROM mcp_tools WHERE account_id = $1 AND server_id = $2
@@ -218,13 +233,13 @@ async def put_tools(
         server_id,
         list(definitions),
         list(definitions.values()),
-        [hash_of(definition) for definition in definitions.values()],
+        [definition_hash(definition) for definition in definitions.values()],
         accept,
     )
 
 
 async def accept(tx: AccountTransaction, server_id: UUID, names: list[str]) -> None:
-    """What the server last said of these tools is what counts from now on."""
+    """Accepts the last definitions that the server sent of these tools."""
     await tx.execute(
         """
         UPDATE mcp_tools SET accepted = live, accepted_hash = live_hash
@@ -236,10 +251,10 @@ async def accept(tx: AccountTransaction, server_id: UUID, names: list[str]) -> N
     )
 
 
-async def take_due(
-    connection: WriteConnection, limit: int, again_in_s: float
+async def claim_due(
+    connection: WriteConnection, limit: int, claim_s: float
 ) -> list[tuple[UUID, UUID]]:
-    """Servers whose time has come, of any account. Nobody else takes them for a while."""
+    """Claims due servers of all accounts. They are due again after `claim_s`."""
     rows = await connection.fetch(
         """
         UPDATE mcp_servers s SET check_due_at = now() + make_interval(secs => $2)
@@ -251,6 +266,6 @@ async def take_due(
         RETURNING s.account_id, s.id
         """,
         limit,
-        again_in_s,
+        claim_s,
     )
-    return [(row[0], row[1]) for row in rows]
+    return [(row["account_id"], row["id"]) for row in rows]

@@ -1,41 +1,47 @@
-"""Results of tools, as callers and models get them."""
+"""Converts tool results to their form in responses and in the timeline."""
 
+import json
 from typing import Any
 
 import mcp_types as types
 import orjson
 
-# What is kept of one result in a task's timeline; models read less.
-MAX_KEPT_CHARACTERS = 256 * 1024
+# The maximum length of one result in a task's timeline. Models read less.
+MAX_STORED_CHARACTERS = 256 * 1024
 
 
-def shown(result: types.CallToolResult) -> list[dict[str, Any]]:
-    """The content as the server sent it."""
+def content_blocks(result: types.CallToolResult) -> list[dict[str, Any]]:
+    """The content blocks as the server sent them."""
     return [
         block.model_dump(mode="json", by_alias=True, exclude_none=True) for block in result.content
     ]
 
 
-def kept(result: types.CallToolResult) -> Any:
-    """A result as a run keeps it: plain text where that is all there is."""
-    blocks = [_without_data(block) for block in shown(result)]
+def timeline_result(result: types.CallToolResult) -> Any:
+    """A result as the timeline stores it: plain text if it contains only text."""
+    blocks = [_without_data(block) for block in content_blocks(result)]
     if result.structured_content is not None:
-        return _bounded({"structuredContent": result.structured_content, "content": blocks})
+        return _storable({"structuredContent": result.structured_content, "content": blocks})
     if all(block.get("type") == "text" for block in blocks):
-        return _bounded("\n".join(str(block.get("text", "")) for block in blocks))
-    return _bounded({"content": blocks})
+        return _storable("\n".join(str(block.get("text", "")) for block in blocks))
+    return _storable({"content": blocks})
 
 
 def _without_data(block: dict[str, Any]) -> dict[str, Any]:
-    """Pictures and sounds are named, with their size; no model here reads them."""
+    """Replaces the data of an image or a sound by its size. Models do not read them."""
     data = block.get("data")
     if block.get("type") in ("image", "audio") and isinstance(data, str):
         return {**{k: v for k, v in block.items() if k != "data"}, "dataCharacters": len(data)}
     return block
 
 
-def _bounded(value: Any) -> Any:
-    text = value if isinstance(value, str) else orjson.dumps(value).decode()
-    if len(text) > MAX_KEPT_CHARACTERS:
-        return f"{text[:MAX_KEPT_CHARACTERS]}\n[cut: {len(text)} characters in all]"
+def _storable(value: Any) -> Any:
+    """The value, or its JSON text if it is too long or contains a number above 64 bits."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if len(text) > MAX_STORED_CHARACTERS:
+        return f"{text[:MAX_STORED_CHARACTERS]}\n[cut: {len(text)} characters in all]"
+    try:
+        orjson.dumps(value)
+    except TypeError:
+        return text
     return value

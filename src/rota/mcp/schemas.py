@@ -28,13 +28,13 @@ def _headers(value: dict[str, str]) -> dict[str, str]:
     for name, text in value.items():
         low = name.lower()
         if not _HEADER_NAME.fullmatch(name):
-            raise PydanticCustomError("header", "a header has no proper name")
+            raise PydanticCustomError("header", "a header name is not valid")
         if low in _RESERVED or low.startswith("mcp-"):
-            raise PydanticCustomError("header", "one of these headers is not yours to set")
+            raise PydanticCustomError("header", "a header is reserved for HTTP or MCP")
         if low in seen:
             raise PydanticCustomError("header", "a header appears twice")
         if len(text) > MAX_SECRET_CHARACTERS or not _HEADER_VALUE.fullmatch(text):
-            raise PydanticCustomError("header", "a header's value must be visible ASCII")
+            raise PydanticCustomError("header", "a header value must be visible ASCII")
         seen.add(low)
     return value
 

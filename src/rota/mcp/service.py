@@ -1,4 +1,4 @@
-"""Connecting, listing, checking, using and disconnecting tool servers."""
+"""Connects, lists, checks, calls and disconnects tool servers."""
 
 import time
 from datetime import timedelta
@@ -11,17 +11,23 @@ from rota.accounts import queries as accounts
 from rota.auth.caller import Caller
 from rota.mcp import queries, schemas
 from rota.mcp.allowance import MAX_SERVERS, Allowance, HasPass, Holder
-from rota.mcp.client import DefinitionChanged, ToolClient, ToolGone
+from rota.mcp.client import DefinitionChanged, ToolClient, ToolRemoved
 from rota.mcp.errors import (
-    CallRefused,
-    Quarantined,
-    ServerTrouble,
-    ToolServerFailed,
-    to_api,
+    CallRejected,
+    ConnectPassRequired,
+    ServerError,
+    ServerNameTaken,
+    ServerNotFound,
+    ServerUrlTaken,
+    ToolNotAccepted,
+    ToolNotAllowed,
+    ToolNotFound,
+    TooManyServers,
+    api_error,
 )
-from rota.mcp.health import Health, status_of, tell
+from rota.mcp.health import MAX_EVENT_TOOLS, Health, append_event, status_of
 from rota.mcp.model import Server, ServerTool, seal_context
-from rota.mcp.results import shown
+from rota.mcp.results import content_blocks
 from rota.mcp.schemas import (
     AcceptTools,
     ConnectedResponse,
@@ -32,21 +38,19 @@ from rota.mcp.schemas import (
 )
 from rota.mcp.sessions import Address, Session, Sessions
 from rota.platform import clock, ids, schema
+from rota.platform.cache import ExpiringCache
 from rota.platform.crypto import Vault
-from rota.platform.db import (
-    AccountReader,
-    AccountTransaction,
-    Database,
-)
+from rota.platform.db import AccountReader, AccountTransaction, Database
 from rota.platform.egress import Egress, EgressRefused
-from rota.platform.errors import Conflict, FieldError, Forbidden, NotFound, ValidationFailed
+from rota.platform.errors import FieldError, ValidationFailed
 from rota.platform.idempotency import Idempotency, Outcome
 from rota.platform.ids import new_uuid
 
 OPERATION = "POST /api/mcp"
-# As long as a revoked key may take to be refused everywhere.
-RECENT_S = 1.0
-MAX_RECENT = 10_000
+# Calls come in bursts, and the lookup takes a third of a call. Another process can change a
+# server meanwhile, so an entry lives as briefly as a cached API key.
+CACHE_S = 1.0
+MAX_CACHED_SERVERS = 10_000
 
 
 class Servers:
@@ -57,8 +61,8 @@ class Servers:
         idempotency: Idempotency,
         egress: Egress,
         sessions: Sessions,
-        calling: ToolClient,
-        watch: Health,
+        tool_client: ToolClient,
+        health: Health,
         *,
         allowance: Allowance,
         has_pass: HasPass,
@@ -68,11 +72,14 @@ class Servers:
         self._idempotency = idempotency
         self._egress = egress
         self._sessions = sessions
-        self._calling = calling
-        self._watch = watch
+        self._tool_client = tool_client
+        self._health = health
         self._allowance = allowance
         self._has_pass = has_pass
-        self._recent = _Recent()
+        # Tools by name, for each account and server.
+        self._recent: ExpiringCache[tuple[UUID, UUID], dict[str, tuple[Server, ServerTool]]] = (
+            ExpiringCache(max_items=MAX_CACHED_SERVERS, max_age_s=CACHE_S)
+        )
 
     async def all(self, caller: Caller) -> list[Server]:
         async with self._db.read(caller.account_id) as tx:
@@ -81,7 +88,7 @@ class Servers:
     async def connect(
         self, caller: Caller, body: ConnectServer, idempotency_key: str | None
     ) -> Outcome:
-        """Really connects, with no transaction open meanwhile, and then saves what it found."""
+        """Connects outside of any transaction, then saves the server and its tools."""
         try:
             url = str(self._egress.check_url(body.url).copy_with(fragment=None))
         except EgressRefused as error:
@@ -91,47 +98,43 @@ class Servers:
             stored = await self._idempotency.stored(tx, idempotency_key, (OPERATION, body))
             if stored is not None:
                 return stored
-            await self._check_room(tx, caller, body.name, url)
+            await self._check_allowance(tx, caller, body.name, url)
         try:
-            session = await self._sessions.try_out(Address(url, body.transport, headers))
-        except ServerTrouble as trouble:
-            problem = FieldError("url", f"The server could not be connected. {trouble.message}")
+            session = await self._sessions.open(Address(url, body.transport, headers))
+        except ServerError as error:
+            problem = FieldError("url", f"Could not connect to the server. {error.message}")
             raise ValidationFailed.of(problem) from None
         server_id = new_uuid()
         saved = False
         try:
             async with self._db.write(caller.account_id) as tx:
-                answer = await self._idempotency.once(
+                outcome = await self._idempotency.once(
                     tx,
                     idempotency_key,
                     (OPERATION, body),
                     201,
                     lambda: self._save(tx, caller, server_id, body, url, headers, session),
                 )
-                saved = not answer.replayed
+                saved = not outcome.replayed
         finally:
             if saved:
-                self._sessions.keep(server_id, session)
+                self._sessions.add(server_id, session)
             else:
-                self._sessions.give_up(session)
-        return answer
+                self._sessions.close_in_background(session)
+        return outcome
 
-    async def _check_room(self, tx: AccountReader, caller: Caller, name: str, url: str) -> None:
-        count, same_name, same_url = await queries.taken(tx, name, url)
-        if same_name:
-            raise Conflict(f"There is a server called {name} already. Choose another name.")
-        if same_url:
-            raise Conflict("A server with this URL is connected already.")
+    async def _check_allowance(
+        self, tx: AccountReader, caller: Caller, name: str, url: str
+    ) -> None:
+        usage = await queries.usage(tx, name, url)
+        if usage.name_taken:
+            raise ServerNameTaken(name)
+        if usage.url_taken:
+            raise ServerUrlTaken(url)
         has_pass = await self._has_pass(tx)
-        most = self._allowance(Holder(caller.account_kind, caller.tier, has_pass))
-        if count < most:
-            return
-        if most < MAX_SERVERS:
-            raise Forbidden(
-                f"Without the connect pass this account connects {most} tool server. "
-                "Disconnect the one there is, or get the pass."
-            )
-        raise Conflict(f"An account connects at most {most} servers. Disconnect one first.")
+        limit = self._allowance(Holder(caller.account_kind, caller.tier, has_pass))
+        if usage.server_count >= limit:
+            raise TooManyServers(limit) if limit == MAX_SERVERS else ConnectPassRequired(limit)
 
     async def _save(
         self,
@@ -144,9 +147,9 @@ class Servers:
         session: Session,
     ) -> ConnectedResponse:
         account_id = caller.account_id
-        # Before the statement that counts, which would not see servers saved while it waits.
+        # Lock before counting. Otherwise two requests could both count before either one saves.
         await accounts.lock(tx)
-        await self._check_room(tx, caller, body.name, url)
+        await self._check_allowance(tx, caller, body.name, url)
         now = clock.now()
         context = seal_context(account_id, server_id)
         server = Server(
@@ -162,14 +165,14 @@ class Servers:
             last_checked_at=now,
             created_at=now,
             updated_at=now,
-            tool_count=len(session.listed),
+            tool_count=len(session.tools),
         )
-        due_at = now + timedelta(seconds=self._watch.due_in_s)
-        await queries.insert(tx, server, due_at)
-        # Whoever connects a server sees its tools in the answer, and accepts them so.
-        await queries.put_tools(tx, server_id, session.listed, accept=True)
+        check_due_at = now + timedelta(seconds=self._health.next_check_in_s)
+        await queries.insert(tx, server, check_due_at)
+        # The response shows the tools, so connecting a server accepts them.
+        await queries.save_tools(tx, server_id, session.tools, accept=True)
         by = ids.to_wire("user", caller.user_id)
-        await tell(tx, server, "mcp.connected", status=server.status, by=by)
+        await append_event(tx, server, "mcp.connected", status=server.status, by=by)
         tools = await queries.tools_of(tx, server_id)
         return ConnectedResponse(
             server=schemas.ToolServer.of(server),
@@ -178,9 +181,9 @@ class Servers:
 
     async def ping(self, caller: Caller, server_id: UUID | None) -> PingResponse:
         server = await self._find(caller, server_id)
-        after, latency_ms = await self._calling.look(server)
+        after, latency_ms = await self._tool_client.refresh(server)
         if after is None:
-            raise _no_server()
+            raise ServerNotFound
         return PingResponse(
             ok=after.status in ("CONNECTED", "CHANGED"),
             status=after.status,
@@ -189,9 +192,9 @@ class Servers:
         )
 
     async def tools(self, caller: Caller, server_id: UUID | None) -> list[schemas.Tool]:
-        """What the server offers now, or what it offered last while it does not answer."""
+        """The server's current tools, or the last known ones if it does not answer."""
         server = await self._find(caller, server_id)
-        await self._calling.look(server)
+        await self._tool_client.refresh(server)
         async with self._db.read(caller.account_id) as tx:
             found = await queries.tools_of(tx, server.id)
         return [schemas.Tool.of(server, tool) for tool in found if tool.live is not None]
@@ -199,28 +202,28 @@ class Servers:
     async def accept(
         self, caller: Caller, server_id: UUID | None, body: AcceptTools | None
     ) -> ConnectedResponse:
-        """Makes what the server last said of its tools what counts."""
+        """Accepts the last known definitions of the named tools, or of all that need acceptance."""
         server = await self._find(caller, server_id)
         account_id = caller.account_id
         async with self._db.write(account_id) as tx:
             locked = await queries.lock(tx, server.id)
             if locked is None:
-                raise _no_server()
+                raise ServerNotFound
             tools = await queries.tools_of(tx, server.id)
-            there = {tool.name for tool in tools if tool.live is not None}
-            names = [t.name for t in tools if t.waits] if not body or body.tools is None else None
-            if names is None:
-                assert body is not None
-                names = list(dict.fromkeys(body.tools or ()))
-                if unknown := [name for name in names if name not in there]:
-                    raise NotFound(f"The server has no tool {unknown[0]!r}.")
+            if body is None or body.tools is None:
+                names = [tool.name for tool in tools if tool.needs_acceptance]
+            else:
+                names = list(dict.fromkeys(body.tools))
+                live = {tool.name for tool in tools if tool.live is not None}
+                if unknown := [name for name in names if name not in live]:
+                    raise ToolNotFound(unknown[0])
             await queries.accept(tx, server.id, names)
             tools = await queries.tools_of(tx, server.id)
             if locked.status in ("CONNECTED", "CHANGED"):
                 status = status_of(locked, tools)
-                await queries.set_state(tx, server.id, status, None, self._watch.due_in_s)
+                await queries.set_status(tx, server.id, status, None, self._health.next_check_in_s)
             by = ids.to_wire("user", caller.user_id)
-            await tell(tx, locked, "mcp.changed", accepted=names[:50], by=by)
+            await append_event(tx, locked, "mcp.changed", accepted=names[:MAX_EVENT_TOOLS], by=by)
             after = await queries.find(tx, server.id)
             assert after is not None
         return ConnectedResponse(
@@ -233,27 +236,27 @@ class Servers:
     ) -> InvokedResponse:
         server, tool = await self._find_tool(caller, server_id, body.tool)
         check_arguments(tool, body.arguments)
-        began = time.perf_counter()
+        started = time.perf_counter()
         try:
-            result = await self._calling.call(server, tool, body.arguments)
+            result = await self._tool_client.call(server, tool, body.arguments)
         except DefinitionChanged as changed:
-            self._recent.forget(server.id)
-            raise _quarantined(server, changed.tool) from None
-        except ToolGone:
-            self._recent.forget(server.id)
-            raise _no_tool(body.tool) from None
-        except ServerTrouble as trouble:
-            self._recent.forget(server.id)
-            raise to_api(trouble) from None
-        except CallRefused as refused:
-            raise ToolServerFailed(f"The tool server refused: {refused.message}") from None
+            self._forget(server)
+            raise ToolNotAccepted(server, changed.tool) from None
+        except ToolRemoved:
+            self._forget(server)
+            raise ToolNotFound(body.tool) from None
+        except ServerError as error:
+            self._forget(server)
+            raise api_error(error) from None
+        except CallRejected as error:
+            raise api_error(error) from None
         if server.status not in ("CONNECTED", "CHANGED"):
-            # It has just come back.
-            self._recent.forget(server.id)
-        latency_ms = (time.perf_counter() - began) * 1000
+            # The server was down, so its cached status is out of date.
+            self._forget(server)
+        latency_ms = (time.perf_counter() - started) * 1000
         return InvokedResponse(
             result=schemas.ToolResult(
-                content=shown(result),
+                content=content_blocks(result),
                 structured_content=result.structured_content,
                 is_error=bool(result.is_error),
             ),
@@ -261,80 +264,63 @@ class Servers:
         )
 
     async def _find_tool(
-        self, caller: Caller, server_id: UUID | None, name: str, *, looked: bool = False
+        self, caller: Caller, server_id: UUID | None, name: str, *, refreshed: bool = False
     ) -> tuple[Server, ServerTool]:
         if server_id is None:
-            raise _no_server()
-        if (seen := self._recent.get(caller.account_id, server_id, name)) is not None:
-            return seen
+            raise ServerNotFound
+        cached = self._recent.get((caller.account_id, server_id))
+        if cached is not None and name in cached:
+            return cached[name]
         async with self._db.read(caller.account_id) as tx:
-            found = await queries.with_tool(tx, server_id, name)
+            found = await queries.find_with_tool(tx, server_id, name)
         if found is None:
-            raise _no_server()
+            raise ServerNotFound
         server, tool = found
         if tool is None or tool.live is None:
-            if not looked:
-                # It may be newer than our last look.
-                await self._calling.look(server)
-                return await self._find_tool(caller, server_id, name, looked=True)
-            raise _no_tool(name)
+            if not refreshed:
+                # The server may have added the tool since the last check.
+                await self._tool_client.refresh(server)
+                return await self._find_tool(caller, server_id, name, refreshed=True)
+            raise ToolNotFound(name)
         if not server.allows(name):
-            raise Forbidden(f"The tool {name} is not among the server's allowedTools.")
+            raise ToolNotAllowed(server, name)
         if not tool.usable:
-            raise _quarantined(server, tool)
-        self._recent.put(server, tool)
+            raise ToolNotAccepted(server, tool)
+        self._remember(server, tool)
         return server, tool
+
+    def _remember(self, server: Server, tool: ServerTool) -> None:
+        key = (server.account_id, server.id)
+        tools = self._recent.get(key)
+        if tools is None:
+            self._recent.put(key, {tool.name: (server, tool)})
+        else:
+            # The entry keeps its age.
+            tools[tool.name] = (server, tool)
+
+    def _forget(self, server: Server) -> None:
+        self._recent.drop((server.account_id, server.id))
 
     async def delete(self, caller: Caller, server_id: UUID | None) -> None:
         server = await self._find(caller, server_id)
         async with self._db.write(caller.account_id) as tx:
             if await queries.delete(tx, server.id) is None:
-                raise _no_server()
+                raise ServerNotFound
             by = ids.to_wire("user", caller.user_id)
-            await tell(tx, server, "mcp.disconnected", by=by)
-        self._recent.forget(server.id)
-        self._calling.forget(server.id)
+            await append_event(tx, server, "mcp.disconnected", by=by)
+        self._forget(server)
+        self._tool_client.close_session(server.id)
 
     async def _find(self, caller: Caller, server_id: UUID | None) -> Server:
         if server_id is None:
-            raise _no_server()
+            raise ServerNotFound
         async with self._db.read(caller.account_id) as tx:
             server = await queries.find(tx, server_id)
         if server is None:
-            raise _no_server()
-        # Whoever asks for a server is about to look at it or to change it.
-        self._recent.forget(server.id)
+            raise ServerNotFound
+        # Every caller of this method checks or changes the server.
+        self._forget(server)
         return server
-
-
-class _Recent:
-    """What was looked up a moment ago: calls come in bursts, and a look-up is a third of one.
-
-    Another process may have changed it, so a moment is all it lasts.
-    """
-
-    def __init__(self) -> None:
-        self._found: dict[UUID, tuple[float, dict[str, tuple[Server, ServerTool]]]] = {}
-
-    def get(self, account_id: UUID, server_id: UUID, name: str) -> tuple[Server, ServerTool] | None:
-        ends, tools = self._found.get(server_id, (0.0, {}))
-        found = tools.get(name)
-        if found is None or time.monotonic() > ends or found[0].account_id != account_id:
-            return None
-        return found
-
-    def put(self, server: Server, tool: ServerTool) -> None:
-        now = time.monotonic()
-        ends, tools = self._found.get(server.id, (0.0, {}))
-        if now > ends:
-            if len(self._found) >= MAX_RECENT:
-                self._found.clear()
-            tools = {}
-            self._found[server.id] = (now + RECENT_S, tools)
-        tools[tool.name] = (server, tool)
-
-    def forget(self, server_id: UUID) -> None:
-        self._found.pop(server_id, None)
 
 
 def check_arguments(tool: ServerTool, arguments: dict[str, Any]) -> None:
@@ -348,19 +334,7 @@ def _headers(body: ConnectServer) -> dict[str, str]:
     if body.auth is not None:
         if any(name.lower() == "authorization" for name in headers):
             raise ValidationFailed.of(
-                FieldError("auth", "give either auth or a header Authorization, not both")
+                FieldError("auth", "set either auth or an Authorization header, not both")
             )
         headers["Authorization"] = f"Bearer {body.auth.token}"
     return headers
-
-
-def _no_server() -> NotFound:
-    return NotFound("There is no such tool server.")
-
-
-def _no_tool(name: str) -> NotFound:
-    return NotFound(f"The server has no tool {name[:128]!r}. GET its tools to see what it has.")
-
-
-def _quarantined(server: Server, tool: ServerTool) -> Quarantined:
-    return Quarantined(tool.name, ids.to_wire("mcp", server.id), tool.difference)

@@ -1,8 +1,7 @@
-"""Sessions with tool servers: opened when needed, shared, and closed when nobody uses them.
+"""Sessions with tool servers: opened on first use, shared, and closed when idle.
 
-The SDK's contexts have to be entered and left by one task, so each session has
-a task of its own that does nothing else. Whoever wants something of the server
-asks through it, and sees failures as `ServerTrouble`.
+The SDK's context managers must be entered and left by the same task, so each session runs in its
+own task. Callers send requests through the session and get failures as `ServerError`.
 """
 
 import asyncio
@@ -25,25 +24,32 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from rota.mcp import listing
-from rota.mcp.errors import BadServer, CallRefused, ServerTrouble, TooSlow, Unreachable
-from rota.mcp.model import Definition, Transport, hash_of
-from rota.mcp.transport import McpTransport, SessionEnded, classify_error, decode_error
+from rota.mcp.errors import (
+    CallRejected,
+    InvalidResponse,
+    ServerError,
+    ServerTimeout,
+    ServerUnreachable,
+)
+from rota.mcp.model import Definition, Transport, definition_hash
+from rota.mcp.transport import NOT_MCP, McpTransport, SessionEnded, classify_error, decode_error
 from rota.platform.egress import Egress
 
-# What strangers' servers send does not belong in our log, and it would be theirs to fill.
+# The SDK logs what servers send. That can contain secrets and would let a server fill the log.
 logging.getLogger("mcp").setLevel(logging.CRITICAL)
 
 MAX_EVENT_BYTES = 1024 * 1024
+BROKEN = "The connection broke."
 CLOSE_S = 3.0
-# Calls to one server under way at once in one process.
-MAX_CALLS = 32
+# Concurrent requests to one server from one process.
+MAX_REQUESTS = 32
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """All it takes to connect. The headers are secrets."""
+    """How to connect to a server. The headers contain secrets."""
 
     url: str
     transport: Transport
@@ -52,7 +58,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """How long a server may take: to be connected to, and to answer a call."""
+    """Time limits for connecting to a server and for one request."""
 
     connect_s: float = 10
     call_s: float = 60
@@ -68,39 +74,43 @@ class Session:
         self._closing = asyncio.Event()
         self._opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._owner: asyncio.Task[None] | None = None
-        self._calls = asyncio.Semaphore(MAX_CALLS)
+        self._slots = asyncio.Semaphore(MAX_REQUESTS)
         self.closed = False
-        # What the server last said of its tools, and when, on the monotonic clock.
-        self.listed: dict[str, Definition] = {}
+        # The last list of tools, and its time on the monotonic clock.
+        self.tools: dict[str, Definition] = {}
         self.hashes: dict[str, str] = {}
         self.listed_at = float("-inf")
 
     async def open(self) -> None:
-        """Connects, agrees on a protocol and reads the tools."""
-        self._owner = asyncio.create_task(self._own())
+        """Connects, negotiates the protocol version and lists the tools."""
+        self._owner = asyncio.create_task(self._run())
         try:
             async with asyncio.timeout(self._timeouts.connect_s):
                 await asyncio.shield(self._opened)
                 await self.list()
         except TimeoutError:
-            await self.end()
-            raise TooSlow("It could not be connected to in time.", sent=False) from None
-        except ServerTrouble as trouble:
-            await self.end()
-            trouble.sent = False
+            await self.close()
+            raise ServerTimeout(
+                f"The connection took longer than {self._timeouts.connect_s:g} s.", sent=False
+            ) from None
+        except ServerError as error:
+            await self.close()
+            error.sent = False
             raise
-        except CallRefused as refused:
-            await self.end()
-            raise BadServer(f"It does not list its tools: {refused.message}", sent=False) from None
+        except CallRejected as rejected:
+            await self.close()
+            raise InvalidResponse(
+                f"The server did not list its tools: {rejected.message}", sent=False
+            ) from None
         except BaseException:
-            await self.end()
+            await self.close()
             raise
 
-    async def _own(self) -> None:
+    async def _run(self) -> None:
         try:
             async with contextlib.AsyncExitStack() as stack:
                 client = Client(
-                    await self._enter(stack),
+                    await self._open_transport(stack),
                     read_timeout_seconds=self._timeouts.call_s,
                     client_info=types.Implementation(name="rota", version="1"),
                     cache=None,
@@ -111,98 +121,110 @@ class Session:
                     self._opened.set_result(None)
                 await self._closing.wait()
         except asyncio.CancelledError:
-            self._fail(TooSlow("The connection was given up.", sent=False))
+            self._fail(ServerTimeout("The connection was cancelled.", sent=False))
         except BaseException as error:
-            self._fail(self._trouble_of(error))
+            self._fail(self._error_from(error))
         finally:
             self.closed = True
 
-    async def _enter(self, stack: contextlib.AsyncExitStack) -> Any:
+    async def _open_transport(self, stack: contextlib.AsyncExitStack) -> Any:
         address, egress = self._address, self._egress
         egress.check_url(address.url)
 
-        def client(
+        def create_client(
             headers: dict[str, str] | None = None,
             timeout: httpx2.Timeout | None = None,
             auth: httpx2.Auth | None = None,
         ) -> httpx2.AsyncClient:
             def wrap(inner: httpx2.AsyncBaseTransport) -> McpTransport:
                 total_s = egress.bounds.total_s
-                self._wire = McpTransport(inner, address.transport, total_s, self._on_trouble)
+                self._wire = McpTransport(inner, address.transport, total_s, self._on_error)
                 return self._wire
 
-            made = egress.client(address.headers, wrap)
+            client = egress.client(address.headers, wrap)
             if timeout is not None:
-                made.timeout = timeout
-            return made
+                client.timeout = timeout
+            return client
 
         if address.transport == "sse":
             return sse_client(
                 address.url,
                 timeout=self._timeouts.connect_s,
                 sse_read_timeout=egress.bounds.read_s * 10,
-                httpx_client_factory=client,
+                httpx_client_factory=create_client,
             )
-        http = await stack.enter_async_context(client())
+        http = await stack.enter_async_context(create_client())
         return streamable_http_client(
             address.url, http_client=http, max_sse_event_size=MAX_EVENT_BYTES
         )
 
-    def _on_trouble(self, trouble: ServerTrouble) -> None:
-        """A message to a server with an event stream was lost: nobody would hear of it."""
+    def _on_error(self, error: ServerError) -> None:
+        """Closes the session, because the SDK does not report a lost message on an event stream."""
         if not self._opened.done():
-            self._fail(trouble)
+            self._fail(error)
             if self._owner is not None:
                 self._owner.cancel()
         self.closed = True
         self._closing.set()
 
-    def _fail(self, trouble: ServerTrouble) -> None:
+    def _fail(self, error: ServerError) -> None:
         if not self._opened.done():
-            self._opened.set_exception(trouble)
-            # Whoever waited may have gone.
+            self._opened.set_exception(error)
+            # Mark it as retrieved. The caller of `open` may have been cancelled.
             self._opened.exception()
 
-    def _trouble_of(self, error: BaseException) -> ServerTrouble:
+    def _error_from(self, error: BaseException) -> ServerError:
         if isinstance(error, MCPError):
-            return self._trouble_in(error) or BadServer(f"It says: {error.message[:200]}")
-        seen = self._wire.trouble if self._wire else None
-        return seen or classify_error(error)
+            return self._decode(error) or InvalidResponse(
+                f"The server responded with an error: {error.message[:200]}"
+            )
+        return self._last_error or classify_error(error)
 
-    def _trouble_in(self, error: MCPError) -> ServerTrouble | None:
-        told = decode_error(error.code, error.message, error.error.data)
-        if told is not None:
-            return told
+    @property
+    def _last_error(self) -> ServerError | None:
+        return self._wire.last_error if self._wire else None
+
+    def _decode(self, error: MCPError) -> ServerError | None:
+        """The failure behind an SDK error, or None if the server itself sent the error."""
+        decoded = decode_error(error.code, error.message, error.error.data)
+        if decoded is not None:
+            return decoded
         if error.code == types.REQUEST_TIMEOUT:
-            return TooSlow("It took too long to answer.")
+            return self._timeout()
         if error.code == types.CONNECTION_CLOSED:
-            seen = self._wire.trouble if self._wire else None
-            # Which request it was about is not known, so none is called unsent.
-            return type(seen)(seen.message) if seen else Unreachable("The connection broke.")
+            last = self._last_error
+            # It is unknown which request failed, so this one may have been sent. It must not look
+            # like SessionEnded either, because the client repeats such calls.
+            if last is None or isinstance(last, SessionEnded):
+                return ServerUnreachable(BROKEN)
+            return type(last)(last.message)
         if error.code == types.PARSE_ERROR:
-            return BadServer("What it sends cannot be understood.")
+            return InvalidResponse(NOT_MCP)
         return None
 
-    async def _ask(self, work: Callable[[ClientSession], Awaitable[T]]) -> T:
+    def _timeout(self) -> ServerTimeout:
+        return ServerTimeout(f"The response took longer than {self._timeouts.call_s:g} s.")
+
+    async def _request(self, send: Callable[[ClientSession], Awaitable[T]]) -> T:
         if self.closed or self._client is None:
-            raise SessionEnded("The session has ended.", sent=False)
+            raise SessionEnded
         try:
-            async with asyncio.timeout(self._timeouts.call_s + CLOSE_S), self._calls:
-                return await work(self._client.session)
+            async with asyncio.timeout(self._timeouts.call_s + CLOSE_S), self._slots:
+                return await send(self._client.session)
         except MCPError as error:
-            trouble = self._trouble_in(error)
-            if trouble is None:
-                raise CallRefused(error.message[:500]) from None
-            if isinstance(trouble, SessionEnded):
+            failure = self._decode(error)
+            if failure is None:
+                raise CallRejected(error.message[:500]) from None
+            if isinstance(failure, SessionEnded):
                 self.closed = True
-            raise trouble from None
+            raise failure from None
         except TimeoutError:
-            raise TooSlow("It took too long to answer.") from None
+            raise self._timeout() from None
         except (ValidationError, RuntimeError, ValueError) as error:
             raise classify_error(error) from None
 
     async def list(self) -> dict[str, Definition]:
-        """What the server says of its tools now."""
+        """Fetches the current definitions of the server's tools."""
 
         async def pages(session: ClientSession) -> list[types.Tool]:
             found: list[types.Tool] = []
@@ -213,12 +235,12 @@ class Session:
                 cursor = page.next_cursor
                 if cursor is None or len(found) > listing.MAX_TOOLS:
                     return found
-            raise BadServer("The list of its tools does not end.")
+            raise InvalidResponse(f"The list of tools has more than {listing.MAX_PAGES} pages.")
 
-        self.listed = listing.definitions(await self._ask(pages))
-        self.hashes = {name: hash_of(definition) for name, definition in self.listed.items()}
+        self.tools = listing.definitions(await self._request(pages))
+        self.hashes = {name: definition_hash(definition) for name, definition in self.tools.items()}
         self.listed_at = time.monotonic()
-        return self.listed
+        return self.tools
 
     async def ping(self) -> None:
         async def ping(session: ClientSession) -> None:
@@ -228,18 +250,20 @@ class Session:
             else:
                 await session.send_ping()
 
-        await self._ask(ping)
+        await self._request(ping)
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> types.CallToolResult:
-        # Not `call_tool`: that checks the answer against the server's own schema, and a
-        # schema can be made to keep this process busy for ever.
+        # Not `call_tool`, because it validates the result against the server's schema, and a
+        # hostile schema could keep this process busy forever.
         request = types.CallToolRequest(
             params=types.CallToolRequestParams(name=tool, arguments=arguments)
         )
-        return await self._ask(lambda session: session.send_request(request, types.CallToolResult))
+        return await self._request(
+            lambda session: session.send_request(request, types.CallToolResult)
+        )
 
-    async def end(self) -> None:
-        """Leaves in order, and otherwise."""
+    async def close(self) -> None:
+        """Closes the session, and cancels its task if that takes too long."""
         self.closed = True
         self._closing.set()
         owner = self._owner
@@ -247,8 +271,8 @@ class Session:
             return
         if self._client is None:
             owner.cancel()
-        _, late = await asyncio.wait({owner}, timeout=CLOSE_S)
-        if late:
+        _, pending = await asyncio.wait({owner}, timeout=CLOSE_S)
+        if pending:
             owner.cancel()
             await asyncio.wait({owner}, timeout=CLOSE_S)
 
@@ -262,7 +286,7 @@ class _Entry:
 
 
 class Sessions:
-    """The sessions of one process, by server."""
+    """The sessions of one process, by server ID."""
 
     def __init__(
         self, egress: Egress, timeouts: Timeouts, *, limit: int = 200, idle_s: float = 300
@@ -272,43 +296,45 @@ class Sessions:
         self._limit = limit
         self._idle_s = idle_s
         self._entries: dict[UUID, _Entry] = {}
-        self._ending: set[asyncio.Task[None]] = set()
+        self._closing: set[asyncio.Task[None]] = set()
         self._sweeper: asyncio.Task[None] | None = None
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    async def try_out(self, address: Address) -> Session:
-        """A session that belongs to nobody yet."""
+    async def open(self, address: Address) -> Session:
+        """Opens a session that is not stored under a server ID yet."""
         session = Session(self._egress, address, self._timeouts)
         await session.open()
         return session
 
-    def keep(self, server_id: UUID, session: Session) -> None:
-        """Makes a session that was tried out the server's."""
+    def add(self, server_id: UUID, session: Session) -> None:
+        """Stores an open session under its server ID."""
         if self._make_room(server_id):
             self._entries[server_id] = _Entry(session, used_at=time.monotonic())
-            self._watch()
+            self._start_sweeper()
         else:
-            self.give_up(session)
+            self.close_in_background(session)
 
     @contextlib.asynccontextmanager
     async def use(self, server_id: UUID, address: Callable[[], Address]) -> AsyncIterator[Session]:
-        """The server's session, opened now if there is none."""
+        """The server's session. Opens one if none is open."""
         entry = self._entries.get(server_id)
         if entry is None:
             if not self._make_room(server_id):
-                raise Unreachable("Too many tool servers are in use at once.", sent=False)
+                raise ServerUnreachable(
+                    "Too many tool servers are in use at the moment. Try again later.", sent=False
+                )
             entry = self._entries[server_id] = _Entry()
-            self._watch()
+            self._start_sweeper()
         entry.users += 1
         try:
             async with entry.opening:
                 if entry.session is None or entry.session.closed:
                     if entry.session is not None:
-                        self.give_up(entry.session)
+                        self.close_in_background(entry.session)
                     entry.session = None
-                    entry.session = await self.try_out(address())
+                    entry.session = await self.open(address())
             yield entry.session
         finally:
             entry.users -= 1
@@ -317,44 +343,44 @@ class Sessions:
             if failed and self._entries.get(server_id) is entry:
                 del self._entries[server_id]
 
-    def drop(self, server_id: UUID) -> None:
+    def remove(self, server_id: UUID) -> None:
         entry = self._entries.pop(server_id, None)
         if entry is not None and entry.session is not None:
-            self.give_up(entry.session)
+            self.close_in_background(entry.session)
 
-    def give_up(self, session: Session) -> None:
-        """Ends a session without anybody waiting for it."""
-        task = asyncio.create_task(session.end())
-        self._ending.add(task)
-        task.add_done_callback(self._ending.discard)
+    def close_in_background(self, session: Session) -> None:
+        """Closes a session without waiting for it."""
+        task = asyncio.create_task(session.close())
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
 
     async def aclose(self) -> None:
         if self._sweeper is not None:
             self._sweeper.cancel()
         for server_id in list(self._entries):
-            self.drop(server_id)
-        await asyncio.gather(*self._ending, return_exceptions=True)
+            self.remove(server_id)
+        await asyncio.gather(*self._closing, return_exceptions=True)
 
     def _make_room(self, server_id: UUID) -> bool:
         if server_id in self._entries:
-            self.drop(server_id)
+            self.remove(server_id)
         if len(self._entries) < self._limit:
             return True
         unused = [(entry.used_at, key) for key, entry in self._entries.items() if not entry.users]
         if not unused:
             return False
-        self.drop(min(unused)[1])
+        self.remove(min(unused)[1])
         return True
 
-    def _watch(self) -> None:
+    def _start_sweeper(self) -> None:
         if self._sweeper is None or self._sweeper.done():
             self._sweeper = asyncio.create_task(self._sweep())
 
     async def _sweep(self) -> None:
-        """Closes what nobody has used for a while."""
+        """Closes idle sessions."""
         while self._entries:
             await asyncio.sleep(self._idle_s / 4)
-            oldest = time.monotonic() - self._idle_s
+            cutoff = time.monotonic() - self._idle_s
             for server_id, entry in list(self._entries.items()):
-                if not entry.users and entry.used_at < oldest:
-                    self.drop(server_id)
+                if not entry.users and entry.used_at < cutoff:
+                    self.remove(server_id)

@@ -1,9 +1,8 @@
-"""HTTP to a tool server, between the SDK and the guarded way out.
+"""The HTTP transport between the MCP SDK and the egress client.
 
-The SDK ends a whole session when one request fails on the wire. Here such a
-failure becomes an answer to that one request, which says whether the request
-had left. Everything but event streams is read here, within bounds, so nothing
-that is too much gets as far as a parser.
+The SDK ends the whole session when one HTTP request fails. This transport turns the failure into
+a response to that one request, which also says whether the request was sent. It reads every
+response except event streams itself, within limits, so that no parser gets an oversized one.
 """
 
 import secrets
@@ -14,14 +13,31 @@ import httpcore2
 import httpx2
 import orjson
 
-from rota.mcp.errors import AuthRefused, BadServer, ServerTrouble, TooSlow, Unreachable
-from rota.platform.egress import EgressRefused, TooMuch, within
+from rota.mcp.errors import (
+    CredentialsRejected,
+    InvalidResponse,
+    ServerError,
+    ServerTimeout,
+    ServerUnreachable,
+)
+from rota.platform.egress import (
+    LONG_LIVED,
+    EgressRefused,
+    EgressTimeout,
+    ResponseRejected,
+    time_limit,
+)
 
 SESSION_HEADER = "mcp-session-id"
-# Nobody else knows it, so no server can pretend to be this transport.
-_OURS = secrets.token_hex(16)
+# A random value that servers do not know, so that no server can forge an error of this transport.
+_MARKER = secrets.token_hex(16)
 _CODE = -32_900
 _MAX_ERROR_BYTES = 64 * 1024
+
+NOT_MCP = (
+    "The server's answer is not valid MCP. "
+    "Check that the URL points to its MCP endpoint (often /mcp)."
+)
 
 _NOT_SENT = (
     httpx2.ConnectError,
@@ -32,8 +48,11 @@ _NOT_SENT = (
 )
 
 
-class SessionEnded(Unreachable):
-    """The server has forgotten the session, and carried nothing out."""
+class SessionEnded(ServerUnreachable):
+    """The server no longer knows the session, so it did not run the request."""
+
+    def __init__(self, message: str = "The session has ended.", *, sent: bool = False) -> None:
+        super().__init__(message, sent=sent)
 
 
 class McpTransport(httpx2.AsyncBaseTransport):
@@ -42,14 +61,14 @@ class McpTransport(httpx2.AsyncBaseTransport):
         inner: httpx2.AsyncBaseTransport,
         kind: str,
         total_s: float,
-        on_trouble: Callable[[ServerTrouble], None],
+        on_error: Callable[[ServerError], None],
     ) -> None:
         self._inner = inner
-        self._streams = kind == "sse"
+        self._is_sse = kind == "sse"
         self._total_s = total_s
-        self._on_trouble = on_trouble
-        # What went wrong last, for when the SDK tells only that something did.
-        self.trouble: ServerTrouble | None = None
+        self._on_error = on_error
+        # The last failure. The SDK sometimes reports only that a connection closed.
+        self.last_error: ServerError | None = None
 
     async def __aenter__(self) -> "McpTransport":
         await self._inner.__aenter__()
@@ -59,33 +78,35 @@ class McpTransport(httpx2.AsyncBaseTransport):
         await self._inner.__aexit__(*details)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        if request.method == "GET" and not self._streams:
-            # The stream for what a server says unasked. Nothing here listens to that, and a
-            # server could have us come back for it for ever.
+        if request.method == "GET" and not self._is_sse:
+            # The SDK opens this stream for messages that the server sends by itself. Rota does
+            # not use them, and a server could make the SDK reconnect forever.
             return httpx2.Response(405, request=request)
         if request.method == "GET":
-            request.extensions = {**request.extensions, "endless": True}
+            request.extensions = {**request.extensions, LONG_LIVED: True}
         try:
-            async with within(self._total_s):
+            async with time_limit(self._total_s):
                 response = await self._inner.handle_async_request(request)
-                self._check(request, response)
+                self._check_status(request, response)
                 return await self._read(request, response)
-        except Exception as error:
-            self.trouble = trouble = classify_error(error)
-            if self._streams:
-                self._on_trouble(trouble)
-            if self._streams or request.method == "DELETE":
+        except Exception as exception:
+            self.last_error = error = classify_error(exception)
+            if self._is_sse:
+                self._on_error(error)
+            if self._is_sse or request.method == "DELETE":
                 raise
-            return _told(request, trouble)
+            return _error_response(request, error)
 
-    def _check(self, request: httpx2.Request, response: httpx2.Response) -> None:
+    def _check_status(self, request: httpx2.Request, response: httpx2.Response) -> None:
         status = response.status_code
         if status in (401, 403):
-            raise AuthRefused(f"It answered {status}: the credentials are missing or not right.")
+            raise CredentialsRejected(
+                f"The server responded with {status}. Check the token or the headers."
+            )
         if status == 404 and SESSION_HEADER in request.headers:
-            raise SessionEnded("The session has ended.", sent=False)
+            raise SessionEnded
         if status == 429 or status >= 500:
-            raise Unreachable(f"It answered {status}.", sent=status >= 500)
+            raise ServerUnreachable(f"The server responded with {status}.", sent=status >= 500)
 
     async def _read(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -100,63 +121,63 @@ class McpTransport(httpx2.AsyncBaseTransport):
         try:
             if kind == "application/json" and not response.is_redirect:
                 assert isinstance(response.stream, httpx2.AsyncByteStream)
-                pieces: list[bytes] = []
+                chunks: list[bytes] = []
                 size = 0
-                async for piece in response.stream:
-                    pieces.append(piece)
-                    size += len(piece)
+                async for chunk in response.stream:
+                    chunks.append(chunk)
+                    size += len(chunk)
                     if size > _MAX_ERROR_BYTES and response.is_error:
-                        raise TooMuch("its error is too large")
-                body = b"".join(pieces)
+                        raise ResponseRejected("The error response is too large.")
+                body = b"".join(chunks)
         finally:
             await response.aclose()
         in_session = SESSION_HEADER in request.headers
         if response.status_code == 400 and in_session and b"session" in body.lower():
-            # How some servers say that they do not know it any more.
-            raise SessionEnded("The session has ended.", sent=False)
+            # Some servers respond with 400 instead of 404 when they do not know the session.
+            raise SessionEnded
         return httpx2.Response(response.status_code, headers=headers, content=body, request=request)
 
     async def aclose(self) -> None:
         await self._inner.aclose()
 
 
-def classify_error(error: BaseException) -> ServerTrouble:
-    """What a failure means. Of a group, the first that says more than that it failed."""
+def classify_error(error: BaseException) -> ServerError:
+    """Converts an exception. In a group, the most specific failure wins."""
     if isinstance(error, BaseExceptionGroup):
         found = [classify_error(each) for each in error.exceptions]
-        return next((each for each in found if type(each) is not Unreachable), found[0])
-    if isinstance(error, ServerTrouble):
+        return next((each for each in found if type(each) is not ServerUnreachable), found[0])
+    if isinstance(error, ServerError):
         return error
     if isinstance(error, EgressRefused):
-        return Unreachable(str(error), sent=False)
+        return ServerUnreachable(str(error), sent=False)
     if isinstance(error, httpx2.ConnectTimeout | httpx2.PoolTimeout):
-        return TooSlow("The connection took too long.", sent=False)
+        return ServerTimeout("The connection took too long.", sent=False)
     if isinstance(error, _NOT_SENT):
-        return Unreachable(f"{_words(error)}.", sent=False)
+        return ServerUnreachable(_sentence(error), sent=False)
     if isinstance(error, httpx2.TimeoutException | TimeoutError):
-        return TooSlow("It took too long to answer.")
-    if isinstance(error, TooMuch):
-        text = str(error)
-        slow = "took longer" in text
-        return (TooSlow if slow else BadServer)(f"{text[:1].upper()}{text[1:]}.")
+        return ServerTimeout("The response took too long.")
+    if isinstance(error, EgressTimeout):
+        return ServerTimeout(str(error))
+    if isinstance(error, ResponseRejected):
+        return InvalidResponse(str(error))
     if isinstance(error, httpx2.TransportError | OSError):
-        return Unreachable(f"The connection broke ({type(error).__name__}).")
-    return BadServer(f"What it sends cannot be understood ({type(error).__name__}).")
+        return ServerUnreachable(f"The connection broke ({type(error).__name__}).")
+    return InvalidResponse(NOT_MCP)
 
 
-def _words(error: BaseException) -> str:
+def _sentence(error: BaseException) -> str:
     text = str(error) or type(error).__name__
-    return f"{text[:1].upper()}{text[1:200]}".rstrip(".")
+    return f"{text[:1].upper()}{text[1:200]}".rstrip(".") + "."
 
 
-def _told(request: httpx2.Request, trouble: ServerTrouble) -> httpx2.Response:
-    """The failure as an answer that the SDK hands to whoever asked."""
-    kind = next(name for name, each in _KINDS.items() if each is type(trouble))
-    data = {"by": _OURS, "kind": kind, "sent": trouble.sent}
+def _error_response(request: httpx2.Request, error: ServerError) -> httpx2.Response:
+    """The failure as a JSON-RPC error, which the SDK returns to the caller of the request."""
+    kind = next(name for name, each in _KINDS.items() if each is type(error))
+    data = {"marker": _MARKER, "kind": kind, "sent": error.sent}
     body = {
         "jsonrpc": "2.0",
         "id": None,
-        "error": {"code": _CODE, "message": trouble.message, "data": data},
+        "error": {"code": _CODE, "message": error.message, "data": data},
     }
     return httpx2.Response(
         503,
@@ -166,17 +187,17 @@ def _told(request: httpx2.Request, trouble: ServerTrouble) -> httpx2.Response:
     )
 
 
-_KINDS: dict[str, type[ServerTrouble]] = {
-    "unreachable": Unreachable,
-    "auth": AuthRefused,
-    "bad": BadServer,
-    "slow": TooSlow,
-    "ended": SessionEnded,
+_KINDS: dict[str, type[ServerError]] = {
+    "unreachable": ServerUnreachable,
+    "credentials": CredentialsRejected,
+    "invalid": InvalidResponse,
+    "timeout": ServerTimeout,
+    "session": SessionEnded,
 }
 
 
-def decode_error(code: int, message: str, data: Any) -> ServerTrouble | None:
-    """The failure that `_told` wrote, or None where it is the server's own words."""
-    if code != _CODE or not isinstance(data, dict) or data.get("by") != _OURS:
+def decode_error(code: int, message: str, data: Any) -> ServerError | None:
+    """The failure that `_error_response` encoded, or None if the error is from the server."""
+    if code != _CODE or not isinstance(data, dict) or data.get("marker") != _MARKER:
         return None
     return _KINDS[data["kind"]](message, sent=bool(data["sent"]))

@@ -1,4 +1,4 @@
-"""A small cache that forgets: bounded in size, and in the age of what it holds."""
+"""An in-memory cache with a maximum number of items and a maximum age."""
 
 import time
 from collections import OrderedDict

@@ -1,9 +1,8 @@
-"""The one way out to addresses that strangers name: tool servers and webhooks.
+"""Makes all connections to URLs that customers provide, such as tool servers.
 
-A name is resolved once, every address that it has is checked, and what is
-dialled is an address that was checked: a name that answers differently the next
-time is asked no next time. A redirect is a request like any other and passes
-the same check. Nothing here reads proxies or credentials from the environment.
+A host name is resolved once per connection. Every resulting address is checked, and the connection
+goes to a checked address, so a DNS answer that changes later has no effect. Redirects pass the
+same checks. Proxies and credentials from the environment are not used.
 """
 
 import asyncio
@@ -32,42 +31,52 @@ Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
+# The request extension that marks a stream that stays open, such as server-sent events.
+LONG_LIVED = "rota_long_lived"
 MAX_REDIRECTS = 5
 MAX_URL_CHARACTERS = 2_048
-# Of the addresses of a name, this many are tried one after the other.
-MAX_TRIES = 3
+# How many addresses of a host name are tried, one after the other.
+MAX_ADDRESSES = 3
 
 
 class EgressRefused(Exception):
-    """The address is none that this service talks to; the message says why."""
+    """The URL or its address is not allowed. The message says why."""
 
 
-class TooMuch(Exception):
-    """An answer is larger, longer or deeper than anything that is read here."""
+class ResponseRejected(Exception):
+    """A response exceeds a limit or has an encoding that was not requested."""
+
+
+class EgressTimeout(Exception):
+    """A request took longer than its time limit."""
+
+    def __init__(self, limit_s: float) -> None:
+        super().__init__(f"The response took longer than {limit_s:g} s.")
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a stranger's server may cost."""
+    """Limits for one server: time, bytes, JSON values and connections."""
 
     connect_s: float = 5
-    # Between two pieces of an answer, and from its first to its last.
+    # Between two chunks of a response.
     read_s: float = 30
+    # For the whole response.
     total_s: float = 60
     response_bytes: int = 4 * 1024 * 1024
-    # A stream that stays open is ended after this much, and may be opened again.
+    # A long-lived stream ends after this many bytes. The client can open it again.
     stream_bytes: int = 64 * 1024 * 1024
-    # Commas and brackets: what is read as JSON is many times as large in memory.
-    json_marks: int = 250_000
+    # Commas and opening brackets. Parsed JSON needs many times its size in memory.
+    json_delimiters: int = 250_000
     connections: int = 16
 
 
-# What the standard library calls global, or did in some version, and is not for us.
-_CLOSED: tuple[tuple[Network, str], ...] = tuple(
+# Networks that some versions of the standard library treat as global.
+_BLOCKED: tuple[tuple[Network, str], ...] = tuple(
     (ip_network(network), why)
     for network, why in (
         ("0.0.0.0/8", "unspecified"),
-        ("100.64.0.0/10", "shared by carriers"),
+        ("100.64.0.0/10", "carrier-grade NAT"),
         ("168.63.129.16/32", "a metadata service"),
         ("192.0.0.0/24", "reserved"),
         ("192.31.196.0/24", "reserved"),
@@ -90,17 +99,17 @@ _TRANSLATED = ip_network("64:ff9b::/96")
 _ISATAP = (0x00005EFE, 0x02005EFE)
 
 
-def why_closed(address: Address) -> str | None:
-    """What keeps us from an address, or None for one in the open internet."""
+def blocked_reason(address: Address) -> str | None:
+    """The reason why an address is not allowed, or None for an address in the public internet."""
     if isinstance(address, IPv6Address):
         if address.ipv4_mapped is not None:
-            return why_closed(address.ipv4_mapped)
+            return blocked_reason(address.ipv4_mapped)
         embedded = IPv4Address(int(address) & 0xFFFFFFFF)
         if address in _TRANSLATED:
-            return why_closed(embedded)
-        if (int(address) >> 32) & 0xFFFFFFFF in _ISATAP and why_closed(embedded):
+            return blocked_reason(embedded)
+        if (int(address) >> 32) & 0xFFFFFFFF in _ISATAP and blocked_reason(embedded):
             return "IPv4 in IPv6"
-    for holds, why in (
+    for applies, why in (
         (address.is_loopback, "loopback"),
         (address.is_link_local, "link-local"),
         (address.is_multicast, "multicast"),
@@ -109,13 +118,13 @@ def why_closed(address: Address) -> str | None:
         (address.is_reserved, "reserved"),
         (not address.is_global, "not public"),
     ):
-        if holds:
+        if applies:
             return why
-    return next((why for network, why in _CLOSED if address in network), None)
+    return next((why for network, why in _BLOCKED if address in network), None)
 
 
 async def resolve(host: str, port: int) -> Sequence[str]:
-    """Every address of a name, as the system's resolver tells them."""
+    """All addresses of a host name, from the system's resolver."""
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(item[4][0]) for item in found))
 
@@ -142,11 +151,11 @@ class Egress:
 
     @cached_property
     def tls(self) -> ssl.SSLContext:
-        # One for all: reading the authorities takes longer than most calls.
+        # Shared by all clients, because loading the certificates takes longer than most calls.
         return httpx2.create_ssl_context(trust_env=False)
 
     def check_url(self, text: str) -> httpx2.URL:
-        """The URL, if it is one that may be dialled at all. Addresses are checked on dialling."""
+        """Parses and checks a URL. Resolved addresses are checked when a connection is opened."""
         if len(text) > MAX_URL_CHARACTERS:
             raise EgressRefused(f"The URL is longer than {MAX_URL_CHARACTERS} characters.")
         if any(ord(character) <= 32 or ord(character) == 127 for character in text):
@@ -156,19 +165,21 @@ class Egress:
         try:
             url = httpx2.URL(text)
         except (httpx2.InvalidURL, ValueError, TypeError) as error:
-            raise EgressRefused(f"This is no URL: {str(error)[:100]}.") from None
+            raise EgressRefused(f"The URL is not valid: {str(error)[:100]}.") from None
         self._check(url)
         return url
 
     def _check(self, url: httpx2.URL) -> None:
         if url.scheme not in ("http", "https"):
-            raise EgressRefused("Only http and https are spoken here.")
+            raise EgressRefused("The URL must start with http:// or https://.")
         if self._https_only and url.scheme != "https":
-            raise EgressRefused("Only https is spoken here.")
+            raise EgressRefused("The URL must start with https://.")
         if url.userinfo or "@" in url.netloc.decode("ascii", "replace"):
-            raise EgressRefused("A URL must not carry a user or a password. Use headers or auth.")
+            raise EgressRefused(
+                "The URL must not contain a user name or password. Use headers or auth."
+            )
         if not url.host:
-            raise EgressRefused("The URL names no host.")
+            raise EgressRefused("The URL has no host.")
         try:
             literal: Address | None = ip_address(url.host.partition("%")[0])
         except ValueError:
@@ -179,32 +190,33 @@ class Egress:
     def _check_address(self, host: str, address: Address) -> None:
         if any(address.version == net.version and address in net for net in self._networks):
             return
-        if (why := why_closed(address)) is not None:
-            # The address itself stays untold: what a name means inside is nobody's business.
+        if (why := blocked_reason(address)) is not None:
+            # The message does not show the address, so that callers cannot look up internal names.
             raise EgressRefused(
-                f"{host[:100]} is an address that this service does not talk to ({why})."
+                f"Connections to {host[:100]} are not allowed (address type: {why}). "
+                "Use a public address."
             )
 
     async def addresses(self, host: str, port: int) -> list[str]:
-        """The addresses to dial. One that is closed closes the name."""
+        """The addresses to connect to. If one of them is not allowed, the host is refused."""
         name = host.lower().rstrip(".")
         try:
             found = await self._resolve(host, port)
         except (OSError, UnicodeError):
-            raise httpcore2.ConnectError(f"{host[:100]} has no address") from None
+            raise httpcore2.ConnectError(f"The host {host[:100]} has no address") from None
         if not found:
-            raise httpcore2.ConnectError(f"{host[:100]} has no address")
+            raise httpcore2.ConnectError(f"The host {host[:100]} has no address")
         if name not in self._hosts:
             for text in found:
                 self._check_address(host, ip_address(text.partition("%")[0]))
-        return list(found)[:MAX_TRIES]
+        return list(found)[:MAX_ADDRESSES]
 
     def client(
         self,
         headers: dict[str, str] | None = None,
         transport: "Callable[[Transport], httpx2.AsyncBaseTransport] | None" = None,
     ) -> httpx2.AsyncClient:
-        """A client that reaches only what may be reached, and reads only so much."""
+        """An HTTP client that connects only to allowed addresses and limits every response."""
         guarded = Transport(self)
         bounds = self.bounds
         return httpx2.AsyncClient(
@@ -216,8 +228,8 @@ class Egress:
         )
 
 
-class _Dial(httpcore2.AsyncNetworkBackend):
-    """Opens connections to checked addresses. Names in TLS and HTTP stay as they were."""
+class _CheckedBackend(httpcore2.AsyncNetworkBackend):
+    """Connects to checked addresses. TLS and the Host header still use the host name."""
 
     def __init__(self, egress: Egress) -> None:
         self._egress = egress
@@ -237,79 +249,81 @@ class _Dial(httpcore2.AsyncNetworkBackend):
                     with suppress(httpcore2.ConnectError):
                         return await self._network.connect_tcp(address, port)
         except TimeoutError:
-            raise httpcore2.ConnectTimeout("the connection took too long") from None
-        raise httpcore2.ConnectError(f"nobody answers at {host[:100]}:{port}")
+            raise httpcore2.ConnectTimeout("The connection took too long") from None
+        raise httpcore2.ConnectError(f"Nothing accepts connections at {host[:100]}:{port}")
 
     async def connect_unix_socket(self, *_: Any, **__: Any) -> NoReturn:
-        raise EgressRefused("Sockets in the file system are not reached from here.")
+        raise EgressRefused("Connections to Unix sockets are not allowed.")
 
     async def sleep(self, seconds: float) -> None:
         await anyio.sleep(seconds)
 
 
 class Transport(httpx2.AsyncHTTPTransport):
-    """Checks each request, and counts what comes back as it comes."""
+    """Checks each request, and limits its response while it is read."""
 
     def __init__(self, egress: Egress) -> None:
         self._egress = egress
-        # The base class has no place to hand a backend in.
+        # The constructor of the base class does not accept a network backend.
         self._pool = httpcore2.AsyncConnectionPool(
             ssl_context=egress.tls,
             max_connections=egress.bounds.connections,
             max_keepalive_connections=egress.bounds.connections,
             keepalive_expiry=30,
-            network_backend=_Dial(egress),
+            network_backend=_CheckedBackend(egress),
         )
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         self._egress._check(request.url)
-        # What arrives is what was counted: nothing unpacks itself in here.
+        # Without compression, the number of bytes received is the number of bytes read.
         request.headers["Accept-Encoding"] = "identity"
         response = await super().handle_async_request(request)
-        packed = response.headers.get("content-encoding", "identity").strip().lower()
-        if packed not in ("", "identity"):
+        encoding = response.headers.get("content-encoding", "identity").strip().lower()
+        if encoding not in ("", "identity"):
             await response.aclose()
-            raise TooMuch(f"the answer is packed as {packed[:40]}, which was not asked for")
+            raise ResponseRejected(
+                f"The response has the encoding {encoding[:40]}, which was not requested."
+            )
         assert isinstance(response.stream, httpx2.AsyncByteStream)
-        response.stream = _Counted(response.stream, self._egress.bounds, endless=_endless(request))
+        response.stream = _LimitedStream(
+            response.stream,
+            self._egress.bounds,
+            long_lived=request.extensions.get(LONG_LIVED) is True,
+        )
         return response
 
 
-def _endless(request: httpx2.Request) -> bool:
-    return request.extensions.get("endless") is True
-
-
-class _Counted(httpx2.AsyncByteStream):
-    def __init__(self, stream: httpx2.AsyncByteStream, bounds: Bounds, *, endless: bool) -> None:
+class _LimitedStream(httpx2.AsyncByteStream):
+    def __init__(self, stream: httpx2.AsyncByteStream, bounds: Bounds, *, long_lived: bool) -> None:
         self._stream = stream
         self._bounds = bounds
-        self._endless = endless
+        self._long_lived = long_lived
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        bounds, endless = self._bounds, self._endless
-        most = bounds.stream_bytes if endless else bounds.response_bytes
-        ends = asyncio.get_running_loop().time() + bounds.total_s
-        size = marks = 0
-        async for piece in self._stream:
-            size += len(piece)
-            if size > most:
-                raise TooMuch(f"the answer is larger than {most} bytes")
-            marks += piece.count(b",") + piece.count(b"[") + piece.count(b"{")
-            if marks > bounds.json_marks and not endless:
-                raise TooMuch("the answer has too many values")
-            if not endless and asyncio.get_running_loop().time() > ends:
-                raise TooMuch(f"the answer took longer than {bounds.total_s:g} s")
-            yield piece
+        bounds, long_lived = self._bounds, self._long_lived
+        max_bytes = bounds.stream_bytes if long_lived else bounds.response_bytes
+        deadline = asyncio.get_running_loop().time() + bounds.total_s
+        size = delimiters = 0
+        async for chunk in self._stream:
+            size += len(chunk)
+            if size > max_bytes:
+                raise ResponseRejected(f"The response is larger than {max_bytes} bytes.")
+            delimiters += chunk.count(b",") + chunk.count(b"[") + chunk.count(b"{")
+            if delimiters > bounds.json_delimiters and not long_lived:
+                raise ResponseRejected("The response contains too many JSON values.")
+            if not long_lived and asyncio.get_running_loop().time() > deadline:
+                raise EgressTimeout(bounds.total_s)
+            yield chunk
 
     async def aclose(self) -> None:
         await self._stream.aclose()
 
 
 @asynccontextmanager
-async def within(seconds: float) -> AsyncIterator[None]:
-    """Ends what takes longer with `TooMuch`, also where nothing arrives at all."""
+async def time_limit(seconds: float) -> AsyncIterator[None]:
+    """Raises `EgressTimeout` when the block takes longer, even if no data arrives."""
     try:
         async with asyncio.timeout(seconds):
             yield
     except TimeoutError:
-        raise TooMuch(f"it took longer than {seconds:g} s") from None
+        raise EgressTimeout(seconds) from None

@@ -1,9 +1,8 @@
-"""Checks values against a JSON Schema that a stranger wrote.
+"""Validates values against a JSON Schema from an untrusted source.
 
-The schema may be made to harm: to have something fetched, to keep a pattern
-searching for years, or to refer to itself without end. So nothing is fetched,
-patterns are not searched for (whoever wrote the schema checks them as well),
-and the work is counted.
+A hostile schema could fetch URLs, use patterns that take years to match, or refer to itself
+forever. So references are not fetched, patterns are not executed (the tool server checks them)
+and the number of validation steps is limited.
 """
 
 from collections.abc import Iterator
@@ -21,28 +20,28 @@ from referencing.exceptions import Unresolvable
 
 MAX_PROBLEMS = 20
 MAX_STEPS = 10_000
-# Above this, comparing every item with every other takes too long.
+# For longer lists, comparing every item with every other item takes too long.
 MAX_UNIQUE_ITEMS = 1_000
 
 _steps_left: ContextVar[list[int]] = ContextVar("steps_left")
 
 
-class _TooMuchWork(Exception):
+class _StepLimitExceeded(Exception):
     pass
 
 
-def _counted(check: Any) -> Any:
+def _count_steps(check: Any) -> Any:
     def count(validator: Any, value: Any, instance: Any, schema: Any) -> Any:
         left = _steps_left.get()
         left[0] -= 1
         if left[0] < 0:
-            raise _TooMuchWork
+            raise _StepLimitExceeded
         return check(validator, value, instance, schema)
 
     return count
 
 
-def _skipped(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[Any]:
+def _skip(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[Any]:
     return iter(())
 
 
@@ -53,7 +52,7 @@ def _unique(validator: Any, value: Any, instance: Any, schema: Any) -> Any:
 
 
 def _additional(validator: Any, value: Any, instance: Any, schema: Any) -> Any:
-    # Which properties are additional is a question of patterns where there are some.
+    # With patternProperties, only the patterns tell which properties are additional.
     if isinstance(schema, dict) and schema.get("patternProperties"):
         return iter(())
     return Draft202012Validator.VALIDATORS["additionalProperties"](
@@ -62,40 +61,40 @@ def _additional(validator: Any, value: Any, instance: Any, schema: Any) -> Any:
 
 
 _extend: Any = extend
-_Careful: Any = _extend(
+_Validator: Any = _extend(
     Draft202012Validator,
     {
-        **{name: _counted(check) for name, check in Draft202012Validator.VALIDATORS.items()},
-        "pattern": _skipped,
-        "patternProperties": _skipped,
-        "additionalProperties": _counted(_additional),
-        "uniqueItems": _counted(_unique),
+        **{name: _count_steps(check) for name, check in Draft202012Validator.VALIDATORS.items()},
+        "pattern": _skip,
+        "patternProperties": _skip,
+        "additionalProperties": _count_steps(_additional),
+        "uniqueItems": _count_steps(_unique),
     },
 )
 
 
 @lru_cache(maxsize=1_000)
 def _validator(raw: bytes) -> Any:
-    # Whether a schema is one takes longer to find out than whether a value fits it.
+    # Cached, because checking a schema takes longer than validating a value.
     schema = orjson.loads(raw)
-    _Careful.check_schema(schema)
-    return _Careful(schema, registry=Registry())
+    _Validator.check_schema(schema)
+    return _Validator(schema, registry=Registry())
 
 
 def problems(schema: Any, value: Any) -> list[str]:
-    """What is wrong with a value, at most twenty things."""
+    """The problems of a value, at most MAX_PROBLEMS."""
     token = _steps_left.set([MAX_STEPS])
     try:
         validator = _validator(orjson.dumps(schema, option=orjson.OPT_SORT_KEYS))
-        return [_words(error) for error in islice(validator.iter_errors(value), MAX_PROBLEMS)]
+        return [_describe(error) for error in islice(validator.iter_errors(value), MAX_PROBLEMS)]
     except (SchemaError, Unresolvable) as error:
-        return [f"the tool's own schema cannot be used: {str(error)[:200]}"]
-    except (RecursionError, _TooMuchWork):
-        return ["the tool's own schema cannot be used: checking against it never ends"]
+        return [f"the tool's schema cannot be used: {str(error)[:200]}"]
+    except (RecursionError, _StepLimitExceeded):
+        return ["the tool's schema cannot be used: validation takes too many steps"]
     finally:
         _steps_left.reset(token)
 
 
-def _words(error: Any) -> str:
+def _describe(error: Any) -> str:
     where = "/".join(str(part)[:80] for part in error.absolute_path)
     return f"{where[:200]}: {error.message[:500]}" if where else error.message[:500]

@@ -1,4 +1,4 @@
-"""The tools of an account's tool servers, for its agents."""
+"""Offers the tools of an account's tool servers to its agents."""
 
 import re
 from collections.abc import Sequence
@@ -7,30 +7,33 @@ from uuid import UUID
 
 from rota.agents.model import AgentVersion
 from rota.mcp import queries
-from rota.mcp.client import DefinitionChanged, ToolClient, ToolGone
-from rota.mcp.errors import CallRefused, ServerTrouble
-from rota.mcp.model import Server, ServerTool, in_words, reads_only
-from rota.mcp.results import kept
+from rota.mcp.client import DefinitionChanged, ToolClient, ToolRemoved
+from rota.mcp.errors import CallRejected, ServerError
+from rota.mcp.model import Server, ServerTool, describe_difference, is_read_only
+from rota.mcp.results import timeline_result
 from rota.platform import ids
 from rota.platform.db import Database
 from rota.runs.tools import Tool, ToolChanged, ToolResult, ToolUnavailable
 
-# What model providers take as a tool's name.
+# The tool names that model providers accept.
 _MODEL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 class McpTools:
-    """A `ToolSource`. Offers what people accepted and allowed, and an agent's file names."""
+    """The `ToolSource` for tool servers.
 
-    def __init__(self, db: Database, calling: ToolClient) -> None:
+    It offers the tools that a person accepted, `allowedTools` includes and the agent's file names.
+    """
+
+    def __init__(self, db: Database, tool_client: ToolClient) -> None:
         self._db = db
-        self._calling = calling
+        self._tool_client = tool_client
 
     async def tools(self, account_id: UUID, agent: AgentVersion) -> Sequence[Tool]:
         if not agent.tools:
             return []
         async with self._db.read(account_id) as tx:
-            found = await queries.tools_of_all(tx)
+            found = await queries.accepted_tools(tx)
         offered = [
             _tool(server, tool)
             for server, tool in found
@@ -42,11 +45,11 @@ class McpTools:
         self, account_id: UUID, tool: Tool, arguments: dict[str, Any], key: str
     ) -> ToolResult:
         async with self._db.read(account_id) as tx:
-            found = await queries.tools_of_all(tx)
+            found = await queries.accepted_tools(tx)
         for server, known in found:
             if (server.name, known.name) == (tool.server, tool.name) and server.allows(known.name):
                 return await self._call(server, known, arguments)
-        return ToolResult("The tool is no longer there.", is_error=True)
+        return ToolResult("The tool no longer exists.", is_error=True)
 
     async def _call(
         self, server: Server, tool: ServerTool, arguments: dict[str, Any]
@@ -54,38 +57,38 @@ class McpTools:
         if not tool.usable:
             raise ToolChanged(_tool(server, tool))
         try:
-            result = await self._calling.call(server, tool, arguments, fresh_s=0)
+            result = await self._tool_client.call(server, tool, arguments, max_list_age_s=0)
         except DefinitionChanged as changed:
             raise ToolChanged(_tool(server, changed.tool)) from None
-        except ToolGone:
-            return ToolResult("The server does not have this tool any more.", is_error=True)
-        except CallRefused as refused:
-            return ToolResult(f"The server refused the call: {refused.message}", is_error=True)
-        except ServerTrouble as trouble:
-            if trouble.sent:
+        except ToolRemoved:
+            return ToolResult("The server no longer has this tool.", is_error=True)
+        except CallRejected as rejected:
+            return ToolResult(f"The server rejected the call: {rejected.message}", is_error=True)
+        except ServerError as error:
+            if error.sent:
                 raise
-            raise ToolUnavailable(trouble.message) from None
-        return ToolResult(kept(result), is_error=bool(result.is_error))
+            raise ToolUnavailable(error.message) from None
+        return ToolResult(timeline_result(result), is_error=bool(result.is_error))
 
 
 def _tool(server: Server, tool: ServerTool) -> Tool:
-    """The tool as a person accepted it; one that has changed, as the person will see it."""
+    """The tool with its accepted definition, or with the current one if it needs acceptance."""
     definition = (tool.accepted if tool.usable else tool.live) or {}
     return Tool(
         name=tool.name,
         server=server.name,
         description=definition.get("description") or definition.get("title") or "",
         arguments_schema=definition.get("inputSchema") or {"type": "object"},
-        read_only=reads_only(definition),
+        read_only=is_read_only(definition),
         offered=tool.usable and server.status in ("CONNECTED", "CHANGED"),
-        changed=None if tool.usable else _why(server, tool),
+        changed=None if tool.usable else _change_reason(server, tool),
     )
 
 
-def _why(server: Server, tool: ServerTool) -> str:
+def _change_reason(server: Server, tool: ServerTool) -> str:
     return (
-        f"The server's definition of {server.name}/{tool.name} is not the one that was accepted: "
-        f"{in_words(tool.difference)}. Accept it with POST "
-        f"/api/mcp/{ids.to_wire('mcp', server.id)}/accept and approve to make the call, or reject "
-        "to go on without it."
+        f"The definition of {server.name}/{tool.name} differs from the accepted one: "
+        f"{describe_difference(tool.difference)}. To make the call, accept the definition with "
+        f"POST /api/mcp/{ids.to_wire('mcp', server.id)}/accept and approve. To continue without "
+        "the call, reject."
     )

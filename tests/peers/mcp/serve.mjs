@@ -1,4 +1,4 @@
-// The reference server listens on every interface. Here it keeps to this machine.
+// The reference server listens on all interfaces. This script makes it listen on 127.0.0.1 only.
 import net from 'node:net';
 
 const listen = net.Server.prototype.listen;

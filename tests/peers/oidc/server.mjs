@@ -1,6 +1,6 @@
 // A certified OpenID Connect provider that the sign-in tests run against:
 //   node server.mjs <port>
-// It ends when its standard input does, so it never outlives the tests.
+// It exits when its standard input closes, so it does not outlive the tests.
 import { generateKeyPairSync } from 'node:crypto';
 import * as oidc from 'oidc-provider';
 
