@@ -60,7 +60,8 @@ async def pending(tx: AccountReader, task_ids: Sequence[UUID]) -> dict[UUID, lis
     found: dict[UUID, list[Review]] = {}
     for row in rows:
         columns = dict(row)
-        found[columns.pop("task_id")] = [Review(**columns)]
+        task_id = columns.pop("task_id")
+        found[task_id] = [Review(**columns)]
     return found
 
 
