@@ -68,10 +68,10 @@ async def run_worker(
             workflows=[Run, CheckServers],
             activities=[
                 activities.begin,
-                activities.look,
+                activities.advance,
                 activities.fail,
-                activities.think,
-                activities.act,
+                activities.call_model,
+                activities.call_tool,
                 checks.sweep,
             ],
             interceptors=[RedactErrors()],

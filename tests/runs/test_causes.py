@@ -16,7 +16,6 @@ from rota.platform.db import Database
 from rota.runs import heartbeat
 from rota.runs.activities import Activities
 from rota.runs.agent_loop import AgentLoop
-from rota.runs.budget import affordable_output_tokens
 from rota.runs.contracts import CallInput, FailInput, NextStep, RunInput
 from rota.runs.delegation import Delegation
 from rota.runs.dispatcher import priority_key
@@ -27,7 +26,7 @@ from rota.runs.models import GiveUp, Models, Price
 from rota.runs.run_context import RunContext
 from rota.runs.tool_call import ToolCaller
 from rota.runs.tools import Toolbox
-from rota.runs.workflow import Run, _cause
+from rota.runs.workflow import Run, _failure
 from rota.variants import VARIANTS
 from tests.runs.runner import Runner
 from tests.runs.scripted import Scripted, calls, says
@@ -67,9 +66,9 @@ def given_up(cause: BaseException) -> ActivityError:
 def test_a_call_given_up_has_a_code_a_message_and_can_be_retried(
     cause: BaseException, code: str
 ) -> None:
-    found, message, retryable = _cause(given_up(cause))
-    assert (found, retryable) == (code, True)
-    assert message.endswith("Retry the task from failure once that is mended.")
+    failure = _failure(RunInput("acct", "task", run=1), given_up(cause))
+    assert (failure.code, failure.retryable) == (code, True)
+    assert failure.message.endswith("Retry the task from failure once that is mended.")
 
 
 class Failing(ActivityInboundInterceptor):
@@ -142,13 +141,13 @@ async def test_an_outage_of_the_database_is_waited_out_but_not_for_ever(
 def test_an_answer_is_never_longer_than_what_is_left_can_pay() -> None:
     price = Price(input_micros=1_000_000, output_micros=2_000_000, version="test")
     # 300 characters may be 101 tokens.
-    assert affordable_output_tokens(1_000, price, 300, 8_192) == (1_000 - 101) // 2
-    assert affordable_output_tokens(1_000_000, price, 300, 8_192) == 8_192
+    assert price.affordable_output_tokens(1_000, 300, 8_192) == (1_000 - 101) // 2
+    assert price.affordable_output_tokens(1_000_000, 300, 8_192) == 8_192
     with pytest.raises(GiveUp) as raised:
-        affordable_output_tokens(1_000, price, 2_700, 8_192)
+        price.affordable_output_tokens(1_000, 2_700, 8_192)
     assert raised.value.code == "BUDGET_EXCEEDED"
     free = Price(0, 0, "free")
-    assert affordable_output_tokens(0, free, 10**6, 400) == 400
+    assert free.affordable_output_tokens(0, 10**6, 400) == 400
 
 
 def test_priorities_of_tasks_are_the_engines_upside_down() -> None:
@@ -164,24 +163,26 @@ async def test_a_failure_does_not_end_a_run_in_which_a_person_is_being_asked(
     db = Database(runner.service.database_url, pool_size=1)
     await db.open()
     try:
-        current, loop = RunContext(db), AgentLoop(gate_time=timedelta(days=1))
-        acts = Activities(
-            current,
+        context, loop = RunContext(db), AgentLoop(gate_time=timedelta(days=1))
+        activities = Activities(
+            context,
             loop,
-            ModelCaller(current, Models({}, None), Toolbox(), loop, Bounds(1, timedelta(hours=1))),
+            ModelCaller(context, Models({}, None), Toolbox(), loop, Bounds(1, timedelta(hours=1))),
             ToolCaller(
-                current,
+                context,
                 Toolbox(),
                 loop,
                 Delegation(VARIANTS["a"].agent_access, timedelta(days=1), lambda _: 1.0),
             ),
         )
-        order = RunInput(f"acct_{person.user_id.hex}", task["id"], run=1)
-        assert await acts.fail(FailInput(order, "RUN_FAILED", "x", True)) == NextStep("wait")
+        run_input = RunInput(f"acct_{person.user_id.hex}", task["id"], run=1)
+        assert await activities.fail(FailInput(run_input, "RUN_FAILED", "x", True)) == NextStep(
+            "wait"
+        )
         # A run that is not the task's current one has nothing to say.
-        other = replace(order, run=2)
-        assert await acts.begin(other) == await acts.look(other) == NextStep("end")
-        assert await acts.fail(FailInput(other, "RUN_FAILED", "x", True)) == NextStep("end")
+        other = replace(run_input, run=2)
+        assert await activities.begin(other) == await activities.advance(other) == NextStep("end")
+        assert await activities.fail(FailInput(other, "RUN_FAILED", "x", True)) == NextStep("end")
     finally:
         await db.close()
     assert (await runner.task(person, task["id"]))["status"] == "WAITING_APPROVAL"
@@ -199,20 +200,20 @@ class Interrupted:
     async def begin(self, _: RunInput) -> NextStep:
         return NextStep("act", 1, [1, 2])
 
-    @activity.defn
-    async def act(self, order: CallInput) -> NextStep:
-        if order.call == 1:
+    @activity.defn(name="act")
+    async def call_tool(self, call_input: CallInput) -> NextStep:
+        if call_input.call == 1:
             raise ApplicationError("x", type="TOOL_FAILED", non_retryable=True)
         return NextStep("wait")
 
     @activity.defn
-    async def fail(self, order: FailInput) -> NextStep:
-        assert order.code == "TOOL_FAILED"
+    async def fail(self, fail_input: FailInput) -> NextStep:
+        assert fail_input.code == "TOOL_FAILED"
         self.failed.set()
         return NextStep("wait")
 
-    @activity.defn
-    async def look(self, _: RunInput) -> NextStep:
+    @activity.defn(name="look")
+    async def advance(self, _: RunInput) -> NextStep:
         return NextStep("end")
 
 
@@ -222,13 +223,13 @@ async def test_the_run_then_waits_for_the_person(runner: Runner) -> None:
         runner.temporal,
         task_queue="interrupted",
         workflows=[Run],
-        activities=[step.begin, step.act, step.fail, step.look],
+        activities=[step.begin, step.call_tool, step.fail, step.advance],
     ):
-        order = RunInput("acct", "task", run=1)
+        run_input = RunInput("acct", "task", run=1)
         handle = await runner.temporal.start_workflow(
-            Run.run, order, id="interrupted", task_queue="interrupted"
+            Run.run, run_input, id="interrupted", task_queue="interrupted"
         )
         async with asyncio.timeout(20):
             await step.failed.wait()
-            await handle.signal(Run.nudge)
+            await handle.signal(Run.wake)
             await handle.result()

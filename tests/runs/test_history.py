@@ -150,22 +150,23 @@ class Rehearsal:
         self.begun += 1
         return NextStep("think", len(self.done) + 1)
 
-    @activity.defn
-    async def look(self, _: RunInput) -> NextStep:
+    @activity.defn(name="look")
+    async def advance(self, _: RunInput) -> NextStep:
         return NextStep("think", len(self.done) + 1)
 
     @activity.defn
     async def fail(self, _: FailInput) -> NextStep:
         return NextStep("end")
 
-    @activity.defn
-    async def think(self, order: CallInput) -> NextStep:
-        self.done.append(order.step)
-        return NextStep("think", order.step + 1) if order.step < self.steps else NextStep("end")
+    @activity.defn(name="think")
+    async def call_model(self, call_input: CallInput) -> NextStep:
+        step = call_input.step
+        self.done.append(step)
+        return NextStep("think", step + 1) if step < self.steps else NextStep("end")
 
-    @activity.defn
-    async def act(self, _: CallInput) -> NextStep:
-        return NextStep("think")
+    @activity.defn(name="act")
+    async def call_tool(self, _: CallInput) -> NextStep:
+        return NextStep("done")
 
 
 async def test_a_very_long_run_goes_on_in_a_new_history_where_it_was() -> None:
@@ -184,16 +185,16 @@ async def test_a_very_long_run_goes_on_in_a_new_history_where_it_was() -> None:
             workflows=[Run],
             activities=[
                 rehearsal.begin,
-                rehearsal.look,
+                rehearsal.advance,
                 rehearsal.fail,
-                rehearsal.think,
-                rehearsal.act,
+                rehearsal.call_model,
+                rehearsal.call_tool,
             ],
         ),
     ):
-        order = RunInput(account_id="acct", task_id="task", run=1)
+        run_input = RunInput(account_id="acct", task_id="task", run=1)
         handle = await environment.client.start_workflow(
-            Run.run, order, id="run/task/1", task_queue="rehearsal"
+            Run.run, run_input, id="run/task/1", task_queue="rehearsal"
         )
         await handle.result()
         last = await environment.client.get_workflow_handle("run/task/1").describe()

@@ -36,11 +36,11 @@ class RunDispatcher:
 
     @property
     def handlers(self) -> dict[str, Handler]:
-        return {START: self.start, CANCEL: self.cancel, NUDGE: self.nudge, CHECK: self.check}
+        return {START: self.start, CANCEL: self.cancel, NUDGE: self.wake, CHECK: self.check}
 
     async def start(self, instruction: Instruction) -> Later | None:
         task_id, run = _names(instruction)
-        order = RunInput(
+        run_input = RunInput(
             account_id=ids.to_wire("acct", instruction.account_id),
             task_id=task_id,
             run=run,
@@ -52,7 +52,7 @@ class RunDispatcher:
         with contextlib.suppress(WorkflowAlreadyStartedError):
             await client.start_workflow(
                 Run.run,
-                order,
+                run_input,
                 id=workflow_id(task_id, run),
                 task_queue=TASK_QUEUE,
                 # A silent worker is a dead one here too.
@@ -79,8 +79,8 @@ class RunDispatcher:
     async def cancel(self, instruction: Instruction) -> None:
         await _was_there((await self._handle(instruction)).cancel())
 
-    async def nudge(self, instruction: Instruction) -> Later | None:
-        if await _was_there((await self._handle(instruction)).signal(Run.nudge)):
+    async def wake(self, instruction: Instruction) -> Later | None:
+        if await _was_there((await self._handle(instruction)).signal(Run.wake)):
             return Later(CHECK, CHECK_EVERY_S)
         return await self.check(instruction)
 

@@ -61,6 +61,11 @@ class ContentFiltered(GiveUp):
 _MALFORMED_TIMES = 3
 _LONGEST_WAIT = timedelta(minutes=5)
 
+# An answer shorter than this is not worth the call.
+MIN_OUTPUT_TOKENS = 64
+# A conservative estimate of the input's size: text has at least this many characters per token.
+CHARACTERS_PER_TOKEN = 3
+
 
 @dataclass(frozen=True, slots=True)
 class Price:
@@ -74,6 +79,27 @@ class Price:
         """Rounded up: a fraction of a micro-dollar is one."""
         total = input_tokens * self.input_micros + output_tokens * self.output_micros
         return math.ceil(total / 1_000_000)
+
+    def max_cost_micros(self, input_characters: int, output_tokens: int) -> int:
+        """The most that a call can cost, as far as this is known before the call."""
+        return self.cost_micros(input_characters // CHARACTERS_PER_TOKEN + 1, output_tokens)
+
+    def affordable_output_tokens(
+        self, left_micros: int, input_characters: int, max_tokens: int
+    ) -> int:
+        """How long an answer `left_micros` can pay for, up to `max_tokens`."""
+        if self.output_micros == 0 and self.input_micros == 0:
+            return max_tokens
+        for_input = self.max_cost_micros(input_characters, 0)
+        tokens = (left_micros - for_input) * 1_000_000 // max(1, self.output_micros)
+        if tokens < MIN_OUTPUT_TOKENS:
+            raise GiveUp(
+                "BUDGET_EXCEEDED",
+                "The next model call could cost more than is left of the budget. Retried from "
+                "failure, the task goes on with a new one.",
+                retryable=True,
+            )
+        return min(tokens, max_tokens)
 
 
 @dataclass(frozen=True, slots=True)
