@@ -22,7 +22,7 @@ from rota.runs.dispatcher import priority_key
 from rota.runs.error_redaction import RedactErrors
 from rota.runs.heartbeat import retry_database
 from rota.runs.model_call import Bounds, ModelCaller
-from rota.runs.models import GiveUp, Models, Price
+from rota.runs.models import BudgetExceeded, Models, Price
 from rota.runs.run_context import RunContext
 from rota.runs.tool_call import ToolCaller
 from rota.runs.tools import Toolbox
@@ -143,9 +143,12 @@ def test_an_answer_is_never_longer_than_what_is_left_can_pay() -> None:
     # 300 characters may be 101 tokens.
     assert price.affordable_output_tokens(1_000, 300, 8_192) == (1_000 - 101) // 2
     assert price.affordable_output_tokens(1_000_000, 300, 8_192) == 8_192
-    with pytest.raises(GiveUp) as raised:
+    with pytest.raises(BudgetExceeded) as raised:
         price.affordable_output_tokens(1_000, 2_700, 8_192)
     assert raised.value.code == "BUDGET_EXCEEDED"
+    # 901 input tokens and the shortest answer worth a call, 64 tokens.
+    assert (raised.value.needed_micros, raised.value.left_micros) == (901 + 128, 1_000)
+    assert "at least $0.001029, but only $0.001000" in raised.value.message
     free = Price(0, 0, "free")
     assert free.affordable_output_tokens(0, 10**6, 400) == 400
 

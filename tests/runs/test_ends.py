@@ -110,7 +110,7 @@ async def test_the_step_limit_ends_a_run_and_a_retry_goes_on_with_as_many_again(
     )
     task = await runner.finish(person, "hasty", script, "FAILED")
     assert failed(task) == ("STEP_LIMIT", True)
-    assert "all of its 2 steps" in task["error"]["message"]
+    assert "limit of 2 steps" in task["error"]["message"]
     assert await scripted.count(script) == {0: 1, 1: 1}
     await runner.retry(person, task, "failure")
     task = await runner.until(person, task, "COMPLETED")

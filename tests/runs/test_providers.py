@@ -16,7 +16,16 @@ from pydantic_ai.models.google import GoogleModel
 from pydantic_ai.models.openai import OpenAIChatModel
 
 from rota.platform.settings import ModelChoice
-from rota.runs.models import ContentFiltered, GiveUp, Models, TryAgain, classify_error, price_of
+from rota.runs.models import (
+    ContentFiltered,
+    ModelAnswerMalformed,
+    ModelNotConfigured,
+    Models,
+    ModelWithoutPrice,
+    TryAgain,
+    classify_error,
+    price_of,
+)
 from tests.runs.runner import Runner, until
 from tests.runs.scripted import Scripted, calls, says
 from tests.service import Person
@@ -205,11 +214,11 @@ async def test_calls_of_one_step_are_made_side_by_side(
         (TimeoutError(), 1, TryAgain),
         (ConnectionResetError(), 9, TryAgain),
         (UnexpectedModelBehavior("What?"), 2, TryAgain),
-        (UnexpectedModelBehavior("What?"), 3, GiveUp),
+        (UnexpectedModelBehavior("What?"), 3, ModelAnswerMalformed),
         (ContentFilterError("No."), 1, ContentFiltered),
         (ModelHTTPError(418, "m"), 1, TryAgain),
         (ZeroDivisionError(), 1, TryAgain),
-        (ZeroDivisionError(), 3, GiveUp),
+        (ZeroDivisionError(), 3, ModelAnswerMalformed),
     ],
 )
 def test_errors_are_told_apart(error: Exception, attempt: int, kind: type) -> None:
@@ -256,7 +265,7 @@ def test_prices_are_the_operators_if_given_and_fractions_round_up() -> None:
     assert price.cost_micros(1_000_000, 1_000_000) == 750_000
     free = price_of(ModelChoice(model="own", free=True))
     assert free.cost_micros(10**9, 10**9) == 0
-    with pytest.raises(GiveUp) as raised:
+    with pytest.raises(ModelWithoutPrice) as raised:
         price_of(ModelChoice(model="nobody-knows-this"))
     assert raised.value.code == "MODEL_WITHOUT_PRICE"
 
@@ -264,6 +273,6 @@ def test_prices_are_the_operators_if_given_and_fractions_round_up() -> None:
 def test_a_local_model_stands_in_for_every_name_while_none_is_configured() -> None:
     models = Models({}, "http://127.0.0.1:1/v1")
     assert {models.get(name).name for name in ("default", "fast", "strong")} == {"smollm2"}
-    with pytest.raises(GiveUp) as raised:
+    with pytest.raises(ModelNotConfigured) as raised:
         models.get("another")
     assert raised.value.code == "MODEL_NOT_CONFIGURED"

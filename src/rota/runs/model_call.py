@@ -44,6 +44,42 @@ COST_MICROS = Counter("rota_run_cost_micros_total", "Micro-dollars of model call
 WAIT_FOR_PARENT, MAX_WAIT_FOR_PARENT = timedelta(seconds=3), timedelta(minutes=1)
 
 
+class StepLimitReached(GiveUp):
+    code = "STEP_LIMIT"
+    retryable = True
+
+    def __init__(self, max_steps: int) -> None:
+        super().__init__(
+            f"The run reached its limit of {max_steps} steps. Retry the task from the failed step "
+            "to continue with a new limit."
+        )
+        self.max_steps = max_steps
+
+
+class TokenLimitReached(GiveUp):
+    code = "TOKEN_LIMIT"
+    retryable = True
+
+    def __init__(self, max_tokens: int) -> None:
+        super().__init__(
+            f"The run reached its limit of {max_tokens} tokens. Retry the task from the failed "
+            "step to continue with a new limit."
+        )
+        self.max_tokens = max_tokens
+
+
+class TimeLimitReached(GiveUp):
+    code = "TIME_LIMIT"
+    retryable = True
+
+    def __init__(self, max_time: timedelta) -> None:
+        super().__init__(
+            f"The run took longer than {max_time.total_seconds() / 3600:g} hours. Retry the task "
+            "from the failed step to continue with a new limit."
+        )
+        self.max_time = max_time
+
+
 @dataclass(frozen=True, slots=True)
 class Bounds:
     """The limits of every run, whatever its agent's file says."""
@@ -107,31 +143,14 @@ class ModelCaller:
         return ModelCallInput(account_id, task, agent, rows, left_micros)
 
     def _check_bounds(self, start: ModelCallInput) -> None:
-        bounds = self._bounds
-        taken = sum(row.kind == "model" and not row.copied for row in start.rows)
-        if taken >= start.agent.max_steps:
-            raise GiveUp(
-                "STEP_LIMIT",
-                f"The run took all of its {start.agent.max_steps} steps without coming to an end. "
-                "Retried from failure, it goes on with as many again.",
-                retryable=True,
-            )
+        bounds, max_steps = self._bounds, start.agent.max_steps
+        if sum(row.kind == "model" and not row.copied for row in start.rows) >= max_steps:
+            raise StepLimitReached(max_steps)
         if sum(row.input_tokens + row.output_tokens for row in start.rows) >= bounds.max_tokens:
-            raise GiveUp(
-                "TOKEN_LIMIT",
-                f"The run used all of its {bounds.max_tokens} tokens. Retried from failure, it "
-                "goes on with as many again.",
-                retryable=True,
-            )
+            raise TokenLimitReached(bounds.max_tokens)
         began = start.task.started_at
         if began and clock.now() - began > bounds.max_time:
-            hours = bounds.max_time.total_seconds() / 3600
-            raise GiveUp(
-                "TIME_LIMIT",
-                f"The run took longer than {hours:g} hours. Retried from failure, it goes on "
-                "for as long again.",
-                retryable=True,
-            )
+            raise TimeLimitReached(bounds.max_time)
 
     async def _request(
         self, start: ModelCallInput, tools: dict[str, Tool]
