@@ -1,4 +1,4 @@
-"""A run as an incompatible change would make it: it looks before it begins."""
+"""The workflow of a run with an incompatible change: it calls `look` before `begin`."""
 
 from datetime import timedelta
 

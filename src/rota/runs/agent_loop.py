@@ -81,7 +81,7 @@ class AgentLoop:
             await steps.finish(tx, task.id, row, text, "rejected")
             return "finished"
         if row.name == ASK_PERSON.name and row.server is None:
-            answer = (item["arguments"] or {}).get("answer") or "Approved, without further words."
+            answer = (item["arguments"] or {}).get("answer") or "Approved without an answer."
             await steps.finish(tx, task.id, row, answer, "ok")
             return "finished"
         await steps.set_state(tx, task.id, row, "planned", arguments=item["arguments"])
@@ -96,7 +96,8 @@ class AgentLoop:
             await steps.finish(tx, task.id, row, child.output or "", "ok")
         else:
             why = (child.error or {}).get("message") if child and child.error else None
-            text = f"The subtask ended as {child.status if child else 'GONE'}. {why or ''}".strip()
+            status = child.status if child else "DELETED"
+            text = f"The subtask did not complete. Its status is {status}. {why or ''}".strip()
             await steps.finish(tx, task.id, row, text, "failed")
         return "finished"
 
@@ -143,7 +144,7 @@ class AgentLoop:
                 "id": f"output-{task.run}-{step}",
                 "arguments": {"output": output},
                 "argumentsSchema": OUTPUT_SCHEMA,
-                "reason": "The agent's policy asks a person before its output counts.",
+                "reason": "The agent's policy requires approval of its output.",
             }
             return await self._open_gate(tx, task, "output", [item])
         after = replace(task, output=output)
@@ -182,11 +183,11 @@ def _plan(
     try:
         arguments = transcript.storable(call.args_as_dict(raise_if_invalid=True))
     except (ValueError, AssertionError):
-        problem = "The arguments are not a JSON object. Call it again, rightly."
+        problem = "The arguments must be a JSON object. Correct them and call the tool again."
     else:
         problem = transcript.problem_with(tool, arguments) if tool else None
     if tool is None:
-        problem = f"There is no tool of that name. There are: {', '.join(sorted(tools))}."
+        problem = f"Tool not found. Available tools: {', '.join(sorted(tools))}."
     planned = PlannedCall(
         name=tool.name if tool else call.tool_name,
         server=tool.server if tool else None,
@@ -231,6 +232,10 @@ def _review_item(row: Step, tool: Tool, reason: str | None) -> dict[str, Any]:
         "arguments": row.arguments,
         "argumentsSchema": ANSWER_SCHEMA if asks else tool.arguments_schema,
         "reason": reason
-        or ("The agent asks a question." if asks else "The agent's policy asks a person first."),
+        or (
+            "The agent asks a question."
+            if asks
+            else "The agent's policy requires approval of this call."
+        ),
         "definitionHash": tool.definition_hash,
     }

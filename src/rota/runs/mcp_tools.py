@@ -1,4 +1,4 @@
-"""The tools of an account's tool servers, for its agents."""
+"""Makes the tools of an account's tool servers available to its agents."""
 
 import re
 from collections.abc import Sequence
@@ -15,12 +15,12 @@ from rota.platform import ids
 from rota.platform.db import Database
 from rota.runs.tools import Tool, ToolChanged, ToolResult, ToolUnavailable
 
-# What model providers take as a tool's name.
+# Names that model providers accept for tools.
 _MODEL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 class McpTools:
-    """A `ToolSource`. Offers what people accepted and allowed, and an agent's file names."""
+    """A `ToolSource`. Offers tools that are accepted, allowed and named in the agent's file."""
 
     def __init__(self, db: Database, calling: ToolClient) -> None:
         self._db = db
@@ -46,7 +46,7 @@ class McpTools:
         for server, known in found:
             if (server.name, known.name) == (tool.server, tool.name) and server.allows(known.name):
                 return await self._call(server, known, arguments)
-        return ToolResult("The tool is no longer there.", is_error=True)
+        return ToolResult("The tool no longer exists.", is_error=True)
 
     async def _call(
         self, server: Server, tool: ServerTool, arguments: dict[str, Any]
@@ -58,9 +58,9 @@ class McpTools:
         except DefinitionChanged as changed:
             raise ToolChanged(_tool(server, changed.tool)) from None
         except ToolGone:
-            return ToolResult("The server does not have this tool any more.", is_error=True)
+            return ToolResult("The tool server no longer has this tool.", is_error=True)
         except CallRefused as refused:
-            return ToolResult(f"The server refused the call: {refused.message}", is_error=True)
+            return ToolResult(f"The tool server refused the call: {refused.message}", is_error=True)
         except ServerTrouble as trouble:
             if trouble.sent:
                 raise
@@ -69,7 +69,7 @@ class McpTools:
 
 
 def _tool(server: Server, tool: ServerTool) -> Tool:
-    """The tool as a person accepted it; one that has changed, as the person will see it."""
+    """The tool as it was accepted. If it has changed: as the next review shows it."""
     definition = (tool.accepted if tool.usable else tool.live) or {}
     return Tool(
         name=tool.name,
@@ -84,8 +84,8 @@ def _tool(server: Server, tool: ServerTool) -> Tool:
 
 def _why(server: Server, tool: ServerTool) -> str:
     return (
-        f"The server's definition of {server.name}/{tool.name} is not the one that was accepted: "
-        f"{in_words(tool.difference)}. Accept it with POST "
-        f"/api/mcp/{ids.to_wire('mcp', server.id)}/accept and approve to make the call, or reject "
-        "to go on without it."
+        f"The definition of {server.name}/{tool.name} differs from the accepted one: "
+        f"{in_words(tool.difference)}. To make the call, accept the tool with POST "
+        f"/api/mcp/{ids.to_wire('mcp', server.id)}/accept and approve. To continue without it, "
+        "reject."
     )

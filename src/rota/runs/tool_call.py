@@ -30,12 +30,12 @@ from rota.tasks.model import Task
 log = structlog.get_logger()
 
 _UNKNOWN = (
-    "The worker stopped during this call, so nobody knows whether it took effect. "
-    "Look for yourself: approve to make the call again, reject to go on without it."
+    "The call was interrupted, so it is unknown whether it took effect. Check the tool's system. "
+    "Approve to repeat the call, or reject to continue without it."
 )
 _CHANGED = (
-    "The tool's definition is not the one that was shown before. Look at it again: "
-    "approve to make the call, reject to go on without it."
+    "The tool's definition changed after it was shown for approval. Review the call again. "
+    "Approve to make it, or reject to continue without it."
 )
 
 
@@ -88,7 +88,7 @@ class ToolCaller:
             if task.status != "RUNNING" or row.state not in ("planned", "started"):
                 return await self._loop.advance(tx, task)
             if tool is None:
-                await steps.finish(tx, task.id, row, "The tool is no longer there.", "failed")
+                await steps.finish(tx, task.id, row, "The tool no longer exists.", "failed")
                 return NextStep("done")
             if row.state == "started" and not row.read_only:
                 return await self._loop.reopen_gate(tx, task, row, tool, _UNKNOWN)

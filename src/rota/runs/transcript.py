@@ -52,25 +52,27 @@ def _response(model_call: Step) -> ModelResponse:
 def _tool_return(row: Step) -> ToolReturnPart:
     text = row.result if isinstance(row.result, str) else orjson.dumps(row.result).decode()
     if len(text) > MAX_RESULT_CHARACTERS:
-        text = text[:MAX_RESULT_CHARACTERS] + f"\n[cut: {len(text)} characters in all]"
+        text = text[:MAX_RESULT_CHARACTERS] + f"\n[truncated from {len(text)} characters]"
     return ToolReturnPart(tool_name=row.name, content=text, tool_call_id=row.call_id or "")
 
 
 def problem_with(tool: Tool, arguments: Any) -> str | None:
     """What is wrong with the arguments, so that the model can correct them."""
     found = problems(tool.arguments_schema, arguments)
-    return f"The arguments do not fit the tool: {'; '.join(found[:5])}" if found else None
+    return (
+        f"The arguments do not match the tool's schema: {'; '.join(found[:5])}" if found else None
+    )
 
 
 def rejection(what: str, review: Review) -> str:
-    return f"The person in charge did not accept this {what}.{_reason(review)}"
+    return f"A person rejected this {what}.{_reason(review)}"
 
 
 def unknown_outcome(review: Review) -> str:
     """For a rejected call that was started earlier."""
     return (
-        "This call was begun and may have taken effect; its outcome is not known. The person "
-        f"in charge decided not to make it again.{_reason(review)}"
+        "This call was started and may have taken effect. Its outcome is unknown. A person decided "
+        f"not to repeat it.{_reason(review)}"
     )
 
 

@@ -122,7 +122,7 @@ class Run:
 
 _CAUSES = {
     MODEL_UNAVAILABLE: "The model provider failed too often.",
-    TOOL_UNAVAILABLE: "A tool server was away for too long.",
+    TOOL_UNAVAILABLE: "A tool server was not available for too long.",
     TOOL_FAILED: "A tool call failed too often.",
 }
 
@@ -132,5 +132,5 @@ def _failure(run_input: RunInput, error: ActivityError) -> FailInput:
     if code not in _CAUSES:
         code = "RUN_FAILED"
     what = _CAUSES.get(code, "A step of the run failed too often.")
-    message = f"{what} Retry the task from failure once that is mended."
+    message = f"{what} Fix the cause, then retry the task from the failed step."
     return FailInput(run_input, code, message, True)
