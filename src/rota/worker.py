@@ -1,4 +1,4 @@
-"""Builds the worker from settings: it carries out runs and relays instructions."""
+"""The worker: runs tasks, relays the outbox to Temporal and expires what is overdue."""
 
 import asyncio
 import contextlib
@@ -32,23 +32,23 @@ from rota.runs.workflow import Run
 
 log = structlog.get_logger()
 
-# Loops that take from the outbox; each waits for Temporal with some instructions in hand.
+# Loops that read the outbox. Each waits for Temporal while it handles a batch.
 RELAYS = 4
 SWEEP_EVERY_S = 5.0
-# Runs that are decided on at the same time; each is a moment of one thread.
-MOVES_AT_ONCE = 20
-# Runs kept ready in memory. Any other is read again from the engine when it goes on.
+# Workflow tasks at the same time. Each takes one thread for a moment.
+MAX_WORKFLOW_TASKS = 20
+# Workflows kept in memory. The others are replayed from their history when they continue.
 CACHED_RUNS = 200
 
 
 async def run_worker(
     settings: Settings, stop: asyncio.Event, *, sources: Sequence[ToolSource] = ()
 ) -> None:
-    """Works until `stop` is set, then lets calls in progress finish."""
+    """Runs until `stop` is set, then lets calls in progress finish."""
     async with Composition(settings) as parts, contextlib.AsyncExitStack() as stack:
         dispatcher = RunDispatcher(parts.temporal, parts.db, heartbeat_s=settings.run_heartbeat_s)
         relay = Relay(parts.db, dispatcher.handlers)
-        # A relay of its own: a slow payment processor must not delay runs.
+        # A separate relay, so that a slow payment processor does not delay runs.
         plan_relay = Relay(parts.db, parts.plans.handlers)
         background = [
             *(asyncio.create_task(relay.run()) for _ in range(RELAYS)),
@@ -68,30 +68,30 @@ async def run_worker(
             workflows=[Run, CheckServers],
             activities=[
                 activities.begin,
-                activities.look,
+                activities.advance,
                 activities.fail,
-                activities.think,
-                activities.act,
+                activities.call_model,
+                activities.call_tool,
                 checks.sweep,
             ],
             interceptors=[RedactErrors()],
             max_concurrent_activities=settings.worker_calls,
-            # What a worker has taken it works on all at once; what waits in the engine is
-            # handed out fairly. So it takes no more than it can do.
-            max_concurrent_workflow_tasks=max(2, min(MOVES_AT_ONCE, settings.worker_calls)),
+            # Temporal distributes waiting work fairly between accounts, but not what a worker has
+            # already taken. So the worker takes no more than it can do at once.
+            max_concurrent_workflow_tasks=max(2, min(MAX_WORKFLOW_TASKS, settings.worker_calls)),
             max_cached_workflows=CACHED_RUNS,
-            # Reading our own module anew for every run costs more than the run's moves.
+            # Reloading our own modules for every run would cost more than the run itself.
             workflow_runner=SandboxedWorkflowRunner(
                 restrictions=SandboxRestrictions.default.with_passthrough_modules("rota.runs")
             ),
-            # Work that was meant for a worker which is silent goes to another.
+            # Work reserved for a worker that does not answer goes to another one.
             sticky_queue_schedule_to_start_timeout=timedelta(
                 seconds=min(10, settings.run_heartbeat_s)
             ),
             graceful_shutdown_timeout=timedelta(seconds=settings.shutdown_grace_s),
         )
         await ensure_schedule(client, TASK_QUEUE)
-        log.info("worker ready", queue=TASK_QUEUE)
+        log.info("worker_ready", queue=TASK_QUEUE)
         async with worker:
             await stop.wait()
 
@@ -114,22 +114,22 @@ def run_activities(parts: Composition, sources: Sequence[ToolSource] = ()) -> Ac
 
 
 async def _sweep(expire_due: Callable[[int], Awaitable[object]]) -> None:
-    """Ends what has waited longer than it may: for a person, or for a payment."""
+    """Periodically expires what has waited too long for a person or a payment."""
     while True:
         try:
             await expire_due(100)
-        except Exception:
-            log.exception("sweep stumbled")
+        except Exception as error:
+            log.exception("sweep_failed", error=repr(error))
         await asyncio.sleep(SWEEP_EVERY_S)
 
 
 async def _connected(temporal: Temporal, stop: asyncio.Event) -> Client | None:
-    """Temporal's client, as soon as it answers; None when told to stop before that."""
+    """Connects to Temporal, as soon as it is available. None if `stop` is set before that."""
     while not stop.is_set():
         try:
             return await temporal.connect()
         except RuntimeError as error:
-            log.warning("waiting for Temporal", reason=str(error))
+            log.warning("temporal_unavailable", error=str(error))
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(1):
                     await stop.wait()

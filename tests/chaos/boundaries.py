@@ -1,12 +1,11 @@
-"""Kills a worker with signal 9 before and after every commit of a run.
+"""Kills a worker with SIGKILL before and after every commit of a run.
 
     python -m tests.chaos.boundaries --times 10
 
-The run has six steps: it begins, asks the model, reads with a tool, asks the
-model, writes with a tool, and asks the model for the end. Another worker takes
-over each time, and the run ends as if nothing had been, but for the one case in
-which nobody can know: the worker died between the start of a write and its
-result. Then, and only then, a person is asked.
+The run has six steps: start, model call, call to a reading tool, model call, call to a writing
+tool, model call. Each time another worker continues the run, and it completes as if nothing had
+happened. The only exception: if the worker dies between the start of a write and its result, the
+outcome is unknown, and a person decides.
 """
 
 import argparse
@@ -28,7 +27,7 @@ from rota.agents.sync import sync
 from rota.dev.processes import Part, Site
 from rota.dev.stack import Stack
 from rota.platform.telemetry import configure_logging
-from tests.chaos.invariants import broken
+from tests.chaos.invariants import violations
 from tests.chaos.world import PARTS, World, write_report
 from tests.runs.runner import CATALOG, new_namespace, until
 from tests.runs.scripted import Scripted
@@ -48,12 +47,12 @@ class Boundary:
         return f"{self.when} {_MEANINGS[self.at, self.number]}"
 
     @property
-    def asks_a_person(self) -> bool:
-        """Whether nobody can know if the write took effect."""
+    def needs_decision(self) -> bool:
+        """Whether it is unknown if the write took effect."""
         return (self.at, self.number, self.when) in (("act", 3, "after"), ("act", 4, "before"))
 
     def writes(self, *, approved: bool) -> int:
-        """How often the writing tool acts in the end."""
+        """How often the writing tool acts in total."""
         if (self.at, self.number, self.when) == ("act", 3, "after"):
             return 1 if approved else 0
         if (self.at, self.number, self.when) == ("act", 4, "before"):
@@ -65,14 +64,14 @@ class Boundary:
         return 2 if (self.at, self.number, self.when) == ("act", 2, "before") else 1
 
     def model_calls(self) -> dict[int, int]:
-        """How often each turn is asked for: again where its answer was not written down yet."""
+        """How often each turn is called: twice if its answer was not stored yet."""
         again = self.number - 1 if (self.at, self.when) == ("think", "before") else None
         return {turn: 2 if turn == again else 1 for turn in range(3)}
 
 
 _MEANINGS = {
-    ("relay", 1): "the start is handed over",
-    ("begin", 1): "the run begins",
+    ("relay", 1): "the relay starts the run",
+    ("begin", 1): "the run starts",
     ("think", 1): "the first answer",
     ("act", 1): "the read starts",
     ("act", 2): "the read's result",
@@ -84,15 +83,15 @@ _MEANINGS = {
 BOUNDARIES = [Boundary(*at, when) for at in _MEANINGS for when in ("before", "after")]
 
 
-class Nursery(Part):
-    name = "nursery"
+class WorkerForks(Part):
+    name = "worker-forks"
 
     def __init__(self, site: Site, folder: Path) -> None:
         super().__init__(site)
         self.folder = folder
 
     def command(self) -> Sequence[str]:
-        return [sys.executable, "-m", "tests.chaos.nursery", str(self.folder)]
+        return [sys.executable, "-m", "tests.chaos.worker_forks", str(self.folder)]
 
     async def check(self) -> None:
         (self.folder / "ready").stat()
@@ -100,7 +99,7 @@ class Nursery(Part):
 
 @dataclass
 class Lane:
-    """A service whose one worker is killed, beside others of its kind."""
+    """A service with one worker that is killed. Several lanes run in parallel."""
 
     world: World
     person: Person
@@ -109,7 +108,7 @@ class Lane:
     seconds: dict[Boundary, list[float]] = field(default_factory=dict)
     died: int = 0
     asked: int = 0
-    # Model calls beyond those that the kills explain.
+    # Model calls that are not explained by the kills.
     repeated: int = 0
 
     @property
@@ -126,9 +125,9 @@ class Lane:
         began = time.monotonic()
         task_id = await world.create(person, "writer", script)
         self.tasks.append(task_id)
-        statuses = ("WAITING_APPROVAL",) if boundary.asks_a_person else ("COMPLETED",)
+        statuses = ("WAITING_APPROVAL",) if boundary.needs_decision else ("COMPLETED",)
         await world.until(person, task_id, *statuses, "FAILED")
-        if boundary.asks_a_person:
+        if boundary.needs_decision:
             await self._decide(task_id, approve=approve)
         task = await world.until(person, task_id, "COMPLETED", "FAILED")
         self.seconds.setdefault(boundary, []).append(time.monotonic() - began)
@@ -145,7 +144,7 @@ class Lane:
         answer = await self.person.get(f"/api/tasks/{task_id}/review")
         [item] = answer.json()["review"]["items"]
         assert item["tool"] == "send", item
-        assert "nobody knows whether it took effect" in item["reason"], item
+        assert "unknown whether it took effect" in item["reason"], item
         verb, body = ("approve", None) if approve else ("reject", {"resume": True})
         answer = await self.person.post(f"/api/tasks/{task_id}/{verb}", body)
         assert answer.status_code == 200, answer.text
@@ -154,10 +153,10 @@ class Lane:
         self, boundary: Boundary, script: str, task: dict[str, object], *, approve: bool
     ) -> None:
         scripted = self.world.scripted
-        assert not self.kill.exists(), f"nobody died {boundary.meaning}"
+        assert not self.kill.exists(), f"the worker was not killed {boundary.meaning}"
         done = Counter(call["tool"] for call in await scripted.done(script.partition(":")[2]))
         assert done["send"] == boundary.writes(approved=approve), (boundary, done)
-        # On a machine too busy to say that it lives, what is free to repeat is repeated.
+        # On a busy machine, heartbeats can be late, and calls that can be repeated are repeated.
         asked = await scripted.count(script)
         wanted = boundary.model_calls()
         assert done["lookup"] >= boundary.reads, (boundary, done)
@@ -168,14 +167,13 @@ class Lane:
         assert (usage["steps"], usage["inputTokens"], usage["outputTokens"]) == (3, 30, 15)
         answer = await self.person.get(f"/api/tasks/{task['id']}/timeline")
         kinds = [step["kind"] for step in answer.json()["steps"]]
-        assert [kind for kind in kinds if kind in ("model", "tool")] == [
-            *("model", "tool", "model", "tool", "model")
-        ], kinds
+        calls = [kind for kind in kinds if kind in ("model", "tool")]
+        assert calls == ["model", "tool", "model", "tool", "model"], kinds
 
 
 @asynccontextmanager
 async def lanes(stack: Stack, count: int = LANES) -> AsyncIterator[list[Lane]]:
-    """Each on a database and a namespace of its own, so that they do not take each other's work."""
+    """Each lane has its own database and namespace, so they do not share work."""
     async with AsyncExitStack() as exits:
         folder = Path(exits.enter_context(tempfile.TemporaryDirectory()))
         scripted = await exits.enter_async_context(Scripted.start())
@@ -204,36 +202,36 @@ async def lanes(stack: Stack, count: int = LANES) -> AsyncIterator[list[Lane]]:
 
         for number in range(count):
             await open_lane(number)
-        nursery = Nursery(stack.site, folder)
-        await nursery.start()
-        exits.push_async_callback(nursery.kill)
+        forks = WorkerForks(stack.site, folder)
+        await forks.start()
+        exits.push_async_callback(forks.kill)
         yield found
 
 
 async def kill_at_every_boundary(stack: Stack, times: int = 1) -> list[Lane]:
-    """Every boundary so often; the lanes take them one after the other."""
+    """Kills a worker at every boundary this many times. The lanes share the work."""
     waiting = [(b, number) for number in range(times) for b in BOUNDARIES]
     async with lanes(stack) as found:
 
-        async def go_through(lane: Lane) -> None:
+        async def work_through(lane: Lane) -> None:
             while waiting:
                 boundary, number = waiting.pop(0)
-                # A person approves the one unknown write and rejects the next.
+                # A person approves one unknown write and rejects the next.
                 approve = (number + (boundary.when == "after")) % 2 == 0
                 await lane.die_at(boundary, approve=approve)
 
-        await asyncio.gather(*map(go_through, found))
+        await asyncio.gather(*map(work_through, found))
         for lane in found:
-            wrong = await broken_of(lane)
+            wrong = await violations_of(lane)
             assert not any(wrong.values()), wrong
     return found
 
 
-async def broken_of(lane: Lane) -> dict[str, int]:
+async def violations_of(lane: Lane) -> dict[str, int]:
     async def look() -> dict[str, int]:
-        return await broken(lane.world, lane.tasks)
+        return await violations(lane.world, lane.tasks)
 
-    # The relay may still have the last instruction in hand.
+    # The relay may still be handling the last instruction.
     return await until(
         look, lambda wrong: not wrong["instructions still in the outbox"], deadline_s=10
     )
@@ -245,8 +243,8 @@ async def main(times: int) -> None:
         async with Stack(Path(data), parts=PARTS, durable=False) as stack:
             found = await kill_at_every_boundary(stack, times)
     seconds = {b: [s for lane in found for s in lane.seconds.get(b, [])] for b in BOUNDARIES}
-    table = Table(title=f"A worker killed at every commit of a run, {times} times each")
-    for column in ("killed", "runs", "completed", "a person asked", "seconds, median"):
+    table = Table(title=f"A worker is killed at every commit of a run, {times} times each")
+    for column in ("killed", "runs", "completed", "decided by a person", "seconds, median"):
         table.add_column(column, justify="left" if column == "killed" else "right")
     for boundary, taken in seconds.items():
         middle = sorted(taken)[len(taken) // 2]
@@ -254,7 +252,7 @@ async def main(times: int) -> None:
             boundary.meaning,
             str(len(taken)),
             str(len(taken)),
-            str(len(taken) if boundary.asks_a_person else 0),
+            str(len(taken) if boundary.needs_decision else 0),
             f"{middle:.1f}",
         )
     Console(width=100).print(table)
@@ -264,7 +262,7 @@ async def main(times: int) -> None:
             "kills": sum(lane.died for lane in found),
             "runs": sum(len(lane.tasks) for lane in found),
             "asked": sum(lane.asked for lane in found),
-            "model calls that no kill explains": sum(lane.repeated for lane in found),
+            "model calls not explained by a kill": sum(lane.repeated for lane in found),
             "seconds": {b.meaning: sorted(s)[len(s) // 2] for b, s in seconds.items()},
         },
     )

@@ -1,4 +1,4 @@
-"""A stack of its own for tests that kill parts of it."""
+"""A separate stack for tests that kill parts of it."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -10,7 +10,7 @@ from tests.chaos.world import PARTS
 
 
 @pytest.fixture(scope="session")
-async def mortal_stack(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stack]:
-    data = tmp_path_factory.mktemp("mortal")
+async def killable_stack(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stack]:
+    data = tmp_path_factory.mktemp("killable")
     async with Stack(Path(data), parts=PARTS, durable=False) as started:
         yield started

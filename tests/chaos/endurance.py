@@ -1,4 +1,4 @@
-"""Workers that are gone, tasks that wait, and one account that floods the others.
+"""No workers for a while, many waiting tasks, and one account with very many tasks.
 
 python -m tests.chaos.endurance
 """
@@ -15,14 +15,14 @@ import psutil
 from rota.dev.processes import Part
 from rota.dev.stack import Stack
 from rota.platform.telemetry import configure_logging
-from tests.chaos.invariants import broken
+from tests.chaos.invariants import violations
 from tests.chaos.world import PARTS, World, start_again, write_report
 from tests.runs.scripted import calls, says
 from tests.service import Person
 
 
 async def without_workers(stack: Stack, away_s: float, tasks: int = 20) -> dict[str, Any]:
-    """With every worker gone people create, approve and cancel; then the work goes on by itself."""
+    """People create, approve and cancel tasks while no worker runs. Then the work continues."""
     async with World.start(stack, "endurance_away") as world:
         person = await world.newcomer()
         script = await world.six_steps()
@@ -47,26 +47,26 @@ async def without_workers(stack: Stack, away_s: float, tasks: int = 20) -> dict[
         await asyncio.gather(*map(start_again, world.workers))
         counts = await world.until_terminal(60)
         resumed_s = time.monotonic() - back
-        wrong = await _broken(world, [*waiting, *fresh])
+        wrong = await _violations(world, [*waiting, *fresh])
         cancelled = len(range(0, tasks, 4))
         assert counts == {"COMPLETED": 2 * tasks - cancelled, "CANCELLED": cancelled}, counts
         return {
             "seconds without workers": away_s,
-            "accepted, approved and cancelled meanwhile": before,
-            "slowest three requests, ms": round(slowest_s * 1000),
-            "seconds until all was done": round(resumed_s, 1),
-            "broken": wrong,
+            "tasks by status before the workers return": before,
+            "slowest create, approve and cancel together, ms": round(slowest_s * 1000),
+            "seconds until everything is done": round(resumed_s, 1),
+            "violations": wrong,
         }
 
 
 async def waiting(stack: Stack, tasks: int = 200) -> dict[str, Any]:
-    """Tasks that wait for a person: what they cost a worker, and that they outlive everything."""
+    """Waiting tasks: the memory they need in a worker, and that they survive a restart."""
     async with World.start(stack, "endurance_waiting", workers=1) as world:
         person = await world.newcomer()
         script = await world.scripted.script(
             calls(("desk__send", {"ref": "waiting"})), says("Done.")
         )
-        # Warm: whatever a worker loads for its first task is there.
+        # Warm-up: the worker loads what it needs for its first tasks.
         for _ in range(3):
             task_id = await world.create(person, "careful", script)
             await world.until(person, task_id, "WAITING_APPROVAL")
@@ -82,7 +82,7 @@ async def waiting(stack: Stack, tasks: int = 200) -> dict[str, Any]:
         await _until_status(world, "WAITING_APPROVAL", tasks)
         full_mb = _rss_mb(world.workers[0])
         await world.restart_everything()
-        # It has looked around once when a new task is done.
+        # When a new task is done, the worker has caught up.
         task_id = await world.create(person, "writer", script)
         await world.until(person, task_id, "COMPLETED")
         restarted_mb = _rss_mb(world.workers[0])
@@ -105,18 +105,18 @@ async def waiting(stack: Stack, tasks: int = 200) -> dict[str, Any]:
             "with them waiting, MB": full_mb,
             "after a restart of everything, with them waiting, MB": restarted_mb,
             "seconds for all decisions to take effect": round(time.monotonic() - began, 1),
-            "broken": await _broken(world, [f"task_{row[0].hex}" for row in rows]),
+            "violations": await _violations(world, [f"task_{row['id'].hex}" for row in rows]),
         }
 
 
 async def fairness(stack: Stack, flood: int, few: int) -> dict[str, Any]:
-    """One account has made many tasks when another makes a few of its own."""
-    # A worker that is full with little, as one is whose models take their time.
+    """One account creates very many tasks, then another creates a few."""
+    # Few call slots, so that the worker is busy as if its models were slow.
     few_slots = {"worker_calls": 8, "run_heartbeat_s": 15.0}
     async with World.start(stack, "endurance_fair", workers=1, **few_slots) as world:
         script = await world.scripted.script(says("Done."))
         greedy, modest = await world.newcomer(), await world.newcomer()
-        # Both sides work from here on.
+        # Warm-up for both accounts.
         for person in (greedy, modest):
             await world.until(person, await world.create(person, "writer", script), "COMPLETED")
         turn = asyncio.Semaphore(16)
@@ -136,26 +136,26 @@ async def fairness(stack: Stack, flood: int, few: int) -> dict[str, Any]:
         return {
             "flood": flood,
             "few": few,
-            "seconds until the flood's last was done": round(greedy_s, 1),
-            "seconds until the few's last was done": round(modest_s, 1),
-            "of the flood open when the few came": open_then,
-            "of the flood open when the few were done": unfinished,
+            "seconds until the flood is done": round(greedy_s, 1),
+            "seconds until the few are done": round(modest_s, 1),
+            "tasks of the flood open when the few are created": open_then,
+            "tasks of the flood open when the few are done": unfinished,
             "share": round(modest_s / greedy_s, 3),
         }
 
 
 async def _done(world: World, person: Person) -> int:
-    [[count]] = await world.query(
-        "SELECT count(*) FROM tasks WHERE account_id = $1 AND status = 'COMPLETED'",
+    [row] = await world.query(
+        "SELECT count(*) AS tasks FROM tasks WHERE account_id = $1 AND status = 'COMPLETED'",
         person.user_id,
     )
-    return int(count)
+    return int(row["tasks"])
 
 
 async def _all_done(world: World, person: Person, since: float) -> float:
-    open_ = "SELECT count(*) FROM tasks WHERE account_id = $1 AND status <> 'COMPLETED'"
+    open_ = "SELECT count(*) AS tasks FROM tasks WHERE account_id = $1 AND status <> 'COMPLETED'"
     async with asyncio.timeout(300):
-        while (await world.query(open_, person.user_id))[0][0]:
+        while (await world.query(open_, person.user_id))[0]["tasks"]:
             await asyncio.sleep(0.1)
     return time.monotonic() - since
 
@@ -171,16 +171,16 @@ async def _ok(person: Person, method: str, path: str, **options: Any) -> None:
     assert answer.status_code == 200, answer.text
 
 
-async def _broken(world: World, acknowledged: list[str]) -> dict[str, int]:
+async def _violations(world: World, acknowledged: list[str]) -> dict[str, int]:
     async with asyncio.timeout(20):
-        while (wrong := await broken(world, acknowledged))["instructions still in the outbox"]:
+        while (wrong := await violations(world, acknowledged))["instructions still in the outbox"]:
             await asyncio.sleep(0.2)
     assert not any(wrong.values()), wrong
     return {name: count for name, count in wrong.items() if count}
 
 
 def _rss_mb(part: Part) -> float:
-    """Of the biggest process below the part's guard, which is the part itself."""
+    """The memory of the largest process under the part's guard, which is the part itself."""
     assert part._child is not None
     below = psutil.Process(part._child._process.pid).children(recursive=True)
     return round(max(process.memory_info().rss for process in below) / 2**20, 1)

@@ -1,21 +1,20 @@
-"""What has to hold however often anything was killed. Each check says how many rows break it."""
+"""What must hold after any number of kills. Each check counts the rows that violate it."""
 
 import json
 from collections import Counter
 from collections.abc import Collection
-from typing import Any
 
 from rota.credits import verify
 from rota.platform import ids
 from rota.platform.db import Database
 from tests.chaos.world import World
 
-# Each statement finds what must not be there.
+# Each query finds rows that must not exist.
 _MUST_BE_EMPTY = {
-    "tasks that are not at their end": """
+    "tasks that have not ended": """
         SELECT id, status FROM tasks WHERE status NOT IN ('COMPLETED', 'FAILED', 'CANCELLED')
     """,
-    "tasks whose cost is not that of their steps": """
+    "tasks whose usage differs from their steps": """
         SELECT t.id FROM tasks t LEFT JOIN steps s ON s.account_id = t.account_id
             AND s.task_id = t.id
         GROUP BY t.account_id, t.id, t.cost_micros, t.steps, t.input_tokens, t.output_tokens
@@ -24,21 +23,21 @@ _MUST_BE_EMPTY = {
             OR t.output_tokens <> coalesce(sum(s.output_tokens), 0)
             OR t.steps <> count(*) FILTER (WHERE s.kind = 'model' AND NOT s.copied)
     """,
-    "steps written down twice": """
+    "steps stored twice": """
         SELECT task_id FROM steps GROUP BY account_id, task_id, run, step, call HAVING count(*) > 1
     """,
-    "steps without their result in completed tasks": """
+    "steps without a result in completed tasks": """
         SELECT s.task_id FROM steps s JOIN tasks t ON t.account_id = s.account_id
             AND t.id = s.task_id
         WHERE t.status = 'COMPLETED' AND (s.state <> 'finished' OR s.result IS NULL)
     """,
-    "reading tools without a good result in completed tasks": """
+    "failed reads in completed tasks": """
         SELECT s.task_id FROM steps s JOIN tasks t ON t.account_id = s.account_id
             AND t.id = s.task_id
         WHERE t.status = 'COMPLETED' AND s.kind = 'tool' AND s.read_only
           AND s.outcome IS DISTINCT FROM 'ok'
     """,
-    "gaps in the numbers of events": """
+    "gaps in the sequence of events": """
         SELECT h.account_id FROM account_heads h
         LEFT JOIN events e ON e.account_id = h.account_id
         GROUP BY h.account_id, h.last_sequence
@@ -46,7 +45,7 @@ _MUST_BE_EMPTY = {
             OR coalesce(max(e.sequence), 0) <> h.last_sequence
             OR coalesce(min(e.sequence), 1) <> 1
     """,
-    "totals that are not the count": """
+    "task totals that are wrong": """
         SELECT h.account_id FROM account_heads h
         LEFT JOIN tasks t ON t.account_id = h.account_id
         GROUP BY h.account_id
@@ -59,7 +58,7 @@ _MUST_BE_EMPTY = {
                 count(t.id) FILTER (WHERE t.status = 'CANCELLED'),
                 count(t.id) FILTER (WHERE t.status = 'WAITING_APPROVAL'))
     """,
-    # The instruction that looks after a run stays until its next look.
+    # The periodic check of a run stays in the outbox until its next turn.
     "instructions still in the outbox": """
         SELECT kind, attempts FROM outbox WHERE kind <> 'run.check'
     """,
@@ -72,19 +71,19 @@ _MUST_BE_EMPTY = {
 }
 
 
-async def broken(world: World, acknowledged: Collection[str]) -> dict[str, int]:
-    """How often each invariant is broken, by its name. All of them ought to be 0."""
+async def violations(world: World, acknowledged: Collection[str]) -> dict[str, int]:
+    """How often each invariant is violated, by name. All must be 0."""
     found = {name: len(await world.query(sql)) for name, sql in _MUST_BE_EMPTY.items()}
     rows = await world.query("SELECT id FROM tasks")
-    kept = Counter(ids.to_wire("task", row[0]) for row in rows)
-    found["acknowledged tasks that are lost"] = len(set(acknowledged) - set(kept))
-    found["tasks that nobody was told of"] = len(set(kept) - set(acknowledged))
-    found["things in the books that do not agree"] = await _unproven(world)
+    stored = Counter(ids.to_wire("task", row["id"]) for row in rows)
+    found["lost acknowledged tasks"] = len(set(acknowledged) - set(stored))
+    found["tasks that were not acknowledged"] = len(set(stored) - set(acknowledged))
+    found["problems in the ledger"] = await _ledger_problems(world)
     return found | await _writes(world)
 
 
-async def _unproven(world: World) -> int:
-    """What `rota ledger verify` would find: charges missing or twice, holds left open."""
+async def _ledger_problems(world: World) -> int:
+    """What the ledger check finds: missing or double charges, holds that stay open."""
     db = Database(world.service.database_url, pool_size=1)
     await db.open()
     try:
@@ -94,42 +93,40 @@ async def _unproven(world: World) -> int:
 
 
 async def _writes(world: World) -> dict[str, int]:
-    """Calls of the writing tool, by the key of the call, beside what people approved."""
+    """Compares the calls of the writing tool with the stored steps and the approvals."""
     answer = await world.scripted.http.get("/tool-calls")
-    # The tool server may have other services to serve; a key begins with its task.
-    ours = {row[0].hex for row in await world.query("SELECT id FROM tasks")}
+    # The tool server can serve several services. A key starts with the task's ID.
+    ours = {row["id"].hex for row in await world.query("SELECT id FROM tasks")}
     done = Counter(
         call["key"]
         for call in answer.json()
         if call["tool"] == "send" and call["key"].partition("-")[0] in ours
     )
     approved: Counter[str] = Counter()
-    for task_id, items in await world.query("SELECT task_id, items::text FROM reviews"):
-        for item in _items(items):
+    for row in await world.query("SELECT task_id, items::text FROM reviews"):
+        for item in json.loads(row["items"]):
             if item["decision"] == "approved":
-                approved[f"{task_id.hex}-{item['id']}"] += 1
+                approved[f"{row['task_id'].hex}-{item['id']}"] += 1
     rows = await world.query(
-        "SELECT task_id, run, step, call, outcome FROM steps WHERE name = 'send'"
+        """
+        SELECT task_id, format('call-%s-%s-%s', run, step, call) AS item_id, outcome
+        FROM steps WHERE name = 'send'
+        """
     )
-    said = {f"{row[0].hex}-call-{row[1]}-{row[2]}-{row[3]}": row[4] for row in rows}
+    stored = {f"{row['task_id'].hex}-{row['item_id']}": row["outcome"] for row in rows}
     return {
-        "writes made again that nobody approved": sum(
+        "writes repeated without approval": sum(
             count > 1 + approved[key] for key, count in done.items()
         ),
-        "writes that nobody knows of": len(set(done) - set(said)),
-        "writes said to be done that were not": sum(
-            outcome == "ok" and done[key] == 0 for key, outcome in said.items()
+        "writes without a step": len(set(done) - set(stored)),
+        "steps of writes that did not happen": sum(
+            outcome == "ok" and done[key] == 0 for key, outcome in stored.items()
         ),
     }
 
 
-def _items(text: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(text)
-    return found
-
-
 async def model_calls(world: World) -> tuple[int, int]:
-    """How many model calls are on the books, and how many the provider answered."""
-    [[billed]] = await world.query("SELECT count(*) FROM steps WHERE kind = 'model'")
+    """How many model calls are stored, and how many reached the provider."""
+    [row] = await world.query("SELECT count(*) AS calls FROM steps WHERE kind = 'model'")
     answer = (await world.scripted.http.get("/calls")).json()
-    return billed, sum(sum(turns.values()) for turns in answer.values())
+    return row["calls"], sum(sum(turns.values()) for turns in answer.values())

@@ -1,11 +1,10 @@
-"""Kills any part of the service at any time, and counts what was lost: nothing.
+"""Kills random parts of the service under load, and checks that nothing is lost.
 
     python -m tests.chaos.storm --tasks 1000 --kills 120 --seed 1
 
-People create tasks all the while and try again until they are answered. Workers
-(which are the relay too), the API, Temporal, Redis and PostgreSQL are killed
-with signal 9 in an order that the seed decides, stay away for a moment, and
-come back. When all have settled, every invariant is looked at.
+People create tasks and retry until they get an answer. Workers (which also run the relay), the
+API, Temporal, Redis and PostgreSQL are killed with SIGKILL in an order that depends on the seed,
+and start again after a moment. When all tasks have ended, every invariant is checked.
 """
 
 import argparse
@@ -26,14 +25,14 @@ from rota.dev.processes import Part
 from rota.dev.stack import Stack
 from rota.platform import ids
 from rota.platform.telemetry import configure_logging
-from tests.chaos.invariants import broken, model_calls
+from tests.chaos.invariants import model_calls, violations
 from tests.chaos.world import PARTS, TERMINAL, World, start_again, write_report
 from tests.service import Person
 
 PEOPLE = 8
-# How often each kind of part is chosen, beside the others.
+# How often each part is chosen, relative to the others.
 VICTIMS = {"worker": 5, "api": 2, "temporal": 2, "redis": 1, "postgres": 2}
-# In parallel from one person, so that an account's own changes meet as well.
+# Parallel requests of one person, so that changes of one account also collide.
 AT_ONCE = 2
 
 
@@ -45,7 +44,7 @@ class Storm:
     seed: int
     victims: Collection[str] = tuple(VICTIMS)
     people: list[Person] = field(default_factory=list)
-    # Task and who made it.
+    # Task ID and the person who created the task.
     acknowledged: dict[str, Person] = field(default_factory=dict)
     killed: Counter[str] = field(default_factory=Counter)
     decided: Counter[str] = field(default_factory=Counter)
@@ -56,10 +55,10 @@ class Storm:
     storm_s: float = 0
     settled_s: float = 0
 
-    async def rage(self) -> None:
+    async def run(self) -> None:
         began = time.monotonic()
         self.people = [await self.world.newcomer() for _ in range(PEOPLE)]
-        # Slow enough that some are always under way.
+        # Slow enough that some tasks are always in progress.
         script = await self.world.six_steps(delay_s=0.7, name="storm")
         over = asyncio.Event()
         deciding = asyncio.create_task(self._decide(over))
@@ -67,19 +66,19 @@ class Storm:
             group.create_task(self._kill())
             for person in self.people:
                 for _ in range(AT_ONCE):
-                    group.create_task(self._ask(person, script))
+                    group.create_task(self._create(person, script))
         self.storm_s = time.monotonic() - began
         began = time.monotonic()
         await self._settle()
         over.set()
         await deciding
         self.settled_s = time.monotonic() - began
-        self.wrong = await broken(self.world, self.acknowledged)
+        self.wrong = await violations(self.world, self.acknowledged)
         self.counts = await self.world.counts()
         self.billed, self.asked = await model_calls(self.world)
 
-    async def _ask(self, person: Person, script: str) -> None:
-        """Creates tasks at the pace of the kills, so that both end together."""
+    async def _create(self, person: Person, script: str) -> None:
+        """Creates tasks at the pace of the kills, so that both end at the same time."""
         share = self.tasks // (PEOPLE * AT_ONCE)
         for number in range(share):
             while sum(self.killed.values()) < self.kills * number // share:
@@ -88,27 +87,27 @@ class Storm:
             self.acknowledged[task_id] = person
 
     async def _kill(self) -> None:
-        chance = random.Random(self.seed)
+        rng = random.Random(self.seed)
         names = [name for name in VICTIMS if name in self.victims]
         weights = [VICTIMS[name] for name in names]
-        # Each of them once before chance has its way.
-        order = chance.sample(names, len(names)) + chance.choices(names, weights, k=self.kills)
+        # Each part once, then random ones.
+        order = rng.sample(names, len(names)) + rng.choices(names, weights, k=self.kills)
         for name in order[: self.kills]:
-            victim = self._victim(name, chance)
-            calm_s, away_s = chance.uniform(0.5, 3), chance.choice((0, 0.5, 2, 4))
+            victim = self._victim(name, rng)
+            calm_s, away_s = rng.uniform(0.5, 3), rng.choice((0, 0.5, 2, 4))
             await asyncio.sleep(calm_s)
             await victim.kill()
             self.killed[name] += 1
             await asyncio.sleep(away_s)
             await start_again(victim)
 
-    def _victim(self, name: str, chance: random.Random) -> Part:
+    def _victim(self, name: str, rng: random.Random) -> Part:
         if name == "worker":
-            return chance.choice(self.world.workers)
+            return rng.choice(self.world.workers)
         return self.world.api if name == "api" else self.world.stack.part(name)
 
     async def _decide(self, over: asyncio.Event) -> None:
-        """Whoever is asked about a write that may have happened says yes or no in turn."""
+        """Approves and rejects unknown writes in turn."""
         while not over.is_set():
             await asyncio.sleep(1)
             try:
@@ -118,17 +117,17 @@ class Storm:
             except OSError:
                 continue  # The database is being killed.
             except Exception as error:
-                # asyncpg has many words for a server that is starting or stopping.
+                # asyncpg has many error classes for a server that is starting or stopping.
                 if type(error).__module__.split(".")[0] != "asyncpg":
                     raise
                 continue
             for row in rows:
-                await self._decide_on(ids.to_wire("task", row[0]))
+                await self._decide_on(ids.to_wire("task", row["id"]))
 
     async def _decide_on(self, task_id: str) -> None:
         person = self.acknowledged.get(task_id)
         if person is None:
-            return  # Its creation is still being asked for.
+            return  # Its creation is not acknowledged yet.
         approve = sum(self.decided.values()) % 2 == 0
         verb, body = ("approve", None) if approve else ("reject", {"resume": True})
         answer = await self.world.request_until_answered(
@@ -140,10 +139,10 @@ class Storm:
     async def _settle(self) -> None:
         async def quiet() -> bool:
             counts = await self.world.counts()
-            [[instructions]] = await self.world.query(
-                "SELECT count(*) FROM outbox WHERE kind <> 'run.check'"
+            [row] = await self.world.query(
+                "SELECT count(*) AS instructions FROM outbox WHERE kind <> 'run.check'"
             )
-            return not set(counts) - set(TERMINAL) and not instructions
+            return not set(counts) - set(TERMINAL) and not row["instructions"]
 
         async with asyncio.timeout(300):
             while not await quiet():
@@ -151,7 +150,7 @@ class Storm:
 
     @property
     def holds(self) -> bool:
-        return not any(self.wrong.values()) and not self.world.surprises
+        return not any(self.wrong.values()) and not self.world.unexpected
 
     def figures(self) -> dict[str, Any]:
         return {
@@ -159,14 +158,14 @@ class Storm:
             "tasks acknowledged": len(self.acknowledged),
             "kills": sum(self.killed.values()),
             "killed": dict(self.killed),
-            "ended as": self.counts,
-            "decided by a person (unknown write)": dict(self.decided),
+            "status": self.counts,
+            "unknown writes decided by a person": dict(self.decided),
             "model calls billed": self.billed,
             "model calls that reached the provider": self.asked,
-            "seconds of storm": round(self.storm_s, 1),
+            "seconds with kills": round(self.storm_s, 1),
             "seconds until settled": round(self.settled_s, 1),
-            "answers of 500": len(self.world.surprises),
-            "broken": self.wrong,
+            "unexpected 5xx answers": len(self.world.unexpected),
+            "violations": self.wrong,
         }
 
 
@@ -176,27 +175,27 @@ async def storm(
     async with World.start(stack, "storm") as world:
         found = Storm(world, tasks, kills, seed, victims)
         try:
-            await found.rage()
+            await found.run()
         except TimeoutError:
-            found.wrong = await broken(world, found.acknowledged)
+            found.wrong = await violations(world, found.acknowledged)
         return found
 
 
 def report(found: Storm) -> None:
     figures = found.figures()
-    table = Table(title="The storm")
-    table.add_column("what")
-    table.add_column("figure", justify="right")
+    table = Table(title="Random kills under load")
+    table.add_column("figure")
+    table.add_column("value", justify="right")
     for name, value in figures.items():
         if isinstance(value, dict):
             table.add_section()
             for key, part in value.items():
-                table.add_row(key if name == "broken" else f"{name}: {key}", str(part))
+                table.add_row(key if name == "violations" else f"{name}: {key}", str(part))
         else:
             table.add_row(name, str(value))
     Console(width=100).print(table)
-    for surprise in found.world.surprises[:5]:
-        print(surprise)
+    for answer in found.world.unexpected[:5]:
+        print(answer)
     write_report(f"storm of {figures['kills']} kills", figures)
 
 
@@ -215,6 +214,8 @@ if __name__ == "__main__":
     parser.add_argument("--kills", type=int, default=120)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--victims", nargs="+", choices=VICTIMS, default=list(VICTIMS))
-    parser.add_argument("--careless", action="store_true", help="without fsync, as in CI")
+    parser.add_argument(
+        "--no-fsync", action="store_true", help="run PostgreSQL without fsync, as CI does"
+    )
     o = parser.parse_args()
-    raise SystemExit(asyncio.run(main(o.tasks, o.kills, o.seed, o.victims, not o.careless)))
+    raise SystemExit(asyncio.run(main(o.tasks, o.kills, o.seed, o.victims, not o.no_fsync)))

@@ -1,16 +1,16 @@
-"""Temporal loses everything it knew. The truth is in PostgreSQL, so nothing is lost."""
+"""Temporal loses its database. Every run continues from its rows in PostgreSQL."""
 
 from rota.dev.stack import Stack
-from tests.chaos.invariants import broken
+from tests.chaos.invariants import violations
 from tests.chaos.world import World
 from tests.runs.runner import new_namespace
 from tests.runs.scripted import calls, says
 
 
-async def test_runs_that_the_engine_has_lost_are_started_again_from_the_rows(
-    mortal_stack: Stack,
+async def test_runs_that_temporal_has_lost_are_started_again_from_their_rows(
+    killable_stack: Stack,
 ) -> None:
-    async with World.start(mortal_stack, "lost_engine", workers=1) as world:
+    async with World.start(killable_stack, "lost_engine", workers=1) as world:
         person = await world.newcomer()
         held = await world.scripted.script(
             calls(("desk__lookup", {"ref": "lost"})), says("Done.", hold=True)
@@ -22,24 +22,24 @@ async def test_runs_that_the_engine_has_lost_are_started_again_from_the_rows(
         for task_id in running:
             await world.until(person, task_id, "RUNNING")
 
-        [worker], temporal = world.workers, mortal_stack.temporal
+        [worker], temporal = world.workers, killable_stack.temporal
         await worker.kill()
         await temporal.kill()
-        for file in mortal_stack.directory.path.glob("temporal.db*"):
+        for file in killable_stack.directory.path.glob("temporal.db*"):
             file.unlink()
         await temporal.start()
         await new_namespace(temporal.address, world.settings.temporal_namespace)
         await world.scripted.release(held)
         await worker.start()
 
-        # Whoever decides brings the run back; the others come back at the next look.
+        # The decision restarts its run. The next periodic check restarts the others.
         await world.request_until_answered(person, "POST", f"/api/tasks/{waiting}/approve")
         await world.until(person, waiting, "COMPLETED")
         async with world.service.owner() as connection:
             await connection.execute("UPDATE outbox SET due_at = now() WHERE kind = 'run.check'")
         for task_id in running:
             await world.until(person, task_id, "COMPLETED")
-        wrong = await broken(world, [*running, waiting])
+        wrong = await violations(world, [*running, waiting])
         assert not any(wrong.values()), wrong
-        # Nothing that had its result was asked for again.
+        # No finished model call is repeated.
         assert (await world.scripted.count(held))[0] == 3

@@ -1,4 +1,4 @@
-"""The whole service in processes that can be killed, and people who do not give up on it."""
+"""The whole service in processes that can be killed, and clients that retry."""
 
 import asyncio
 import json
@@ -24,23 +24,23 @@ from tests.tasks.world import newcomer
 
 TERMINAL = ("COMPLETED", "FAILED", "CANCELLED")
 PARTS = ("postgres", "redis", "temporal", "idp")
-# A machine that has much else to do takes its time.
-PATIENCE_S = 90
+# A busy machine is slow.
+READY_WITHIN_S = 90
 
 
 class Api(components.Service):
     name = "api"
-    ready_within_s = PATIENCE_S
+    ready_within_s = READY_WITHIN_S
 
 
 class Worker(components.Worker):
     name = "worker-1"
-    ready_within_s = PATIENCE_S
+    ready_within_s = READY_WITHIN_S
 
 
 class SecondWorker(components.Worker):
     name = "worker-2"
-    ready_within_s = PATIENCE_S
+    ready_within_s = READY_WITHIN_S
 
 
 class World:
@@ -64,15 +64,15 @@ class World:
             limits=httpx.Limits(max_connections=100),
         )
         self.service = Service(stack, settings, self.http)
-        # What the service said that it should never say.
-        self.surprises: list[str] = []
+        # 5xx answers that a kill does not explain.
+        self.unexpected: list[str] = []
 
     @classmethod
     @asynccontextmanager
     async def start(
         cls, stack: Stack, name: str, *, workers: int = 2, **changes: Any
     ) -> AsyncIterator["World"]:
-        """On a database and a Temporal namespace of its own; the stack may be shared."""
+        """Starts on its own database and Temporal namespace. The stack can be shared."""
         namespace = name.replace("_", "-")
         async with Scripted.start() as scripted:
             await new_namespace(stack.endpoints.temporal_address, namespace)
@@ -93,7 +93,7 @@ class World:
                 await world.http.aclose()
 
     def variables(self, metrics_port: int) -> Mapping[str, str]:
-        """What a worker's process is told."""
+        """The environment variables of a worker."""
         settings = self.settings.model_copy(update={"metrics_port": metrics_port})
         return {
             **_variables(settings),
@@ -102,7 +102,7 @@ class World:
         }
 
     async def six_steps(self, *, delay_s: float = 0, name: str | None = None) -> str:
-        """A script for six steps: begin, model, a reading tool, model, a writing one, model."""
+        """A script for six steps: start, model, reading tool, model, writing tool, model."""
         ref = name or f"r{uuid4().hex[:12]}"
         if delay_s:
             await self.scripted.http.post(f"/always/{ref}", json={"delayS": delay_s})
@@ -119,9 +119,9 @@ class World:
     async def request_until_answered(
         self, person: Person, method: str, path: str, body: Any = None, deadline_s: float = 240
     ) -> httpx.Response:
-        """A request of somebody who tries until there is an answer that counts.
+        """Repeats a request until the answer is neither a 5xx nor a 429.
 
-        All tries have the same Idempotency-Key, so they are one request.
+        All attempts have the same Idempotency-Key, so they count as one request.
         """
         key = uuid4().hex
         async with asyncio.timeout(deadline_s):
@@ -135,14 +135,14 @@ class World:
                     continue
                 if answer.status_code < 500 and answer.status_code != 429:
                     return answer
-                # What a database that is being killed may lead to.
-                told = answer.status_code in (503, 429) or "DATABASE_ERROR" in answer.text
-                if not told:
-                    self.surprises.append(f"{method} {path}: {answer.status_code} {answer.text}")
+                # Expected while the database is being killed.
+                expected = answer.status_code in (503, 429) or "DATABASE_ERROR" in answer.text
+                if not expected:
+                    self.unexpected.append(f"{method} {path}: {answer.status_code} {answer.text}")
                 await asyncio.sleep(0.2)
 
     async def create(self, person: Person, agent: str, script: str, **body: Any) -> str:
-        """A task that was acknowledged: its id."""
+        """Creates a task and returns its ID once it is acknowledged."""
         wanted = {"name": "A task", "agent": agent, "input": f"Please. {script}", **body}
         answer = await self.request_until_answered(person, "POST", "/api/tasks", wanted)
         assert answer.status_code == 201, answer.text
@@ -163,20 +163,20 @@ class World:
             return task
 
     async def query(self, sql: str, *arguments: object) -> list[Any]:
-        """Reads behind the scenes, past row security."""
+        """Reads as the owner of the database, without row security."""
         async with self.service.owner() as connection:
             found: list[Any] = await connection.fetch(sql, *arguments)
             return found
 
     async def counts(self) -> dict[str, int]:
-        rows = await self.query("SELECT status, count(*) FROM tasks GROUP BY status")
-        return {row[0]: row[1] for row in rows}
+        rows = await self.query("SELECT status, count(*) AS tasks FROM tasks GROUP BY status")
+        return {row["status"]: row["tasks"] for row in rows}
 
     async def until_terminal(self, deadline_s: float) -> dict[str, int]:
         return await until(self.counts, lambda counts: not set(counts) - set(TERMINAL), deadline_s)
 
     async def restart_everything(self) -> None:
-        """Every part is gone at the same time, then comes back."""
+        """Kills all parts at the same time, then starts them again."""
         ours = (self.api, *self.workers)
         everything = [*ours, *(self.stack.part(name) for name in self.stack.names)]
         await asyncio.gather(*(part.kill() for part in everything))
@@ -190,12 +190,12 @@ class World:
 
 
 def _variables(settings: Settings) -> dict[str, str]:
-    """Without lists that are empty, which not every setting reads as such."""
+    """Leaves out empty lists, which some settings cannot parse."""
     return {name: text for name, text in environment(settings).items() if text not in ("[]", "()")}
 
 
 async def start_again(part: Part, deadline_s: float = 120) -> None:
-    """As a supervisor does: also when what the part needs is away for now."""
+    """Starts a part like a supervisor: repeatedly, until what it needs is available."""
     async with asyncio.timeout(deadline_s):
         while True:
             try:
@@ -206,7 +206,7 @@ async def start_again(part: Part, deadline_s: float = 120) -> None:
 
 
 def write_report(name: str, figures: Mapping[str, Any]) -> None:
-    """Keeps the figures of a run, each kind of run under its own name."""
+    """Stores the figures of a chaos test under its name."""
     file = Path("bench-results") / "chaos.json"
     file.parent.mkdir(exist_ok=True)
     before = json.loads(file.read_text()) if file.exists() else {}

@@ -1,6 +1,6 @@
-"""The other side of the runs' bench: a bare workflow with as many activities, and its worker.
+"""The baseline of the runs benchmark: a bare workflow with the same number of activities.
 
-Run as a program it is the worker; the settings are those of the product's.
+As a program, this module is its worker. It uses the same settings as the product's worker.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ QUEUE = "bare"
 
 
 @dataclass(frozen=True)
-class BareOrder:
+class BareInput:
     url: str
     name: str
 
@@ -26,18 +26,18 @@ class BareOrder:
 @workflow.defn(name="bare")
 class Bare:
     @workflow.run
-    async def run(self, order: BareOrder) -> None:
+    async def run(self, bare_input: BareInput) -> None:
         await workflow.execute_local_activity(
-            "bare_begin", order, start_to_close_timeout=timedelta(seconds=30)
+            "bare_begin", bare_input, start_to_close_timeout=timedelta(seconds=30)
         )
-        await self._call("bare_think", order)
-        await asyncio.gather(self._call("bare_act", order), self._call("bare_act", order))
-        await self._call("bare_think", order)
+        await self._call("bare_think", bare_input)
+        await asyncio.gather(self._call("bare_act", bare_input), self._call("bare_act", bare_input))
+        await self._call("bare_think", bare_input)
 
-    async def _call(self, name: str, order: BareOrder) -> None:
+    async def _call(self, name: str, bare_input: BareInput) -> None:
         await workflow.execute_activity(
             name,
-            order,
+            bare_input,
             start_to_close_timeout=timedelta(minutes=15),
             heartbeat_timeout=timedelta(seconds=15),
         )
@@ -48,20 +48,20 @@ class Calls:
         self._http = httpx.AsyncClient(timeout=30, limits=httpx.Limits(max_connections=100))
 
     @activity.defn(name="bare_begin")
-    async def begin(self, order: BareOrder) -> None:
+    async def begin(self, bare_input: BareInput) -> None:
         pass
 
     @activity.defn(name="bare_think")
-    async def think(self, order: BareOrder) -> None:
+    async def call_model(self, bare_input: BareInput) -> None:
         await self._post(
-            f"{order.url}/v1/chat/completions",
+            f"{bare_input.url}/v1/chat/completions",
             {"model": "scripted", "messages": [{"role": "user", "content": "Hello"}]},
         )
 
     @activity.defn(name="bare_act")
-    async def act(self, order: BareOrder) -> None:
+    async def call_tool(self, bare_input: BareInput) -> None:
         await self._post(
-            f"{order.url}/tools/lookup", {"arguments": {"ref": "bare"}, "key": order.name}
+            f"{bare_input.url}/tools/lookup", {"arguments": {"ref": "bare"}, "key": bare_input.name}
         )
 
     async def _post(self, url: str, body: dict[str, Any]) -> None:
@@ -74,20 +74,20 @@ async def work() -> None:
     from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
     from rota.platform.settings import Settings
-    from rota.worker import CACHED_RUNS, MOVES_AT_ONCE
+    from rota.worker import CACHED_RUNS, MAX_WORKFLOW_TASKS
 
     settings = Settings()
     client = await Client.connect(settings.temporal_address, namespace=settings.temporal_namespace)
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-    made = Calls()
+    calls = Calls()
     async with Worker(
         client,
         task_queue=QUEUE,
         workflows=[Bare],
-        activities=[made.begin, made.think, made.act],
+        activities=[calls.begin, calls.call_model, calls.call_tool],
         max_concurrent_activities=settings.worker_calls,
-        max_concurrent_workflow_tasks=MOVES_AT_ONCE,
+        max_concurrent_workflow_tasks=MAX_WORKFLOW_TASKS,
         max_cached_workflows=CACHED_RUNS,
         workflow_runner=SandboxedWorkflowRunner(
             restrictions=SandboxRestrictions.default.with_passthrough_modules("tests.load")

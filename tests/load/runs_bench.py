@@ -1,11 +1,10 @@
-"""Runs beside a bare Temporal workflow that makes the same calls, in one run on one machine.
+"""Compares runs with a bare Temporal workflow that makes the same calls on the same machine.
 
     python -m tests.load.runs_bench
 
-A task asks an instant model, calls two tools and asks the model again. The bare
-side is what one would write by hand with no database: a workflow with one local
-activity and four ordinary ones, each of which makes the same HTTP request. Both
-have one worker with the same settings, on the same Temporal server, in turns.
+A task calls an instant model, then two tools, then the model again. The bare workflow has no
+database: it has one local activity and four ordinary ones, which make the same HTTP requests. Both
+use one worker with the same settings on the same Temporal server, in turns.
 """
 
 import argparse
@@ -28,7 +27,7 @@ from temporalio.client import Client
 from rota.dev.stack import Stack
 from rota.platform.telemetry import configure_logging
 from tests.chaos.world import PARTS, World
-from tests.load.runs_bare import QUEUE, Bare, BareOrder
+from tests.load.runs_bare import QUEUE, Bare, BareInput
 from tests.runs.scripted import calls, says
 
 NAME = "runs, end to end"
@@ -41,7 +40,7 @@ AT_ONCE = 16
 class Figures:
     ours: list[float] = field(default_factory=list)
     bare: list[float] = field(default_factory=list)
-    # Milliseconds of one model call by itself, and of one step of a run that is alone.
+    # The time of a single model call, and of one step when only one run is in progress.
     call_ms: float = 0
     our_step_ms: float = 0
     bare_step_ms: float = 0
@@ -71,7 +70,7 @@ async def bare_worker(world: World) -> AsyncIterator[None]:
 
 
 async def of_ours(world: World, script: str, count: int) -> float:
-    """Tasks a second, from the first request to the last end."""
+    """Tasks per second, from the first request to the end of the last task."""
     people = [await world.newcomer() for _ in range(ACCOUNTS)]
     accounts = [person.user_id for person in people]
     began = time.monotonic()
@@ -82,7 +81,7 @@ async def of_ours(world: World, script: str, count: int) -> float:
             await world.create(people[number % ACCOUNTS], "writer", script)
 
     await asyncio.gather(*map(create, range(count)))
-    # One connection and one small statement: looking is no part of what is measured.
+    # One connection and one small query, so that polling does not distort the measurement.
     async with asyncio.timeout(300), world.service.owner() as connection:
         while count > await connection.fetchval(
             "SELECT sum(completed) FROM account_heads WHERE account_id = ANY($1)", accounts
@@ -92,14 +91,14 @@ async def of_ours(world: World, script: str, count: int) -> float:
 
 
 async def of_bare(client: Client, world: World, prefix: str, count: int) -> float:
-    order = BareOrder(f"{world.scripted.url}", prefix)
+    bare_input = BareInput(world.scripted.url, prefix)
     turn = asyncio.Semaphore(AT_ONCE)
     began = time.monotonic()
 
     async def run(number: int) -> None:
         async with turn:
             handle = await client.start_workflow(
-                Bare.run, order, id=f"bare-{prefix}-{number}", task_queue=QUEUE
+                Bare.run, bare_input, id=f"bare-{prefix}-{number}", task_queue=QUEUE
             )
         await handle.result()
 
@@ -131,7 +130,7 @@ async def measure(stack: Stack, rounds: int, count: int) -> Figures:
 
 
 async def _alone(figures: Figures, world: World, script: str, client: Client) -> None:
-    """One at a time: what a step costs when nothing else is going on."""
+    """The cost of a step when only one run is in progress."""
     body = {"model": "scripted", "messages": [{"role": "user", "content": "Hello"}]}
     taken: dict[str, list[float]] = {"call": [], "ours": [], "bare": []}
     for number in range(15):
@@ -142,31 +141,31 @@ async def _alone(figures: Figures, world: World, script: str, client: Client) ->
         await of_bare(client, world, f"alone-{number}", 1)
         taken["bare"].append(time.monotonic() - began)
         await of_ours(world, script, 1)
-    # The run itself, without the wait before it: from its first to its last step, which are
-    # three in a row (model, both tools, model).
+    # The time of the run itself, without its time in the queue. It has three steps in sequence:
+    # model, both tools, model.
     rows = await world.query(
-        "SELECT extract(epoch FROM finished_at - started_at)::float FROM tasks "
+        "SELECT extract(epoch FROM finished_at - started_at)::float AS seconds FROM tasks "
         "ORDER BY id DESC LIMIT 15"
     )
     figures.call_ms = statistics.median(taken["call"]) * 1000
     figures.bare_step_ms = statistics.median(taken["bare"]) / 3 * 1000
-    figures.our_step_ms = statistics.median(row[0] for row in rows) / 3 * 1000
+    figures.our_step_ms = statistics.median(row["seconds"] for row in rows) / 3 * 1000
 
 
 def report(figures: Figures) -> None:
-    table = Table(title="Runs of 2 model and 2 tool calls beside a bare workflow (medians)")
-    for column in ("what", "ours", "bare", "ratio", "aim", ""):
-        table.add_column(column, justify="left" if column in ("what", "") else "right")
+    table = Table(title="Runs with 2 model and 2 tool calls, and a bare workflow (medians)")
+    for column in ("figure", "Rota", "bare", "ratio", "aim", ""):
+        table.add_column(column, justify="left" if column in ("figure", "") else "right")
     table.add_row(
         f"{NAME} (tasks/s)",
         f"{statistics.median(figures.ours):.1f}",
         f"{statistics.median(figures.bare):.1f}",
         f"{figures.ratio:.2f}",
         f"≥ {AIM:.2f}",
-        "holds" if figures.ratio >= AIM else "falls short",
+        "met" if figures.ratio >= AIM else "missed",
     )
     table.add_row(
-        f"ms added to a call of {figures.call_ms:.1f} ms",
+        f"overhead of a call of {figures.call_ms:.1f} ms (ms)",
         f"{figures.our_step_ms - figures.call_ms:.1f}",
         f"{figures.bare_step_ms - figures.call_ms:.1f}",
         "",
@@ -181,7 +180,7 @@ def report(figures: Figures) -> None:
 
 async def main(rounds: int = 3, count: int = 200) -> int:
     configure_logging("WARNING", "console")
-    # Listing tools is no part of a run: those of tool servers come from the database.
+    # Listing tools is not part of a run: the tools of tool servers come from the database.
     os.environ["TEST_TOOLS_FIXED"] = "yes"
     with tempfile.TemporaryDirectory() as data:
         async with Stack(Path(data), parts=PARTS) as stack:

@@ -15,7 +15,7 @@ from tests.mcp.conftest import LOCAL, connect, events_of
 from tests.mcp.peers import Peer, definition, time_server
 from tests.mcp.test_secrets import TOKEN, bearer, everything_in, forms
 from tests.runs.runner import Runner, until
-from tests.runs.scripted import Scripted, calls, last_told, said_to_model, says
+from tests.runs.scripted import Scripted, calls, conversation, last_message, says
 from tests.service import Person
 
 CATALOG = Path(__file__).parent / "catalog"
@@ -96,7 +96,7 @@ async def test_an_agent_reads_then_asks_before_it_writes(
             "clock__get_current_time",
             "clock__convert_time",
         }
-        assert '"sum"' in said_to_model(asked[1]).replace("\\", "")
+        assert '"sum"' in conversation(asked[1]).replace("\\", "")
         timeline, _ = await runner.timeline(person, task)
         servers = [step["server"] for step in timeline if step.get("server")]
         assert sorted(servers) == ["clock", "peer", "peer"]
@@ -253,7 +253,7 @@ async def test_long_results_with_nul_characters_are_stored_and_cut(
         script = await scripted.script(calls(("peer__add", {"a": 1, "b": 1})), says("Done."))
         task = await runner.finish(person, "operator", script)
         [_, second] = await scripted.asked(script)
-        assert 20_000 < len(last_told(second)) < 21_000
+        assert 20_000 < len(last_message(second)) < 21_000
         timeline, _ = await runner.timeline(person, task)
         stored = next(step for step in timeline if step.get("server") == "peer")["result"]
         assert 256 * 1024 <= len(stored) < 257 * 1024

@@ -1,4 +1,4 @@
-"""A run as an incompatible change would make it: it looks before it begins."""
+"""The workflow of a run with an incompatible change: it calls `look` before `begin`."""
 
 from datetime import timedelta
 
@@ -9,12 +9,12 @@ from rota.runs.contracts import NextStep, RunInput
 
 @workflow.defn(name="run")
 class ChangedRun:
-    @workflow.signal
-    def nudge(self) -> None:
+    @workflow.signal(name="nudge")
+    def wake(self) -> None:
         pass
 
     @workflow.run
-    async def run(self, order: RunInput) -> None:
+    async def run(self, run_input: RunInput) -> None:
         await workflow.execute_activity(
-            "look", order, result_type=NextStep, start_to_close_timeout=timedelta(seconds=30)
+            "look", run_input, result_type=NextStep, start_to_close_timeout=timedelta(seconds=30)
         )

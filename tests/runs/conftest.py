@@ -28,5 +28,5 @@ async def runner(
 
 @pytest.fixture
 async def person(runner: Runner) -> Person:
-    """Somebody with an account of their own, of the highest tier."""
+    """A person with a new account of the highest tier."""
     return await runner.newcomer()

@@ -1,13 +1,12 @@
-"""A scripted model and a counting tool server, over real HTTP, in a process of its own.
+"""A scripted model and a counting tool server, over real HTTP, in their own process.
 
     python -m tests.runs.model_server --port 18100
 
-The model speaks OpenAI's chat completions. A conversation whose first user
-message contains `script:ID` is answered from the script that was put at
-`/scripts/ID`; any other gets the instant answer. Which turn of a script answers
-depends only on how many assistant turns the conversation has, so a call that is
-made again is answered alike. Everything is counted. See tests/runs/scripted.py
-for the client's side.
+The model implements OpenAI's chat completions. If the first user message contains
+`script:ID`, the script stored at `/scripts/ID` answers. Otherwise the model answers
+`Done.` at once. The turn of the script depends only on the number of assistant turns in
+the conversation, so a repeated call gets the same answer. Every call is counted.
+tests/runs/scripted.py is the client.
 """
 
 import argparse
@@ -28,14 +27,14 @@ from starlette.routing import Route
 INSTANT: dict[str, Any] = {"text": "Done.", "inputTokens": 10, "outputTokens": 5}
 SCRIPT = re.compile(r"script:([\w-]+)")
 
-# How a turn, or one of its `failures`, may look. Everything is optional.
-#   text, toolCalls: [{name, arguments (an object, or a string as it is), id}], finishReason
+# The fields of a turn, or of one of its `failures`. All are optional.
+#   text, toolCalls: [{name, arguments (an object, or a raw string), id}], finishReason
 #   inputTokens, outputTokens
-#   delayS: answers that much later;  hold: answers after POST /release/ID, and notices
-#   when the caller hangs up
-#   status, error: an error of that status with that body;  headers: sent along
-#   malformed: a 200 that is not what the protocol says;  drop: hangs up in the answer
-#   failures: what the first calls of this turn get instead
+#   delayS: answers after a delay;  hold: answers after POST /release/ID, and records
+#   whether the client disconnects before that
+#   status, error: an error with this status and body;  headers: extra response headers
+#   malformed: a 200 with this invalid body;  drop: disconnects during the answer
+#   failures: what the first calls of this turn return instead
 
 
 @dataclass
@@ -65,7 +64,7 @@ class Scripts:
         return JSONResponse({})
 
     async def calls(self, _: Request) -> Response:
-        """How often each turn of each script was asked for."""
+        """How often each turn of each script was called."""
         counted: dict[str, dict[int, int]] = {}
         for name, script in {**self.scripts, "instant": self.instant}.items():
             turns: dict[int, int] = defaultdict(int)
@@ -85,7 +84,7 @@ class Scripts:
         call = {
             "turn": turn,
             "at": time.time(),
-            # Of a very long run the conversations would be a great deal to keep.
+            # The conversations of a very long run would need too much memory.
             "messages": messages if len(messages) < 50 and script is not self.instant else [],
             "tools": [tool["function"] for tool in body.get("tools", [])],
             "maxTokens": body.get("max_completion_tokens") or body.get("max_tokens"),
@@ -119,7 +118,7 @@ def _text(message: dict[str, Any]) -> str:
 
 def _answer(says: dict[str, Any], model: str, turn: int) -> Response:
     if says.get("drop"):
-        return hang_up()
+        return disconnect()
     if says.get("malformed"):
         return Response(says["malformed"], media_type="application/json")
     if says.get("status", 200) != 200:
@@ -163,24 +162,24 @@ def _answer(says: dict[str, Any], model: str, turn: int) -> Response:
     return Response(json.dumps(answer), media_type="application/json")
 
 
-def hang_up() -> Response:
-    """Begins an answer and never ends it: uvicorn then closes the connection."""
+def disconnect() -> Response:
+    """Starts an answer and never ends it, so uvicorn closes the connection."""
     return Response(b"{", headers={"Content-Length": "1000"}, media_type="application/json")
 
 
 class Tools:
-    """Tools that write down who called them, and misbehave as they were told.
+    """Tools that record their calls and fail on request.
 
-    What a call gets depends on the `ref` in its arguments: the behaviours put at
-    `/behaviours/REF` answer its calls one after the other, then all goes well.
-      delayS; hold: until POST /release-tool/REF; status; drop: hangs up after acting;
-      unavailable: says so before acting; result; isError
+    The `ref` in a call's arguments selects its behaviour: the entries stored at
+    `/behaviours/REF` apply to its calls in order; later calls succeed.
+      delayS; hold: until POST /release-tool/REF; status; drop: disconnects after acting;
+      unavailable: answers 503 before acting; result; isError
     """
 
     def __init__(self) -> None:
         self.log: list[dict[str, Any]] = []
         self.behaviours: dict[str, list[dict[str, Any]]] = {}
-        # What calls get that have no behaviour of their own left.
+        # The behaviour of calls that have no entry in `behaviours` left.
         self.always: dict[str, dict[str, Any]] = {}
         self.released: dict[str, asyncio.Event] = defaultdict(asyncio.Event)
         self.definitions: dict[str, list[dict[str, Any]]] = {}
@@ -198,7 +197,7 @@ class Tools:
         return JSONResponse({})
 
     async def define(self, request: Request) -> Response:
-        """Other definitions for one account."""
+        """Replaces the tool definitions of one account."""
         self.definitions[request.path_params["account"]] = await request.json()
         return JSONResponse({})
 
@@ -207,7 +206,7 @@ class Tools:
         return JSONResponse(self.definitions.get(account, DEFINITIONS))
 
     async def calls(self, request: Request) -> Response:
-        """What was done, in order. A call that never acted is not among them."""
+        """The calls that acted, in order."""
         ref = request.query_params.get("ref")
         return JSONResponse(
             [call for call in self.log if ref is None or call["arguments"].get("ref") == ref]
@@ -234,7 +233,7 @@ class Tools:
         if says.get("delayS"):
             await asyncio.sleep(says["delayS"])
         if says.get("drop"):
-            return hang_up()
+            return disconnect()
         if says.get("status", 200) != 200:
             return JSONResponse({"error": "scripted"}, says["status"])
         default = f"{name} did {json.dumps(body['arguments'], sort_keys=True)}"

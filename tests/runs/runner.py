@@ -1,4 +1,4 @@
-"""A service with a worker process and the scripted model, and a look at what they do."""
+"""A service with a worker process and the scripted model, and functions to observe them."""
 
 import asyncio
 import os
@@ -34,7 +34,7 @@ T = TypeVar("T")
 async def until(
     look: Callable[[], Awaitable[T]], holds: Callable[[T], object] = bool, deadline_s: float = 20
 ) -> T:
-    """Looks until what is seen is as wanted; fails with the last look after the deadline."""
+    """Calls `look` until `holds` is true for its result. Fails after the deadline."""
     seen: T | None = None
     try:
         async with asyncio.timeout(deadline_s):
@@ -44,7 +44,7 @@ async def until(
                     return seen
                 await asyncio.sleep(0.03)
     except TimeoutError:
-        raise AssertionError(f"not within {deadline_s} s; last seen: {seen!r}") from None
+        raise AssertionError(f"not within {deadline_s} s; last result: {seen!r}") from None
 
 
 class Worker:
@@ -54,7 +54,7 @@ class Worker:
         self.settings = settings
         self.log = log
         self._variables = {
-            # What is empty is left to its default.
+            # Empty settings keep their defaults.
             **{k: v for k, v in environment(settings).items() if v not in ("[]", "{}", "()")},
             "ROTA_MODELS": models,
             "TEST_TOOLS_URL": tools_url,
@@ -74,12 +74,12 @@ class Worker:
             )
         self._process = process
         async with asyncio.timeout(60):
-            while b"worker ready" not in self.log.read_bytes()[size:]:
+            while b"worker_ready" not in self.log.read_bytes()[size:]:
                 assert process.returncode is None, self.log.read_text()[size:]
                 await asyncio.sleep(0.05)
 
     async def kill(self) -> None:
-        """At once, with no time to say anything."""
+        """Kills the process without a graceful shutdown."""
         await self._end(signal.SIGKILL)
 
     async def stop(self) -> None:
@@ -113,12 +113,12 @@ class Runner:
         models: str | None = None,
         **changes: Any,
     ) -> AsyncIterator["Runner"]:
-        """Everything on a database and a Temporal namespace of its own."""
+        """Starts everything on its own database and Temporal namespace."""
         namespace = name.replace("_", "-")
         temporal = await new_namespace(stack.endpoints.temporal_address, namespace)
         settings = {
             "temporal_namespace": namespace,
-            # Long enough for a busy machine, short enough to wait for.
+            # Long enough for a busy machine, short enough for a test.
             "run_heartbeat_s": 3.0,
             **changes,
         }
@@ -142,7 +142,7 @@ class Runner:
         return await newcomer(self.service, tier=tier)
 
     async def begin(self, person: Person, agent: str, script: str, **body: Any) -> dict[str, Any]:
-        """A task whose model goes by a script."""
+        """Creates a task whose model follows a script."""
         return await create(person, agent=agent, **{"input": f"Please. {script}", **body})
 
     async def task(self, person: Person, task_id: str) -> dict[str, Any]:
@@ -154,11 +154,11 @@ class Runner:
     async def until(
         self, person: Person, task: dict[str, Any], *statuses: str, deadline_s: float = 20
     ) -> dict[str, Any]:
-        """The task once it has one of these states. Another end than those is told at once."""
+        """The task once it has one of these states. Fails at once if it ends in another state."""
 
         def holds(seen: dict[str, Any]) -> bool:
             if seen["status"] in TERMINAL and seen["status"] not in statuses:
-                raise AssertionError(f"ended as {seen['status']}: {seen['error']}")
+                raise AssertionError(f"status {seen['status']}: {seen['error']}")
             return seen["status"] in statuses
 
         return await until(lambda: self.task(person, task["id"]), holds, deadline_s)
@@ -166,7 +166,7 @@ class Runner:
     async def finish(
         self, person: Person, agent: str, script: str, status: str = "COMPLETED", **body: Any
     ) -> dict[str, Any]:
-        """Begins a task and waits for its end."""
+        """Creates a task and waits for its end."""
         task = await self.begin(person, agent, script, **body)
         return await self.until(person, task, status)
 
@@ -179,7 +179,7 @@ class Runner:
     async def approve(
         self, person: Person, task: dict[str, Any], *decisions: dict[str, Any]
     ) -> dict[str, Any]:
-        """Approves all that waits, or just what is named."""
+        """Approves everything that waits, or only the named items."""
         body = {"decisions": list(decisions)} if decisions else None
         answer = await person.post(f"/api/tasks/{task['id']}/approve", body)
         assert answer.status_code == 200, answer.text
@@ -208,7 +208,7 @@ class Runner:
         return review
 
     async def child(self, person: Person, task: dict[str, Any], *statuses: str) -> dict[str, Any]:
-        """The only subtask, once it is there and in one of these states."""
+        """The only subtask, once it exists and has one of these states."""
         found = await until(lambda: self.children(person, task), lambda seen: len(seen) == 1)
         return await self.until(person, found[0], *statuses)
 
@@ -220,7 +220,7 @@ class Runner:
         return answer.json()["steps"], answer.json()["total"]
 
     async def children(self, person: Person, task: dict[str, Any]) -> list[dict[str, Any]]:
-        """The subtasks, the oldest first."""
+        """The subtasks, oldest first."""
         answer = await person.get("/api/tasks", params={"parentTaskId": task["id"]})
         return list(reversed(answer.json()["tasks"]))
 
@@ -231,7 +231,7 @@ class Runner:
                 person.user_id,
                 uuid_of(task),
             )
-        return [row[0] for row in rows]
+        return [row["type"] for row in rows]
 
     async def seen(
         self,
@@ -240,13 +240,13 @@ class Runner:
         *,
         pending: bool,
     ) -> dict[str, Any]:
-        """A review that is as wanted, and waits or not."""
+        """The review, once `holds` is true for it and it is or is not pending."""
         return await until(
             look, lambda review: holds(review) and (review["state"] == "pending") == pending
         )
 
     async def history_ends(self, task: dict[str, Any], run: int = 1) -> None:
-        """Until the engine has nothing more to do for this run."""
+        """Waits until the workflow of this run has ended."""
         handle = self.temporal.get_workflow_handle(f"run/{task['id']}/{run}")
 
         async def ended() -> bool:
@@ -260,7 +260,7 @@ class Runner:
 
 
 async def new_namespace(address: str, name: str) -> Client:
-    """Workers of different tests must not take each other's runs."""
+    """Registers a namespace, so that workers of different tests do not share runs."""
     client = await Client.connect(address, namespace=name)
     await client.workflow_service.register_namespace(
         RegisterNamespaceRequest(

@@ -1,4 +1,4 @@
-"""The client's side of the scripted model and tool server."""
+"""The client of the scripted model and tool server."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ def says(text: str, **more: Any) -> Turn:
 
 
 def calls(*tools: tuple[str, Any], **more: Any) -> Turn:
-    """A turn that asks for tools, given as (name, arguments)."""
+    """A turn that requests tool calls, given as (name, arguments)."""
     return {"toolCalls": [{"name": name, "arguments": given} for name, given in tools], **more}
 
 
@@ -55,7 +55,7 @@ class Scripted:
             return False
 
     def models(self, **changes: Any) -> str:
-        """ROTA_MODELS that leads everything here, at 1 dollar in and 2 out for a million tokens."""
+        """ROTA_MODELS with this model under every name, at $1 and $2 per million tokens."""
         choice = {
             "model": "scripted",
             "baseUrl": f"{self.url}/v1",
@@ -67,24 +67,24 @@ class Scripted:
         return json.dumps(dict.fromkeys(("default", "fast", "strong"), choice))
 
     async def script(self, *turns: Turn, name: str | None = None) -> str:
-        """Puts a script there; what it gives belongs into a task's input."""
+        """Stores a script. Returns the text that selects it in a task's input."""
         name = name or f"s{uuid4().hex[:16]}"
-        # Not httpx's own JSON, which cannot say half a character.
+        # httpx's own JSON encoder cannot encode unpaired surrogates.
         await self.http.post(f"/scripts/{name}", content=json.dumps(list(turns)))
         return f"script:{name}"
 
     async def release(self, script: str) -> None:
-        """Lets the held turns of a script be answered."""
+        """Lets the script answer its held turns."""
         await self.http.post(f"/release/{_name(script)}")
 
     async def asked(self, script: str) -> list[dict[str, Any]]:
-        """Every call of a script: which turn, with which messages and tools."""
+        """Every call of a script, with its turn, messages and tools."""
         answer = await self.http.get(f"/scripts/{_name(script)}")
         found: list[dict[str, Any]] = answer.json()["calls"]
         return found
 
     async def count(self, script: str) -> dict[int, int]:
-        """How often each turn was asked for."""
+        """How often each turn was called."""
         counted: dict[int, int] = {}
         for call in await self.asked(script):
             counted[call["turn"]] = counted.get(call["turn"], 0) + 1
@@ -97,11 +97,11 @@ class Scripted:
         await self.http.post(f"/release-tool/{ref}")
 
     async def define(self, account_id: UUID, definitions: list[dict[str, Any]]) -> None:
-        """Other tools than usual, for one account."""
+        """Replaces the tool definitions of one account."""
         await self.http.post(f"/definitions/{account_id.hex}", json=definitions)
 
     async def done(self, ref: str) -> list[dict[str, Any]]:
-        """What the tools really did for a `ref`, in order."""
+        """The tool calls with this `ref` that acted, in order."""
         answer = await self.http.get("/tool-calls", params={"ref": ref})
         found: list[dict[str, Any]] = answer.json()
         return found
@@ -111,12 +111,12 @@ def _name(script: str) -> str:
     return script.removeprefix("script:")
 
 
-def said_to_model(call: dict[str, Any]) -> str:
-    """All that the model was told in one call, as one text."""
+def conversation(call: dict[str, Any]) -> str:
+    """All messages of one model call, as one text."""
     return json.dumps(call["messages"], ensure_ascii=False)
 
 
-def last_told(call: dict[str, Any]) -> str:
+def last_message(call: dict[str, Any]) -> str:
     """The last message of a conversation."""
     content = call["messages"][-1]["content"]
     return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)

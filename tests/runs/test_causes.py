@@ -1,4 +1,4 @@
-"""What a run says of calls that failed as often as they may, and what the engine hears of it."""
+"""Calls that fail on their last attempt, and what Temporal receives about errors."""
 
 import asyncio
 from dataclasses import replace
@@ -16,25 +16,24 @@ from rota.platform.db import Database
 from rota.runs import heartbeat
 from rota.runs.activities import Activities
 from rota.runs.agent_loop import AgentLoop
-from rota.runs.budget import affordable_output_tokens
 from rota.runs.contracts import CallInput, FailInput, NextStep, RunInput
 from rota.runs.delegation import Delegation
 from rota.runs.dispatcher import priority_key
 from rota.runs.error_redaction import RedactErrors
 from rota.runs.heartbeat import retry_database
 from rota.runs.model_call import Bounds, ModelCaller
-from rota.runs.models import GiveUp, Models, Price
+from rota.runs.models import BudgetExceeded, Models, Price
 from rota.runs.run_context import RunContext
 from rota.runs.tool_call import ToolCaller
 from rota.runs.tools import Toolbox
-from rota.runs.workflow import Run, _cause
+from rota.runs.workflow import Run, _failure
 from rota.variants import VARIANTS
 from tests.runs.runner import Runner
 from tests.runs.scripted import Scripted, calls, says
 from tests.service import Person
 
 
-def given_up(cause: BaseException) -> ActivityError:
+def activity_error(cause: BaseException) -> ActivityError:
     error = ActivityError(
         "Activity error",
         scheduled_event_id=1,
@@ -64,12 +63,12 @@ def given_up(cause: BaseException) -> ActivityError:
         ),
     ],
 )
-def test_a_call_given_up_has_a_code_a_message_and_can_be_retried(
+def test_a_failed_call_has_a_code_and_a_message_and_can_be_retried(
     cause: BaseException, code: str
 ) -> None:
-    found, message, retryable = _cause(given_up(cause))
-    assert (found, retryable) == (code, True)
-    assert message.endswith("Retry the task from failure once that is mended.")
+    failure = _failure(RunInput("acct", "task", run=1), activity_error(cause))
+    assert (failure.code, failure.retryable) == (code, True)
+    assert failure.message.endswith("Fix the cause, then retry the task from the failed step.")
 
 
 class Failing(ActivityInboundInterceptor):
@@ -80,8 +79,8 @@ class Failing(ActivityInboundInterceptor):
         raise self.error
 
 
-async def heard(error: Exception) -> ApplicationError:
-    """What the engine hears of an error in an activity."""
+async def redacted(error: Exception) -> ApplicationError:
+    """The error that Temporal receives for an error in an activity."""
     interceptor = RedactErrors().intercept_activity(Failing(error))
 
     async def work() -> Any:
@@ -93,32 +92,32 @@ async def heard(error: Exception) -> ApplicationError:
     return raised.value
 
 
-async def test_the_engine_hears_the_name_of_an_error_and_not_its_words() -> None:
-    error = await heard(KeyError("a word of the task"))
+async def test_temporal_receives_the_type_of_an_error_but_not_its_message() -> None:
+    error = await redacted(KeyError("text of the task"))
     assert (error.message, error.type) == ("An activity failed.", "KeyError")
     assert error.__suppress_context__
-    ours = ApplicationError("Made for it.", type="OURS")
-    assert await heard(ours) is ours
+    ours = ApplicationError("Without text of a task.", type="OURS")
+    assert await redacted(ours) is ours
 
 
-async def test_what_is_being_written_down_is_written_down_though_the_task_is_cancelled() -> None:
-    going, may_end, written = asyncio.Event(), asyncio.Event(), []
+async def test_a_result_is_stored_even_if_the_activity_is_cancelled_meanwhile() -> None:
+    started, may_end, stored = asyncio.Event(), asyncio.Event(), []
 
     async def work() -> None:
-        going.set()
+        started.set()
         await may_end.wait()
-        written.append("paid")
+        stored.append("result")
 
-    insisting = asyncio.create_task(retry_database(work))
-    await going.wait()
-    insisting.cancel()
+    retrying = asyncio.create_task(retry_database(work))
+    await started.wait()
+    retrying.cancel()
     may_end.set()
     with pytest.raises(asyncio.CancelledError):
-        await insisting
-    assert written == ["paid"]
+        await retrying
+    assert stored == ["result"]
 
 
-async def test_an_outage_of_the_database_is_waited_out_but_not_for_ever(
+async def test_database_errors_are_retried_but_not_forever(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     errors: list[Exception] = [
@@ -129,9 +128,9 @@ async def test_an_outage_of_the_database_is_waited_out_but_not_for_ever(
     async def work() -> str:
         if errors:
             raise errors.pop()
-        return "written"
+        return "stored"
 
-    assert await retry_database(work) == "written"
+    assert await retry_database(work) == "stored"
 
     monkeypatch.setattr(heartbeat, "DATABASE_ATTEMPTS", 1)
     errors[:] = [ConnectionRefusedError()] * 9
@@ -139,23 +138,26 @@ async def test_an_outage_of_the_database_is_waited_out_but_not_for_ever(
         await retry_database(work)
 
 
-def test_an_answer_is_never_longer_than_what_is_left_can_pay() -> None:
+def test_an_answer_is_limited_to_what_the_hold_can_pay_for() -> None:
     price = Price(input_micros=1_000_000, output_micros=2_000_000, version="test")
-    # 300 characters may be 101 tokens.
-    assert affordable_output_tokens(1_000, price, 300, 8_192) == (1_000 - 101) // 2
-    assert affordable_output_tokens(1_000_000, price, 300, 8_192) == 8_192
-    with pytest.raises(GiveUp) as raised:
-        affordable_output_tokens(1_000, price, 2_700, 8_192)
+    # 300 characters count as 101 tokens.
+    assert price.affordable_output_tokens(1_000, 300, 8_192) == (1_000 - 101) // 2
+    assert price.affordable_output_tokens(1_000_000, 300, 8_192) == 8_192
+    with pytest.raises(BudgetExceeded) as raised:
+        price.affordable_output_tokens(1_000, 2_700, 8_192)
     assert raised.value.code == "BUDGET_EXCEEDED"
+    # 901 input tokens and the shortest answer worth a call, 64 tokens.
+    assert (raised.value.needed_micros, raised.value.left_micros) == (901 + 128, 1_000)
+    assert "at least $0.001029, but only $0.001000" in raised.value.message
     free = Price(0, 0, "free")
-    assert affordable_output_tokens(0, free, 10**6, 400) == 400
+    assert free.affordable_output_tokens(0, 10**6, 400) == 400
 
 
-def test_priorities_of_tasks_are_the_engines_upside_down() -> None:
+def test_a_higher_task_priority_is_a_lower_number_in_temporal() -> None:
     assert [priority_key(p) for p in (0, 1, 2.5, 5, 7.5, 10)] == [5, 5, 4, 3, 2, 1]
 
 
-async def test_a_failure_does_not_end_a_run_in_which_a_person_is_being_asked(
+async def test_a_failure_does_not_end_a_run_that_waits_for_a_person(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     script = await scripted.script(calls(("desk__send", {"ref": "asked"})), says("Sent."))
@@ -164,24 +166,26 @@ async def test_a_failure_does_not_end_a_run_in_which_a_person_is_being_asked(
     db = Database(runner.service.database_url, pool_size=1)
     await db.open()
     try:
-        current, loop = RunContext(db), AgentLoop(gate_time=timedelta(days=1))
-        acts = Activities(
-            current,
+        context, loop = RunContext(db), AgentLoop(gate_time=timedelta(days=1))
+        activities = Activities(
+            context,
             loop,
-            ModelCaller(current, Models({}, None), Toolbox(), loop, Bounds(1, timedelta(hours=1))),
+            ModelCaller(context, Models({}, None), Toolbox(), loop, Bounds(1, timedelta(hours=1))),
             ToolCaller(
-                current,
+                context,
                 Toolbox(),
                 loop,
                 Delegation(VARIANTS["a"].agent_access, timedelta(days=1), lambda _: 1.0),
             ),
         )
-        order = RunInput(f"acct_{person.user_id.hex}", task["id"], run=1)
-        assert await acts.fail(FailInput(order, "RUN_FAILED", "x", True)) == NextStep("wait")
-        # A run that is not the task's current one has nothing to say.
-        other = replace(order, run=2)
-        assert await acts.begin(other) == await acts.look(other) == NextStep("end")
-        assert await acts.fail(FailInput(other, "RUN_FAILED", "x", True)) == NextStep("end")
+        run_input = RunInput(f"acct_{person.user_id.hex}", task["id"], run=1)
+        assert await activities.fail(FailInput(run_input, "RUN_FAILED", "x", True)) == NextStep(
+            "wait"
+        )
+        # A run that is not the task's current run changes nothing.
+        other = replace(run_input, run=2)
+        assert await activities.begin(other) == await activities.advance(other) == NextStep("end")
+        assert await activities.fail(FailInput(other, "RUN_FAILED", "x", True)) == NextStep("end")
     finally:
         await db.close()
     assert (await runner.task(person, task["id"]))["status"] == "WAITING_APPROVAL"
@@ -190,7 +194,7 @@ async def test_a_failure_does_not_end_a_run_in_which_a_person_is_being_asked(
 
 
 class Interrupted:
-    """A step in which one call fails for good while another goes to a person."""
+    """A step in which one call fails permanently while another waits for a person."""
 
     def __init__(self) -> None:
         self.failed = asyncio.Event()
@@ -199,36 +203,38 @@ class Interrupted:
     async def begin(self, _: RunInput) -> NextStep:
         return NextStep("act", 1, [1, 2])
 
-    @activity.defn
-    async def act(self, order: CallInput) -> NextStep:
-        if order.call == 1:
+    @activity.defn(name="act")
+    async def call_tool(self, call_input: CallInput) -> NextStep:
+        if call_input.call == 1:
             raise ApplicationError("x", type="TOOL_FAILED", non_retryable=True)
         return NextStep("wait")
 
     @activity.defn
-    async def fail(self, order: FailInput) -> NextStep:
-        assert order.code == "TOOL_FAILED"
+    async def fail(self, fail_input: FailInput) -> NextStep:
+        assert fail_input.code == "TOOL_FAILED"
         self.failed.set()
         return NextStep("wait")
 
-    @activity.defn
-    async def look(self, _: RunInput) -> NextStep:
+    @activity.defn(name="look")
+    async def advance(self, _: RunInput) -> NextStep:
         return NextStep("end")
 
 
-async def test_the_run_then_waits_for_the_person(runner: Runner) -> None:
+async def test_a_run_waits_for_the_person_after_another_call_of_the_step_failed(
+    runner: Runner,
+) -> None:
     step = Interrupted()
     async with Worker(
         runner.temporal,
         task_queue="interrupted",
         workflows=[Run],
-        activities=[step.begin, step.act, step.fail, step.look],
+        activities=[step.begin, step.call_tool, step.fail, step.advance],
     ):
-        order = RunInput("acct", "task", run=1)
+        run_input = RunInput("acct", "task", run=1)
         handle = await runner.temporal.start_workflow(
-            Run.run, order, id="interrupted", task_queue="interrupted"
+            Run.run, run_input, id="interrupted", task_queue="interrupted"
         )
         async with asyncio.timeout(20):
             await step.failed.wait()
-            await handle.signal(Run.nudge)
+            await handle.signal(Run.wake)
             await handle.result()

@@ -1,4 +1,4 @@
-"""A run from its beginning to its answer, and all that can be seen of it."""
+"""A run from its start to its answer, and what the API shows about it."""
 
 import asyncio
 
@@ -6,7 +6,7 @@ import httpx
 
 from tests.answers import MOMENT, assert_error
 from tests.runs.runner import Runner, until
-from tests.runs.scripted import Scripted, calls, said_to_model, says
+from tests.runs.scripted import Scripted, calls, conversation, says
 from tests.service import Person
 from tests.tasks.world import assert_sound, picture
 
@@ -17,7 +17,7 @@ ENTRY = {
 }  # fmt: skip
 
 
-async def test_a_task_is_answered_and_its_usage_is_what_the_provider_said(
+async def test_a_task_completes_with_the_usage_that_the_provider_reports(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     script = await scripted.script(
@@ -29,7 +29,7 @@ async def test_a_task_is_answered_and_its_usage_is_what_the_provider_said(
     )
     assert task["output"] == "Forty-two."
     assert task["error"] is None
-    # 250 at one micro-dollar each, 23 at two.
+    # 250 input tokens at one micro-dollar each, 23 output tokens at two.
     assert task["usage"] == {
         "run": 1,
         "steps": 2,
@@ -40,10 +40,10 @@ async def test_a_task_is_answered_and_its_usage_is_what_the_provider_said(
     assert task["createdAt"] <= task["startedAt"] <= task["finishedAt"]
 
     first, second = await scripted.asked(script)
-    told = said_to_model(first)
-    assert "PLANTED-INSTRUCTIONS" in told
-    assert "# The question" in told
-    assert "Of everything." in told
+    text = conversation(first)
+    assert "PLANTED-INSTRUCTIONS" in text
+    assert "# The question" in text
+    assert "Of everything." in text
     assert {tool["name"] for tool in first["tools"]} == {
         "ask_person",
         "desk__lookup",
@@ -56,7 +56,7 @@ async def test_a_task_is_answered_and_its_usage_is_what_the_provider_said(
     }
 
 
-async def test_the_timeline_tells_each_call_with_its_time_tokens_and_cost(
+async def test_the_timeline_shows_each_call_with_its_time_tokens_and_cost(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     script = await scripted.script(
@@ -73,11 +73,11 @@ async def test_the_timeline_tells_each_call_with_its_time_tokens_and_cost(
     assert all(step.keys() == ENTRY for step in steps)
     by_kind = {kind: [s for s in steps if s["kind"] == kind] for kind in ("model", "tool")}
     assert [step["kind"] for step in steps].count("approval") == 1
-    thought, answer = by_kind["model"]
-    assert thought["result"] == {"text": "I send it.", "toolCalls": ["desk__send"]}
-    assert (thought["inputTokens"], thought["outputTokens"]) == (7, 5)
-    assert thought["costUsd"] == "0.000017"
-    assert thought["priceVersion"] == "operator"
+    first, answer = by_kind["model"]
+    assert first["result"] == {"text": "I send it.", "toolCalls": ["desk__send"]}
+    assert (first["inputTokens"], first["outputTokens"]) == (7, 5)
+    assert first["costUsd"] == "0.000017"
+    assert first["priceVersion"] == "operator"
     assert answer["result"] == {"text": "Sent.", "toolCalls": []}
     [tool] = by_kind["tool"]
     assert (tool["server"], tool["name"], tool["outcome"]) == ("desk", "send", "ok")
@@ -101,7 +101,7 @@ async def test_the_timeline_tells_each_call_with_its_time_tokens_and_cost(
     assert_error(await stranger.get(path), 404, "NOT_FOUND", path)
 
 
-async def test_events_come_in_order_without_a_gap_and_nothing_is_left_to_hand_over(
+async def test_events_are_in_order_without_gaps_and_the_outbox_is_empty_afterwards(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     script = await scripted.script(calls(("desk__send", {"ref": "events"})), says("Sent."))
@@ -124,12 +124,12 @@ async def test_events_come_in_order_without_a_gap_and_nothing_is_left_to_hand_ov
                 "SELECT kind FROM outbox WHERE account_id = $1 AND due_at <= now()",
                 person.user_id,
             )
-            return [row[0] for row in rows]
+            return [row["kind"] for row in rows]
 
         await until(left, lambda kinds: not kinds)
 
 
-async def test_many_tasks_at_once_each_get_their_own_answer(
+async def test_concurrent_tasks_each_get_their_own_answer(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     async def one(number: int) -> None:
@@ -147,7 +147,7 @@ async def test_many_tasks_at_once_each_get_their_own_answer(
         assert_sound(await picture(connection, person.user_id))
 
 
-async def test_an_answer_longer_than_an_output_may_be_is_cut(
+async def test_an_answer_longer_than_the_output_limit_is_truncated(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     script = await scripted.script(says("é" * 60_000))
@@ -155,7 +155,7 @@ async def test_an_answer_longer_than_an_output_may_be_is_cut(
     assert task["output"] == "é" * 50_000
 
 
-async def test_a_long_result_of_a_tool_reaches_the_model_cut_and_says_so(
+async def test_a_long_tool_result_reaches_the_model_truncated_with_a_note(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     await scripted.behave("long", {"result": "x" * 30_000}, {"result": {"rows": [1, 2]}})
@@ -166,12 +166,12 @@ async def test_a_long_result_of_a_tool_reaches_the_model_cut_and_says_so(
     )
     await runner.finish(person, "writer", script)
     third = (await scripted.asked(script))[2]
-    cut, structured = (m["content"] for m in third["messages"] if m["role"] == "tool")
-    assert cut == "x" * 20_000 + "\n[cut: 30000 characters in all]"
+    truncated, structured = (m["content"] for m in third["messages"] if m["role"] == "tool")
+    assert truncated == "x" * 20_000 + "\n[truncated from 30000 characters]"
     assert structured == '{"rows":[1,2]}'
 
 
-async def test_the_worker_shows_queue_age_step_times_cost_and_failures_by_code(
+async def test_the_worker_exports_metrics_of_queue_time_steps_cost_and_failures(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     script = await scripted.script(calls(("desk__lookup", {"ref": "metrics"})), says("Done."))

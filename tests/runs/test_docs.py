@@ -1,4 +1,4 @@
-"""The documentation of runs and models says what is so."""
+"""The documentation of runs and models matches the code."""
 
 import json
 import re
@@ -12,7 +12,7 @@ RUNS = (ROOT / "docs/runs.md").read_text()
 MODELS = (ROOT / "docs/models.md").read_text()
 
 
-def test_the_examples_of_models_are_settings_that_are_taken() -> None:
+def test_the_examples_of_models_are_valid_settings() -> None:
     [example] = re.findall(r"ROTA_MODELS='(.*?)'", MODELS, re.DOTALL)
     settings = Settings(models=json.loads(example))
     assert {"default", "fast", "strong"} <= settings.models.keys()
@@ -34,7 +34,7 @@ def test_every_field_of_a_model_is_in_the_table() -> None:
         assert f"`{field.alias}`" in MODELS
 
 
-def test_every_code_that_a_run_fails_with_is_in_the_table() -> None:
+def test_every_error_code_of_a_run_is_in_the_table() -> None:
     code = r'"((?:MODEL|TOOL|RUN|STEP|TOKEN|TIME|BUDGET|CONTEXT|CONTENT)_[A-Z_]+)"'
     used = {
         found

@@ -1,4 +1,4 @@
-"""How runs end otherwise: retried, cancelled, or at one of their limits."""
+"""Runs that are retried, cancelled or stopped by a limit."""
 
 from typing import Any
 
@@ -17,13 +17,13 @@ def failed(task: dict[str, Any]) -> tuple[str, bool]:
     return task["error"]["code"], task["error"]["retryable"]
 
 
-async def test_a_retry_from_failure_keeps_what_is_done_and_pays_for_none_of_it_again(
+async def test_a_retry_from_failure_keeps_finished_steps_and_does_not_charge_them_again(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     script = await scripted.script(
         calls(("desk__send", {"ref": "kept-1"})),
         calls(("desk__lookup", {"ref": "kept-2"}), failures=[REFUSED, REFUSED]),
-        says("At last."),
+        says("Completed."),
     )
     task = await runner.begin(person, "careful", script)
     await runner.waiting(person, task, "tool")
@@ -38,7 +38,7 @@ async def test_a_retry_from_failure_keeps_what_is_done_and_pays_for_none_of_it_a
     assert await scripted.count(script) == {0: 1, 1: 3, 2: 1}
     assert len(await scripted.done("kept-1")) == 1
     assert len(await scripted.done("kept-2")) == 1
-    # Three answers at 20 micro-dollars; refusals cost nothing.
+    # Three answers cost 20 micro-dollars each. Refusals cost nothing.
     assert task["usage"] == {
         "run": 3, "steps": 3, "inputTokens": 30, "outputTokens": 15, "costUsd": "0.000060",
     }  # fmt: skip
@@ -51,7 +51,7 @@ async def test_a_retry_from_failure_keeps_what_is_done_and_pays_for_none_of_it_a
     ]  # fmt: skip
 
 
-async def test_a_retry_from_the_start_does_everything_again(
+async def test_a_retry_from_the_start_repeats_everything(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     script = await scripted.script(
@@ -66,13 +66,13 @@ async def test_a_retry_from_the_start_does_everything_again(
     assert task["usage"]["costUsd"] == "0.000060"
 
 
-async def test_cancelling_in_the_middle_of_a_model_call_hangs_up_and_spends_nothing_more(
+async def test_cancelling_during_a_model_call_aborts_it_and_charges_nothing_more(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     script = await scripted.script(
         calls(("desk__lookup", {"ref": "cancel"})),
         calls(("desk__lookup", {"ref": "cancel"}), hold=True),
-        says("Never said."),
+        says("Not reached."),
     )
     task = await runner.begin(person, "writer", script)
     await until(lambda: scripted.count(script), lambda seen: seen.get(1))
@@ -85,13 +85,13 @@ async def test_cancelling_in_the_middle_of_a_model_call_hangs_up_and_spends_noth
     assert task["usage"]["costUsd"] == "0.000020"
 
 
-async def test_a_model_call_that_ends_after_the_task_was_cancelled_is_on_the_books(
+async def test_a_model_call_answered_after_the_cancellation_is_still_counted(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
-    script = await scripted.script(calls(("desk__send", {"ref": "books"}), hold=True))
+    script = await scripted.script(calls(("desk__send", {"ref": "late-answer"}), hold=True))
     task = await runner.begin(person, "writer", script)
     await until(lambda: scripted.asked(script))
-    # The engine hears of it only when it looks next; the answer comes before.
+    # The worker learns of the cancellation at its next heartbeat; the answer arrives before.
     await runner.cancel(person, task)
     await scripted.release(script)
     await runner.history_ends(task)
@@ -99,30 +99,30 @@ async def test_a_model_call_that_ends_after_the_task_was_cancelled_is_on_the_boo
     task = await runner.task(person, task["id"])
     assert task["status"] == "CANCELLED"
     assert task["usage"]["costUsd"] == ("0.000020" if answered else "0.000000")
-    assert await scripted.done("books") == []
+    assert await scripted.done("late-answer") == []
 
 
-async def test_the_step_limit_ends_a_run_and_a_retry_goes_on_with_as_many_again(
+async def test_the_step_limit_stops_a_run_and_a_retry_continues_with_a_new_limit(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     script = await scripted.script(
-        *[calls(("desk__lookup", {"ref": "steps"}))] * 3, says("In the end.")
+        *[calls(("desk__lookup", {"ref": "steps"}))] * 3, says("Completed.")
     )
     task = await runner.finish(person, "hasty", script, "FAILED")
     assert failed(task) == ("STEP_LIMIT", True)
-    assert "all of its 2 steps" in task["error"]["message"]
+    assert "limit of 2 steps" in task["error"]["message"]
     assert await scripted.count(script) == {0: 1, 1: 1}
     await runner.retry(person, task, "failure")
     task = await runner.until(person, task, "COMPLETED")
     assert await scripted.count(script) == {0: 1, 1: 1, 2: 1, 3: 1}
 
 
-async def test_the_token_limit_ends_a_run(
+async def test_the_token_limit_stops_a_run(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     script = await scripted.script(
         calls(("desk__lookup", {"ref": "tokens"}), inputTokens=999_990, outputTokens=10),
-        says("Never said."),
+        says("Not reached."),
     )
     task = await runner.finish(person, "endless", script, "FAILED")
     assert failed(task) == ("TOKEN_LIMIT", True)
@@ -130,11 +130,11 @@ async def test_the_token_limit_ends_a_run(
     assert task["usage"]["costUsd"] == "1.000010"
 
 
-async def test_the_time_limit_ends_a_run(
+async def test_the_time_limit_stops_a_run(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     script = await scripted.script(
-        calls(("desk__lookup", {"ref": "time"}), hold=True), says("Never said.")
+        calls(("desk__lookup", {"ref": "time"}), hold=True), says("Not reached.")
     )
     task = await runner.begin(person, "writer", script)
     await until(lambda: scripted.asked(script))
@@ -149,16 +149,16 @@ async def test_the_time_limit_ends_a_run(
     assert "longer than 24 hours" in task["error"]["message"]
 
 
-async def test_the_budget_ends_a_run_before_it_could_be_passed(
+async def test_the_budget_stops_a_run_before_it_can_be_exceeded(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     script = await scripted.script(
-        calls(("desk__lookup", {"ref": "budget"}), inputTokens=9_800), says("Never said.")
+        calls(("desk__lookup", {"ref": "budget"}), inputTokens=9_800), says("Not reached.")
     )
     task = await runner.finish(person, "frugal", script, "FAILED")
     assert failed(task) == ("BUDGET_EXCEEDED", True)
     assert await scripted.count(script) == {0: 1}
-    # It asked for no longer an answer than the budget had room for.
+    # The requested answer was no longer than the budget allows.
     [asked] = await scripted.asked(script)
     assert asked["maxTokens"] * 2 <= 10_000
     assert float(task["usage"]["costUsd"]) <= 0.01

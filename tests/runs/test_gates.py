@@ -1,4 +1,4 @@
-"""Where a run stops for a person: before it begins, before a tool, before its output counts."""
+"""Gates: before a run starts, before tool calls, and before the answer becomes the output."""
 
 import asyncio
 from typing import Any
@@ -8,16 +8,16 @@ import pytest
 from tests.answers import MOMENT, assert_error, assert_invalid
 from tests.runs.model_server import DEFINITIONS
 from tests.runs.runner import Runner
-from tests.runs.scripted import Scripted, calls, last_told, says
+from tests.runs.scripted import Scripted, calls, last_message, says
 from tests.service import Person
 from tests.tasks.world import run_out
 
 
 @pytest.mark.parametrize("body", [{"agent": "starter"}, {"status": "WAITING_APPROVAL"}])
-async def test_a_run_gate_holds_everything_back_until_a_person_approves(
+async def test_a_run_does_not_start_until_its_run_gate_is_approved(
     runner: Runner, scripted: Scripted, person: Person, body: dict[str, Any]
 ) -> None:
-    script = await scripted.script(says("Begun."))
+    script = await scripted.script(says("Started."))
     task = await runner.begin(person, **{"agent": "writer", "script": script, **body})
     assert task["status"] == "WAITING_APPROVAL"
     review = await runner.review(person, task)
@@ -27,7 +27,7 @@ async def test_a_run_gate_holds_everything_back_until_a_person_approves(
     assert decided["task"]["status"] == "PENDING"
     assert decided["review"]["state"] == "approved"
     task = await runner.until(person, task, "COMPLETED")
-    assert task["output"] == "Begun."
+    assert task["output"] == "Started."
     assert await runner.events(person, task) == [
         "task.created",
         "task.approved",
@@ -36,22 +36,22 @@ async def test_a_run_gate_holds_everything_back_until_a_person_approves(
     ]
 
 
-async def test_a_rejected_run_never_begins(
+async def test_a_rejected_run_never_starts(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
-    script = await scripted.script(says("Begun."))
+    script = await scripted.script(says("Started."))
     task = await runner.begin(person, "starter", script)
     resume = await person.post(f"/api/tasks/{task['id']}/reject", {"resume": True})
     assert_error(resume, 409, "CONFLICT")
-    decided = await runner.reject(person, task, reason="Too dear.")
+    decided = await runner.reject(person, task, reason="Too expensive.")
     assert decided["task"]["status"] == "CANCELLED"
     assert decided["review"]["state"] == "rejected"
-    assert decided["review"]["history"][0]["reason"] == "Too dear."
+    assert decided["review"]["history"][0]["reason"] == "Too expensive."
     assert await scripted.asked(script) == []
     assert (await runner.timeline(person, task))[1] == 1
 
 
-async def test_which_tool_calls_wait_follows_the_agents_policy(
+async def test_the_agents_policy_decides_which_tool_calls_wait(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     asks = {
@@ -80,10 +80,10 @@ async def test_which_tool_calls_wait_follows_the_agents_policy(
     await asyncio.gather(*(one(*key, wanted) for key, wanted in asks.items()))
 
 
-async def test_a_review_is_shown_to_the_letter(
+async def test_a_review_shows_exactly_the_documented_fields(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
-    script = await scripted.script(calls(("desk__send", {"ref": "letter"})), says("Done."))
+    script = await scripted.script(calls(("desk__send", {"ref": "review"})), says("Done."))
     task = await runner.begin(person, "careful", script)
     review = await runner.waiting(person, task, "tool")
     assert review.keys() == {
@@ -98,9 +98,9 @@ async def test_a_review_is_shown_to_the_letter(
         "id": "call-1-1-1",
         "tool": "send",
         "server": "desk",
-        "arguments": {"ref": "letter"},
+        "arguments": {"ref": "review"},
         "argumentsSchema": DEFINITIONS[1]["argumentsSchema"],
-        "reason": "The agent's policy asks a person first.",
+        "reason": "The agent's policy requires approval of this call.",
         "decision": None,
         "decidedBy": None,
         "decidedAt": None,
@@ -118,7 +118,7 @@ async def test_a_review_is_shown_to_the_letter(
     await runner.until(person, task, "COMPLETED")
 
 
-async def test_some_items_are_approved_and_edited_and_just_that_is_carried_out(
+async def test_items_can_be_approved_and_edited_separately_and_exactly_those_calls_are_made(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     script = await scripted.script(
@@ -160,7 +160,7 @@ async def test_some_items_are_approved_and_edited_and_just_that_is_carried_out(
     assert edited in [step["arguments"] for step in steps if step["kind"] == "tool"]
 
 
-async def test_what_was_not_approved_is_told_to_the_model_with_the_reason_and_the_rest_is_done(
+async def test_the_model_learns_the_reason_for_a_rejected_call_and_the_approved_call_is_made(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     script = await scripted.script(
@@ -177,10 +177,10 @@ async def test_what_was_not_approved_is_told_to_the_model_with_the_reason_and_th
     assert len(await scripted.done("kept")) == 1
     assert await scripted.done("dropped") == []
     _, second = await scripted.asked(script)
-    assert "did not accept this call. Reason: Not this one." in last_told(second)
+    assert "A person rejected this call. Reason: Not this one." in last_message(second)
 
 
-async def test_rejecting_without_resume_cancels_and_nothing_more_is_asked_or_done(
+async def test_rejecting_without_resume_cancels_the_task_and_makes_no_further_call(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     script = await scripted.script(calls(("desk__send", {"ref": "never"})), says("Sent."))
@@ -196,7 +196,7 @@ async def test_rejecting_without_resume_cancels_and_nothing_more_is_asked_or_don
     assert await scripted.count(script) == {0: 1}
 
 
-async def test_a_tool_that_changed_after_the_approval_voids_it(
+async def test_an_approval_is_void_if_the_tool_changed_after_it(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     script = await scripted.script(calls(("desk__send", {"ref": "changed"})), says("Sent."))
@@ -210,7 +210,7 @@ async def test_a_tool_that_changed_after_the_approval_voids_it(
         return await runner.review(person, task)
 
     review = await runner.seen(second_review, lambda r: len(r["history"]) == 1, pending=True)
-    assert "not the one that was shown before" in review["items"][0]["reason"]
+    assert "changed after it was shown for approval" in review["items"][0]["reason"]
     assert review["items"][0]["decision"] is None
     assert review["history"][0]["state"] == "approved"
     assert await scripted.done("changed") == []
@@ -219,7 +219,7 @@ async def test_a_tool_that_changed_after_the_approval_voids_it(
     assert len(await scripted.done("changed")) == 1
 
 
-async def test_a_tool_that_is_gone_after_the_approval_is_told_to_the_model(
+async def test_the_model_learns_that_an_approved_tool_no_longer_exists(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     script = await scripted.script(calls(("desk__send", {"ref": "gone"})), says("Never mind."))
@@ -228,10 +228,10 @@ async def test_a_tool_that_is_gone_after_the_approval_is_told_to_the_model(
     await scripted.define(person.user_id, [])
     await runner.approve(person, task)
     await runner.until(person, task, "COMPLETED")
-    assert last_told((await scripted.asked(script))[1]) == "The tool is no longer there."
+    assert last_message((await scripted.asked(script))[1]) == "The tool no longer exists."
 
 
-async def test_an_output_counts_once_a_person_approved_it_as_it_is_or_edited(
+async def test_an_answer_becomes_the_output_after_approval_unchanged_or_edited(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     script = await scripted.script(says("A draft."))
@@ -249,8 +249,8 @@ async def test_an_output_counts_once_a_person_approved_it_as_it_is_or_edited(
     bad = {"decisions": [{"id": item["id"], "arguments": {"output": 1}}]}
     answer = await person.post(f"/api/tasks/{task['id']}/approve", bad)
     assert_invalid(answer, f"decisions.{item['id']}.arguments")
-    mended = {"id": item["id"], "arguments": {"output": "A better draft."}}
-    decided = await runner.approve(person, task, mended)
+    edited = {"id": item["id"], "arguments": {"output": "A better draft."}}
+    decided = await runner.approve(person, task, edited)
     assert decided["task"]["output"] == "A better draft."
     assert await runner.events(person, task) == [
         "task.created", "task.started", "task.waiting_approval", "task.approved", "task.completed",
@@ -258,7 +258,7 @@ async def test_an_output_counts_once_a_person_approved_it_as_it_is_or_edited(
     await runner.history_ends(task)
 
 
-async def test_an_output_sent_back_is_written_again_with_the_reason_in_mind(
+async def test_a_rejected_output_is_written_again_and_the_model_knows_the_reason(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     script = await scripted.script(says("Too long."), says("Short."))
@@ -274,7 +274,7 @@ async def test_an_output_sent_back_is_written_again_with_the_reason_in_mind(
     assert seen["items"][0]["arguments"] == {"output": "Short."}
     _, second = await scripted.asked(script)
     assert second["messages"][-1]["role"] == "user"
-    assert "did not accept this answer. Reason: Half of it, please." in last_told(second)
+    assert "A person rejected this answer. Reason: Half of it, please." in last_message(second)
     await runner.approve(person, task)
     assert (await runner.until(person, task, "COMPLETED"))["output"] == "Short."
 
@@ -283,7 +283,7 @@ async def test_an_output_sent_back_is_written_again_with_the_reason_in_mind(
     assert (await runner.reject(person, task))["task"]["status"] == "CANCELLED"
 
 
-async def test_a_gate_nobody_decides_on_in_time_cancels_the_task(
+async def test_a_gate_without_a_decision_in_time_cancels_the_task(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     script = await scripted.script(calls(("desk__send", {"ref": "late"})), says("Sent."))

@@ -1,8 +1,8 @@
-"""What the engine keeps of runs: it can be replayed, it is small, and it has no texts.
+"""What Temporal stores of runs: it can be replayed, is small and contains no text of tasks.
 
-Histories of finished runs are kept in tests/runs/histories. A change of the
-workflow that does not fit them would break runs that are under way. Where a
-change is on purpose and guarded (workflow.patched), renew them with:
+tests/runs/histories has histories of finished runs. A change of the workflow that cannot replay
+them would break runs in progress. After an intended change that is guarded by workflow.patched,
+renew them with:
 
     ROTA_RENEW_HISTORIES=1 pytest tests/runs/test_history.py
 """
@@ -29,8 +29,8 @@ from tests.runs.scripted import Scripted, calls, says
 from tests.service import Person
 
 HISTORIES = Path(__file__).parent / "histories"
-KEPT = ("answered", "approved", "delegated", "failed", "cancelled")
-# Temporal warns of payloads over 256 KB, and of histories over 10,240 events or 10 MB.
+STORED = ("answered", "approved", "delegated", "failed", "cancelled")
+# Temporal warns about payloads over 256 KB, and of histories over 10,240 events or 10 MB.
 MAX_PAYLOAD = 64 * 1024
 MAX_EVENTS = 10_240
 MAX_HISTORY = 10 * 1024 * 1024
@@ -38,34 +38,34 @@ MAX_HISTORY = 10 * 1024 * 1024
 PLANTED = "PLANTED"
 
 
-def kept() -> Sequence[Any]:
-    return [pytest.param(HISTORIES / f"{name}.json", id=name) for name in KEPT]
+def stored() -> Sequence[Any]:
+    return [pytest.param(HISTORIES / f"{name}.json", id=name) for name in STORED]
 
 
-@pytest.mark.parametrize("path", kept())
+@pytest.mark.parametrize("path", stored())
 async def test_runs_of_earlier_versions_replay(path: Path) -> None:
     history = WorkflowHistory.from_json(path.stem, path.read_text())
     await Replayer(workflows=[Run]).replay_workflow(history)
 
 
-async def test_an_incompatible_change_is_noticed() -> None:
+async def test_an_incompatible_change_is_detected() -> None:
     path = HISTORIES / "answered.json"
     history = WorkflowHistory.from_json(path.stem, path.read_text())
     with pytest.raises(NondeterminismError):
         await Replayer(workflows=[ChangedRun]).replay_workflow(history)
 
 
-async def test_runs_of_today_replay_and_the_engine_has_no_word_of_them(
+async def test_new_runs_replay_and_temporal_has_no_text_of_them(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     echo = {"status": 400, "error": {"message": f"You said {PLANTED}-ERROR, which is not allowed."}}
-    helper = await scripted.script(says(f"{PLANTED}-RESULT"))
-    handed = {"agent": "writer", "name": f"{PLANTED}-NAME", "input": f"{PLANTED} {helper}"}
+    subtask = await scripted.script(says(f"{PLANTED}-RESULT"))
+    delegated = {"agent": "writer", "name": f"{PLANTED}-NAME", "input": f"{PLANTED} {subtask}"}
     scripts = {
         "answered": (
             "writer",
             await scripted.script(
-                calls(("desk__lookup", {"ref": f"{PLANTED}-REF"}), text=f"{PLANTED}-THOUGHT"),
+                calls(("desk__lookup", {"ref": f"{PLANTED}-REF"}), text=f"{PLANTED}-COMMENT"),
                 says(f"{PLANTED}-ANSWER"),
             ),
         ),
@@ -75,7 +75,7 @@ async def test_runs_of_today_replay_and_the_engine_has_no_word_of_them(
         ),
         "delegated": (
             "director",
-            await scripted.script(calls(("delegate", handed)), says("Done.")),
+            await scripted.script(calls(("delegate", delegated)), says("Done.")),
         ),
         "failed": (
             "writer",
@@ -111,16 +111,16 @@ async def test_runs_of_today_replay_and_the_engine_has_no_word_of_them(
         HISTORIES.mkdir(exist_ok=True)
         for name, task in tasks.items():
             text = (await runner.history(task)).to_json()
-            # Who it was that ran here is of no use to anybody.
+            # The name of the machine does not belong into the repository.
             text = re.sub(r'"identity": ?"[^"]*"', '"identity": "worker"', text)
             (HISTORIES / f"{name}.json").write_text(text + "\n")
 
 
-async def test_a_run_of_five_hundred_steps_stays_within_the_engines_limits(
+async def test_a_run_of_five_hundred_steps_stays_within_temporals_limits(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
-    # What a step leaves with the engine does not grow, so a part of them tells of all;
-    # with ROTA_TEST_RUN_STEPS=500 it is all of them.
+    # Every step adds the same amount to the history, so a few steps are enough to compute the
+    # total. ROTA_TEST_RUN_STEPS=500 runs all of them.
     count = int(os.environ.get("ROTA_TEST_RUN_STEPS", "25"))
     turn = calls(("no_such_tool", {}), inputTokens=1, outputTokens=1)
     script = await scripted.script(*[turn] * (count - 1), says("The last."))
@@ -137,8 +137,8 @@ async def test_a_run_of_five_hundred_steps_stays_within_the_engines_limits(
     assert (len(steps), total) == (9, 2 * count - 1)
 
 
-class Rehearsal:
-    """Activities with no database behind them: a run of so many model calls."""
+class FakeActivities:
+    """Activities without a database, for a run of this many model calls."""
 
     def __init__(self, steps: int) -> None:
         self.steps = steps
@@ -150,53 +150,55 @@ class Rehearsal:
         self.begun += 1
         return NextStep("think", len(self.done) + 1)
 
-    @activity.defn
-    async def look(self, _: RunInput) -> NextStep:
+    @activity.defn(name="look")
+    async def advance(self, _: RunInput) -> NextStep:
         return NextStep("think", len(self.done) + 1)
 
     @activity.defn
     async def fail(self, _: FailInput) -> NextStep:
         return NextStep("end")
 
-    @activity.defn
-    async def think(self, order: CallInput) -> NextStep:
-        self.done.append(order.step)
-        return NextStep("think", order.step + 1) if order.step < self.steps else NextStep("end")
+    @activity.defn(name="think")
+    async def call_model(self, call_input: CallInput) -> NextStep:
+        step = call_input.step
+        self.done.append(step)
+        return NextStep("think", step + 1) if step < self.steps else NextStep("end")
 
-    @activity.defn
-    async def act(self, _: CallInput) -> NextStep:
-        return NextStep("think")
+    @activity.defn(name="act")
+    async def call_tool(self, _: CallInput) -> NextStep:
+        return NextStep("done")
 
 
-async def test_a_very_long_run_goes_on_in_a_new_history_where_it_was() -> None:
-    rehearsal = Rehearsal(40)
+async def test_a_very_long_run_continues_in_a_new_history() -> None:
+    fake = FakeActivities(40)
     async with (
         await WorkflowEnvironment.start_local(
             dev_server_existing_path=program("temporal"),
             dev_server_log_level="error",
             dev_server_extra_args=[
-                *("--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=60"),
+                "--dynamic-config-value",
+                "limit.historyCount.suggestContinueAsNew=60",
             ],
         ) as environment,
         Worker(
             environment.client,
-            task_queue="rehearsal",
+            task_queue="fake-activities",
             workflows=[Run],
             activities=[
-                rehearsal.begin,
-                rehearsal.look,
-                rehearsal.fail,
-                rehearsal.think,
-                rehearsal.act,
+                fake.begin,
+                fake.advance,
+                fake.fail,
+                fake.call_model,
+                fake.call_tool,
             ],
         ),
     ):
-        order = RunInput(account_id="acct", task_id="task", run=1)
+        run_input = RunInput(account_id="acct", task_id="task", run=1)
         handle = await environment.client.start_workflow(
-            Run.run, order, id="run/task/1", task_queue="rehearsal"
+            Run.run, run_input, id="run/task/1", task_queue="fake-activities"
         )
         await handle.result()
         last = await environment.client.get_workflow_handle("run/task/1").describe()
         assert last.run_id != handle.first_execution_run_id
-    assert rehearsal.begun >= 3
-    assert rehearsal.done == list(range(1, 41))
+    assert fake.begun >= 3
+    assert fake.done == list(range(1, 41))

@@ -1,4 +1,4 @@
-"""The same on a real model, however small."""
+"""A run with the small local model."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from tests.runs.runner import Runner
 from tests.runs.scripted import Scripted
 
 
-async def test_a_real_model_answers_and_its_tokens_and_time_are_in_the_timeline(
+async def test_the_local_model_answers_and_the_timeline_has_its_tokens_and_time(
     stack: Stack, scripted: Scripted, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     data = Path(tmp_path_factory.mktemp("model"))
@@ -29,12 +29,12 @@ async def test_a_real_model_answers_and_its_tokens_and_time_are_in_the_timeline(
         task = await runner.begin(person, "writer", "Name three colours.")
         task = await runner.until(person, task, "COMPLETED", "WAITING_APPROVAL", deadline_s=120)
         steps, _ = await runner.timeline(person, task)
-        thought = steps[0]
-        assert thought["kind"] == "model"
-        assert thought["name"] == "smollm2"
-        assert thought["inputTokens"] > 10
-        assert thought["outputTokens"] > 0
-        assert thought["durationMs"] > 0
-        assert (thought["priceVersion"], thought["costUsd"]) == ("free", "0.000000")
+        model_call = steps[0]
+        assert model_call["kind"] == "model"
+        assert model_call["name"] == "smollm2"
+        assert model_call["inputTokens"] > 10
+        assert model_call["outputTokens"] > 0
+        assert model_call["durationMs"] > 0
+        assert (model_call["priceVersion"], model_call["costUsd"]) == ("free", "0.000000")
         if task["status"] == "COMPLETED":
             assert task["output"]

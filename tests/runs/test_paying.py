@@ -1,4 +1,4 @@
-"""Runs and money: what is held before one starts, what it costs, what comes back."""
+"""Runs and credits: the hold before a run starts, its charges, and the release of the rest."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -15,7 +15,7 @@ from rota.platform.db import Database
 from tests.answers import assert_error
 from tests.runs.runner import Runner, until
 from tests.runs.scripted import Scripted, calls, says
-from tests.runs.test_people_and_helpers import hands_over
+from tests.runs.test_questions_and_delegation import delegates
 from tests.service import Person
 from tests.tasks.world import newcomers
 
@@ -24,7 +24,7 @@ from tests.tasks.world import newcomers
 async def shop(
     stack: Stack, scripted: Scripted, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Runner]:
-    """A service in which a basic account has only the money that was paid in."""
+    """A service without allowances: an account has only its top-ups."""
     log = tmp_path_factory.mktemp("paying") / "log"
     async with Runner.start(stack, scripted, "paying", log, allowances={}) as started:
         yield started
@@ -40,7 +40,7 @@ async def db(shop: Runner) -> AsyncIterator[Database]:
 
 @pytest.fixture
 async def with_money(shop: Runner, db: Database) -> AsyncIterator[Callable[[int], Any]]:
-    """People with so many cents. Their books have to agree when the test is over."""
+    """Creates people with this many cents. After the test, their ledgers must be consistent."""
     made: list[Person] = []
 
     async def person(cents: int, clients: int = 1) -> Any:
@@ -67,7 +67,7 @@ async def until_free(person: Person) -> dict[str, Any]:
     return await until(lambda: balance(person), lambda b: b["balance"]["reservedCents"] == 0)
 
 
-async def test_a_run_holds_its_budget_pays_for_what_it_used_and_gives_back_the_rest(
+async def test_a_run_holds_its_budget_charges_its_cost_and_releases_the_rest(
     shop: Runner, scripted: Scripted, with_money: Any
 ) -> None:
     person = await with_money(150)
@@ -90,32 +90,32 @@ async def test_a_run_holds_its_budget_pays_for_what_it_used_and_gives_back_the_r
     assert charge["priceVersion"]
 
 
-async def test_without_the_money_for_its_budget_there_is_no_task(
+async def test_a_task_is_not_created_if_its_budget_is_not_available(
     shop: Runner, scripted: Scripted, with_money: Any
 ) -> None:
     person = await with_money(99)
-    script = await scripted.script(says("Never said."))
+    script = await scripted.script(says("Not reached."))
     key = {"Idempotency-Key": uuid4().hex}
-    body = {"name": "Too dear", "agent": "writer", "input": script}
+    body = {"name": "Too expensive", "agent": "writer", "input": script}
     refused = await person.post("/api/tasks", body, headers=key)
     assert_error(refused, 402, "INSUFFICIENT_CREDITS")
     assert "$1.00" in refused.json()["error"]["message"]
     assert (await person.get("/api/tasks")).json() == {"tasks": [], "total": 0}
-    # An external task costs nothing, and a smaller budget can be paid.
+    # An external task costs nothing, and a smaller budget is available.
     assert (await person.post("/api/tasks", {"name": "Mine"})).status_code == 201
     done = await shop.finish(person, "frugal", await scripted.script(says("Cheap.")))
     assert done["status"] == "COMPLETED"
     assert await scripted.count(script) == {}
 
 
-async def test_of_200_tasks_at_once_as_many_are_made_as_there_is_money_for(
+async def test_of_200_concurrent_tasks_only_those_are_created_that_the_balance_covers(
     shop: Runner, with_money: Any
 ) -> None:
     enough = 37
     people = await with_money(enough * 100 + 99, clients=20)
 
     async def create(number: int) -> int:
-        # The run gate keeps them from starting, so nothing comes back meanwhile.
+        # The run gate keeps them from starting, so no hold is released meanwhile.
         body = {"name": "One of many", "agent": "writer", "status": "WAITING_APPROVAL"}
         answer = await people[number % 20].post("/api/tasks", body)
         return int(answer.status_code)
@@ -131,9 +131,7 @@ async def test_of_200_tasks_at_once_as_many_are_made_as_there_is_money_for(
     assert (await balance(people[0]))["totalAvailable"] == enough * 100 + 99
 
 
-async def test_a_request_that_is_sent_again_holds_nothing_more(
-    shop: Runner, with_money: Any
-) -> None:
+async def test_a_repeated_request_places_no_second_hold(shop: Runner, with_money: Any) -> None:
     person = await with_money(250)
     key = {"Idempotency-Key": uuid4().hex}
     body = {"name": "Once", "agent": "writer", "status": "WAITING_APPROVAL"}
@@ -142,7 +140,7 @@ async def test_a_request_that_is_sent_again_holds_nothing_more(
     assert (await balance(person))["balance"]["reservedCents"] == 100
 
 
-async def test_a_retry_needs_the_money_again(
+async def test_a_retry_needs_its_budget_to_be_available(
     shop: Runner, scripted: Scripted, with_money: Any
 ) -> None:
     person = await with_money(100)
@@ -161,7 +159,7 @@ async def test_a_retry_needs_the_money_again(
     await shop.until(person, task, "COMPLETED")
 
 
-async def test_a_call_that_ends_after_its_task_was_cancelled_is_paid_for(
+async def test_a_call_that_ends_after_its_task_was_cancelled_is_charged(
     shop: Runner, scripted: Scripted, with_money: Any
 ) -> None:
     person = await with_money(100)
@@ -169,7 +167,7 @@ async def test_a_call_that_ends_after_its_task_was_cancelled_is_paid_for(
     task = await shop.begin(person, "writer", script)
     await until(lambda: scripted.count(script), lambda counted: counted == {0: 1})
     await shop.cancel(person, task)
-    # All of it is free again, and all of it is taken again at once.
+    # The hold is released, and another task takes all of it at once.
     assert (await balance(person))["totalAvailable"] == 100
     other = await person.post(
         "/api/tasks", {"name": "x", "agent": "writer", "status": "WAITING_APPROVAL"}
@@ -177,23 +175,23 @@ async def test_a_call_that_ends_after_its_task_was_cancelled_is_paid_for(
     await scripted.release(script)
     owing = await until(lambda: balance(person), lambda b: b["totalSpentCents"] == 3)
     assert owing["owedCents"] == 3
-    # What is given back pays for it.
+    # The next release pays what is owed.
     await shop.reject(person, other.json()["task"])
     paid = await balance(person)
     assert (paid["totalAvailable"], paid.get("owedCents", 0)) == (97, 0)
 
 
-async def test_subtasks_that_work_at_once_cannot_pass_the_hold_above_them_together(
+async def test_parallel_subtasks_together_cannot_exceed_the_hold_of_their_parent(
     shop: Runner, scripted: Scripted, with_money: Any
 ) -> None:
     person = await with_money(100)
-    # Each of the five would cost 30 cents, with budgets of their own of a dollar each.
+    # Each of the five would cost 30 cents, and each has a budget of one dollar.
     parts = [
         await scripted.script(says("A part.", inputTokens=300_000, outputTokens=10))
         for _ in range(5)
     ]
     script = await scripted.script(
-        calls(*(hands_over("writer", part, f"Part {n}") for n, part in enumerate(parts))),
+        calls(*(delegates("writer", part, f"Part {n}") for n, part in enumerate(parts))),
         says("All."),
     )
     task = await shop.begin(person, "director", script)
@@ -203,21 +201,21 @@ async def test_subtasks_that_work_at_once_cannot_pass_the_hold_above_them_togeth
     assert after["totalAvailable"] == 100 - after["totalSpentCents"]
 
 
-async def test_money_that_is_used_up_is_told_once(
+async def test_an_empty_balance_is_reported_once(
     shop: Runner, scripted: Scripted, with_money: Any
 ) -> None:
     person = await with_money(1)
     script = await scripted.script(says("All of it.", inputTokens=10_000))
     await shop.finish(person, "frugal", script)
     async with shop.service.owner() as connection:
-        told = await connection.fetch(
+        rows = await connection.fetch(
             "SELECT type FROM events WHERE account_id = $1 AND type LIKE 'credits.%'",
             person.user_id,
         )
-    assert [row[0] for row in told] == ["credits.depleted"]
+    assert [row["type"] for row in rows] == ["credits.depleted"]
 
 
-async def test_a_retry_needs_a_tier_that_opens_the_agent(
+async def test_a_retry_needs_a_tier_that_includes_the_agent(
     shop: Runner, scripted: Scripted, db: Database
 ) -> None:
     person = await shop.newcomer()
@@ -233,19 +231,19 @@ async def test_a_retry_needs_a_tier_that_opens_the_agent(
     assert_error(await person.post(f"/api/tasks/{task['id']}/retry"), 403, "AUTHORIZATION_ERROR")
 
 
-async def test_a_subtask_does_not_take_what_a_call_above_it_is_paid_with(
+async def test_a_subtask_cannot_draw_on_the_hold_while_its_parent_calls_the_model(
     shop: Runner, scripted: Scripted, with_money: Any
 ) -> None:
     person = await with_money(100)
     script = await scripted.script(says("Mine.", inputTokens=900_000, hold=True))
     task = await shop.begin(person, "director", script)
     await until(lambda: scripted.count(script), lambda counted: counted == {0: 1})
-    part = await scripted.script(says("Never said."))
+    part = await scripted.script(says("Not reached."))
     child = await shop.begin(person, "writer", part, parentTaskId=task["id"])
     await shop.until(person, child, "RUNNING")
     await scripted.release(script)
     await shop.until(person, task, "COMPLETED")
-    # All of its own call is paid for, and there is nothing left to draw on.
+    # The parent's call is charged in full, and nothing is left for the subtask.
     assert (await balance(person))["totalSpentCents"] == 91
     ended = await shop.until(person, child, "FAILED")
     assert ended["error"]["code"] == "BUDGET_EXCEEDED"

@@ -1,4 +1,4 @@
-"""What a model provider's errors mean for a run, and what a model may get wrong."""
+"""Errors of model providers, mistakes of models, and prices."""
 
 import asyncio
 from decimal import Decimal
@@ -16,22 +16,31 @@ from pydantic_ai.models.google import GoogleModel
 from pydantic_ai.models.openai import OpenAIChatModel
 
 from rota.platform.settings import ModelChoice
-from rota.runs.models import ContentFiltered, GiveUp, Models, TryAgain, classify_error, price_of
+from rota.runs.models import (
+    ContentFiltered,
+    ModelAnswerMalformed,
+    ModelNotConfigured,
+    Models,
+    ModelWithoutPrice,
+    TryAgain,
+    classify_error,
+    price_of,
+)
 from tests.runs.runner import Runner, until
 from tests.runs.scripted import Scripted, calls, says
 from tests.service import Person
 
 
-async def test_passing_faults_of_a_provider_are_waited_out(
+async def test_temporary_errors_of_a_provider_are_retried(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     async def one(*failures: dict[str, Any]) -> None:
-        script = await scripted.script(says("In the end.", failures=list(failures)))
+        script = await scripted.script(says("Completed.", failures=list(failures)))
         task = await runner.finish(person, "writer", script)
-        assert task["output"] == "In the end."
+        assert task["output"] == "Completed."
         asked = await scripted.asked(script)
         assert len(asked) == len(failures) + 1
-        # Later each time, and never at once.
+        # Never at once.
         pauses = [b["at"] - a["at"] for a, b in pairwise(asked)]
         assert all(pause > 0.9 for pause in pauses)
         assert task["usage"]["costUsd"] == "0.000020"
@@ -47,17 +56,17 @@ async def test_passing_faults_of_a_provider_are_waited_out(
     )
 
 
-async def test_a_provider_that_says_when_to_come_back_is_believed(
+async def test_the_retry_after_header_of_a_provider_is_respected(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     wait = {"status": 429, "headers": {"Retry-After": "2"}}
-    script = await scripted.script(says("In the end.", failures=[wait]))
+    script = await scripted.script(says("Completed.", failures=[wait]))
     await runner.finish(person, "writer", script)
     first, second = await scripted.asked(script)
     assert second["at"] - first["at"] >= 2
 
 
-LASTING: dict[str, tuple[bool, dict[str, Any]]] = {
+PERMANENT: dict[str, tuple[bool, dict[str, Any]]] = {
     "MODEL_AUTHENTICATION_FAILED": (True, {"status": 401}),
     "MODEL_NOT_FOUND": (
         True,
@@ -87,7 +96,7 @@ LASTING: dict[str, tuple[bool, dict[str, Any]]] = {
 }  # fmt: skip
 
 
-async def test_lasting_faults_fail_the_run_with_a_code_of_their_own(
+async def test_each_permanent_error_fails_the_run_with_its_own_code(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     async def one(code: str, retryable: bool, turn: dict[str, Any]) -> None:
@@ -96,21 +105,21 @@ async def test_lasting_faults_fail_the_run_with_a_code_of_their_own(
         assert (task["error"]["code"], task["error"]["retryable"]) == (code, retryable)
         times = 3 if code == "MODEL_ANSWER_MALFORMED" else 1
         assert await scripted.count(script) == {0: times}
-        # A filtered answer was given, so it was paid for.
-        paid = "0.000020" if code == "CONTENT_FILTERED" else "0.000000"
-        assert task["usage"]["costUsd"] == paid
+        # The provider bills a filtered answer, so it is charged.
+        charged = "0.000020" if code == "CONTENT_FILTERED" else "0.000000"
+        assert task["usage"]["costUsd"] == charged
         assert (await runner.events(person, task))[-1] == "task.failed"
 
-    await asyncio.gather(*(one(code, *rest) for code, rest in LASTING.items()))
+    await asyncio.gather(*(one(code, *rest) for code, rest in PERMANENT.items()))
 
 
-async def test_a_provider_that_keeps_failing_fails_the_run_which_can_go_on_later(
+async def test_a_provider_that_keeps_failing_fails_the_run_which_can_be_retried(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
-    # It asks for the shortest of pauses, so that eight attempts are soon over.
+    # A short pause between attempts keeps the test fast.
     down = {"status": 503, "headers": {"retry-after-ms": "10"}}
     script = await scripted.script(
-        calls(("desk__lookup", {"ref": "down"})), says("In the end.", failures=[down] * 8)
+        calls(("desk__lookup", {"ref": "down"})), says("Completed.", failures=[down] * 8)
     )
     task = await runner.finish(person, "writer", script, "FAILED")
     assert task["error"]["code"] == "MODEL_UNAVAILABLE"
@@ -121,7 +130,7 @@ async def test_a_provider_that_keeps_failing_fails_the_run_which_can_go_on_later
     assert await scripted.count(script) == {0: 1, 1: 9}
 
 
-async def test_a_model_nobody_configured_is_told_as_that(
+async def test_an_agent_whose_model_is_not_configured_fails_with_its_own_code(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     task = await runner.finish(person, "stranger", "", "FAILED")
@@ -130,7 +139,7 @@ async def test_a_model_nobody_configured_is_told_as_that(
     assert task["error"]["retryable"] is True
 
 
-async def test_a_model_that_calls_wrongly_is_told_and_goes_on(
+async def test_the_model_learns_about_its_mistakes_and_continues(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     script = await scripted.script(
@@ -146,25 +155,26 @@ async def test_a_model_that_calls_wrongly_is_told_and_goes_on(
     )
     task = await runner.finish(person, "writer", script)
     assert task["output"] == "Now I know."
-    told = [
+    results = [
         message["content"]
         for message in (await scripted.asked(script))[1]["messages"]
         if message["role"] == "tool"
     ]
-    assert told[0] == (
-        "There is no tool of that name. There are: ask_person, desk__lookup, desk__send."
+    assert results[0] == ("Tool not found. Available tools: ask_person, desk__lookup, desk__send.")
+    not_an_object = "The arguments must be a JSON object. Correct them and call the tool again."
+    assert results[1] == results[2] == not_an_object
+    assert (
+        results[3] == "The arguments do not match the tool's schema: 'ref' is a required property"
     )
-    assert told[1] == told[2] == "The arguments are not a JSON object. Call it again, rightly."
-    assert told[3] == "The arguments do not fit the tool: 'ref' is a required property"
-    assert "'unknown' was unexpected" in told[4]
-    assert told[5] == 'lookup did {"ref": "right"}'
+    assert "'unknown' was unexpected" in results[4]
+    assert results[5] == 'lookup did {"ref": "right"}'
     assert await scripted.done("wrong") == []
     steps, _ = await runner.timeline(person, task)
     outcomes = [step["outcome"] for step in steps if step["kind"] == "tool"]
     assert sorted(outcomes) == ["failed"] * 5 + ["ok"]
 
 
-async def test_characters_no_database_holds_do_not_stop_a_run(
+async def test_characters_that_postgresql_cannot_store_do_not_stop_a_run(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     await scripted.behave("half\ufffd", {"result": {"a\0": ["b\0"]}})
@@ -178,7 +188,7 @@ async def test_characters_no_database_holds_do_not_stop_a_run(
     assert {"a\ufffd": ["b\ufffd"]} in [step["result"] for step in steps]
 
 
-async def test_calls_of_one_step_are_made_side_by_side(
+async def test_tool_calls_of_one_step_are_made_in_parallel(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     refs = [f"side-{number}" for number in range(3)]
@@ -189,14 +199,14 @@ async def test_calls_of_one_step_are_made_side_by_side(
     )
     task = await runner.begin(person, "writer", script)
     for ref in refs:
-        # Each has begun before any has ended.
+        # All have started before any has ended.
         await until(lambda ref=ref: scripted.done(ref))  # type: ignore[misc]
     for ref in reversed(refs):
         await scripted.release_tool(ref)
     await runner.until(person, task, "COMPLETED")
     second = (await scripted.asked(script))[1]
-    told = [m["content"] for m in second["messages"] if m["role"] == "tool"]
-    assert told == [f'lookup did {{"ref": "{ref}"}}' for ref in refs]
+    results = [m["content"] for m in second["messages"] if m["role"] == "tool"]
+    assert results == [f'lookup did {{"ref": "{ref}"}}' for ref in refs]
 
 
 @pytest.mark.parametrize(
@@ -205,18 +215,18 @@ async def test_calls_of_one_step_are_made_side_by_side(
         (TimeoutError(), 1, TryAgain),
         (ConnectionResetError(), 9, TryAgain),
         (UnexpectedModelBehavior("What?"), 2, TryAgain),
-        (UnexpectedModelBehavior("What?"), 3, GiveUp),
+        (UnexpectedModelBehavior("What?"), 3, ModelAnswerMalformed),
         (ContentFilterError("No."), 1, ContentFiltered),
         (ModelHTTPError(418, "m"), 1, TryAgain),
         (ZeroDivisionError(), 1, TryAgain),
-        (ZeroDivisionError(), 3, GiveUp),
+        (ZeroDivisionError(), 3, ModelAnswerMalformed),
     ],
 )
-def test_errors_are_told_apart(error: Exception, attempt: int, kind: type) -> None:
+def test_each_error_is_classified(error: Exception, attempt: int, kind: type) -> None:
     assert type(classify_error(error, attempt)) is kind
 
 
-def test_a_provider_cannot_make_a_run_wait_for_hours() -> None:
+def test_a_provider_cannot_make_a_run_wait_longer_than_five_minutes() -> None:
     found = classify_error(ModelHTTPError(429, "m", headers={"Retry-After": "86400"}))
     assert isinstance(found, TryAgain)
     assert found.after is not None
@@ -231,7 +241,7 @@ def test_a_provider_cannot_make_a_run_wait_for_hours() -> None:
         ("google", "gemini-2.0-flash", GoogleModel),
     ],
 )
-def test_each_provider_has_its_model_and_a_public_price(
+def test_each_provider_has_a_client_and_a_public_price(
     provider: Any, model: str, kind: type
 ) -> None:
     choice = ModelChoice.model_validate({"provider": provider, "model": model, "apiKey": "k"})
@@ -242,7 +252,7 @@ def test_each_provider_has_its_model_and_a_public_price(
     assert found.price.version.startswith("genai-prices/")
 
 
-def test_prices_are_the_operators_if_given_and_fractions_round_up() -> None:
+def test_the_operators_price_comes_first_and_fractions_round_up() -> None:
     own = ModelChoice(
         model="own", input_usd_per_million=Decimal("0.15"), output_usd_per_million=Decimal("0.6")
     )
@@ -256,14 +266,14 @@ def test_prices_are_the_operators_if_given_and_fractions_round_up() -> None:
     assert price.cost_micros(1_000_000, 1_000_000) == 750_000
     free = price_of(ModelChoice(model="own", free=True))
     assert free.cost_micros(10**9, 10**9) == 0
-    with pytest.raises(GiveUp) as raised:
-        price_of(ModelChoice(model="nobody-knows-this"))
+    with pytest.raises(ModelWithoutPrice) as raised:
+        price_of(ModelChoice(model="unknown-model"))
     assert raised.value.code == "MODEL_WITHOUT_PRICE"
 
 
-def test_a_local_model_stands_in_for_every_name_while_none_is_configured() -> None:
+def test_the_local_model_serves_every_name_while_none_is_configured() -> None:
     models = Models({}, "http://127.0.0.1:1/v1")
     assert {models.get(name).name for name in ("default", "fast", "strong")} == {"smollm2"}
-    with pytest.raises(GiveUp) as raised:
+    with pytest.raises(ModelNotConfigured) as raised:
         models.get("another")
     assert raised.value.code == "MODEL_NOT_CONFIGURED"

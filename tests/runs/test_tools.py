@@ -1,14 +1,14 @@
-"""Tool calls whose worker or server fails: never made again in silence if they write."""
+"""Tool calls whose worker or server fails. Calls to writing tools are not repeated unasked."""
 
 from typing import Any
 
 from rota.runs.tool_call import _UNKNOWN
 from tests.runs.runner import Runner, until
-from tests.runs.scripted import Scripted, calls, last_told, says
+from tests.runs.scripted import Scripted, calls, last_message, says
 from tests.service import Person
 
 
-async def test_a_writing_tool_that_hung_up_goes_to_a_person_who_may_have_it_made_again(
+async def test_an_interrupted_call_to_a_writing_tool_is_repeated_if_a_person_approves(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     await scripted.behave("hung-up", {"drop": True})
@@ -21,11 +21,11 @@ async def test_a_writing_tool_that_hung_up_goes_to_a_person_who_may_have_it_made
     await runner.approve(person, task)
     await runner.until(person, task, "COMPLETED")
     first, second = await scripted.done("hung-up")
-    # The same key, so that a server which keeps keys can tell.
+    # The same key, so that a server can detect the repetition.
     assert first["key"] == second["key"]
 
 
-async def test_a_writing_tool_with_unknown_outcome_is_not_made_again_if_a_person_says_so(
+async def test_an_interrupted_call_to_a_writing_tool_is_not_repeated_if_a_person_rejects(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     await scripted.behave("unknown", {"status": 500})
@@ -35,12 +35,12 @@ async def test_a_writing_tool_with_unknown_outcome_is_not_made_again_if_a_person
     await runner.reject(person, task, resume=True, reason="It arrived.")
     await runner.until(person, task, "COMPLETED")
     assert len(await scripted.done("unknown")) == 1
-    told = last_told((await scripted.asked(script))[1])
-    assert "may have taken effect" in told
-    assert "Reason: It arrived." in told
+    text = last_message((await scripted.asked(script))[1])
+    assert "may have taken effect" in text
+    assert "Reason: It arrived." in text
 
 
-async def test_of_two_writing_tools_with_unknown_outcome_each_is_asked_about(
+async def test_each_of_two_interrupted_calls_to_writing_tools_is_decided_by_a_person(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     for ref in ("both-1", "both-2"):
@@ -64,7 +64,7 @@ async def test_of_two_writing_tools_with_unknown_outcome_each_is_asked_about(
     assert [len(await scripted.done(ref)) for ref in sorted(asked)] == [1, 1]
 
 
-async def test_a_tool_that_was_not_reached_is_tried_again_and_so_is_a_reading_one_that_failed(
+async def test_calls_that_did_not_reach_the_tool_and_failed_reads_are_repeated(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     await scripted.behave("away", {"unavailable": True})
@@ -84,51 +84,51 @@ async def test_a_tool_that_was_not_reached_is_tried_again_and_so_is_a_reading_on
     assert len(await scripted.done("flaky-2")) == 2
 
 
-async def test_what_a_tool_calls_an_error_is_told_to_the_model(
+async def test_the_model_gets_the_error_of_a_tool(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     await scripted.behave("error", {"result": "No such customer.", "isError": True})
     script = await scripted.script(calls(("desk__send", {"ref": "error"})), says("I see."))
     task = await runner.finish(person, "writer", script)
-    assert last_told((await scripted.asked(script))[1]) == "No such customer."
+    assert last_message((await scripted.asked(script))[1]) == "No such customer."
     steps, _ = await runner.timeline(person, task)
     assert [s["outcome"] for s in steps if s["kind"] == "tool"] == ["failed"]
 
 
-async def test_a_worker_killed_in_its_calls_loses_nothing_and_repeats_only_what_may_be(
+async def test_a_worker_killed_during_calls_loses_nothing_and_repeats_no_write(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
-    # One that has nothing to lose but these: what is measured of it would be lost too.
+    # A fresh worker: killing it also loses the coverage data measured in it.
     await runner.worker.stop()
     await runner.worker.start()
     for ref in ("killed-send", "killed-lookup"):
         await scripted.behave(ref, {"hold": True})
-    sending, looking, thinking = (
+    sending, reading, answering = (
         await scripted.script(calls(("desk__send", {"ref": "killed-send"})), says("Sent.")),
-        await scripted.script(calls(("desk__lookup", {"ref": "killed-lookup"})), says("Looked.")),
+        await scripted.script(calls(("desk__lookup", {"ref": "killed-lookup"})), says("Read.")),
         await scripted.script(
             calls(("desk__lookup", {"ref": "killed-kept"})),
-            says("Thought.", failures=[{"hold": True}]),
+            says("Answered.", failures=[{"hold": True}]),
         ),
     )
-    tasks = [await runner.begin(person, "writer", s) for s in (sending, looking, thinking)]
+    tasks = [await runner.begin(person, "writer", s) for s in (sending, reading, answering)]
     await until(lambda: scripted.done("killed-send"))
     await until(lambda: scripted.done("killed-lookup"))
-    await until(lambda: scripted.count(thinking), lambda seen: seen.get(1) == 1)
+    await until(lambda: scripted.count(answering), lambda seen: seen.get(1) == 1)
 
     await runner.worker.kill()
     await runner.worker.start()
 
-    looked = await runner.until(person, tasks[1], "COMPLETED", deadline_s=40)
-    thought = await runner.until(person, tasks[2], "COMPLETED", deadline_s=40)
+    read = await runner.until(person, tasks[1], "COMPLETED", deadline_s=40)
+    answered = await runner.until(person, tasks[2], "COMPLETED", deadline_s=40)
     await runner.until(person, tasks[0], "WAITING_APPROVAL", deadline_s=40)
     review = await runner.review(person, tasks[0])
     assert review["items"][0]["reason"] == _UNKNOWN
     assert len(await scripted.done("killed-send")) == 1
     assert len(await scripted.done("killed-lookup")) == 2
-    assert looked["output"] == "Looked."
-    # What was finished before is not asked for again; the call that died is, and is paid once.
-    assert await scripted.count(thinking) == {0: 1, 1: 2}
+    assert read["output"] == "Read."
+    # Finished calls are not repeated. The interrupted model call is, and is charged once.
+    assert await scripted.count(answering) == {0: 1, 1: 2}
     assert len(await scripted.done("killed-kept")) == 1
-    assert thought["usage"]["costUsd"] == "0.000040"
+    assert answered["usage"]["costUsd"] == "0.000040"
     await runner.cancel(person, tasks[0])

@@ -1,4 +1,4 @@
-"""One trace from the request to the model, at a collector that takes OTLP."""
+"""Traces, exported to an OTLP collector."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -44,7 +44,7 @@ async def collecting() -> AsyncIterator[Collector]:
         yield collector
 
 
-async def test_one_trace_leads_from_the_request_to_the_model_and_the_tool_without_their_texts(
+async def test_one_trace_covers_the_request_the_model_and_the_tool_without_their_text(
     stack: Stack, scripted: Scripted, tmp_path: Path
 ) -> None:
     script = await scripted.script(calls(("desk__lookup", {"ref": PLANTED})), says("Done."))

@@ -1,4 +1,4 @@
-"""Tools of the scripted tool server, as a run sees them."""
+"""The tools of the scripted tool server, for runs."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +15,7 @@ class ScriptedTools:
 
     def __init__(self, url: str, *, fixed: bool = False) -> None:
         self._http = httpx.AsyncClient(base_url=url, timeout=60)
-        # Listed once and for all accounts, where what a run costs is measured.
+        # In benchmarks the tools are listed once for all accounts.
         self._fixed = fixed
         self._listed: list[Tool] = []
 
@@ -47,7 +47,7 @@ class ScriptedTools:
         except httpx.ConnectError as error:
             raise ToolUnavailable(str(error)) from error
         if answer.status_code == 503:
-            raise ToolUnavailable("The tool server is not there.")
+            raise ToolUnavailable("The tool server is not available.")
         answer.raise_for_status()
         body = answer.json()
         return ToolResult(body["content"], body["isError"])

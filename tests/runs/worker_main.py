@@ -1,9 +1,9 @@
-"""A worker with the scripted tools, in a process of its own.
+"""A worker with the scripted tools, in its own process.
 
     python -m tests.runs.worker_main
 
-Settings come from ROTA_* variables, the tool server's address from TEST_TOOLS_URL.
-The line `worker ready` on its output says that it works.
+Settings come from ROTA_* variables, the address of the tool server from TEST_TOOLS_URL.
+It logs `worker_ready` when it is ready.
 """
 
 import asyncio

@@ -160,6 +160,12 @@ async def seats(tx: AccountReader) -> tuple[int | None, int]:
     return row["seats"], row["taken"]
 
 
+async def tier(tx: AccountReader) -> str:
+    """The account's tier."""
+    found: str = await tx.fetchval("SELECT tier FROM accounts WHERE id = $1", tx.account_id)
+    return found
+
+
 async def set_tier(tx: AccountTransaction, tier: str) -> bool:
     updated = await tx.fetchval(
         "UPDATE accounts SET tier = $2 WHERE id = $1 RETURNING true", tx.account_id, tier

@@ -1,1 +1,1 @@
-"""How a task is carried out: the workflow, its activities, the agent loop, models, metering."""
+"""Runs hosted tasks: the workflow, its activities, the agent loop, models and tools."""

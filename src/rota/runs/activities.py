@@ -1,8 +1,8 @@
-"""The activities of a run. Each is an edge: it opens transactions, commits, and may call out.
+"""The activities of a run. Each opens its own transactions, commits, and may call out.
 
-Each can be repeated at any point. What has happened is read from the rows, so
-a finished model call is never paid for twice, and a call to a writing tool
-whose outcome is unknown goes to a person instead of being made again.
+Every activity can be repeated at any point. It reads from the database what has already happened,
+so a finished model call is never charged twice, and a call to a writing tool with an unknown
+outcome goes to a person instead of being repeated.
 """
 
 from contextlib import AbstractContextManager
@@ -10,13 +10,19 @@ from dataclasses import replace
 
 import structlog
 from opentelemetry.trace import Span
+from prometheus_client import Counter, Histogram
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from rota.platform import clock, tracing
-from rota.runs import metrics, steps
+from rota.runs import steps
 from rota.runs.agent_loop import AgentLoop
 from rota.runs.contracts import (
+    ADVANCE,
+    BEGIN,
+    CALL_MODEL,
+    CALL_TOOL,
+    FAIL,
     MODEL_UNAVAILABLE,
     TOOL_UNAVAILABLE,
     CallInput,
@@ -35,90 +41,109 @@ from rota.tasks.states import Trigger
 
 log = structlog.get_logger()
 
+QUEUE_SECONDS = Histogram(
+    "rota_run_queue_seconds",
+    "Time from the creation of a task to the start of its run.",
+    buckets=(0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 1800),
+)
+FAILURES = Counter("rota_run_failures_total", "Failed runs, by error code.", ["code"])
+
 
 class Activities:
     def __init__(
-        self, current: RunContext, loop: AgentLoop, thinking: ModelCaller, acting: ToolCaller
+        self,
+        context: RunContext,
+        loop: AgentLoop,
+        model_caller: ModelCaller,
+        tool_caller: ToolCaller,
     ) -> None:
-        self._current = current
+        self._context = context
         self._loop = loop
-        self._thinking = thinking
-        self._acting = acting
+        self._model_caller = model_caller
+        self._tool_caller = tool_caller
 
-    @activity.defn
-    async def begin(self, order: RunInput) -> NextStep:
-        async with self._current.locked(order) as (tx, task):
+    @activity.defn(name=BEGIN)
+    async def begin(self, run_input: RunInput) -> NextStep:
+        async with self._context.locked(run_input) as (tx, task):
             if task is None:
                 return NextStep("end")
             if task.status == "PENDING":
-                metrics.QUEUE_SECONDS.observe((clock.now() - task.updated_at).total_seconds())
-                if order.resume:
-                    await steps.take_over(tx, task.id, task.run)
+                QUEUE_SECONDS.observe((clock.now() - task.updated_at).total_seconds())
+                if run_input.resume:
+                    await steps.copy_previous_run(tx, task.id, task.run)
                 task = await transitions.apply(tx, task, task, "RUNNING", Trigger.RUN)
-            return await self._loop.look(tx, task)
+            return await self._loop.advance(tx, task)
 
-    @activity.defn
-    async def look(self, order: RunInput) -> NextStep:
-        async with self._current.locked(order) as (tx, task):
+    @activity.defn(name=ADVANCE)
+    async def advance(self, run_input: RunInput) -> NextStep:
+        async with self._context.locked(run_input) as (tx, task):
             if task is None:
                 return NextStep("end")
-            return await self._loop.look(tx, task)
+            return await self._loop.advance(tx, task)
 
-    @activity.defn
-    async def fail(self, order: FailInput) -> NextStep:
-        async with self._current.locked(order.run) as (tx, task):
+    @activity.defn(name=FAIL)
+    async def fail(self, fail_input: FailInput) -> NextStep:
+        async with self._context.locked(fail_input.run) as (tx, task):
             if task is None:
                 return NextStep("end")
-            # What people have decided is taken in first: a retry from failure goes on from it.
-            now = await self._loop.look(tx, task)
+            # Decisions are applied first, so that a retry from failure continues from them.
+            next_step = await self._loop.advance(tx, task)
             if task.status != "RUNNING":
-                return now
-            error = {"code": order.code, "message": order.message, "retryable": order.retryable}
+                return next_step
+            error = {
+                "code": fail_input.code,
+                "message": fail_input.message,
+                "retryable": fail_input.retryable,
+            }
             after = replace(task, error=error)
             await transitions.apply(tx, task, after, "FAILED", Trigger.RUN)
-            metrics.FAILURES.labels(order.code).inc()
+            FAILURES.labels(fail_input.code).inc()
             return NextStep("end")
 
-    @activity.defn
-    async def think(self, order: CallInput) -> NextStep:
+    @activity.defn(name=CALL_MODEL)
+    async def call_model(self, call_input: CallInput) -> NextStep:
         async with heartbeats():
             try:
-                with _span("think", order):
-                    now = await self._thinking.think(order)
+                with _span(CALL_MODEL, call_input):
+                    next_step = await self._model_caller.call(call_input)
             except GiveUp as error:
-                # Said in the database and not to the engine, which is told no texts.
-                why = FailInput(order.run, error.code, error.message, error.retryable)
-                return await retry_database(lambda: self.fail(why))
+                # Written to the database here: Temporal must not receive the message's text.
+                fail_input = FailInput(call_input.run, error.code, error.message, error.retryable)
+                return await retry_database(lambda: self.fail(fail_input))
             except TryAgain as error:
-                log.warning("the model provider failed", reason=str(error))
+                log.warning("model_call_failed", error=str(error))
                 raise ApplicationError(
                     "The model provider failed.",
                     type=MODEL_UNAVAILABLE,
                     next_retry_delay=error.after,
                 ) from None
             except ToolUnavailable:
-                raise ApplicationError("A tool server is away.", type=TOOL_UNAVAILABLE) from None
-            if now is not None:
-                return now
-            return await retry_database(lambda: self.look(order.run))
+                raise _tool_unavailable() from None
+            if next_step is not None:
+                return next_step
+            return await retry_database(lambda: self.advance(call_input.run))
 
-    @activity.defn
-    async def act(self, order: CallInput) -> NextStep:
+    @activity.defn(name=CALL_TOOL)
+    async def call_tool(self, call_input: CallInput) -> NextStep:
         async with heartbeats():
             try:
-                with _span("act", order):
-                    now = await self._acting.act(order)
+                with _span(CALL_TOOL, call_input):
+                    next_step = await self._tool_caller.call(call_input)
             except ToolUnavailable:
-                raise ApplicationError("A tool server is away.", type=TOOL_UNAVAILABLE) from None
-            if now is not None:
-                return now
-            return await retry_database(lambda: self.look(order.run))
+                raise _tool_unavailable() from None
+            if next_step is not None:
+                return next_step
+            return await retry_database(lambda: self.advance(call_input.run))
 
 
-def _span(name: str, order: CallInput) -> AbstractContextManager[Span]:
+def _tool_unavailable() -> ApplicationError:
+    return ApplicationError("A tool server is not available.", type=TOOL_UNAVAILABLE)
+
+
+def _span(name: str, call_input: CallInput) -> AbstractContextManager[Span]:
     attributes: dict[str, str | int | float] = {
-        "rota.task": order.run.task_id,
-        "rota.run": order.run.run,
-        "rota.step": order.step,
+        "rota.task": call_input.run.task_id,
+        "rota.run": call_input.run.run,
+        "rota.step": call_input.step,
     }
-    return tracing.span(name, parent=order.run.trace, attributes=attributes)
+    return tracing.span(name, parent=call_input.run.trace, attributes=attributes)

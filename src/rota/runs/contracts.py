@@ -1,11 +1,17 @@
-"""What goes through the engine: ids and numbers, never texts. Fields can be added, not changed."""
+"""What the workflow, its activities and Temporal exchange: IDs and numbers, never text.
+
+Histories store these names and values. Fields can be added, but not renamed or removed.
+"""
 
 from dataclasses import dataclass, field
 from typing import Literal
 
 TASK_QUEUE = "rota-runs"
 
-# Why a call was not made, after as many attempts as it gets.
+# Registered names of the activities.
+BEGIN, ADVANCE, FAIL, CALL_MODEL, CALL_TOOL = "begin", "look", "fail", "think", "act"
+
+# Why a call failed on its last attempt: the type of the activity's error and the task's error code.
 MODEL_UNAVAILABLE, TOOL_UNAVAILABLE, TOOL_FAILED = (
     "MODEL_UNAVAILABLE",
     "TOOL_UNAVAILABLE",
@@ -24,17 +30,17 @@ class RunInput:
     account_id: str
     task_id: str
     run: int
-    # From failure: the finished steps of the run before are taken over.
+    # Retry from failure: the run starts with the finished steps of the previous run.
     resume: bool = False
-    # A worker that is silent for this long in a model or tool call is taken for dead.
+    # If a worker sends no heartbeat for this long during a call, Temporal repeats the call.
     heartbeat_s: float = 15.0
-    # The span that this run belongs to, where traces are kept.
+    # The parent span, if tracing is enabled.
     trace: str | None = None
 
 
 @dataclass(frozen=True)
 class CallInput:
-    """One call of a run: call 0 of a step is the model's, the others are tools'."""
+    """One call of a run. Call 0 of a step is the model call, the others are tool calls."""
 
     run: RunInput
     step: int
@@ -51,8 +57,16 @@ class FailInput:
 
 @dataclass(frozen=True)
 class NextStep:
-    """What a run does next, as the database has it."""
+    """What a run does next.
 
-    kind: Literal["think", "act", "wait", "end"]
+    - `think`: call the model as step `step`.
+    - `act`: make the tool calls `calls` of step `step`.
+    - `done`: this tool call is finished; the other calls of its step decide what is next.
+      Histories of earlier versions have `think` with step 0 instead.
+    - `wait`: wait until the run is woken.
+    - `end`: the run is over.
+    """
+
+    kind: Literal["think", "act", "done", "wait", "end"]
     step: int = 0
     calls: list[int] = field(default_factory=list)

@@ -1,8 +1,9 @@
-"""Handing a part of the work to an agent of a lower rank, as a subtask of its own."""
+"""Delegation: an agent creates a subtask for an agent of a lower rank."""
 
 from collections.abc import Callable
 from datetime import timedelta
 
+from rota.accounts import queries as accounts
 from rota.agents import queries as agents
 from rota.agents.access import AgentAccess
 from rota.agents.model import AgentVersion
@@ -26,18 +27,18 @@ class Delegation:
         self._gate_time = gate_time
         self._weight_of = weight_of
 
-    async def hand_over(
+    async def delegate(
         self,
         tx: AccountTransaction,
         parent: Task,
         agent: AgentVersion,
         row: Step,
     ) -> None:
-        """Makes the subtask, or finishes the call with the reason why there is none."""
+        """Creates the subtask, or finishes the call with the reason why it cannot."""
         assert row.arguments is not None
         wanted = str(row.arguments["agent"])
         helper = await agents.find(tx, wanted)
-        tier = await tx.fetchval("SELECT tier FROM accounts WHERE id = $1", tx.account_id)
+        tier = await accounts.tier(tx)
         problem = self._problem(parent, agent, helper, tier)
         if problem is not None or helper is None:
             await steps.finish(tx, parent.id, row, problem, "failed")
@@ -54,6 +55,11 @@ class Delegation:
             priority=parent.priority,
             input=str(row.arguments["input"]),
         )
+        budget_micros = of_cents(helper.budget_cents)
+        if not await holds.hold_under(tx, payer(child), payer(parent), budget_micros):
+            problem = "The hold of this run is closed, so it cannot pay for a subtask."
+            await steps.finish(tx, parent.id, row, problem, "failed")
+            return
         owner = await queries.created_by(tx, parent.id)
         await queries.insert(
             tx,
@@ -64,7 +70,6 @@ class Delegation:
             if child.status == "PENDING"
             else None,
         )
-        await holds.hold_under(tx, payer(child), payer(parent), of_cents(helper.budget_cents))
         if child.status == "WAITING_APPROVAL":
             await transitions.open_gate(tx, child, "run", self._gate_time)
         await steps.set_state(tx, parent.id, row, "delegated", child_task_id=child.id)

@@ -1,9 +1,8 @@
-"""The relay's handlers: they carry a task's instructions over to Temporal.
+"""Handles the outbox's instructions about runs: starts, cancels and wakes them in Temporal.
 
-Each may be called more than once for the same instruction; a run that is there
-already, or is gone already, is what was wanted. The instruction that started a
-run stays, to look after it now and then while it is at work: should the engine
-have lost the run, it is started again from the rows.
+Each handler can be called more than once for the same instruction. Starting a run that exists and
+cancelling a run that has ended do nothing. After a start, the instruction stays in the outbox as a
+periodic check: if Temporal has lost the run, the check starts it again from its rows.
 """
 
 import contextlib
@@ -36,11 +35,11 @@ class RunDispatcher:
 
     @property
     def handlers(self) -> dict[str, Handler]:
-        return {START: self.start, CANCEL: self.cancel, NUDGE: self.nudge, CHECK: self.check}
+        return {START: self.start, CANCEL: self.cancel, NUDGE: self.wake, CHECK: self.check}
 
     async def start(self, instruction: Instruction) -> Later | None:
         task_id, run = _names(instruction)
-        order = RunInput(
+        run_input = RunInput(
             account_id=ids.to_wire("acct", instruction.account_id),
             task_id=task_id,
             run=run,
@@ -52,14 +51,14 @@ class RunDispatcher:
         with contextlib.suppress(WorkflowAlreadyStartedError):
             await client.start_workflow(
                 Run.run,
-                order,
+                run_input,
                 id=workflow_id(task_id, run),
                 task_queue=TASK_QUEUE,
-                # A silent worker is a dead one here too.
+                # A worker that does not answer counts as dead, as it does during calls.
                 task_timeout=timedelta(seconds=min(10, self._heartbeat_s)),
                 priority=Priority(
                     priority_key=priority_key(instruction.payload.get("priority", 0)),
-                    # One account's flood does not hold up another's few tasks.
+                    # Many tasks of one account do not delay the tasks of another.
                     fairness_key=instruction.account_id.hex,
                     fairness_weight=instruction.payload.get("weight", 1.0),
                 ),
@@ -67,20 +66,20 @@ class RunDispatcher:
         return Later(CHECK, CHECK_EVERY_S)
 
     async def check(self, instruction: Instruction) -> Later | None:
-        """Starts a run again that ought to be there; where it is, that does nothing."""
+        """Starts the run again if Temporal has lost it."""
         assert instruction.task_id is not None
         async with self._db.read(instruction.account_id) as tx:
             task = await queries.find(tx, instruction.task_id)
         if task is None or task.run != instruction.payload["run"]:
             return None
-        # One that waits for a person costs nothing here: whoever decides looks after it again.
+        # A run that waits for a person needs no check: the decision wakes it or starts it again.
         return await self.start(instruction) if task.status in ("PENDING", "RUNNING") else None
 
     async def cancel(self, instruction: Instruction) -> None:
-        await _was_there((await self._handle(instruction)).cancel())
+        await _exists((await self._handle(instruction)).cancel())
 
-    async def nudge(self, instruction: Instruction) -> Later | None:
-        if await _was_there((await self._handle(instruction)).signal(Run.nudge)):
+    async def wake(self, instruction: Instruction) -> Later | None:
+        if await _exists((await self._handle(instruction)).signal(Run.wake)):
             return Later(CHECK, CHECK_EVERY_S)
         return await self.check(instruction)
 
@@ -90,7 +89,7 @@ class RunDispatcher:
 
 
 def priority_key(priority: float) -> int:
-    """A task's 0 to 10 as the engine's 5 to 1, where 1 comes first."""
+    """Maps a task's priority, 0 to 10, to Temporal's, 5 to 1. Temporal runs 1 first."""
     return 5 - round(priority / 10 * 4)
 
 
@@ -99,7 +98,7 @@ def _names(instruction: Instruction) -> tuple[str, int]:
     return ids.to_wire("task", instruction.task_id), int(instruction.payload["run"])
 
 
-async def _was_there(call: Awaitable[None]) -> bool:
+async def _exists(call: Awaitable[None]) -> bool:
     try:
         await call
     except RPCError as error:

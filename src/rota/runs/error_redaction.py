@@ -1,7 +1,7 @@
-"""What the engine is told of an error: the name of it, never its words.
+"""Keeps error messages out of Temporal, which receives only the error's type.
 
-An error's text can hold a piece of a task, and the engine keeps what it is
-told. The words go to our own log.
+A message can contain text of a task, and Temporal stores what it receives. The worker's log has
+the full error.
 """
 
 from typing import Any
@@ -28,7 +28,7 @@ class _RedactingInbound(ActivityInboundInterceptor):
         try:
             return await super().execute_activity(input)
         except FailureError:
-            raise  # Ours, and made for the engine.
+            raise  # Made for Temporal, without text of a task.
         except Exception as error:
-            log.exception("activity failed", activity=activity.info().activity_type)
+            log.exception("activity_failed", activity=activity.info().activity_type)
             raise ApplicationError("An activity failed.", type=type(error).__name__) from None

@@ -1,4 +1,4 @@
-"""Working on while others are away: signs of life for the engine, waiting for the database."""
+"""Keeps a call going: heartbeats for Temporal, and retries while the database is away."""
 
 import asyncio
 import contextlib
@@ -15,18 +15,18 @@ log = structlog.get_logger()
 
 T = TypeVar("T")
 
-# Some ten minutes, within the time that a call may take.
+# About ten minutes, which is less than a call's timeout.
 DATABASE_ATTEMPTS = 120
 
 
 @contextlib.asynccontextmanager
 async def heartbeats() -> AsyncIterator[None]:
-    """Tells the engine that this worker is alive for as long as the call takes."""
+    """Sends heartbeats to Temporal during a call."""
     timeout = activity.info().heartbeat_timeout or timedelta(seconds=15)
 
     async def beat() -> None:
         while True:
-            # The engine knows that it has just begun; most calls end before the first is due.
+            # Waits first: most calls end before a heartbeat is due.
             await asyncio.sleep(timeout.total_seconds() / 3)
             activity.heartbeat()
 
@@ -38,11 +38,10 @@ async def heartbeats() -> AsyncIterator[None]:
 
 
 async def retry_database(work: Callable[[], Awaitable[T]]) -> T:
-    """Does what needs the database, also when that is away for minutes.
+    """Repeats `work` while the database is unavailable, for several minutes.
 
-    What has been paid for is written down, and an outage does not count as a
-    failure of the model or the tool. Being cancelled does not stop it either:
-    the call was made all the same.
+    An outage does not count as a failure of the model or the tool, and a call that was made is
+    stored. Cancellation takes effect only after `work` is done, for the same reason.
     """
     working = asyncio.ensure_future(_attempts(work))
     try:
@@ -58,6 +57,6 @@ async def _attempts(work: Callable[[], Awaitable[T]]) -> T:
             return await work()
         except DATABASE_ERRORS as error:
             if attempt == 0:
-                log.warning("waiting for the database", reason=repr(error))
+                log.warning("database_unavailable", error=repr(error))
             await asyncio.sleep(min(5, 0.1 * 2**attempt))
     return await work()

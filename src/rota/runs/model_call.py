@@ -1,4 +1,4 @@
-"""A model call: from the conversation so far to the answer, written down and paid for."""
+"""A model call: from the conversation so far to the stored and charged answer."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -6,6 +6,7 @@ from uuid import UUID
 
 import orjson
 from opentelemetry.trace import SpanKind
+from prometheus_client import Counter
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
@@ -17,8 +18,8 @@ from rota.credits import charges, holds
 from rota.credits.ledger import Charge, RunId
 from rota.events import journal
 from rota.platform import clock, tracing
-from rota.runs import budget, metrics, steps
-from rota.runs.agent_loop import AgentLoop, dump_response, messages, storable_response
+from rota.runs import steps, transcript
+from rota.runs.agent_loop import AgentLoop
 from rota.runs.contracts import CallInput, NextStep
 from rota.runs.heartbeat import retry_database
 from rota.runs.models import (
@@ -37,13 +38,51 @@ from rota.tasks import queries
 from rota.tasks.model import Task
 from rota.tasks.paying import payer
 
-# How long a subtask waits for a model call of the task above it: at first, and at most.
-WAIT_ABOVE, MOST_WAIT = timedelta(seconds=3), timedelta(minutes=1)
+COST_MICROS = Counter("rota_run_cost_micros_total", "Micro-dollars of model calls.", ["model"])
+
+# How long a subtask waits for a model call of a task above it: at first, and at most.
+WAIT_FOR_PARENT, MAX_WAIT_FOR_PARENT = timedelta(seconds=3), timedelta(minutes=1)
+
+
+class StepLimitReached(GiveUp):
+    code = "STEP_LIMIT"
+    retryable = True
+
+    def __init__(self, max_steps: int) -> None:
+        super().__init__(
+            f"The run reached its limit of {max_steps} steps. Retry the task from the failed step "
+            "to continue with a new limit."
+        )
+        self.max_steps = max_steps
+
+
+class TokenLimitReached(GiveUp):
+    code = "TOKEN_LIMIT"
+    retryable = True
+
+    def __init__(self, max_tokens: int) -> None:
+        super().__init__(
+            f"The run reached its limit of {max_tokens} tokens. Retry the task from the failed "
+            "step to continue with a new limit."
+        )
+        self.max_tokens = max_tokens
+
+
+class TimeLimitReached(GiveUp):
+    code = "TIME_LIMIT"
+    retryable = True
+
+    def __init__(self, max_time: timedelta) -> None:
+        super().__init__(
+            f"The run took longer than {max_time.total_seconds() / 3600:g} hours. Retry the task "
+            "from the failed step to continue with a new limit."
+        )
+        self.max_time = max_time
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a run may take, whatever its agent's file says."""
+    """The limits of every run, whatever its agent's file says."""
 
     max_tokens: int
     max_time: timedelta
@@ -51,94 +90,77 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class ModelCallInput:
-    """What a model call starts from."""
+    """What a model call needs from the database."""
 
     account_id: UUID
     task: Task
     agent: AgentVersion
     rows: list[Step]
-    # Micro-dollars of the run's own hold.
-    left: int
+    # What is left of the run's own hold.
+    left_micros: int
 
 
 class ModelCaller:
     def __init__(
-        self, current: RunContext, models: Models, toolbox: Toolbox, loop: AgentLoop, bounds: Bounds
+        self, context: RunContext, models: Models, toolbox: Toolbox, loop: AgentLoop, bounds: Bounds
     ) -> None:
-        self._current = current
+        self._context = context
         self._models = models
         self._toolbox = toolbox
         self._loop = loop
         self._bounds = bounds
 
-    async def think(self, order: CallInput) -> NextStep | None:
-        """Makes the call; None when there is none to make any more."""
-        start = await retry_database(lambda: self._begin(order))
+    async def call(self, call_input: CallInput) -> NextStep | None:
+        """Makes the call. None if the run has moved on and the call is no longer needed."""
+        start = await retry_database(lambda: self._read_input(call_input))
         if start is None:
             return None
         self._check_bounds(start)
         box = await self._toolbox.open(start.account_id, start.agent)
         tools = {name: tool for name, (tool, _) in box.items() if tool.offered}
-        thought, response = await self._ask(start, tools)
-        took = clock.now() - thought.started_at
-        metrics.STEP_SECONDS.labels("model").observe(took.total_seconds())
-        metrics.COST_MICROS.labels(thought.model).inc(thought.cost_micros)
-        now = await retry_database(
-            lambda: self._record(order, start.agent, thought, response, tools)
+        record, response = await self._request(start, tools)
+        took = clock.now() - record.started_at
+        steps.DURATION_SECONDS.labels("model").observe(took.total_seconds())
+        COST_MICROS.labels(record.model).inc(record.cost_micros)
+        next_step = await retry_database(
+            lambda: self._record(call_input, start.agent, record, response, tools)
         )
-        if now is None:
+        if next_step is None:
             raise ContentFiltered
-        return now
+        return next_step
 
-    async def _begin(self, order: CallInput) -> ModelCallInput | None:
-        account_id, task_id = ids_of(order.run)
-        async with self._current.db.read(account_id) as tx:
+    async def _read_input(self, call_input: CallInput) -> ModelCallInput | None:
+        account_id, task_id = ids_of(call_input.run)
+        async with self._context.db.read(account_id) as tx:
             task = await queries.find(tx, task_id)
-            if task is None or task.run != order.run.run or task.status != "RUNNING":
+            if task is None or task.run != call_input.run.run or task.status != "RUNNING":
                 return None
             rows = await steps.of_run(tx, task_id, task.run)
-            if any(row.step == order.step for row in rows):
+            if any(row.step == call_input.step for row in rows):
                 return None
-            agent = await self._current.agent(tx, task)
-            left = await holds.left(tx, payer(task))
-        return ModelCallInput(account_id, task, agent, rows, left)
+            agent = await self._context.agent(tx, task)
+            left_micros = await holds.left(tx, payer(task))
+        return ModelCallInput(account_id, task, agent, rows, left_micros)
 
     def _check_bounds(self, start: ModelCallInput) -> None:
-        most = self._bounds
-        taken = sum(row.kind == "model" and not row.copied for row in start.rows)
-        if taken >= start.agent.max_steps:
-            raise GiveUp(
-                "STEP_LIMIT",
-                f"The run took all of its {start.agent.max_steps} steps without coming to an end. "
-                "Retried from failure, it goes on with as many again.",
-                retryable=True,
-            )
-        if sum(row.input_tokens + row.output_tokens for row in start.rows) >= most.max_tokens:
-            raise GiveUp(
-                "TOKEN_LIMIT",
-                f"The run used all of its {most.max_tokens} tokens. Retried from failure, it "
-                "goes on with as many again.",
-                retryable=True,
-            )
+        bounds, max_steps = self._bounds, start.agent.max_steps
+        if sum(row.kind == "model" and not row.copied for row in start.rows) >= max_steps:
+            raise StepLimitReached(max_steps)
+        if sum(row.input_tokens + row.output_tokens for row in start.rows) >= bounds.max_tokens:
+            raise TokenLimitReached(bounds.max_tokens)
         began = start.task.started_at
-        if began and clock.now() - began > most.max_time:
-            hours = most.max_time.total_seconds() / 3600
-            raise GiveUp(
-                "TIME_LIMIT",
-                f"The run took longer than {hours:g} hours. Retried from failure, it goes on "
-                "for as long again.",
-                retryable=True,
-            )
+        if began and clock.now() - began > bounds.max_time:
+            raise TimeLimitReached(bounds.max_time)
 
-    async def _ask(
+    async def _request(
         self, start: ModelCallInput, tools: dict[str, Tool]
     ) -> tuple[ModelCallRecord, ModelResponse]:
         chosen = self._models.get(start.agent.model)
-        conversation = messages(start.agent, start.task, start.rows)
-        size = len(ModelMessagesTypeAdapter.dump_json(conversation))
+        conversation = transcript.messages(start.agent, start.task, start.rows)
+        input_characters = len(ModelMessagesTypeAdapter.dump_json(conversation))
         for tool in tools.values():
-            size += len(tool.description) + len(orjson.dumps(tool.arguments_schema))
-        longest = await self._longest_answer(start, chosen, size)
+            input_characters += len(tool.description) + len(orjson.dumps(tool.arguments_schema))
+        max_tokens = await self._affordable_output_tokens(start, chosen, input_characters)
         definitions = [
             ToolDefinition(
                 name=name,
@@ -152,75 +174,88 @@ class ModelCaller:
             with tracing.span(f"model {chosen.name}", kind=SpanKind.CLIENT):
                 response = await chosen.model.request(
                     conversation,
-                    chosen.settings | ModelSettings(max_tokens=longest, timeout=600),
+                    chosen.settings | ModelSettings(max_tokens=max_tokens, timeout=600),
                     ModelRequestParameters(function_tools=definitions),
                 )
         except Exception as error:
             raise classify_error(error, activity.info().attempt) from error
-        response = storable_response(response)
-        used = usage_of(response)
-        thought = ModelCallRecord(
+        response = transcript.storable_response(response)
+        input_tokens, output_tokens = usage_of(response)
+        record = ModelCallRecord(
             model=chosen.name,
-            response=dump_response(response),
-            input_tokens=used[0],
-            output_tokens=used[1],
-            cost_micros=chosen.price.cost_micros(*used),
+            response=transcript.dump_response(response),
+            input_tokens=input_tokens,
+            output_tokens=output_tokens,
+            cost_micros=chosen.price.cost_micros(input_tokens, output_tokens),
             price_version=chosen.price.version,
             started_at=started_at,
         )
-        return thought, response
+        return record, response
 
-    async def _longest_answer(self, start: ModelCallInput, chosen: PricedModel, size: int) -> int:
-        """How many tokens of an answer the hold can pay for, also with what the one above has."""
-        most: int = chosen.settings["max_tokens"]
-        left, wanted = start.left, budget.most_micros(chosen.price, size, most)
-        if left < wanted and start.task.parent_task_id:
-            left = await retry_database(lambda: self._draw(start, wanted - start.left))
-        return budget.affordable_output_tokens(left, chosen.price, size, most)
+    async def _affordable_output_tokens(
+        self, start: ModelCallInput, chosen: PricedModel, input_characters: int
+    ) -> int:
+        """How long an answer the run's hold can pay for. A subtask draws on its parent's hold."""
+        max_tokens: int = chosen.settings["max_tokens"]
+        left_micros = start.left_micros
+        missing_micros = chosen.price.max_cost_micros(input_characters, max_tokens) - left_micros
+        if missing_micros > 0 and start.task.parent_task_id:
+            left_micros = await retry_database(lambda: self._draw(start, missing_micros))
+        return chosen.price.affordable_output_tokens(left_micros, input_characters, max_tokens)
 
-    async def _draw(self, start: ModelCallInput, micros: int) -> int:
-        """Takes so much from the hold of the task above, and says what there is then."""
-        account_id, owner = start.account_id, payer(start.task)
-        async with self._current.db.write(account_id) as tx:
-            # Locked: neither may end meanwhile.
+    async def _draw(self, start: ModelCallInput, amount_micros: int) -> int:
+        """Draws on the parent's hold, and returns what is left of the run's own hold then."""
+        run_id = payer(start.task)
+        async with self._context.db.write(start.account_id) as tx:
+            # While the account is locked, none of the runs can end.
             await journal.lock_account(tx)
-            if await steps.asks_above(tx, start.task.id):
-                # What is held there has to pay for that call first.
-                wait = WAIT_ABOVE * 2 ** (activity.info().attempt - 1)
-                raise TryAgain("the task above is asking its model", min(wait, MOST_WAIT))
-            await holds.draw(tx, owner, micros)
-            return await holds.left(tx, owner)
+            ancestors = await queries.running_ancestors(tx, start.task.id)
+            if await steps.any_without_open_tool_call(tx, ancestors):
+                # Its hold has to pay for its own model call first.
+                wait = WAIT_FOR_PARENT * 2 ** (activity.info().attempt - 1)
+                raise TryAgain("A task above is calling its model.", min(wait, MAX_WAIT_FOR_PARENT))
+            await holds.draw(tx, run_id, amount_micros)
+            return await holds.left(tx, run_id)
 
     async def _record(
         self,
-        order: CallInput,
+        call_input: CallInput,
         agent: AgentVersion,
-        thought: ModelCallRecord,
+        record: ModelCallRecord,
         response: ModelResponse,
         tools: dict[str, Tool],
     ) -> NextStep | None:
-        """Writes the call down and acts on it; None for an answer that cannot be used."""
-        _, task_id = ids_of(order.run)
-        owner = RunId(task_id, order.run.run)
-        async with self._current.locked(order.run) as (tx, task):
-            new = await steps.record_thought(tx, task_id, owner.run, order.step, thought)
+        """Stores the call, charges it and applies the response. None if a filter stopped it."""
+        _, task_id = ids_of(call_input.run)
+        run_id = RunId(task_id, call_input.run.run)
+        async with self._context.locked(call_input.run) as (tx, task):
+            new = await steps.record_model_call(tx, task_id, run_id.run, call_input.step, record)
             if new:
-                paid = Charge(
-                    owner,
-                    order.step,
-                    agent.name,
-                    thought.model,
-                    thought.price_version,
-                    cost=thought.cost_micros,
-                    input_tokens=thought.input_tokens,
-                    output_tokens=thought.output_tokens,
+                await queries.add_usage(
+                    tx,
+                    task_id,
+                    input_tokens=record.input_tokens,
+                    output_tokens=record.output_tokens,
+                    cost_micros=record.cost_micros,
                 )
-                await charges.charge(tx, paid)
+                charge = Charge(
+                    run_id,
+                    call_input.step,
+                    agent.name,
+                    record.model,
+                    record.price_version,
+                    cost=record.cost_micros,
+                    input_tokens=record.input_tokens,
+                    output_tokens=record.output_tokens,
+                )
+                await charges.charge(tx, charge)
             if task is None or task.status != "RUNNING":
-                # Cancelled meanwhile. The call was made all the same, and is on the books.
+                # Cancelled during the call. The provider bills the call, so it is charged.
                 return NextStep("end")
             if response.finish_reason == "content_filter":
                 return None
             if not new:
-                return await self._loop.look(tx, task)
-            return await self._loop.take_in(tx, task, agent, order.step, response, tools)
+                return await self._loop.advance(tx, task)
+            return await self._loop.apply_response(
+                tx, task, agent, call_input.step, response, tools
+            )

@@ -1,11 +1,11 @@
-"""Models: which one an agent's word means, how it is called, and what a call costs."""
+"""Models: which model a name refers to, how to call it, and what a call costs."""
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from importlib.metadata import version
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from genai_prices import Usage, calc_price
 from openai import AsyncOpenAI
@@ -26,54 +26,177 @@ from pydantic_ai.settings import ModelSettings
 
 from rota.platform.settings import ModelChoice
 
-# Agents name one of these, or a model of the operator's own list.
+# Names that the local model serves. ROTA_MODELS can define any others.
 ALIASES = ("default", "fast", "strong")
 
 
 class GiveUp(Exception):
-    """The run cannot go on. `code` and the message are for whoever looks at the task."""
+    """The run cannot continue. The task shows the code and the message."""
 
-    def __init__(self, code: str, message: str, *, retryable: bool = False) -> None:
+    code: ClassVar[str]
+    # Whether the same task can succeed without being changed.
+    retryable: ClassVar[bool] = False
+
+    def __init__(self, message: str) -> None:
         super().__init__(message)
-        self.code = code
         self.message = message
-        self.retryable = retryable
 
 
-class TryAgain(Exception):
-    """A passing fault: the same call may well succeed a little later."""
+class ModelNotConfigured(GiveUp):
+    code = "MODEL_NOT_CONFIGURED"
+    retryable = True
 
-    def __init__(self, message: str, after: timedelta | None = None) -> None:
-        super().__init__(message)
-        # What the provider asked for, if it did.
-        self.after = after
+    def __init__(self, name: str) -> None:
+        super().__init__(f"ROTA_MODELS has no model {name!r}. Add it, then retry the task.")
 
 
-class ContentFiltered(GiveUp):
-    def __init__(self) -> None:
+class ModelWithoutPrice(GiveUp):
+    code = "MODEL_WITHOUT_PRICE"
+    retryable = True
+
+    def __init__(self, model: str) -> None:
         super().__init__(
-            "CONTENT_FILTERED",
-            "The provider's content filter stopped the answer. Change the task's input.",
+            f"The price of the model {model!r} is unknown. Set inputUsdPerMillion and "
+            "outputUsdPerMillion in ROTA_MODELS, then retry the task."
         )
 
 
-# A provider that answers nonsense as often as this will go on to.
-_MALFORMED_TIMES = 3
-_LONGEST_WAIT = timedelta(minutes=5)
+class ModelAuthenticationFailed(GiveUp):
+    code = "MODEL_AUTHENTICATION_FAILED"
+    retryable = True
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The model provider refused the API key. Correct it in ROTA_MODELS, then retry the "
+            "task from the failed step."
+        )
+
+
+class ModelQuotaExceeded(GiveUp):
+    code = "MODEL_QUOTA_EXCEEDED"
+    retryable = True
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The quota at the model provider is used up. Raise it, then retry the task from the "
+            "failed step."
+        )
+
+
+class ModelNotFound(GiveUp):
+    code = "MODEL_NOT_FOUND"
+    retryable = True
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The model provider does not have this model. Correct its name in ROTA_MODELS, then "
+            "retry the task from the failed step."
+        )
+
+
+class ContextTooLong(GiveUp):
+    code = "CONTEXT_TOO_LONG"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The conversation no longer fits into the model's context. Shorten the task's input, "
+            "or divide the task."
+        )
+
+
+class ContentFiltered(GiveUp):
+    code = "CONTENT_FILTERED"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The provider's content filter stopped the answer. Change the task's input."
+        )
+
+
+class ModelRefusedRequest(GiveUp):
+    code = "MODEL_REFUSED_REQUEST"
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(f"The model provider refused the request: {error}")
+
+
+class ModelAnswerMalformed(GiveUp):
+    code = "MODEL_ANSWER_MALFORMED"
+    retryable = True
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The model provider's answers are unreadable. Check baseUrl in ROTA_MODELS, then retry "
+            "the task from the failed step."
+        )
+
+
+class BudgetExceeded(GiveUp):
+    code = "BUDGET_EXCEEDED"
+    retryable = True
+
+    def __init__(self, needed_micros: int, left_micros: int) -> None:
+        super().__init__(
+            f"The next model call needs at least {_dollars(needed_micros)}, but only "
+            f"{_dollars(left_micros)} of the run's hold is left. Retry the task from the failed "
+            "step to continue with a new budget."
+        )
+        self.needed_micros = needed_micros
+        self.left_micros = left_micros
+
+
+def _dollars(micros: int) -> str:
+    return f"${micros // 1_000_000}.{micros % 1_000_000:06d}"
+
+
+class TryAgain(Exception):
+    """A temporary error: the same call can succeed later."""
+
+    def __init__(self, message: str, after: timedelta | None = None) -> None:
+        super().__init__(message)
+        # How long the provider asks to wait, if it does.
+        self.after = after
+
+
+# After this many unreadable answers to the same call, the run fails.
+_MAX_MALFORMED_ANSWERS = 3
+_MAX_RETRY_AFTER = timedelta(minutes=5)
+
+# An answer shorter than this is not worth the call.
+MIN_OUTPUT_TOKENS = 64
+# A conservative estimate of the input's size: text has at least this many characters per token.
+CHARACTERS_PER_TOKEN = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Micro-dollars for a million tokens, and which table says so."""
+    """Micro-dollars per million tokens, and where the price comes from."""
 
     input_micros: int
     output_micros: int
     version: str
 
     def cost_micros(self, input_tokens: int, output_tokens: int) -> int:
-        """Rounded up: a fraction of a micro-dollar is one."""
+        """The cost of a call, rounded up to a micro-dollar."""
         total = input_tokens * self.input_micros + output_tokens * self.output_micros
-        return math.ceil(total / 1_000_000)
+        return -(-total // 1_000_000)
+
+    def max_cost_micros(self, input_characters: int, output_tokens: int) -> int:
+        """The most that a call can cost, as far as this is known before the call."""
+        return self.cost_micros(input_characters // CHARACTERS_PER_TOKEN + 1, output_tokens)
+
+    def affordable_output_tokens(
+        self, left_micros: int, input_characters: int, max_tokens: int
+    ) -> int:
+        """How long an answer `left_micros` can pay for, up to `max_tokens`."""
+        if self.output_micros == 0 and self.input_micros == 0:
+            return max_tokens
+        for_input = self.max_cost_micros(input_characters, 0)
+        tokens = (left_micros - for_input) * 1_000_000 // max(1, self.output_micros)
+        if tokens < MIN_OUTPUT_TOKENS:
+            needed_micros = self.max_cost_micros(input_characters, MIN_OUTPUT_TOKENS)
+            raise BudgetExceeded(needed_micros, left_micros)
+        return min(tokens, max_tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +208,7 @@ class PricedModel:
 
 
 class Models:
-    """The models of this deployment, made when they are first needed."""
+    """The models of this deployment, each created at its first use."""
 
     def __init__(self, choices: Mapping[str, ModelChoice], local_url: str | None) -> None:
         self._choices = dict(choices)
@@ -95,32 +218,28 @@ class Models:
                 base_url=local_url,
                 api_key=SecretStr("none"),
                 free=True,
-                # It is small and rambles; a person who tries it out should not wait long.
+                # The model is small and repeats itself; a short limit keeps trying it out quick.
                 max_output_tokens=300,
                 settings={"temperature": 0.3, "frequency_penalty": 0.8},
             )
             self._choices = dict.fromkeys(ALIASES, local)
-        self._made: dict[str, PricedModel] = {}
+        self._created: dict[str, PricedModel] = {}
 
     def get(self, name: str) -> PricedModel:
-        if name not in self._made:
+        if name not in self._created:
             choice = self._choices.get(name)
             if choice is None:
-                raise GiveUp(
-                    "MODEL_NOT_CONFIGURED",
-                    f"No model is configured as {name!r}. Add it to ROTA_MODELS, then retry.",
-                    retryable=True,
-                )
-            self._made[name] = PricedModel(
+                raise ModelNotConfigured(name)
+            self._created[name] = PricedModel(
                 choice.model,
-                _make(choice),
+                _create(choice),
                 price_of(choice),
                 cast(ModelSettings, choice.settings | {"max_tokens": choice.max_output_tokens}),
             )
-        return self._made[name]
+        return self._created[name]
 
 
-def _make(choice: ModelChoice) -> Model:
+def _create(choice: ModelChoice) -> Model:
     key = choice.api_key.get_secret_value() if choice.api_key else None
     if choice.provider == "anthropic":
         from pydantic_ai.models.anthropic import AnthropicModel
@@ -136,13 +255,13 @@ def _make(choice: ModelChoice) -> Model:
         return GoogleModel(
             choice.model, provider=GoogleProvider(api_key=key, base_url=choice.base_url)
         )
-    # Trying again is the engine's to do: it lasts longer, and outlives the worker.
+    # Temporal repeats failed calls: its retries last longer and survive a worker's crash.
     client = AsyncOpenAI(api_key=key or "none", base_url=choice.base_url, max_retries=0)
     return OpenAIChatModel(choice.model, provider=OpenAIProvider(openai_client=client))
 
 
 def price_of(choice: ModelChoice) -> Price:
-    """The operator's price if there is one, else the public table's."""
+    """The operator's price, or else the price in the public table."""
     if choice.free:
         return Price(0, 0, "free")
     if choice.input_usd_per_million is not None and choice.output_usd_per_million is not None:
@@ -159,58 +278,37 @@ def price_of(choice: ModelChoice) -> Price:
             for usage in (Usage(input_tokens=1_000_000), Usage(output_tokens=1_000_000))
         )
     except LookupError:
-        raise GiveUp(
-            "MODEL_WITHOUT_PRICE",
-            f"There is no price for {choice.model!r}. Set inputUsdPerMillion and "
-            "outputUsdPerMillion in ROTA_MODELS, then retry.",
-            retryable=True,
-        ) from None
+        raise ModelWithoutPrice(choice.model) from None
     return Price(for_input, for_output, f"genai-prices/{version('genai-prices')}")
 
 
 def classify_error(error: Exception, attempt: int = 1) -> Exception:
-    """What a provider's error means for the run, at the so-manieth attempt."""
+    """What a provider's error on this attempt means for the run."""
     match error:
         case ModelAuthenticationError():
-            return GiveUp(
-                "MODEL_AUTHENTICATION_FAILED",
-                "The model provider refused our credentials. Mend ROTA_MODELS, then retry.",
-                retryable=True,
-            )
+            return ModelAuthenticationFailed()
         case ModelQuotaExceededError():
-            return GiveUp(
-                "MODEL_QUOTA_EXCEEDED",
-                "The quota at the model provider is used up. Raise it, then retry.",
-                retryable=True,
-            )
+            return ModelQuotaExceeded()
         case ModelNotFoundError():
-            return GiveUp(
-                "MODEL_NOT_FOUND",
-                "The provider does not know the model. Mend ROTA_MODELS, then retry.",
-                retryable=True,
-            )
+            return ModelNotFound()
         case ModelContextWindowExceededError():
-            return GiveUp("CONTEXT_TOO_LONG", "The work no longer fits into the model's context.")
+            return ContextTooLong()
         case ContentFilterError():
             return ContentFiltered()
         case ModelRequestRejectedError():
-            return GiveUp("MODEL_REFUSED_REQUEST", f"The provider refused the request: {error}")
+            return ModelRefusedRequest(error)
         case ModelAPIError():
             wait = timedelta(seconds=error.retry_after) if error.retry_after else None
-            return TryAgain(_named(error), min(wait, _LONGEST_WAIT) if wait else None)
+            return TryAgain(_describe(error), min(wait, _MAX_RETRY_AFTER) if wait else None)
         case OSError() | TimeoutError():
-            return TryAgain(_named(error))
-    # Whatever else comes out of a request comes from an answer that could not be read.
-    if attempt < _MALFORMED_TIMES:
-        return TryAgain(_named(error))
-    return GiveUp(
-        "MODEL_ANSWER_MALFORMED",
-        "The provider's answers are not what its protocol says.",
-        retryable=True,
-    )
+            return TryAgain(_describe(error))
+    # All other errors come from an answer that the client library cannot read.
+    if attempt < _MAX_MALFORMED_ANSWERS:
+        return TryAgain(_describe(error))
+    return ModelAnswerMalformed()
 
 
-def _named(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 

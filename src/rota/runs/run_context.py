@@ -1,4 +1,4 @@
-"""The run that an order names, as the database has it now."""
+"""Looks up the run that an input names: its task in the database, and its agent."""
 
 import contextlib
 from collections.abc import AsyncIterator
@@ -20,13 +20,13 @@ class RunContext:
 
     @contextlib.asynccontextmanager
     async def locked(
-        self, order: RunInput
+        self, run_input: RunInput
     ) -> AsyncIterator[tuple[AccountTransaction, Task | None]]:
-        """A transaction that locks the task. The task is None when its current run is another."""
-        account_id, task_id = ids_of(order)
+        """Locks the task. The task is None if a newer run has replaced this one."""
+        account_id, task_id = ids_of(run_input)
         async with self.db.write(account_id) as tx:
             task = await queries.find_for_change(tx, task_id)
-            yield tx, task if task and task.run == order.run else None
+            yield tx, task if task and task.run == run_input.run else None
 
     async def agent(self, connection: ReadConnection, task: Task) -> AgentVersion:
         assert task.agent is not None
@@ -40,9 +40,10 @@ class RunContext:
         return self._agents[key]
 
 
-def ids_of(order: RunInput) -> tuple[UUID, UUID]:
-    account_id = ids.from_wire("acct", order.account_id)
-    task_id = ids.from_wire("task", order.task_id)
+def ids_of(run_input: RunInput) -> tuple[UUID, UUID]:
+    """The account's ID and the task's ID."""
+    account_id = ids.from_wire("acct", run_input.account_id)
+    task_id = ids.from_wire("task", run_input.task_id)
     assert account_id is not None
     assert task_id is not None
     return account_id, task_id

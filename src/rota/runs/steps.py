@@ -1,4 +1,4 @@
-"""The transcript of a run: its steps in the database."""
+"""The SQL of steps: the model calls and tool calls of each run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +6,17 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
+from prometheus_client import Histogram
+
 from rota.platform.db import AccountReader, AccountTransaction
+from rota.tasks.model import Task
+
+DURATION_SECONDS = Histogram(
+    "rota_run_step_seconds",
+    "Duration of a model or tool call.",
+    ["kind"],
+    buckets=(0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300),
+)
 
 State = Literal["planned", "gated", "started", "delegated", "finished"]
 
@@ -39,7 +49,7 @@ class Step:
 
     @property
     def item_id(self) -> str:
-        """How a review names this call."""
+        """The ID of this call in a review."""
         return f"call-{self.run}-{self.step}-{self.call}"
 
 
@@ -63,30 +73,28 @@ async def of_run(tx: AccountReader, task_id: UUID, run: int) -> list[Step]:
     return [Step(**row) for row in rows]
 
 
-async def asks_above(tx: AccountReader, task_id: UUID) -> bool:
-    """Whether a run above this task may have a model call under way: no tool call of it is open."""
-    asking = await tx.fetchval(
+async def any_without_open_tool_call(tx: AccountReader, tasks: Sequence[Task]) -> bool:
+    """Whether the current run of one of these tasks has no open tool call.
+
+    Such a run may have a model call in progress.
+    """
+    found = await tx.fetchval(
         """
-        WITH RECURSIVE above (id) AS (
-            SELECT parent_task_id FROM tasks WHERE account_id = $1 AND id = $2
-            UNION ALL
-            SELECT t.parent_task_id FROM above a
-            JOIN tasks t ON t.account_id = $1 AND t.id = a.id
-        )
-        SELECT true FROM above a JOIN tasks t ON t.account_id = $1 AND t.id = a.id
-        WHERE t.hosted AND t.status = 'RUNNING' AND NOT EXISTS (
+        SELECT true FROM unnest($2::uuid[], $3::integer[]) AS t (id, run)
+        WHERE NOT EXISTS (
             SELECT FROM steps s WHERE s.account_id = $1 AND s.task_id = t.id AND s.run = t.run
                 AND s.kind = 'tool' AND s.state <> 'finished')
         LIMIT 1
         """,
         tx.account_id,
-        task_id,
+        [task.id for task in tasks],
+        [task.run for task in tasks],
     )
-    return bool(asking)
+    return bool(found)
 
 
 async def calls_of(tx: AccountReader, task_id: UUID, run: int, step: int) -> list[Step]:
-    """The tool calls that one step asked for."""
+    """The tool calls of one step."""
     rows = await tx.fetch(
         f"""
         SELECT {_COLUMNS} FROM steps
@@ -118,7 +126,7 @@ async def one(tx: AccountReader, task_id: UUID, run: int, step: int, call: int) 
 
 @dataclass(frozen=True, slots=True)
 class ModelCallRecord:
-    """A finished model call, ready to be written down."""
+    """A finished model call that is not stored yet."""
 
     model: str
     response: Any
@@ -129,40 +137,30 @@ class ModelCallRecord:
     started_at: datetime
 
 
-async def record_thought(
-    tx: AccountTransaction,
-    task_id: UUID,
-    run: int,
-    step: int,
-    thought: ModelCallRecord,
+async def record_model_call(
+    tx: AccountTransaction, task_id: UUID, run: int, step: int, record: ModelCallRecord
 ) -> bool:
-    """Writes a model call down and counts it, once: False when it was there already."""
+    """Stores a model call. False if it is already stored."""
     recorded = await tx.fetchval(
         """
-        WITH recorded AS (
-            INSERT INTO steps (account_id, task_id, run, step, call, kind, state, name, result,
-                outcome, input_tokens, output_tokens, cost_micros, price_version,
-                planned_at, started_at, finished_at)
-            VALUES ($1, $2, $3, $4, 0, 'model', 'finished', $5, $6, 'ok', $7, $8, $9, $10,
-                $11, $11, clock_timestamp())
-            ON CONFLICT DO NOTHING RETURNING true
-        )
-        UPDATE tasks SET steps = steps + 1, input_tokens = input_tokens + $7,
-            output_tokens = output_tokens + $8, cost_micros = cost_micros + $9
-        WHERE account_id = $1 AND id = $2 AND (SELECT true FROM recorded)
-        RETURNING true
+        INSERT INTO steps (account_id, task_id, run, step, call, kind, state, name, result,
+            outcome, input_tokens, output_tokens, cost_micros, price_version,
+            planned_at, started_at, finished_at)
+        VALUES ($1, $2, $3, $4, 0, 'model', 'finished', $5, $6, 'ok', $7, $8, $9, $10,
+            $11, $11, clock_timestamp())
+        ON CONFLICT DO NOTHING RETURNING true
         """,
         tx.account_id,
         task_id,
         run,
         step,
-        thought.model,
-        thought.response,
-        thought.input_tokens,
-        thought.output_tokens,
-        thought.cost_micros,
-        thought.price_version,
-        thought.started_at,
+        record.model,
+        record.response,
+        record.input_tokens,
+        record.output_tokens,
+        record.cost_micros,
+        record.price_version,
+        record.started_at,
     )
     return bool(recorded)
 
@@ -220,9 +218,10 @@ async def set_state(
     *,
     arguments: dict[str, Any] | None = None,
     child_task_id: UUID | None = None,
-    definition: tuple[str, bool] | None = None,
+    definition_hash: str | None = None,
+    read_only: bool | None = None,
 ) -> None:
-    """`definition` is the tool's as it is now: the hash of it, and whether it only reads."""
+    """Sets a call's state. What is None stays as it is."""
     await tx.execute(
         """
         UPDATE steps SET state = $6, arguments = coalesce($7, arguments),
@@ -241,7 +240,8 @@ async def set_state(
         state,
         arguments,
         child_task_id,
-        *(definition or (None, None)),
+        definition_hash,
+        read_only,
     )
 
 
@@ -252,7 +252,7 @@ async def finish(
     result: Any,
     outcome: str,
 ) -> None:
-    """The result of a tool call. The first one stays."""
+    """Stores the result of a tool call. A stored result is never replaced."""
     await tx.execute(
         """
         UPDATE steps SET state = 'finished', result = $6, outcome = $7,
@@ -270,7 +270,8 @@ async def finish(
     )
 
 
-async def note(tx: AccountTransaction, task_id: UUID, at: Step, text: str) -> None:
+async def add_note(tx: AccountTransaction, task_id: UUID, at: Step, text: str) -> None:
+    """Adds a message from a person, which the model gets after this step."""
     await tx.execute(
         """
         UPDATE steps SET note = $6
@@ -285,8 +286,8 @@ async def note(tx: AccountTransaction, task_id: UUID, at: Step, text: str) -> No
     )
 
 
-async def take_over(tx: AccountTransaction, task_id: UUID, run: int) -> None:
-    """Copies the steps of the run before into this one. What they cost was paid there."""
+async def copy_previous_run(tx: AccountTransaction, task_id: UUID, run: int) -> None:
+    """Copies the steps of the previous run into this one, without their cost."""
     await tx.execute(
         f"""
         INSERT INTO steps (account_id, task_id, {_COLUMNS})

@@ -1,4 +1,4 @@
-"""The timeline of a task: each model call, tool call and approval, in the order they began."""
+"""The timeline of a task: each model call, tool call and approval, ordered by start time."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -6,6 +6,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 from rota.platform.db import AccountReader
+from rota.tasks import review_queries
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,32 +31,30 @@ class Entry:
     decided_by: UUID | None
 
 
+# Steps that a retry copied from the previous run appear once, in the run that made them. The
+# database sorts steps and reviews together, so the reviews' part comes from their own package.
+_ENTRIES = f"""
+    SELECT format('call-%s-%s-%s', run, step, call) AS id, kind, run, step, name, server, state,
+           outcome, arguments, result, child_task_id, input_tokens, output_tokens,
+           cost_micros, price_version, coalesce(started_at, planned_at) AS started_at,
+           finished_at, NULL::uuid AS decided_by
+    FROM steps WHERE account_id = $1 AND task_id = $2 AND NOT copied
+    UNION ALL
+    {review_queries.TIMELINE_ENTRIES}
+"""  # noqa: S608
+
+
 async def page(
     tx: AccountReader, task_id: UUID, limit: int, offset: int
 ) -> tuple[list[Entry], int]:
-    """Steps that a retry took over from an earlier run are told once, where they happened."""
+    """A page of entries, and how many there are in total."""
     total: int = await tx.fetchval(
-        """
-        SELECT (SELECT count(*) FROM steps WHERE account_id = $1 AND task_id = $2 AND NOT copied)
-             + (SELECT count(*) FROM reviews WHERE account_id = $1 AND task_id = $2)
-        """,
+        f"SELECT count(*) FROM ({_ENTRIES}) AS entries",  # noqa: S608
         tx.account_id,
         task_id,
     )
     rows = await tx.fetch(
-        """
-        SELECT format('call-%s-%s-%s', run, step, call) AS id, kind, run, step, name, server, state,
-               outcome, arguments, result, child_task_id, input_tokens, output_tokens,
-               cost_micros, price_version, coalesce(started_at, planned_at) AS started_at,
-               finished_at, NULL::uuid AS decided_by
-        FROM steps WHERE account_id = $1 AND task_id = $2 AND NOT copied
-        UNION ALL
-        SELECT format('review-%s', number), 'approval', NULL, NULL, gate, NULL, state,
-               NULL, items, to_jsonb(reason), NULL, 0, 0, 0, NULL, requested_at, decided_at,
-               decided_by
-        FROM reviews WHERE account_id = $1 AND task_id = $2
-        ORDER BY started_at, id LIMIT $3 OFFSET $4
-        """,
+        f"{_ENTRIES} ORDER BY started_at, id LIMIT $3 OFFSET $4",
         tx.account_id,
         task_id,
         limit,

@@ -1,4 +1,4 @@
-"""A tool call: made once it may be, and never twice where that could do harm."""
+"""A tool call: made when it is allowed, and never repeated if that could do harm."""
 
 import structlog
 from opentelemetry.trace import SpanKind
@@ -7,8 +7,8 @@ from temporalio.exceptions import ApplicationError
 from rota.agents.model import AgentVersion
 from rota.platform import clock, tracing
 from rota.platform.db import AccountTransaction
-from rota.runs import metrics, steps
-from rota.runs.agent_loop import AgentLoop, storable
+from rota.runs import steps
+from rota.runs.agent_loop import AgentLoop
 from rota.runs.contracts import TOOL_FAILED, CallInput, NextStep
 from rota.runs.delegation import Delegation
 from rota.runs.heartbeat import retry_database
@@ -23,137 +23,140 @@ from rota.runs.tools import (
     ToolUnavailable,
     model_name,
 )
+from rota.runs.transcript import storable
 from rota.tasks import queries
 from rota.tasks.model import Task
 
 log = structlog.get_logger()
 
 _UNKNOWN = (
-    "The worker stopped during this call, so nobody knows whether it took effect. "
-    "Look for yourself: approve to make the call again, reject to go on without it."
+    "The call was interrupted, so it is unknown whether it took effect. Check the tool's system. "
+    "Approve to repeat the call, or reject to continue without it."
 )
 _CHANGED = (
-    "The tool's definition is not the one that was shown before. Look at it again: "
-    "approve to make the call, reject to go on without it."
+    "The tool's definition changed after it was shown for approval. Review the call again. "
+    "Approve to make it, or reject to continue without it."
 )
 
 
 class ToolCaller:
     def __init__(
-        self, current: RunContext, toolbox: Toolbox, loop: AgentLoop, delegation: Delegation
+        self, context: RunContext, toolbox: Toolbox, loop: AgentLoop, delegation: Delegation
     ) -> None:
-        self._current = current
+        self._context = context
         self._toolbox = toolbox
         self._loop = loop
         self._delegation = delegation
 
-    async def act(self, order: CallInput) -> NextStep | None:
-        """Makes the call; None when the run is not at work."""
-        account_id, _ = ids_of(order.run)
-        before = await retry_database(lambda: self._begin(order))
-        if before is None:
+    async def call(self, call_input: CallInput) -> NextStep | None:
+        """Makes the call. None if the task is not RUNNING."""
+        account_id, _ = ids_of(call_input.run)
+        found = await retry_database(lambda: self._find(call_input))
+        if found is None:
             return NextStep("end")
-        task, row, agent = before
+        task, row, agent = found
         if task.status != "RUNNING":
             return None
         if row.state == "finished":
-            return NextStep("think")
+            return NextStep("done")
         if row.name == DELEGATE.name and row.server is None:
-            return await retry_database(lambda: self._delegate(order, agent))
-        found = await self._toolbox.open(account_id, agent)
-        tool, source = found.get(model_name(row.server, row.name), (None, None))
-        if (blocked := await retry_database(lambda: self._may_start(order, tool))) is not None:
-            return blocked
+            return await retry_database(lambda: self._delegate(call_input, agent))
+        box = await self._toolbox.open(account_id, agent)
+        tool, source = box.get(model_name(row.server, row.name), (None, None))
+        if (instead := await retry_database(lambda: self._start(call_input, tool))) is not None:
+            return instead
         assert tool is not None
         assert source is not None
-        return await self._call(order, row, tool, source)
+        return await self._call(call_input, row, tool, source)
 
-    async def _begin(self, order: CallInput) -> tuple[Task, Step, AgentVersion] | None:
-        account_id, task_id = ids_of(order.run)
-        async with self._current.db.read(account_id) as tx:
+    async def _find(self, call_input: CallInput) -> tuple[Task, Step, AgentVersion] | None:
+        run_input = call_input.run
+        account_id, task_id = ids_of(run_input)
+        async with self._context.db.read(account_id) as tx:
             task = await queries.find(tx, task_id)
-            row = await steps.one(tx, task_id, order.run.run, order.step, order.call)
-            if task is None or row is None or task.run != order.run.run:
+            row = await steps.one(tx, task_id, run_input.run, call_input.step, call_input.call)
+            if task is None or row is None or task.run != run_input.run:
                 return None
-            return task, row, await self._current.agent(tx, task)
+            return task, row, await self._context.agent(tx, task)
 
-    async def _may_start(self, order: CallInput, tool: Tool | None) -> NextStep | None:
-        """Marks the call as started, unless it must not start; then says what comes instead."""
-        async with self._current.locked(order.run) as (tx, task):
+    async def _start(self, call_input: CallInput, tool: Tool | None) -> NextStep | None:
+        """Marks the call as started. If it must not start, returns what to do instead."""
+        async with self._context.locked(call_input.run) as (tx, task):
             if task is None:
                 return NextStep("end")
-            row = await _row(tx, task, order)
+            row = await _row(tx, task, call_input)
             if task.status != "RUNNING" or row.state not in ("planned", "started"):
-                return await self._loop.look(tx, task)
+                return await self._loop.advance(tx, task)
             if tool is None:
-                await steps.finish(tx, task.id, row, "The tool is no longer there.", "failed")
-                return NextStep("think")
+                await steps.finish(tx, task.id, row, "The tool no longer exists.", "failed")
+                return NextStep("done")
             if row.state == "started" and not row.read_only:
-                return await self._loop.regate(tx, task, row, tool, _UNKNOWN)
+                return await self._loop.reopen_gate(tx, task, row, tool, _UNKNOWN)
             if tool.changed is not None:
-                return await self._loop.regate(tx, task, row, tool, tool.changed)
+                return await self._loop.reopen_gate(tx, task, row, tool, tool.changed)
             if tool.definition_hash != row.definition_hash:
-                return await self._loop.regate(tx, task, row, tool, _CHANGED)
+                return await self._loop.reopen_gate(tx, task, row, tool, _CHANGED)
             await steps.set_state(tx, task.id, row, "started")
         return None
 
-    async def _call(self, order: CallInput, row: Step, tool: Tool, source: ToolSource) -> NextStep:
-        account_id, task_id = ids_of(order.run)
+    async def _call(
+        self, call_input: CallInput, row: Step, tool: Tool, source: ToolSource
+    ) -> NextStep:
+        account_id, task_id = ids_of(call_input.run)
         started = clock.now()
         key = f"{task_id.hex}-{row.item_id}"
         try:
             with tracing.span(f"tool {tool.full_name}", kind=SpanKind.CLIENT):
                 result = await source.call(account_id, tool, row.arguments or {}, key)
         except ToolUnavailable:
-            # It never got there, so starting over is safe, for a writing tool too.
-            await retry_database(lambda: self._set_back(order, row))
+            # The call did not reach the tool, so it can be repeated even if the tool writes.
+            await retry_database(lambda: self._reset(call_input, row))
             raise
         except ToolChanged as changed:
-            # It was not called, and nobody is to think that it may have been.
-            await retry_database(lambda: self._set_back(order, row))
-            now = changed.now
+            # The tool was not called. The reset keeps the outcome from counting as unknown.
+            await retry_database(lambda: self._reset(call_input, row))
+            tool_now = changed.now
             return await retry_database(
-                lambda: self._ask_about(order, now, now.changed or _CHANGED)
+                lambda: self._ask_again(call_input, tool_now, tool_now.changed or _CHANGED)
             )
         except Exception as error:
-            log.warning("a tool call failed", tool=tool.full_name, reason=repr(error))
+            log.warning("tool_call_failed", tool=tool.full_name, error=repr(error))
             if row.read_only:
                 raise ApplicationError("A tool call failed.", type=TOOL_FAILED) from None
-            return await retry_database(lambda: self._ask_about(order, tool, _UNKNOWN))
-        metrics.STEP_SECONDS.labels("tool").observe((clock.now() - started).total_seconds())
+            return await retry_database(lambda: self._ask_again(call_input, tool, _UNKNOWN))
+        steps.DURATION_SECONDS.labels("tool").observe((clock.now() - started).total_seconds())
         outcome = "failed" if result.is_error else "ok"
 
         async def finish() -> NextStep:
-            async with self._current.db.write(account_id) as tx:
-                content = storable(result.content)
-                await steps.finish(tx, task_id, row, content, outcome)
-            return NextStep("think")
+            async with self._context.db.write(account_id) as tx:
+                await steps.finish(tx, task_id, row, storable(result.content), outcome)
+            return NextStep("done")
 
         return await retry_database(finish)
 
-    async def _set_back(self, order: CallInput, row: Step) -> None:
-        account_id, task_id = ids_of(order.run)
-        async with self._current.db.write(account_id) as tx:
+    async def _reset(self, call_input: CallInput, row: Step) -> None:
+        account_id, task_id = ids_of(call_input.run)
+        async with self._context.db.write(account_id) as tx:
             await steps.set_state(tx, task_id, row, "planned")
 
-    async def _ask_about(self, order: CallInput, tool: Tool, reason: str) -> NextStep:
-        async with self._current.locked(order.run) as (tx, task):
+    async def _ask_again(self, call_input: CallInput, tool: Tool, reason: str) -> NextStep:
+        async with self._context.locked(call_input.run) as (tx, task):
             if task is None or task.status != "RUNNING":
                 return NextStep("end")
-            row = await _row(tx, task, order)
-            return await self._loop.regate(tx, task, row, tool, reason)
+            row = await _row(tx, task, call_input)
+            return await self._loop.reopen_gate(tx, task, row, tool, reason)
 
-    async def _delegate(self, order: CallInput, agent: AgentVersion) -> NextStep:
-        async with self._current.locked(order.run) as (tx, task):
+    async def _delegate(self, call_input: CallInput, agent: AgentVersion) -> NextStep:
+        async with self._context.locked(call_input.run) as (tx, task):
             if task is None or task.status != "RUNNING":
                 return NextStep("end")
-            row = await _row(tx, task, order)
+            row = await _row(tx, task, call_input)
             if row.state == "planned":
-                await self._delegation.hand_over(tx, task, agent, row)
-            return await self._loop.look(tx, task)
+                await self._delegation.delegate(tx, task, agent, row)
+            return await self._loop.advance(tx, task)
 
 
-async def _row(tx: AccountTransaction, task: Task, order: CallInput) -> Step:
-    row = await steps.one(tx, task.id, task.run, order.step, order.call)
+async def _row(tx: AccountTransaction, task: Task, call_input: CallInput) -> Step:
+    row = await steps.one(tx, task.id, task.run, call_input.step, call_input.call)
     assert row is not None
     return row

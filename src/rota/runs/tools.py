@@ -1,7 +1,7 @@
-"""Tools an agent can call, wherever they come from.
+"""Tools that an agent can call.
 
-`ToolSource` is the one interface that a kind of tools fills. The built-in ones
-(`delegate`, `ask_person`) are not here: the loop itself carries them out.
+Every kind of external tool implements `ToolSource`. The built-in tools `delegate` and `ask_person`
+do not: the run handles them itself.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from rota.agents.model import AgentVersion
 
 
 def model_name(server: str | None, name: str) -> str:
-    """The name a model sees; providers take letters, digits, `_` and `-` only."""
+    """The name that the model sees. Providers accept only letters, digits, `_` and `-`."""
     return f"{server}__{name}" if server else name
 
 
@@ -26,11 +26,11 @@ class Tool:
     server: str | None
     description: str
     arguments_schema: dict[str, Any]
-    # A hint of the server's. What is not known to be read-only counts as writing.
+    # As declared by the tool server. A tool not declared read-only counts as writing.
     read_only: bool = False
-    # Whether models are told of it. A call that was asked for before can still be made.
+    # Whether the model can request it. A call that was requested earlier can still be made.
     offered: bool = True
-    # Why a person has to look at it again before it is called: it is not what was accepted.
+    # Why a person has to decide again before a call, if the tool differs from the accepted one.
     changed: str | None = None
 
     @property
@@ -43,7 +43,7 @@ class Tool:
 
     @property
     def definition_hash(self) -> str:
-        """Changes when anything does that a person saw when deciding."""
+        """Changes when anything changes that a review shows."""
         shown = (self.full_name, self.description, self.arguments_schema, self.read_only)
         return hashlib.sha256(orjson.dumps(shown, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
@@ -55,11 +55,11 @@ class ToolResult:
 
 
 class ToolUnavailable(Exception):
-    """The call did not reach the tool, so it can safely be tried again."""
+    """The call did not reach the tool, so it can safely be repeated."""
 
 
 class ToolChanged(Exception):
-    """The tool is not the one that was accepted, so it was not called. Carries what it is now."""
+    """The tool differs from the accepted one, so it was not called. `now` is the current one."""
 
     def __init__(self, now: Tool) -> None:
         super().__init__(now.full_name)
@@ -68,21 +68,21 @@ class ToolChanged(Exception):
 
 class ToolSource(Protocol):
     async def tools(self, account_id: UUID, agent: AgentVersion) -> Sequence[Tool]:
-        """What this agent may use in this account."""
+        """The tools that this agent can use in this account."""
         ...
 
     async def call(
         self, account_id: UUID, tool: Tool, arguments: dict[str, Any], key: str
     ) -> ToolResult:
-        """Calls a tool. `key` is the same whenever the same call is made again."""
+        """Calls a tool. `key` stays the same when the same call is repeated."""
         ...
 
 
 ASK_PERSON = Tool(
     name="ask_person",
     server=None,
-    description="Ask the person in charge a question, and wait for the answer. Use it when a "
-    "decision is theirs to make or something you need is missing.",
+    description="Ask the person who owns the task a question and wait for the answer. Use it when "
+    "a decision is theirs to make or information is missing.",
     arguments_schema={
         "type": "object",
         "properties": {"question": {"type": "string", "minLength": 1, "maxLength": 4000}},
@@ -92,7 +92,7 @@ ASK_PERSON = Tool(
     read_only=True,
 )
 
-# What a person may send along with approving a question.
+# The arguments with which a person answers a question.
 ANSWER_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
@@ -105,8 +105,8 @@ ANSWER_SCHEMA: dict[str, Any] = {
 DELEGATE = Tool(
     name="delegate",
     server=None,
-    description="Hand a part of the work to an agent of a lower rank and wait for its result. "
-    "The cost comes out of your own budget.",
+    description="Give a part of the work to an agent of a lower rank and wait for its result. "
+    "The cost is paid from your own budget.",
     arguments_schema={
         "type": "object",
         "properties": {
@@ -123,7 +123,7 @@ DELEGATE = Tool(
 
 @dataclass(slots=True)
 class Toolbox:
-    """Everything one agent may use in one account, by the name its model calls it."""
+    """All tools that an agent can use in an account, by the name that the model sees."""
 
     sources: Sequence[ToolSource] = field(default_factory=tuple)
 

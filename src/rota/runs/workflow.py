@@ -1,8 +1,7 @@
-"""The workflow of a run: a durable pump that does what the database says is next.
+"""The workflow of a run. It repeatedly does what the database says is next.
 
-It holds no state of its own beyond where it is in this loop, so it can be
-started again from nothing at any time. It imports no database, no settings and
-no service.
+It keeps no state of its own, so it can be restarted from the database at any time. It imports no
+database, settings or service code.
 """
 
 import asyncio
@@ -14,6 +13,11 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
 
 from rota.runs.contracts import (
+    ADVANCE,
+    BEGIN,
+    CALL_MODEL,
+    CALL_TOOL,
+    FAIL,
     MODEL_UNAVAILABLE,
     TOOL_FAILED,
     TOOL_UNAVAILABLE,
@@ -23,105 +27,110 @@ from rota.runs.contracts import (
     RunInput,
 )
 
-# The database comes back; until then these wait.
-_PATIENT = RetryPolicy(
+# Without a limit on attempts: these activities need only the database, and wait until it is back.
+_DATABASE_RETRY = RetryPolicy(
     initial_interval=timedelta(milliseconds=200), maximum_interval=timedelta(seconds=5)
 )
-# A provider that fails this often, over some minutes, fails the run.
-_MODEL = RetryPolicy(
+_MODEL_RETRY = RetryPolicy(
     initial_interval=timedelta(seconds=1),
     backoff_coefficient=2,
     maximum_interval=timedelta(seconds=60),
     maximum_attempts=8,
 )
-_TOOL = RetryPolicy(
+_TOOL_RETRY = RetryPolicy(
     initial_interval=timedelta(seconds=1),
     maximum_interval=timedelta(seconds=30),
     maximum_attempts=10,
 )
 _CALL_TIMEOUT = timedelta(minutes=15)
-_SHORT = timedelta(seconds=30)
+_DATABASE_TIMEOUT = timedelta(seconds=30)
 
 
 @workflow.defn(name="run")
 class Run:
     def __init__(self) -> None:
-        self._nudges = 0
+        self._wakes = 0
 
-    @workflow.signal
-    def nudge(self) -> None:
+    @workflow.signal(name="nudge")
+    def wake(self) -> None:
         """Something that this run waits for may have happened."""
-        self._nudges += 1
+        self._wakes += 1
 
     @workflow.run
-    async def run(self, order: RunInput) -> None:
-        seen = self._nudges
-        now: NextStep = await self._short("begin", order)
-        while now.kind != "end":
+    async def run(self, run_input: RunInput) -> None:
+        seen = self._wakes
+        next_step: NextStep = await self._update_database(BEGIN, run_input)
+        while next_step.kind != "end":
             if workflow.info().is_continue_as_new_suggested():
-                workflow.continue_as_new(order)
-            if now.kind == "wait":
-                await workflow.wait_condition(lambda at=seen: self._nudges != at)  # type: ignore[misc]
-            seen = self._nudges
+                workflow.continue_as_new(run_input)
+            if next_step.kind == "wait":
+                await workflow.wait_condition(lambda at=seen: self._wakes != at)  # type: ignore[misc]
+            seen = self._wakes
             try:
-                now = await self._next(order, now)
+                next_step = await self._do(run_input, next_step)
             except ActivityError as error:
                 if is_cancelled_exception(error):
-                    return  # The task is CANCELLED already; that is why the run was stopped.
-                now = await self._short("fail", FailInput(order, *_cause(error)))
+                    return  # Cancelling the task cancels its run; the task is already CANCELLED.
+                next_step = await self._update_database(FAIL, _failure(run_input, error))
 
-    async def _next(self, order: RunInput, now: NextStep) -> NextStep:
+    async def _do(self, run_input: RunInput, next_step: NextStep) -> NextStep:
         outcome: NextStep
-        if now.kind == "think":
-            outcome = await self._call("think", CallInput(order, now.step), _MODEL)
-        elif now.kind == "act":
-            outcome = await self._act(order, now)
+        if next_step.kind == "think":
+            call_input = CallInput(run_input, next_step.step)
+            outcome = await self._start_call(CALL_MODEL, call_input, _MODEL_RETRY)
+        elif next_step.kind == "act":
+            outcome = await self._call_tools(run_input, next_step)
         else:
-            outcome = await self._short("look", order)
+            outcome = await self._update_database(ADVANCE, run_input)
         return outcome
 
-    async def _act(self, order: RunInput, now: NextStep) -> NextStep:
-        calls = [self._call("act", CallInput(order, now.step, call), _TOOL) for call in now.calls]
-        # All of them come to an end, also where one fails: a call is never left alone.
+    async def _call_tools(self, run_input: RunInput, next_step: NextStep) -> NextStep:
+        calls = [
+            self._start_call(CALL_TOOL, CallInput(run_input, next_step.step, call), _TOOL_RETRY)
+            for call in next_step.calls
+        ]
+        # If one call fails, the others still finish: no call is left running unobserved.
         await asyncio.gather(*calls, return_exceptions=True)
         outcomes: list[NextStep] = [await call for call in calls]
-        if all(outcome.kind == "think" for outcome in outcomes):
-            return NextStep("think", now.step + 1)
-        looked: NextStep = await self._short("look", order)
-        return looked
+        # Earlier versions return `think` for a finished call.
+        if all(outcome.kind in ("done", "think") for outcome in outcomes):
+            return NextStep("think", next_step.step + 1)
+        advanced: NextStep = await self._update_database(ADVANCE, run_input)
+        return advanced
 
-    def _call(self, activity: str, order: CallInput, retry: RetryPolicy) -> Any:
-        """A model or tool call: it can take long, and its worker can die in it."""
+    def _start_call(self, activity: str, call_input: CallInput, retry: RetryPolicy) -> Any:
+        """Starts a model or tool call, which can take long and outlive its worker."""
         return workflow.start_activity(
             activity,
-            order,
+            call_input,
             result_type=NextStep,
             start_to_close_timeout=_CALL_TIMEOUT,
-            heartbeat_timeout=timedelta(seconds=order.run.heartbeat_s),
+            heartbeat_timeout=timedelta(seconds=call_input.run.heartbeat_s),
             retry_policy=retry,
         )
 
-    async def _short(self, activity: str, order: RunInput | FailInput) -> Any:
-        """A step in the database, done in place."""
+    async def _update_database(self, activity: str, activity_input: RunInput | FailInput) -> Any:
+        """Runs a short activity in this worker, without a round trip to Temporal."""
         return await workflow.execute_local_activity(
             activity,
-            order,
+            activity_input,
             result_type=NextStep,
-            start_to_close_timeout=_SHORT,
-            retry_policy=_PATIENT,
+            start_to_close_timeout=_DATABASE_TIMEOUT,
+            retry_policy=_DATABASE_RETRY,
         )
 
 
 _CAUSES = {
     MODEL_UNAVAILABLE: "The model provider failed too often.",
-    TOOL_UNAVAILABLE: "A tool server was away for too long.",
+    TOOL_UNAVAILABLE: "A tool server was not available for too long.",
     TOOL_FAILED: "A tool call failed too often.",
 }
 
 
-def _cause(error: ActivityError) -> tuple[str, str, bool]:
+def _failure(run_input: RunInput, error: ActivityError) -> FailInput:
     code = error.cause.type if isinstance(error.cause, ApplicationError) else None
     if code not in _CAUSES:
         code = "RUN_FAILED"
     what = _CAUSES.get(code, "A step of the run failed too often.")
-    return code, f"{what} Retry the task from failure once that is mended.", True
+    message = f"{what} Fix the cause, then retry the task from the failed step."
+    return FailInput(run_input, code, message, True)

@@ -170,6 +170,48 @@ async def open_children(tx: AccountReader, task_id: UUID) -> list[Task]:
     return [Task(**row) for row in rows]
 
 
+async def running_ancestors(tx: AccountReader, task_id: UUID) -> list[Task]:
+    """The hosted tasks above this one, at any depth, that are RUNNING."""
+    rows = await tx.fetch(
+        f"""
+        WITH RECURSIVE above (id) AS (
+            SELECT parent_task_id FROM tasks WHERE account_id = $1 AND id = $2
+            UNION ALL
+            SELECT t.parent_task_id FROM above a
+            JOIN tasks t ON t.account_id = $1 AND t.id = a.id
+        )
+        SELECT {_COLUMNS} FROM tasks
+        WHERE account_id = $1 AND id IN (SELECT id FROM above) AND hosted AND status = 'RUNNING'
+        """,  # noqa: S608
+        tx.account_id,
+        task_id,
+    )
+    return [Task(**row) for row in rows]
+
+
+async def add_usage(
+    tx: AccountTransaction,
+    task_id: UUID,
+    *,
+    input_tokens: int,
+    output_tokens: int,
+    cost_micros: int,
+) -> None:
+    """Counts one model call in the task's usage."""
+    await tx.execute(
+        """
+        UPDATE tasks SET steps = steps + 1, input_tokens = input_tokens + $3,
+            output_tokens = output_tokens + $4, cost_micros = cost_micros + $5
+        WHERE account_id = $1 AND id = $2
+        """,
+        tx.account_id,
+        task_id,
+        input_tokens,
+        output_tokens,
+        cost_micros,
+    )
+
+
 async def update(
     tx: AccountTransaction,
     before: Task,

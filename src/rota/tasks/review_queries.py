@@ -24,6 +24,18 @@ async def of_task(tx: AccountReader, task_id: UUID) -> list[Review]:
     return [Review(**row) for row in rows]
 
 
+# The reviews of a task ($2) as entries of its timeline. The database sorts and pages them together
+# with the steps, which the package `runs` owns, so this is a statement and not a function.
+TIMELINE_ENTRIES = """
+    SELECT format('review-%s', number) AS id, 'approval' AS kind, NULL::integer AS run,
+           NULL::integer AS step, gate AS name, NULL AS server, state, NULL AS outcome,
+           items AS arguments, to_jsonb(reason) AS result, NULL::uuid AS child_task_id,
+           0 AS input_tokens, 0 AS output_tokens, 0 AS cost_micros, NULL AS price_version,
+           requested_at AS started_at, decided_at AS finished_at, decided_by
+    FROM reviews WHERE account_id = $1 AND task_id = $2
+"""
+
+
 async def open_pending(
     tx: AccountTransaction,
     task_id: UUID,
@@ -60,7 +72,8 @@ async def pending(tx: AccountReader, task_ids: Sequence[UUID]) -> dict[UUID, lis
     found: dict[UUID, list[Review]] = {}
     for row in rows:
         columns = dict(row)
-        found[columns.pop("task_id")] = [Review(**columns)]
+        task_id = columns.pop("task_id")
+        found[task_id] = [Review(**columns)]
     return found
 
 

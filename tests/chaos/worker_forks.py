@@ -1,13 +1,12 @@
-"""Workers that kill themselves at a commit of one's choice, and are at once replaced.
+"""Workers that kill themselves at a chosen commit and are replaced at once.
 
-    python -m tests.chaos.nursery FOLDER
+    python -m tests.chaos.worker_forks FOLDER
 
-Every FOLDER/NAME.lane holds the variables of one worker. Each worker is a fork
-of this process, which has imported everything, so a new one is there in no
-time. FOLDER/NAME.kill says where that worker dies next, for example
-`{"at": "act", "number": 3, "when": "before"}`: before its third commit in
-activities of that name. Nothing of this is in the product: what is replaced is
-the class of the database's connections.
+Every FOLDER/NAME.lane has the environment variables of one worker. Each worker is a fork of this
+process, which has already imported everything, so a replacement starts quickly. FOLDER/NAME.kill
+selects where that worker dies next, for example `{"at": "act", "number": 3, "when": "before"}`:
+before its third commit in activities of that name. The product has no hook for this: only the
+class of the database connections is replaced.
 """
 
 import asyncio
@@ -34,8 +33,8 @@ from tests.runs.tools import ScriptedTools
 PR_SET_PDEATHSIG = 1
 
 
-class Reaper:
-    """Counts the commits of each kind in each run, and kills at the chosen one."""
+class KillSwitch:
+    """Counts the commits of each kind in each run, and kills the process at the chosen one."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -45,15 +44,15 @@ class Reaper:
         self._seen[run, kind] += 1
         return self._seen[run, kind]
 
-    def come(self, kind: str, number: int, when: str) -> None:
+    def reach(self, kind: str, number: int, when: str) -> None:
         with contextlib.suppress(FileNotFoundError):
             if json.loads(self._file.read_text()) == {"at": kind, "number": number, "when": when}:
                 self._file.unlink()
                 os.kill(os.getpid(), signal.SIGKILL)
 
 
-class Mortal(asyncpg.Connection):  # type: ignore[misc]
-    reaper: Reaper
+class KillableConnection(asyncpg.Connection):  # type: ignore[misc]
+    kill_switch: KillSwitch
 
     async def execute(self, query: str, *args: Any, timeout: float | None = None) -> str:
         if query.startswith("BEGIN"):
@@ -65,23 +64,23 @@ class Mortal(asyncpg.Connection):  # type: ignore[misc]
         if activity.in_activity():
             info = activity.info()
             kind = info.activity_type
-            number = self.reaper.count(info.workflow_id or "", kind)
+            number = self.kill_switch.count(info.workflow_id or "", kind)
         elif self._relays:
             kind, number = "relay", 1
         else:
             kind, number = "other", 0
-        self.reaper.come(kind, number, "before")
+        self.kill_switch.reach(kind, number, "before")
         answer = await super().execute(query, *args, timeout=timeout)
-        self.reaper.come(kind, number, "after")
+        self.kill_switch.reach(kind, number, "after")
         return str(answer)
 
 
 def work(lane: Path) -> None:
     os.environ.update(json.loads(lane.read_text()))
-    Mortal.reaper = Reaper(lane.with_suffix(".kill"))
+    KillableConnection.kill_switch = KillSwitch(lane.with_suffix(".kill"))
     create_pool = asyncpg.create_pool
     asyncpg.create_pool = lambda *args, **options: create_pool(
-        *args, **options, connection_class=Mortal
+        *args, **options, connection_class=KillableConnection
     )
     settings = Settings()
     configure_logging(settings.log_level, settings.log_format)
@@ -108,7 +107,7 @@ def main(folder: Path) -> None:
     while True:
         pid, _ = os.wait()
         lane = lanes.pop(pid)
-        # One that cannot even start should not keep the machine busy.
+        # A worker that cannot start must not keep the machine busy.
         time.sleep(0.1)
         lanes[fork(lane)] = lane
         with lane.with_suffix(".deaths").open("a") as deaths:

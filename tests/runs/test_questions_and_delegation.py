@@ -1,19 +1,19 @@
-"""Asking the person in charge, and handing work to agents of a lower rank."""
+"""Questions to a person, and subtasks for agents of a lower rank."""
 
 from typing import Any
 
 from tests.answers import assert_error
 from tests.runs.runner import Runner, until
-from tests.runs.scripted import Scripted, calls, last_told, says
+from tests.runs.scripted import Scripted, calls, last_message, says
 from tests.service import Person
 from tests.tasks.world import create, run_out
 
 
-def hands_over(agent: str, script: str, name: str = "A part of it") -> tuple[str, dict[str, Any]]:
+def delegates(agent: str, script: str, name: str = "A part of it") -> tuple[str, dict[str, Any]]:
     return "delegate", {"agent": agent, "name": name, "input": f"Help, please. {script}"}
 
 
-async def test_a_question_reaches_the_person_and_the_answer_the_model(
+async def test_a_person_gets_the_question_and_the_model_gets_the_answer(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     script = await scripted.script(
@@ -35,20 +35,20 @@ async def test_a_question_reaches_the_person_and_the_answer_the_model(
     await runner.approve(person, task)
     await runner.until(person, task, "COMPLETED")
     _, second, third = await scripted.asked(script)
-    assert last_told(second) == "Blue."
-    assert last_told(third) == "Approved, without further words."
+    assert last_message(second) == "Blue."
+    assert last_message(third) == "Approved without an answer."
 
 
-async def test_a_helper_does_its_part_and_the_result_reaches_the_one_who_asked(
+async def test_the_output_of_a_subtask_is_the_result_of_the_delegation(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     lower = await scripted.script(says("The part is done."))
-    middle = await scripted.script(calls(hands_over("writer", lower, "Lowest")), says("Mine too."))
-    script = await scripted.script(calls(hands_over("lead", middle, "Middle")), says("All done."))
+    middle = await scripted.script(calls(delegates("writer", lower, "Lowest")), says("Mine too."))
+    script = await scripted.script(calls(delegates("lead", middle, "Middle")), says("All done."))
     task = await runner.finish(person, "director", script, priority=7, projectId="p-1")
     assert task["output"] == "All done."
-    assert last_told((await scripted.asked(script))[1]) == "Mine too."
-    assert last_told((await scripted.asked(middle))[1]) == "The part is done."
+    assert last_message((await scripted.asked(script))[1]) == "Mine too."
+    assert last_message((await scripted.asked(middle))[1]) == "The part is done."
     [child] = await runner.children(person, task)
     assert (child["name"], child["assignedAgent"], child["status"]) == (
         "Middle",
@@ -59,23 +59,23 @@ async def test_a_helper_does_its_part_and_the_result_reaches_the_one_who_asked(
     [grandchild] = await runner.children(person, child)
     assert (grandchild["name"], grandchild["output"]) == ("Lowest", "The part is done.")
     steps, _ = await runner.timeline(person, task)
-    [handed] = [step for step in steps if step["kind"] == "tool"]
-    assert handed["childTaskId"] == child["id"]
-    assert handed["outcome"] == "ok"
-    # Each is paid for where it was done.
+    [delegation] = [step for step in steps if step["kind"] == "tool"]
+    assert delegation["childTaskId"] == child["id"]
+    assert delegation["outcome"] == "ok"
+    # Each task counts only its own model calls.
     assert task["usage"]["steps"] == 2
 
 
-async def test_who_cannot_help_is_told_to_the_model_which_goes_on(
+async def test_the_model_learns_why_it_cannot_delegate_and_continues(
     runner: Runner, scripted: Scripted
 ) -> None:
     person = await runner.newcomer(tier="basic")
     script = await scripted.script(
         calls(
-            hands_over("nobody", ""),
-            hands_over("lead", ""),
-            hands_over("director", ""),
-            hands_over("exclusive", ""),
+            delegates("nobody", ""),
+            delegates("lead", ""),
+            delegates("director", ""),
+            delegates("exclusive", ""),
         ),
         says("By myself, then."),
     )
@@ -96,33 +96,33 @@ async def test_who_cannot_help_is_told_to_the_model_which_goes_on(
     assert [s["outcome"] for s in steps if s["kind"] == "tool"] == ["failed"] * 4
 
 
-async def test_agents_of_the_lowest_rank_cannot_hand_on(
+async def test_agents_of_the_lowest_rank_cannot_delegate(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
-    script = await scripted.script(calls(hands_over("writer", "")), says("By myself."))
+    script = await scripted.script(calls(delegates("writer", "")), says("By myself."))
     await runner.finish(person, "writer", script)
-    assert "There is no tool of that name." in last_told((await scripted.asked(script))[1])
+    assert "Tool not found." in last_message((await scripted.asked(script))[1])
 
 
-async def test_work_is_not_handed_on_deeper_than_tasks_nest(
+async def test_delegation_stops_at_the_deepest_level_of_subtasks(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
-    above = await create(person)
+    parent = await create(person)
     for _ in range(6):
-        above = await create(person, parentTaskId=above["id"])
-    script = await scripted.script(calls(hands_over("writer", "")), says("By myself."))
-    await runner.finish(person, "director", script, parentTaskId=above["id"])
-    assert last_told((await scripted.asked(script))[1]) == "Tasks nest at most 8 deep."
+        parent = await create(person, parentTaskId=parent["id"])
+    script = await scripted.script(calls(delegates("writer", "")), says("By myself."))
+    await runner.finish(person, "director", script, parentTaskId=parent["id"])
+    assert last_message((await scripted.asked(script))[1]) == "Tasks nest at most 8 deep."
 
 
-async def test_everything_below_that_waits_is_listed_oldest_first_while_the_one_above_runs(
+async def test_waiting_subtasks_are_listed_oldest_first_while_their_parent_runs(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     sending = await scripted.script(calls(("desk__send", {"ref": "tree"})), says("Sent."))
     script = await scripted.script(
         calls(
-            hands_over("starter", await scripted.script(says("Started.")), "First"),
-            hands_over("careful", sending, "Second"),
+            delegates("starter", await scripted.script(says("Started.")), "First"),
+            delegates("careful", sending, "Second"),
         ),
         says("Both."),
     )
@@ -154,11 +154,11 @@ async def test_everything_below_that_waits_is_listed_oldest_first_while_the_one_
     await runner.cancel(person, other)
 
 
-async def test_cancelling_the_task_above_stops_the_helper_in_the_middle_of_its_call(
+async def test_cancelling_a_task_stops_its_subtask_during_a_call(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     held = await scripted.script(says("Never.", hold=True))
-    script = await scripted.script(calls(hands_over("writer", held)), says("Never."))
+    script = await scripted.script(calls(delegates("writer", held)), says("Never."))
     task = await runner.begin(person, "director", script)
     child = await runner.child(person, task, "RUNNING")
     await until(lambda: scripted.asked(held))
@@ -172,12 +172,12 @@ async def test_cancelling_the_task_above_stops_the_helper_in_the_middle_of_its_c
     assert (await runner.events(person, child))[-1] == "task.cancelled"
 
 
-async def test_how_a_helper_failed_or_was_refused_is_told_to_the_one_who_asked(
+async def test_the_model_learns_how_a_subtask_failed_or_expired(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     failing = await scripted.script({"status": 401})
     script = await scripted.script(
-        calls(hands_over("writer", failing), hands_over("starter", failing, "Too late")),
+        calls(delegates("writer", failing), delegates("starter", failing, "Too late")),
         says("Without them."),
     )
     task = await runner.begin(person, "director", script)
@@ -193,16 +193,18 @@ async def test_how_a_helper_failed_or_was_refused_is_told_to_the_one_who_asked(
         for message in (await scripted.asked(script))[1]["messages"]
         if message["role"] == "tool"
     )
-    assert failed.startswith("The subtask ended as FAILED. The model provider refused")
-    assert expired == "The subtask ended as CANCELLED."
+    assert failed.startswith(
+        "The subtask did not complete. Its status is FAILED. The model provider refused"
+    )
+    assert expired == "The subtask did not complete. Its status is CANCELLED."
 
 
-async def test_what_helpers_cost_counts_against_the_budget_of_the_one_who_asked(
+async def test_the_cost_of_a_subtask_counts_against_the_budget_of_its_parent(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     # One cent is 10,000 micro-dollars.
-    dear = await scripted.script(says("Dear.", inputTokens=9_500, outputTokens=100))
-    script = await scripted.script(calls(hands_over("writer", dear)), says("Never said."))
+    expensive = await scripted.script(says("Expensive.", inputTokens=9_500, outputTokens=100))
+    script = await scripted.script(calls(delegates("writer", expensive)), says("Not reached."))
     task = await runner.finish(person, "frugal", script, "FAILED")
     assert task["error"]["code"] == "BUDGET_EXCEEDED"
     assert task["error"]["retryable"] is True
@@ -210,16 +212,16 @@ async def test_what_helpers_cost_counts_against_the_budget_of_the_one_who_asked(
     assert (await runner.child(person, task, "COMPLETED"))["usage"]["costUsd"] == "0.009700"
 
 
-async def test_a_helper_stops_when_the_budget_above_it_is_used_up(
+async def test_a_subtask_fails_when_the_budget_of_its_parent_is_used_up(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
-    dear = await scripted.script(
-        calls(("desk__lookup", {"ref": "dear"}), inputTokens=9_900), says("Never said.")
+    expensive = await scripted.script(
+        calls(("desk__lookup", {"ref": "expensive"}), inputTokens=9_900), says("Not reached.")
     )
-    script = await scripted.script(calls(hands_over("writer", dear)), says("Never said."))
+    script = await scripted.script(calls(delegates("writer", expensive)), says("Not reached."))
     task = await runner.finish(person, "frugal", script, "FAILED")
     child = await runner.child(person, task, "FAILED")
     assert child["error"]["code"] == task["error"]["code"] == "BUDGET_EXCEEDED"
-    assert await scripted.count(dear) == {0: 1}
+    assert await scripted.count(expensive) == {0: 1}
     again = await person.post(f"/api/tasks/{child['id']}/approve")
     assert_error(again, 409, "CONFLICT")

@@ -1,0 +1,111 @@
+"""What the model is told: the conversation so far and the notes about its tool calls.
+
+It also prepares what the model says for the database.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import orjson
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelMessagesTypeAdapter,
+    ModelRequest,
+    ModelResponse,
+    SystemPromptPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+
+from rota.agents.model import AgentVersion
+from rota.platform.schema import problems
+from rota.runs.steps import Step
+from rota.runs.tools import Tool
+from rota.tasks.model import Review, Task
+
+# The model reads this much of one tool result. The timeline keeps more.
+MAX_RESULT_CHARACTERS = 20_000
+
+
+def messages(agent: AgentVersion, task: Task, rows: list[Step]) -> list[ModelMessage]:
+    """The conversation so far."""
+    work = "\n\n".join(part for part in (f"# {task.name}", task.description, task.input) if part)
+    found: list[ModelMessage] = [
+        ModelRequest(parts=[SystemPromptPart(agent.instructions), UserPromptPart(work)])
+    ]
+    for model_call in (row for row in rows if row.kind == "model"):
+        found.append(_response(model_call))
+        results = [r for r in rows if r.step == model_call.step and r.kind == "tool"]
+        if results:
+            found.append(ModelRequest(parts=[_tool_return(row) for row in results]))
+        if model_call.note:
+            found.append(ModelRequest(parts=[UserPromptPart(model_call.note)]))
+    return found
+
+
+def _response(model_call: Step) -> ModelResponse:
+    [message] = ModelMessagesTypeAdapter.validate_python([model_call.result])
+    assert isinstance(message, ModelResponse)
+    return message
+
+
+def _tool_return(row: Step) -> ToolReturnPart:
+    text = row.result if isinstance(row.result, str) else orjson.dumps(row.result).decode()
+    if len(text) > MAX_RESULT_CHARACTERS:
+        text = text[:MAX_RESULT_CHARACTERS] + f"\n[truncated from {len(text)} characters]"
+    return ToolReturnPart(tool_name=row.name, content=text, tool_call_id=row.call_id or "")
+
+
+def problem_with(tool: Tool, arguments: Any) -> str | None:
+    """What is wrong with the arguments, so that the model can correct them."""
+    found = problems(tool.arguments_schema, arguments)
+    return (
+        f"The arguments do not match the tool's schema: {'; '.join(found[:5])}" if found else None
+    )
+
+
+def rejection(what: str, review: Review) -> str:
+    return f"A person rejected this {what}.{_reason(review)}"
+
+
+def unknown_outcome(review: Review) -> str:
+    """For a rejected call that was started earlier."""
+    return (
+        "This call was started and may have taken effect. Its outcome is unknown. A person decided "
+        f"not to repeat it.{_reason(review)}"
+    )
+
+
+def _reason(review: Review) -> str:
+    return f" Reason: {review.reason}" if review.reason else ""
+
+
+def storable(value: Any) -> Any:
+    """Replaces what PostgreSQL cannot store: NUL and unpaired surrogates."""
+    if isinstance(value, str):
+        return value.replace("\0", "\ufffd").encode(errors="replace").decode()
+    if isinstance(value, list):
+        return [storable(item) for item in value]
+    if isinstance(value, dict):
+        return {storable(key): storable(item) for key, item in value.items()}
+    return value
+
+
+def storable_response(response: ModelResponse) -> ModelResponse:
+    parts = [
+        replace(
+            part,
+            **{
+                name: storable(getattr(part, name))
+                for name in ("content", "tool_name", "tool_call_id", "args")
+                if hasattr(part, name)
+            },
+        )
+        for part in response.parts
+    ]
+    return replace(response, parts=parts)
+
+
+def dump_response(response: ModelResponse) -> Any:
+    """The response as a step stores it."""
+    return orjson.loads(ModelMessagesTypeAdapter.dump_json([response]))[0]
