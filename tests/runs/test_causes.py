@@ -12,6 +12,7 @@ from temporalio.exceptions import ActivityError, ApplicationError, RetryState
 from temporalio.testing import ActivityEnvironment
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Worker
 
+from rota.composition import Composition
 from rota.platform.db import Database
 from rota.runs import heartbeat
 from rota.runs.activities import Activities
@@ -28,7 +29,6 @@ from rota.runs.run_context import RunContext
 from rota.runs.tool_call import ToolCaller
 from rota.runs.tools import Toolbox
 from rota.runs.workflow import Run, _cause
-from rota.variants import VARIANTS
 from tests.runs.runner import Runner
 from tests.runs.scripted import Scripted, calls, says
 from tests.service import Person
@@ -173,7 +173,7 @@ async def test_a_failure_does_not_end_a_run_in_which_a_person_is_being_asked(
                 current,
                 Toolbox(),
                 loop,
-                Delegation(VARIANTS["a"].agent_access, timedelta(days=1), lambda _: 1.0),
+                Delegation(Composition(runner.service.settings).task_creation),
             ),
         )
         order = RunInput(f"acct_{person.user_id.hex}", task["id"], run=1)

@@ -86,10 +86,10 @@ async def test_who_cannot_help_is_told_to_the_model_which_goes_on(
         if message["role"] == "tool"
     ]
     assert told == [
-        "There is no agent of that name in the catalog.",
-        "lead is not of a lower rank than you.",
-        "director is not of a lower rank than you.",
-        "exclusive needs a higher plan than this account has.",
+        "The agent 'nobody' is not in the catalog.",
+        "The rank of lead is not lower than yours.",
+        "The rank of director is not lower than yours.",
+        "The agent exclusive requires the tier ENTERPRISE. Choose another agent or a higher plan.",
     ]
     assert await runner.children(person, task) == []
     steps, _ = await runner.timeline(person, task)
@@ -112,7 +112,9 @@ async def test_work_is_not_handed_on_deeper_than_tasks_nest(
         above = await create(person, parentTaskId=above["id"])
     script = await scripted.script(calls(hands_over("writer", "")), says("By myself."))
     await runner.finish(person, "director", script, parentTaskId=above["id"])
-    assert last_told((await scripted.asked(script))[1]) == "Tasks nest at most 8 deep."
+    assert (
+        last_told((await scripted.asked(script))[1]) == "Tasks can be nested at most 8 levels deep."
+    )
 
 
 async def test_everything_below_that_waits_is_listed_oldest_first_while_the_one_above_runs(

@@ -8,7 +8,7 @@ from rota.agents.files import catalog_folder
 from rota.agents.sync import sync
 from rota.composition import Composition
 from rota.dev.stack import Stack
-from rota.tasks.decisions import Decisions
+from rota.tasks.reviews import Reviews
 from tests.service import Service
 
 
@@ -36,7 +36,7 @@ async def process(board_a: Service) -> AsyncIterator[Service]:
 
 
 @pytest.fixture
-async def desk(board_a: Service) -> AsyncIterator[Decisions]:
-    """What is decided about tasks, as a worker has it."""
+async def reviews(board_a: Service) -> AsyncIterator[Reviews]:
+    """The reviews as a worker uses them."""
     async with Composition(board_a.settings, pool_size=4) as parts:
-        yield parts.decisions
+        yield parts.reviews

@@ -5,7 +5,7 @@ import os
 from collections import Counter
 
 from rota.platform import ids
-from rota.tasks.decisions import Decisions
+from rota.tasks.reviews import Reviews
 from tests.service import Person, Service
 from tests.tasks.wire import Answer, Wire, wires
 from tests.tasks.world import (
@@ -66,7 +66,7 @@ async def decide_at_once(
 
 
 async def test_a_review_whose_time_has_run_out_cancels_its_task_and_all_below_it(
-    board_a: Service, desk: Decisions
+    board_a: Service, reviews: Reviews
 ) -> None:
     person, other = await newcomer(board_a), await newcomer(board_a)
     late = await create(person, status="WAITING_APPROVAL", agent=AGENT)
@@ -76,7 +76,7 @@ async def test_a_review_whose_time_has_run_out_cancels_its_task_and_all_below_it
     async with board_a.owner() as connection:
         await run_out(connection, late, elsewhere)
         # Two workers look at the same time; each review is told of once.
-        both = await asyncio.gather(desk.expire_due(100), desk.expire_due(100))
+        both = await asyncio.gather(reviews.expire_due(100), reviews.expire_due(100))
         assert sum(both) == 2
         seen = await picture(connection, person.user_id)
         there = await picture(connection, other.user_id)
@@ -96,7 +96,7 @@ async def test_a_review_whose_time_has_run_out_cancels_its_task_and_all_below_it
 
 
 async def test_a_decision_that_comes_before_the_sweep_stands(
-    board_a: Service, desk: Decisions
+    board_a: Service, reviews: Reviews
 ) -> None:
     person = await newcomer(board_a)
     task = await create(person, status="WAITING_APPROVAL")
@@ -110,7 +110,7 @@ async def test_a_decision_that_comes_before_the_sweep_stands(
         # The approval is first in line for the account, the sweep second.
         approval = asyncio.create_task(person.post(f"/api/tasks/{task['id']}/approve"))
         await until_waiting_for_locks(board_a, 1)
-        sweep = asyncio.create_task(desk.expire_due(100))
+        sweep = asyncio.create_task(reviews.expire_due(100))
         await until_waiting_for_locks(board_a, 2)
         await transaction.rollback()
     assert (await approval).json()["task"]["status"] == "RUNNING"

@@ -258,7 +258,7 @@ async def test_a_foreign_task_is_answered_like_one_that_does_not_exist(board: Se
             assert error.pop("path") == path
             error.pop("timestamp")
             bodies.append(error)
-        assert bodies == [{"message": "There is no such task.", "code": "NOT_FOUND"}] * 3
+        assert bodies == [{"message": "Task not found.", "code": "NOT_FOUND"}] * 3
     shown = (await stranger.get(f"/api/tasks/{foreign['id']}")).json()["task"]
     assert shown == foreign
 

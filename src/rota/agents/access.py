@@ -7,9 +7,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from rota.agents.model import LEVELS, Agent, Level
+from rota.platform.errors import Forbidden
 
 # Given the account's tier and whether the agent is locked for it.
 Disclosure = Callable[[str, bool], bool]
+
+
+class AgentLocked(Forbidden):
+    def __init__(self, agent: Agent, required_tier: str) -> None:
+        super().__init__(
+            f"The agent {agent.name} requires the tier {required_tier}. "
+            "Choose another agent or a higher plan."
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +41,11 @@ class AgentAccess:
         """
         opened = self.opens.get(tier) or next(iter(self.opens.values()))
         return LEVELS.index(opened) < LEVELS.index(agent.required_tier)
+
+    def check(self, agent: Agent, tier: str) -> None:
+        """Raises if an account of this tier cannot use the agent."""
+        if self.locked(agent, tier):
+            raise AgentLocked(agent, self.required_tier(agent))
 
 
 def always(tier: str, locked: bool) -> bool:

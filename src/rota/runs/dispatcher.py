@@ -22,7 +22,7 @@ from rota.platform.temporal import Temporal
 from rota.runs.contracts import TASK_QUEUE, RunInput, workflow_id
 from rota.runs.workflow import Run
 from rota.tasks import queries
-from rota.tasks.transitions import CANCEL, NUDGE, START
+from rota.tasks.transitions import CANCEL, START, WAKE
 
 CHECK = "run.check"
 CHECK_EVERY_S = 900
@@ -36,7 +36,7 @@ class RunDispatcher:
 
     @property
     def handlers(self) -> dict[str, Handler]:
-        return {START: self.start, CANCEL: self.cancel, NUDGE: self.nudge, CHECK: self.check}
+        return {START: self.start, CANCEL: self.cancel, WAKE: self.nudge, CHECK: self.check}
 
     async def start(self, instruction: Instruction) -> Later | None:
         task_id, run = _names(instruction)

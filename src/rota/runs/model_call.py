@@ -35,7 +35,6 @@ from rota.runs.steps import ModelCallRecord, Step
 from rota.runs.tools import Tool, Toolbox
 from rota.tasks import queries
 from rota.tasks.model import Task
-from rota.tasks.paying import payer
 
 # How long a subtask waits for a model call of the task above it: at first, and at most.
 WAIT_ABOVE, MOST_WAIT = timedelta(seconds=3), timedelta(minutes=1)
@@ -100,7 +99,7 @@ class ModelCaller:
             if any(row.step == order.step for row in rows):
                 return None
             agent = await self._current.agent(tx, task)
-            left = await holds.left(tx, payer(task))
+            left = await holds.left(tx, task.run_id)
         return ModelCallInput(account_id, task, agent, rows, left)
 
     def _check_bounds(self, start: ModelCallInput) -> None:
@@ -180,7 +179,7 @@ class ModelCaller:
 
     async def _draw(self, start: ModelCallInput, micros: int) -> int:
         """Takes so much from the hold of the task above, and says what there is then."""
-        account_id, owner = start.account_id, payer(start.task)
+        account_id, owner = start.account_id, start.task.run_id
         async with self._current.db.write(account_id) as tx:
             # Locked: neither may end meanwhile.
             await journal.lock_account(tx)
