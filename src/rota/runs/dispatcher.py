@@ -15,7 +15,7 @@ from temporalio.common import Priority
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
-from rota.events.outbox import Handler, Instruction, Later
+from rota.events.outbox import Handler, Instruction, Reschedule
 from rota.platform import ids
 from rota.platform.db import Database
 from rota.platform.temporal import Temporal
@@ -38,7 +38,7 @@ class RunDispatcher:
     def handlers(self) -> dict[str, Handler]:
         return {START: self.start, CANCEL: self.cancel, WAKE: self.nudge, CHECK: self.check}
 
-    async def start(self, instruction: Instruction) -> Later | None:
+    async def start(self, instruction: Instruction) -> Reschedule | None:
         task_id, run = _names(instruction)
         order = RunInput(
             account_id=ids.to_wire("acct", instruction.account_id),
@@ -64,9 +64,9 @@ class RunDispatcher:
                     fairness_weight=instruction.payload.get("weight", 1.0),
                 ),
             )
-        return Later(CHECK, CHECK_EVERY_S)
+        return Reschedule(CHECK, CHECK_EVERY_S)
 
-    async def check(self, instruction: Instruction) -> Later | None:
+    async def check(self, instruction: Instruction) -> Reschedule | None:
         """Starts a run again that ought to be there; where it is, that does nothing."""
         assert instruction.task_id is not None
         async with self._db.read(instruction.account_id) as tx:
@@ -79,9 +79,9 @@ class RunDispatcher:
     async def cancel(self, instruction: Instruction) -> None:
         await _was_there((await self._handle(instruction)).cancel())
 
-    async def nudge(self, instruction: Instruction) -> Later | None:
+    async def nudge(self, instruction: Instruction) -> Reschedule | None:
         if await _was_there((await self._handle(instruction)).signal(Run.nudge)):
-            return Later(CHECK, CHECK_EVERY_S)
+            return Reschedule(CHECK, CHECK_EVERY_S)
         return await self.check(instruction)
 
     async def _handle(self, instruction: Instruction) -> WorkflowHandle[Run, None]:
