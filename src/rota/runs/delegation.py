@@ -39,7 +39,7 @@ class Delegation:
         assert row.arguments is not None
         tier = await tx.fetchval("SELECT tier FROM accounts WHERE id = $1", tx.account_id)
         helper = await self._creation.find_agent(tx, str(row.arguments["agent"]), tier)
-        if helper.tier <= agent.tier:
+        if helper.rank <= agent.rank:
             raise InvalidField("agent", f"The rank of {helper.name} is not lower than yours.")
         new = NewTask(
             name=str(row.arguments["name"]),
