@@ -6,7 +6,7 @@ from tests.answers import assert_error
 from tests.runs.runner import Runner, until
 from tests.runs.scripted import Scripted, calls, last_told, says
 from tests.service import Person
-from tests.tasks.world import create, run_out
+from tests.tasks.world import create, expire_reviews
 
 
 def hands_over(agent: str, script: str, name: str = "A part of it") -> tuple[str, dict[str, Any]]:
@@ -188,7 +188,7 @@ async def test_how_a_helper_failed_or_was_refused_is_told_to_the_one_who_asked(
     )
     late = next(child for child in children if child["name"] == "Too late")
     async with runner.service.owner() as connection:
-        await run_out(connection, late)
+        await expire_reviews(connection, late)
     await runner.until(person, task, "COMPLETED")
     failed, expired = (
         message["content"]

@@ -22,7 +22,7 @@ async def board(request: pytest.FixtureRequest, stack: Stack) -> AsyncIterator[S
 
 @pytest.fixture(scope="session")
 async def board_a(stack: Stack) -> AsyncIterator[Service]:
-    """One service, for what does not depend on the variant."""
+    """One service, for tests that do not depend on the variant."""
     async with Service.start(stack, variant="a", name="tasks_only_a") as started:
         await sync(started.database_url, catalog_folder())
         yield started
@@ -30,7 +30,7 @@ async def board_a(stack: Stack) -> AsyncIterator[Service]:
 
 @pytest.fixture(scope="session")
 async def process(board_a: Service) -> AsyncIterator[Service]:
-    """The same service once more, in a process of its own."""
+    """The same service in a separate process."""
     async with board_a.process() as started:
         yield started
 
