@@ -78,7 +78,7 @@ def create_app(
     add_handlers(app)
     # The busiest first: a request is held against them in this order.
     for router in (
-        task_routes(parts.tasks, parts.decisions, parts.streams, parts.authenticator),
+        task_routes(parts.tasks, parts.reviews, parts.streams, parts.authenticator),
         me_routes(parts.db, variant.name),
         agent_routes(parts.catalog, variant.agent_access),
         run_routes(parts.db),

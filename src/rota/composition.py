@@ -42,7 +42,8 @@ from rota.platform.egress import Bounds, Egress
 from rota.platform.idempotency import Idempotency
 from rota.platform.settings import Settings
 from rota.platform.temporal import Temporal
-from rota.tasks.decisions import Decisions
+from rota.tasks.creation import TaskCreation
+from rota.tasks.reviews import Reviews
 from rota.tasks.service import Tasks
 from rota.variants import VARIANTS
 
@@ -195,20 +196,27 @@ class Composition:
             grace=self.grace,
         )
 
+    @property
+    def gate_time(self) -> timedelta:
+        """How long a gate waits for a decision."""
+        return timedelta(days=self.settings.approval_days)
+
     @cached_property
-    def tasks(self) -> Tasks:
-        return Tasks(
-            self.db,
-            self.idempotency,
+    def task_creation(self) -> TaskCreation:
+        return TaskCreation(
             self.variant.agent_access,
-            gate_days=self.settings.approval_days,
+            gate_time=self.gate_time,
             allowance_of=self.allowance_of,
             weight_of=self.variant.weight_of,
         )
 
     @cached_property
-    def decisions(self) -> Decisions:
-        return Decisions(self.db, weight_of=self.variant.weight_of)
+    def tasks(self) -> Tasks:
+        return Tasks(self.db, self.idempotency, self.task_creation, gate_time=self.gate_time)
+
+    @cached_property
+    def reviews(self) -> Reviews:
+        return Reviews(self.db, weight_of=self.variant.weight_of)
 
     @cached_property
     def egress(self) -> Egress:

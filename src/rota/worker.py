@@ -53,7 +53,7 @@ async def run_worker(
         background = [
             *(asyncio.create_task(relay.run()) for _ in range(RELAYS)),
             asyncio.create_task(plan_relay.run()),
-            asyncio.create_task(_sweep(parts.decisions.expire_due)),
+            asyncio.create_task(_sweep(parts.reviews.expire_due)),
             asyncio.create_task(_sweep(parts.plans.expire_due)),
         ]
         stack.callback(lambda: [task.cancel() for task in background])
@@ -97,9 +97,8 @@ async def run_worker(
 
 
 def run_activities(parts: Composition, sources: Sequence[ToolSource] = ()) -> Activities:
-    settings, variant = parts.settings, parts.variant
-    gate_time = timedelta(days=settings.approval_days)
-    context, loop = RunContext(parts.db), AgentLoop(gate_time=gate_time)
+    settings = parts.settings
+    context, loop = RunContext(parts.db), AgentLoop(gate_time=parts.gate_time)
     toolbox = Toolbox([*sources, McpTools(parts.db, parts.tool_client)])
     model_caller = ModelCaller(
         context,
@@ -108,7 +107,7 @@ def run_activities(parts: Composition, sources: Sequence[ToolSource] = ()) -> Ac
         loop,
         Bounds(settings.run_max_tokens, timedelta(hours=settings.run_max_hours)),
     )
-    delegation = Delegation(variant.agent_access, gate_time, variant.weight_of)
+    delegation = Delegation(parts.task_creation)
     tool_caller = ToolCaller(context, toolbox, loop, delegation)
     return Activities(context, loop, model_caller, tool_caller)
 

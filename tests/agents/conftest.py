@@ -1,4 +1,4 @@
-"""A service of each variant with the shipped catalog, and databases to sync other ones into."""
+"""A service of each variant with the shipped catalog, and a database for other catalogs."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -51,7 +51,7 @@ def agent_text(name: str, **changes: Any) -> str:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Folder:
-    """Makes a catalog folder of the given files, each a whole text by the file's name."""
+    """Creates a catalog folder. Each argument is a file's name and text."""
 
     def make(**files: str) -> Path:
         root = tmp_path / "catalog"
@@ -67,7 +67,7 @@ def folder(tmp_path: Path) -> Folder:
 
 @pytest.fixture(scope="session", params=["a", "b"])
 async def catalog(request: pytest.FixtureRequest, stack: Stack) -> AsyncIterator[Service]:
-    """A service of each variant with the agents that come with Rota."""
+    """A service of each variant with the shipped catalog."""
     name = f"agents_{request.param}"
     async with Service.start(stack, variant=request.param, name=name) as started:
         await sync(started.database_url, catalog_folder())
@@ -76,25 +76,25 @@ async def catalog(request: pytest.FixtureRequest, stack: Stack) -> AsyncIterator
 
 @pytest.fixture(scope="session")
 async def sync_url(stack: Stack) -> str:
-    """A database for the tests of sync, which leave anything behind in it."""
+    """A database for the tests of sync. They do not clean it up."""
     settings = await prepared_settings(stack, "a", "agents_sync")
     return settings.database_url.get_secret_value()
 
 
 async def person_of(service: Service, tier: str) -> Person:
-    """Somebody whose personal account has this tier."""
+    """A person whose personal account has this tier."""
     person = await service.sign_in()
     async with service.owner() as connection:
         await connection.execute(
             "UPDATE accounts SET tier = $2 WHERE id = $1", person.user_id, tier
         )
-    # A new session, because the old one's tier is remembered for a moment.
+    # A new session, because the tier of the old one is cached for a moment.
     return await service.sign_in(person.subject)
 
 
 @pytest.fixture(scope="session")
 async def reader(catalog: Service) -> Person:
-    """Somebody of the highest tier, whose window is wide enough for many requests."""
+    """A person of the highest tier, whose rate limit allows many requests."""
     return await person_of(catalog, {"a": "enterprise", "b": "business"}[catalog.variant])
 
 
@@ -115,7 +115,7 @@ class _Counting:
 
 @contextmanager
 def counted_statements(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """The statements that the service sends meanwhile, besides BEGIN and COMMIT."""
+    """The statements that the service sends inside the block, without BEGIN and COMMIT."""
     statements: list[str] = []
     transaction = Database._transaction
 

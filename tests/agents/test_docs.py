@@ -1,4 +1,4 @@
-"""docs/agents.md: its example works, and its tables say what the code does."""
+"""docs/agents.md: its example works, and its tables agree with the code."""
 
 import re
 from pathlib import Path
@@ -20,13 +20,13 @@ async def test_the_example_is_a_catalog_that_syncs(sync_url: str, tmp_path: Path
     assert [change.name for change in report.added] == ["invoice-checker"]
 
 
-def test_the_table_has_every_field_with_what_it_must_be() -> None:
+def test_the_table_has_every_field_with_its_description() -> None:
     section = DOC.partition("## Fields")[2].partition("\n## ")[0]
-    told = dict(re.findall(r"^\| `(\w+)` \| ([^|]+) \|", section, re.MULTILINE))
-    assert told == {str(f.alias): f.description for f in AgentFields.model_fields.values()}
+    documented = dict(re.findall(r"^\| `(\w+)` \| ([^|]+) \|", section, re.MULTILINE))
+    assert documented == {str(f.alias): f.description for f in AgentFields.model_fields.values()}
 
 
-def test_the_text_names_what_is_optional_and_what_is_reserved() -> None:
+def test_the_text_names_the_optional_fields_and_the_reserved_names() -> None:
     optional = [f.alias for f in AgentFields.model_fields.values() if not f.is_required()]
     assert optional == ["aliases", "approval"]
     assert "except `aliases` and `approval`" in DOC

@@ -60,7 +60,7 @@ async def test_the_list_has_every_agent_by_name(reader: Person) -> None:
     assert all(agent.keys() == FIELDS for agent in body["agents"])
 
 
-async def test_an_agent_is_as_its_file_says(reader: Person) -> None:
+async def test_an_agent_has_the_values_of_its_file(reader: Person) -> None:
     answer = await reader.get("/api/agents/blog-writer")
     file = next(agent for agent in SHIPPED if agent.name == "blog-writer")
     assert answer.json() == {
@@ -80,15 +80,15 @@ async def test_an_agent_is_as_its_file_says(reader: Person) -> None:
 
 
 @pytest.mark.parametrize("tier", [1, 2, 3])
-async def test_the_tier_filter_gives_that_tier_and_those_above_it(
+async def test_the_tier_filter_returns_that_rank_and_higher_ranks(
     reader: Person, tier: int
 ) -> None:
-    expected = [agent.name for agent in SHIPPED if agent.tier <= tier]
+    expected = [agent.name for agent in SHIPPED if agent.rank <= tier]
     assert await listed(reader, tier=tier) == expected
 
 
-async def test_filters_go_together(reader: Person) -> None:
-    expected = [a.name for a in SHIPPED if a.department == "Finance" and a.tier <= 2]
+async def test_filters_can_be_combined(reader: Person) -> None:
+    expected = [a.name for a in SHIPPED if a.department == "Finance" and a.rank <= 2]
     assert await listed(reader, department="Finance", tier=2) == expected
     found = await listed(reader, department="Finance", tier=2, search="month")
     assert found == ["close-lead"]
@@ -116,7 +116,7 @@ async def test_a_page_past_the_end_still_has_the_totals(reader: Person) -> None:
         *("search=%00", "search=a%00b", "department=%00", f"search={'x' * 201}"),
     ],
 )
-async def test_what_is_out_of_bounds_is_400(reader: Person, query: str) -> None:
+async def test_a_query_out_of_bounds_is_400(reader: Person, query: str) -> None:
     answer = await reader.get(f"/api/agents?{query}")
     assert answer.status_code == 400, answer.text
     error = answer.json()["error"]
@@ -125,7 +125,7 @@ async def test_what_is_out_of_bounds_is_400(reader: Person, query: str) -> None:
 
 
 ALL_LEVELS = ["BASIC", "STANDARD", "ADVANCED", "CORPORATE", "ENTERPRISE"]
-# For each tier of a variant: the levels in files that it opens.
+# For each tier of a variant: the levels that it unlocks.
 OPENS = {
     "a": {level.lower(): ALL_LEVELS[: n + 1] for n, level in enumerate(ALL_LEVELS)},
     "b": {"basic": ["BASIC"], "business": ALL_LEVELS},
@@ -134,13 +134,13 @@ SHOWN_AS = {
     "a": {level: level for level in ALL_LEVELS},
     "b": dict.fromkeys(ALL_LEVELS, "BUSINESS") | {"BASIC": "BASIC"},
 }
-# Where Variant A tells the models in lists. Variant B tells those of open agents.
-TOLD_IN_LISTS = {"basic": False, "standard": False, "advanced": True}
-TOLD_IN_LISTS |= {"corporate": True, "enterprise": True}
+# Where Variant A shows the models in lists. Variant B shows those of unlocked agents.
+SHOWN_IN_LISTS = {"basic": False, "standard": False, "advanced": True}
+SHOWN_IN_LISTS |= {"corporate": True, "enterprise": True}
 
 
 async def shown_everywhere(person: Person) -> tuple[list[Any], list[Any], list[Any]]:
-    """Every agent as the list, the catalog, and the single answers show it."""
+    """Every agent as the list, the catalog, and the responses for one agent show it."""
     in_list = (await person.get("/api/agents?limit=200")).json()["agents"]
     sections = (await person.get("/api/agents/catalog")).json()["catalog"]
     in_catalog = [agent for section in sections for agent in section["agents"]]
@@ -160,10 +160,12 @@ async def test_locks_and_models_follow_the_tier(catalog: Service) -> None:
         assert in_list == in_catalog
         for file, agent, single in zip(SHIPPED, in_list, alone, strict=True):
             is_open = file.required_tier in opened
-            in_lists, of_one = (TOLD_IN_LISTS[tier], True) if variant == "a" else (is_open, is_open)
+            in_lists, of_one = (
+                (SHOWN_IN_LISTS[tier], True) if variant == "a" else (is_open, is_open)
+            )
             assert agent["requiredTier"] == SHOWN_AS[variant][file.required_tier]
             assert agent["locked"] is not is_open
-            # Where it is not told it is absent, not null.
+            # A hidden model is absent, not null.
             assert agent.get("model", "absent") == (file.model if in_lists else "absent")
             assert single.get("model", "absent") == (file.model if of_one else "absent")
             assert agent.keys() | {"model"} == single.keys() | {"model"} == FIELDS
@@ -175,7 +177,7 @@ async def test_a_tier_of_another_variant_counts_as_the_lowest(catalog: Service) 
     assert (await person.get("/api/agents/finance-director")).json()["agent"]["locked"] is True
 
 
-async def test_the_selected_account_decides(catalog: Service) -> None:
+async def test_the_tier_of_the_selected_account_counts(catalog: Service) -> None:
     person = await catalog.sign_in()
     db = Database(catalog.database_url, pool_size=1)
     await db.open()
@@ -231,7 +233,7 @@ async def test_more_of_the_description_covered_is_a_higher_score(reader: Person)
     assert await score("crm steward") > await score("crm steward zyxwv") > await score("crm zyxwv")
 
 
-async def test_the_name_wins_where_both_are_given(reader: Person) -> None:
+async def test_the_name_is_used_if_both_are_given(reader: Person) -> None:
     given = {"name": "cto", "q": "blog article"}
     body = (await reader.get("/api/agents/resolve", params=given)).json()
     assert body.keys() == {"agent"}
@@ -258,7 +260,9 @@ async def test_the_name_wins_where_both_are_given(reader: Person) -> None:
         ("q=%27%29%3B--", 404),
     ],
 )
-async def test_what_cannot_be_resolved(reader: Person, query: str, status: int) -> None:
+async def test_a_query_that_cannot_be_resolved_is_refused(
+    reader: Person, query: str, status: int
+) -> None:
     answer = await reader.get(f"/api/agents/resolve?{query}")
     assert answer.status_code == status, answer.text
 
@@ -270,24 +274,24 @@ async def test_departments_have_counts_and_tiers(reader: Person) -> None:
         {
             "name": name,
             "agents": sum(agent.department == name for agent in SHIPPED),
-            "tiers": sorted({agent.tier for agent in SHIPPED if agent.department == name}),
+            "tiers": sorted({agent.rank for agent in SHIPPED if agent.department == name}),
         }
         for name in DEPARTMENTS
     ]
 
 
-async def test_the_catalog_is_everyone_by_department_and_rank(reader: Person) -> None:
+async def test_the_catalog_has_all_agents_by_department_and_rank(reader: Person) -> None:
     body = (await reader.get("/api/agents/catalog")).json()
     assert body.keys() == {"catalog", "total"}
     assert body["total"] == len(NAMES)
     assert [section["department"] for section in body["catalog"]] == DEPARTMENTS
     for section in body["catalog"]:
         shown = [(agent["tier"], agent["name"]) for agent in section["agents"]]
-        expected = [(a.tier, a.name) for a in SHIPPED if a.department == section["department"]]
+        expected = [(a.rank, a.name) for a in SHIPPED if a.department == section["department"]]
         assert shown == sorted(expected)
 
 
-async def test_an_etag_saves_sending_the_catalog_again(reader: Person) -> None:
+async def test_a_known_etag_gets_304(reader: Person) -> None:
     first = await reader.get("/api/agents/catalog")
     etag = first.headers["etag"]
     assert first.headers["cache-control"] == "private, no-cache"
@@ -307,7 +311,7 @@ async def test_the_etag_depends_on_the_tier(catalog: Service, reader: Person) ->
     assert len(etags) == 2
 
 
-async def test_a_sync_is_seen_at_once_by_another_process_too(
+async def test_another_process_sees_a_sync_immediately(
     catalog: Service, reader: Person, tmp_path: Path
 ) -> None:
     before = (await reader.get("/api/agents/catalog")).headers["etag"]
@@ -338,7 +342,7 @@ async def test_a_sync_is_seen_at_once_by_another_process_too(
 
 
 @pytest.mark.parametrize("path", PATHS)
-async def test_each_answer_is_one_statement(
+async def test_each_response_takes_one_statement(
     reader: Person, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await reader.get(path)
@@ -346,12 +350,12 @@ async def test_each_answer_is_one_statement(
         answer = await reader.get(path)
     assert answer.status_code == 200
     mine = [text for text in statements if "current_agents" in text]
-    # Whatever else there is belongs to authentication, and is remembered for a moment.
+    # The other statements belong to authentication, whose result is cached.
     assert len(mine) == 1, statements
 
 
 @pytest.mark.parametrize("path", PATHS)
-async def test_the_scope_is_needed(catalog: Service, reader: Person, path: str) -> None:
+async def test_the_scope_is_required(catalog: Service, reader: Person, path: str) -> None:
     async def status_with(scope: str) -> int:
         made = await reader.post("/api/keys", {"name": scope, "scopes": [scope]})
         secret = made.json()["secret"]
@@ -370,7 +374,7 @@ async def test_agents_count_as_ai_endpoints(reader: Person, path: str) -> None:
     assert policy == "6000;w=60, 4800;w=60"
 
 
-async def test_an_empty_catalog_is_no_error(stack: Stack) -> None:
+async def test_an_empty_catalog_is_not_an_error(stack: Stack) -> None:
     async with Service.start(stack, variant="a", name="agents_none") as service:
         person = await service.sign_in()
         body = (await person.get("/api/agents")).json()

@@ -1,4 +1,4 @@
-"""What is wrong with a catalog is told all at once, with its line and what to do."""
+"""All problems of a catalog are reported together, with their lines and what to do."""
 
 from pathlib import Path
 
@@ -42,10 +42,10 @@ def problems_of(folder: Path) -> list[Problem]:
 def test_the_shipped_catalog_is_valid() -> None:
     agents = read_catalog(catalog_folder())
     assert len(agents) >= 30
-    assert {agent.tier for agent in agents} == {1, 2, 3}
+    assert {agent.rank for agent in agents} == {1, 2, 3}
 
 
-def test_a_file_says_all_of_an_agent(folder: Folder) -> None:
+def test_a_file_defines_an_agent(folder: Folder) -> None:
     [agent] = read_catalog(folder(ledger=GOOD))
     assert agent.name == "ledger-clerk"
     assert agent.display_name == "Ledger Clerk"
@@ -64,7 +64,7 @@ def test_approval_and_aliases_have_defaults(folder: Folder) -> None:
     assert agent.approval == Approval(run=False, tools="writes", output=False)
 
 
-def test_words_that_other_yaml_readers_take_for_yes_and_no_are_words(folder: Folder) -> None:
+def test_words_that_yaml_reads_as_booleans_numbers_and_dates_are_text(folder: Folder) -> None:
     [agent] = read_catalog(
         folder(ledger=GOOD.replace("[ledger, books]", "[no, on, 1.5, 2024-01-01]"))
     )
@@ -72,13 +72,13 @@ def test_words_that_other_yaml_readers_take_for_yes_and_no_are_words(folder: Fol
 
 
 @pytest.mark.parametrize("encoded", [GOOD.replace("\n", "\r\n"), "\ufeff" + GOOD])
-def test_windows_line_ends_and_a_byte_order_mark_are_fine(tmp_path: Path, encoded: str) -> None:
+def test_windows_line_ends_and_a_byte_order_mark_are_accepted(tmp_path: Path, encoded: str) -> None:
     (tmp_path / "ledger.md").write_bytes(encoded.encode())
     [agent] = read_catalog(tmp_path)
     assert agent.instructions == "Keep it well."
 
 
-def test_files_below_hidden_folders_do_not_count(folder: Folder) -> None:
+def test_files_below_hidden_folders_are_ignored(folder: Folder) -> None:
     root = folder(ledger=GOOD)
     (root / ".git").mkdir()
     (root / ".git" / "notes.md").write_text("not an agent")
@@ -87,15 +87,15 @@ def test_files_below_hidden_folders_do_not_count(folder: Folder) -> None:
     assert [agent.name for agent in read_catalog(root)] == ["other", "ledger-clerk"]
 
 
-# What is changed in the good file, the line of the problem, and what is said of it.
+# A text of the good file, its replacement, the line of the problem, and part of the message.
 WRONG = [
     ("name: ledger-clerk", "name: Ledger Clerk", 2, "it must be at most 64 of a-z, 0-9 and -"),
     ("name: ledger-clerk", "name: 7up", 2, "`name` is 7up"),
     ("name: ledger-clerk", "name: " + "x" * 65, 2, "`name` is xxx"),
     ("name: ledger-clerk", "name: catalog", 2, "`catalog` is a reserved name; choose another"),
     ("[bookkeeper]", "[resolve]", 8, "`resolve` is a reserved name"),
-    ("[bookkeeper]", "[ledger-clerk]", 8, "`ledger-clerk` is taken by"),
-    ("[bookkeeper]", "[b, b]", 8, "`b` is taken by"),
+    ("[bookkeeper]", "[ledger-clerk]", 8, "`ledger-clerk` is already used by"),
+    ("[bookkeeper]", "[b, b]", 8, "`b` is already used by"),
     ("[bookkeeper]", "bookkeeper", 8, "`aliases` is bookkeeper; it must be a list"),
     ("displayName: Ledger Clerk", "displayName: ", 3, "`displayName` is empty; it must be text"),
     ("displayName: Ledger Clerk", "displayName: '  '", 3, "`displayName` is"),
@@ -105,71 +105,72 @@ WRONG = [
     ("tier: 3", "tier: 4", 6, "`tier` is 4; it must be 1 (director), 2 (lead) or 3 (specialist)"),
     ("tier: 3", 'tier: "3"', 6, '`tier` is "3"; it must be 1'),
     ("tier: 3", "tier: [1]", 6, "`tier` is a list; it must be 1"),
-    ("tier: 3", "tier: 3\ntier: 2", 7, "`tier` is there a second time; keep one of them"),
+    ("tier: 3", "tier: 3\ntier: 2", 7, "`tier` appears twice; remove one of them"),
     ("[ledger, books]", "[ledger, 5]", 7, "`tags.1` is 5; it must be part of a list of at most 20"),
     ("[ledger, books]", "\n  - ledger\n  - {a: b}", 9, "`tags.1` is a group of fields"),
     ("[ledger, books]", "[[[[[x]]]]]", 7, "nested too deeply"),
     ("[ledger, books]", "&a [*a]", 7, "nested too deeply"),
     ("premium: false", "premium: no", 9, "`premium` is no; it must be true or false"),
-    ("premium: false", "premium: false\ncolour: x", 10, "`colour` is no field of an agent; remove"),
-    ("maxSteps: 5", "maxStep: 5", 18, "no field of an agent; did you mean `maxSteps`?"),
+    ("premium: false", "premium: false\ncolour: x", 10, "`colour` is not a field of an agent"),
+    ("maxSteps: 5", "x: 5", 18, "`x` is not a field of an agent; remove it"),
+    ("maxSteps: 5", "maxStep: 5", 18, "not a field of an agent; did you mean `maxSteps`?"),
     ("requiredTier: BASIC", "requiredTier: GOLD", 10, "is GOLD; it must be BASIC, STANDARD"),
     ("model: default", "model: my model", 11, "`model` is my model; it must be a model's name"),
     ('["books/get_*"]', "[delete]", 12, "`tools.0` is delete; it must be part of a list"),
     ("  tools: always", "  tools: sometimes", 15, "is sometimes; it must be never, writes"),
     ("  tools: always", "  tools: [books]", 15, "`approval.tools"),
     ("  run: true", "  run: 1", 14, "`approval.run` is 1; it must be true or false"),
-    ("  output: true", "  outputs: true", 16, "`approval.outputs` is no field"),
+    ("  output: true", "  outputs: true", 16, "`approval.outputs` is not a field"),
     ("approval:\n", "approval: never\nx:\n", 13, "is never; it must be a group"),
     ("budgetCents: 10", "budgetCents: 0", 17, "`budgetCents` is 0; it must be a whole"),
     ("budgetCents: 10", "budgetCents: 9.5", 17, "`budgetCents` is 9.5; it must be a whole number"),
     ("maxSteps: 5", "maxSteps: true", 18, "`maxSteps` is true; it must be a whole number"),
     ("maxSteps: 5", "? [a]\n: b", 18, "a field's name must be a word"),
-    ("maxSteps: 5", "maxSteps: [", 18, "the front matter is no YAML"),
-    ("maxSteps: 5", "maxSteps: \x07", 1, "the front matter is no YAML"),
-    ("Keep it well.", "  ", 19, "there are no instructions; write them below the front matter"),
+    ("maxSteps: 5", "maxSteps: [", 18, "the front matter is not valid YAML"),
+    ("maxSteps: 5", "maxSteps: \x07", 1, "the front matter is not valid YAML"),
+    ("Keep it well.", "  ", 19, "the instructions are missing; write them below the front matter"),
     ("Keep it well.", "x" * 100_001, 20, "the instructions have 100001 characters; shorten them"),
-    ("Keep it well.", "Keep\nit\0well", 21, "there is a NUL character; remove it"),
-    ("---\nname", "name", 1, "there is no front matter; begin the file with a line"),
+    ("Keep it well.", "Keep\nit\0well", 21, "the line contains a NUL character; remove it"),
+    ("---\nname", "name", 1, "the front matter is missing; start the file with a line"),
     ("---\nKeep", "Keep", 1, "the front matter does not end; close it"),
-    (GOOD, "---\njust words\n---\nText", 1, "the front matter is no list of fields"),
-    (GOOD, "---\n---\nText", 1, "the front matter is no list of fields"),
-    (GOOD, "", 1, "there is no front matter"),
+    (GOOD, "---\njust words\n---\nText", 1, "the front matter has no fields"),
+    (GOOD, "---\n---\nText", 1, "the front matter has no fields"),
+    (GOOD, "", 1, "the front matter is missing"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("old", "new", "line", "said"), WRONG)
-def test_a_problem_has_its_line_and_says_what_to_do(
-    folder: Folder, old: str, new: str, line: int, said: str
+@pytest.mark.parametrize(("old", "new", "line", "message"), WRONG)
+def test_a_problem_has_its_line_and_a_fix(
+    folder: Folder, old: str, new: str, line: int, message: str
 ) -> None:
     assert old in GOOD
     root = folder(ledger=GOOD.replace(old, new, 1))
     problems = problems_of(root)
-    told = [str(problem) for problem in problems]
+    found = [str(problem) for problem in problems]
     assert any(
-        text.startswith(f"{root / 'ledger.md'}:{line}: ") and said in text for text in told
-    ), told
+        text.startswith(f"{root / 'ledger.md'}:{line}: ") and message in text for text in found
+    ), found
 
 
-def test_every_problem_of_every_file_is_told_at_once(folder: Folder) -> None:
+def test_all_problems_of_all_files_are_reported_together(folder: Folder) -> None:
     root = folder(
         first=GOOD.replace("tier: 3", "tier: 9").replace("maxSteps: 5", "maxSteps: 0"),
         second="no front matter",
         third=agent_text("third", aliases="fourth"),
         fourth=agent_text("fourth"),
     )
-    told = [(problem.file.name, problem.line) for problem in problems_of(root)]
-    assert told == [("first.md", 6), ("first.md", 18), ("second.md", 1), ("third.md", 8)]
+    found = [(problem.file.name, problem.line) for problem in problems_of(root)]
+    assert found == [("first.md", 6), ("first.md", 18), ("second.md", 1), ("third.md", 8)]
 
 
-def test_the_same_name_in_two_files_is_told_with_the_other_place(folder: Folder) -> None:
+def test_a_name_used_twice_is_reported_with_the_other_file(folder: Folder) -> None:
     root = folder(one=agent_text("same"), two=agent_text("same"))
     [problem] = problems_of(root)
     assert problem.file == root / "two.md"
-    assert problem.message == f"`same` is taken by {root / 'one.md'}:2; choose another"
+    assert problem.message == f"`same` is already used by {root / 'one.md'}:2; choose another"
 
 
-def test_a_file_that_is_no_utf8_is_told(folder: Folder) -> None:
+def test_a_file_that_is_not_utf8_is_reported(folder: Folder) -> None:
     root = folder(good=GOOD)
     (root / "bad.md").write_bytes(b"---\nname: caf\xe9\n---\n")
     [problem] = problems_of(root)
@@ -177,7 +178,7 @@ def test_a_file_that_is_no_utf8_is_told(folder: Folder) -> None:
     assert "save it as UTF-8" in problem.message
 
 
-def test_a_file_that_cannot_be_read_is_told(folder: Folder) -> None:
+def test_a_file_that_cannot_be_read_is_reported(folder: Folder) -> None:
     root = folder(good=GOOD)
     (root / "folder.md").mkdir()
     [problem] = problems_of(root)
@@ -185,12 +186,14 @@ def test_a_file_that_cannot_be_read_is_told(folder: Folder) -> None:
 
 
 @pytest.mark.parametrize("name", ["nowhere", "."])
-def test_a_folder_without_files_is_an_error_and_no_empty_catalog(tmp_path: Path, name: str) -> None:
+def test_a_folder_without_files_is_an_error_instead_of_an_empty_catalog(
+    tmp_path: Path, name: str
+) -> None:
     [problem] = problems_of(tmp_path / name)
-    assert "there is no *.md file in this folder" in problem.message
+    assert "there are no *.md files in this folder" in problem.message
 
 
-def test_every_field_can_tell_what_it_must_be() -> None:
+def test_every_field_has_a_description() -> None:
     assert all(field.description for field in AgentFields.model_fields.values())
 
 
@@ -204,7 +207,7 @@ def test_every_field_can_tell_what_it_must_be() -> None:
         (("crm/*",), True, True),
     ],
 )
-def test_the_approval_policy_says_which_calls_wait(
+def test_the_approval_policy_decides_which_calls_need_approval(
     tools: tuple[str, ...], read: bool, write: bool
 ) -> None:
     policy = Approval(tools=tools)
@@ -212,7 +215,7 @@ def test_the_approval_policy_says_which_calls_wait(
     assert policy.asks_before("crm/update_contact", read_only=False) is write
 
 
-def test_an_agent_may_use_what_its_patterns_name(folder: Folder) -> None:
+def test_an_agent_can_use_the_tools_that_match_its_patterns(folder: Folder) -> None:
     [agent] = read_catalog(folder(ledger=GOOD))
     assert agent.may_use("books/get_entry")
     assert not agent.may_use("books/delete_entry")

@@ -1,4 +1,4 @@
-"""Search: what it finds, in which order, and that nothing typed into it breaks it."""
+"""Search: what it finds, in which order, and that no input breaks it."""
 
 from pathlib import Path
 from typing import Any
@@ -15,27 +15,27 @@ from tests.agents.test_endpoints import DEPARTMENTS, NAMES, listed
 from tests.service import Person
 
 
-async def test_a_word_is_found_whole_begun_or_in_another_form(reader: Person) -> None:
+async def test_a_word_matches_whole_by_prefix_or_in_another_form(reader: Person) -> None:
     for search in ("receivables", "recei", "RECEIVABLE", "Receivables clerk", "clerk rec"):
         assert "receivables-clerk" in await listed(reader, search=search), search
-    # "writi" begins "writing"; "write" is another form of it.
+    # "writi" is a prefix of "writing"; "write" is another form of it.
     for search in ("writing", "writi", "write", "writes"):
         assert "blog-writer" in await listed(reader, search=search), search
 
 
-async def test_every_word_has_to_be_there(reader: Person) -> None:
+async def test_all_words_must_match(reader: Person) -> None:
     assert await listed(reader, search="month end close") == ["close-lead"]
     assert await listed(reader, search="month end unicorn") == []
 
 
-async def test_little_words_count_only_alone(reader: Person) -> None:
+async def test_stop_words_count_only_alone(reader: Person) -> None:
     assert await listed(reader, search="the month-end of the close") == ["close-lead"]
     assert "sales-director" in await listed(reader, search="for")
     assert "sales-director" in await listed(reader, search="fore")
 
 
 @pytest.mark.parametrize("search", ["", " ", "\t \n"])
-async def test_an_empty_search_is_none(reader: Person, search: str) -> None:
+async def test_an_empty_search_lists_all_agents(reader: Person, search: str) -> None:
     assert await listed(reader, search=search) == NAMES
 
 
@@ -57,7 +57,7 @@ async def test_hostile_text_is_only_text(reader: Person, search: str) -> None:
     assert resolved.status_code in (200, 404), resolved.text
 
 
-async def test_operators_do_not_operate(reader: Person) -> None:
+async def test_search_operators_have_no_effect(reader: Person) -> None:
     plain = await listed(reader, search="blog writer")
     for search in ("blog & writer", "blog | writer", "blog <-> writer", "blog:* ('writer')"):
         assert await listed(reader, search=search) == plain, search
@@ -71,7 +71,7 @@ async def test_ten_thousand_characters_are_refused(reader: Person) -> None:
 
 
 words = st.sampled_from(["writer", "lead", "the", "for", "review", "a", "ledg", "crm", "e-mail"])
-# What a query string can carry: no lone surrogates; NUL has an answer of its own.
+# What a query string can contain: no lone surrogates. NUL has its own test.
 text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=200)
 searches = st.one_of(text, st.lists(st.one_of(words, text), max_size=4).map(" ".join)).map(
     lambda search: search[:200]
@@ -87,7 +87,7 @@ searches = st.one_of(text, st.lists(st.one_of(words, text), max_size=4).map(" ".
     tier=st.one_of(st.none(), st.integers(1, 3)),
     limit=st.integers(4, 200),
 )
-async def test_the_pages_together_are_the_list_with_everyone_once(
+async def test_the_pages_together_are_the_whole_list_without_duplicates(
     reader: Person, search: str | None, department: str | None, tier: int | None, limit: int
 ) -> None:
     query: dict[str, Any] = {"search": search, "department": department, "tier": tier}
@@ -107,9 +107,7 @@ async def test_the_pages_together_are_the_list_with_everyone_once(
 
 @settings(max_examples=100, deadline=None)
 @given(search=searches)
-async def test_whatever_is_described_a_match_has_a_score_between_0_and_1(
-    reader: Person, search: str
-) -> None:
+async def test_the_score_of_any_match_is_between_0_and_1(reader: Person, search: str) -> None:
     answer = await reader.get("/api/agents/resolve", params={"q": search or "-"})
     assert answer.status_code in (200, 404), answer.text
     if answer.status_code == 200:
@@ -122,7 +120,7 @@ async def found(url: str, search: str) -> list[str]:
     try:
         async with db.directory() as connection:
             page = await queries.page(
-                connection, department=None, tier=None, search=search, limit=50, offset=0
+                connection, department=None, rank=None, search=search, limit=50, offset=0
             )
             return [agent.name for agent in page.agents]
     finally:

@@ -1,4 +1,4 @@
-"""The catalog in the database becomes the one in the folder: all of it, or nothing."""
+"""A sync makes the catalog in the database equal to the folder, or changes nothing."""
 
 import asyncio
 import os
@@ -38,7 +38,7 @@ async def url(sync_url: str) -> str:
     return sync_url
 
 
-async def offered(url: str) -> dict[str, int]:
+async def current(url: str) -> dict[str, int]:
     async with connected(url) as connection:
         rows = await connection.fetch("SELECT name, version FROM current_agents")
         return {row["name"]: row["version"] for row in rows}
@@ -48,7 +48,7 @@ def names(changes: tuple[Change, ...]) -> list[tuple[str, int]]:
     return [(change.name, change.version) for change in changes]
 
 
-async def test_each_agent_is_added_changed_left_alone_or_retired(url: str, folder: Folder) -> None:
+async def test_each_agent_is_added_changed_unchanged_or_retired(url: str, folder: Folder) -> None:
     root = folder(one=agent_text("one"), two=agent_text("two"), three=agent_text("three"))
     first = await sync(url, root)
     assert names(first.added) == [("one", 1), ("three", 1), ("two", 1)]
@@ -62,10 +62,10 @@ async def test_each_agent_is_added_changed_left_alone_or_retired(url: str, folde
         unchanged=(Change("one", 1),),
         retired=(Change("three", 1),),
     )
-    assert await offered(url) == {"one": 1, "two": 2, "four": 1}
+    assert await current(url) == {"one": 1, "two": 2, "four": 1}
 
 
-async def test_an_unchanged_agent_is_not_touched(url: str, folder: Folder) -> None:
+async def test_an_unchanged_agent_is_not_written(url: str, folder: Folder) -> None:
     async def rows() -> list[Any]:
         async with connected(url) as connection:
             found: list[Any] = await connection.fetch(
@@ -77,7 +77,7 @@ async def test_an_unchanged_agent_is_not_touched(url: str, folder: Folder) -> No
     root = folder(one=agent_text("one"))
     await sync(url, root)
     before = await rows()
-    # The same said in another order is no change.
+    # Another order of the fields is not a change.
     lines = agent_text("one").split("\n")
     lines[1:4] = reversed(lines[1:4])
     report = await sync(url, folder(renamed="\n".join(lines)))
@@ -85,15 +85,23 @@ async def test_an_unchanged_agent_is_not_touched(url: str, folder: Folder) -> No
     assert await rows() == before
 
 
-async def test_a_retired_agent_comes_back_with_the_version_it_had(url: str, folder: Folder) -> None:
+async def test_the_content_hash_of_a_file_is_stable(url: str, folder: Folder) -> None:
+    """A new hash for an unchanged file would make a new version of every agent."""
+    await sync(url, folder(one=agent_text("one")))
+    async with connected(url) as connection:
+        stored = await connection.fetchval("SELECT content_hash FROM agent_versions")
+    assert stored.hex() == ("68e05d43c8c2500fb02833442a807942324e70bf867e7217fdbb244d2880bf56")
+
+
+async def test_a_retired_agent_returns_with_its_last_version(url: str, folder: Folder) -> None:
     both = {"one": agent_text("one"), "two": agent_text("two")}
     await sync(url, folder(**both))
     await sync(url, folder(one=both["one"]))
     assert names((await sync(url, folder(**both))).added) == [("two", 1)]
     await sync(url, folder(one=both["one"]))
-    changed = both | {"two": agent_text("two", instructions="Otherwise.")}
+    changed = both | {"two": agent_text("two", instructions="Do it differently.")}
     assert names((await sync(url, folder(**changed))).added) == [("two", 2)]
-    # Going back to an older text is another version still: versions only go up.
+    # An older text becomes a new version too: versions only increase.
     assert names((await sync(url, folder(**both))).changed) == [("two", 3)]
 
 
@@ -104,23 +112,23 @@ async def test_an_agent_that_stays_retired_is_retired_once(url: str, folder: Fol
     assert (await sync(url, root)).retired == ()
 
 
-async def test_a_dry_run_tells_the_same_and_changes_nothing(url: str, folder: Folder) -> None:
+async def test_a_dry_run_reports_the_same_and_changes_nothing(url: str, folder: Folder) -> None:
     await sync(url, folder(one=agent_text("one"), two=agent_text("two")))
     root = folder(one=agent_text("one", tier=1), three=agent_text("three"))
-    told = await sync(url, root, dry_run=True)
-    assert await offered(url) == {"one": 1, "two": 1}
-    assert await sync(url, root) == told
+    report = await sync(url, root, dry_run=True)
+    assert await current(url) == {"one": 1, "two": 1}
+    assert await sync(url, root) == report
 
 
-async def test_nothing_is_applied_if_one_file_is_wrong(url: str, folder: Folder) -> None:
+async def test_nothing_changes_if_one_file_is_invalid(url: str, folder: Folder) -> None:
     await sync(url, folder(one=agent_text("one")))
     root = folder(one=agent_text("one", tier=2), two=agent_text("two", tier=7))
     with pytest.raises(CatalogInvalid, match=r"two\.md:6: `tier` is 7"):
         await sync(url, root)
-    assert await offered(url) == {"one": 1}
+    assert await current(url) == {"one": 1}
 
 
-async def test_syncs_at_once_take_turns(url: str, tmp_path: Path) -> None:
+async def test_concurrent_syncs_run_one_after_another(url: str, tmp_path: Path) -> None:
     roots = []
     for tier in (1, 2):
         root = tmp_path / str(tier)
@@ -129,24 +137,24 @@ async def test_syncs_at_once_take_turns(url: str, tmp_path: Path) -> None:
             (root / f"{name}.md").write_text(agent_text(name, tier=tier))
         roots.append(root)
     reports = await asyncio.gather(*(sync(url, roots[n % 2]) for n in range(8)))
-    # Whatever their order was, every report follows from another one's result.
+    # In any order, each sync starts from the result of another one.
     assert sum(len(report.added) for report in reports) == 2
     changes = sum(len(report.changed) for report in reports)
-    assert await offered(url) == dict.fromkeys(("one", "two"), 1 + changes // 2)
+    assert await current(url) == dict.fromkeys(("one", "two"), 1 + changes // 2)
     async with connected(url) as connection:
         tiers = await connection.fetch("SELECT DISTINCT tier FROM current_agents")
     assert len(tiers) == 1
 
 
-async def test_readers_go_on_during_a_sync(url: str, folder: Folder) -> None:
+async def test_readers_do_not_wait_for_a_sync(url: str, folder: Folder) -> None:
     await sync(url, folder(one=agent_text("one")))
     async with connected(url) as writer, writer.transaction():
         await queries.lock(writer)
         async with asyncio.timeout(5):
-            assert await offered(url) == {"one": 1}
+            assert await current(url) == {"one": 1}
 
 
-async def test_a_run_finds_all_that_it_needs(url: str, folder: Folder) -> None:
+async def test_find_returns_everything_that_a_run_needs(url: str, folder: Folder) -> None:
     text = agent_text("one", department="Ops", tier=2, required="ADVANCED", aliases="uno")
     text = text.replace(
         "tools: []",
@@ -156,7 +164,7 @@ async def test_a_run_finds_all_that_it_needs(url: str, folder: Folder) -> None:
     async with connected(url) as connection:
         found = await queries.find(connection, "one")
         assert found is not None
-        assert (found.name, found.version, found.department, found.tier) == ("one", 1, "Ops", 2)
+        assert (found.name, found.version, found.department, found.rank) == ("one", 1, "Ops", 2)
         assert (found.required_tier, found.model, found.tools) == (
             "ADVANCED",
             "default",
@@ -169,16 +177,16 @@ async def test_a_run_finds_all_that_it_needs(url: str, folder: Folder) -> None:
         assert await queries.find(connection, "uno") is None
 
 
-async def test_work_under_way_keeps_its_version(url: str, folder: Folder) -> None:
+async def test_an_existing_task_keeps_its_version(url: str, folder: Folder) -> None:
     await sync(url, folder(one=agent_text("one"), two=agent_text("two")))
-    await sync(url, folder(one=agent_text("one", instructions="Otherwise.")))
+    await sync(url, folder(one=agent_text("one", instructions="Do it differently.")))
     async with connected(url) as connection:
         old = await queries.find_version(connection, "one", 1)
         new = await queries.find(connection, "one")
         assert old is not None
         assert new is not None
-        assert (old.instructions, new.instructions) == ("Do it well.", "Otherwise.")
-        # A retired agent takes no new work, and finishes what it has.
+        assert (old.instructions, new.instructions) == ("Do it well.", "Do it differently.")
+        # New tasks cannot use a retired agent. Existing tasks can.
         assert await queries.find(connection, "two") is None
         assert await queries.find_version(connection, "two", 1) is not None
         assert await queries.find_version(connection, "two", 2) is None
@@ -201,14 +209,14 @@ async def test_the_service_itself_can_only_read_the_catalog(url: str, folder: Fo
 
 
 async def run(url: str, *arguments: str) -> Result:
-    """`rota agents sync`, in a thread, because it has an event loop of its own."""
+    """Runs the command in a thread, because it starts its own event loop."""
     environment = {"ROTA_DATABASE_URL": url, "COLUMNS": "200"}
     return await asyncio.to_thread(
         CliRunner().invoke, cli, ["agents", "sync", *arguments], env=environment
     )
 
 
-async def test_the_command_prints_what_became_of_the_agents(url: str, folder: Folder) -> None:
+async def test_the_command_prints_the_outcome_for_each_agent(url: str, folder: Folder) -> None:
     await sync(url, folder(one=agent_text("one"), two=agent_text("two"), six=agent_text("six")))
     root = folder(one=agent_text("one"), two=agent_text("two", tier=1), ten=agent_text("ten"))
     dry = await run(url, str(root), "--dry-run")
@@ -231,20 +239,20 @@ async def test_the_command_lists_every_problem_and_fails(url: str, folder: Folde
     root = folder(one=agent_text("one", tier=0), two=agent_text("two", required="FREE"))
     result = await run(url, str(root))
     assert result.exit_code == 1
-    told = result.stderr.splitlines()
-    assert told[0].startswith(f"{root}/one.md:6: `tier` is 0; it must be ")
-    assert told[1].startswith(f"{root}/two.md:10: `requiredTier` is FREE; it must be ")
-    assert told[2] == "Nothing was changed: 2 problems to mend first."
-    assert await offered(url) == {}
+    lines = result.stderr.splitlines()
+    assert lines[0].startswith(f"{root}/one.md:6: `tier` is 0; it must be ")
+    assert lines[1].startswith(f"{root}/two.md:10: `requiredTier` is FREE; it must be ")
+    assert lines[2] == "Nothing was changed. Fix 2 problems first."
+    assert await current(url) == {}
 
 
-async def test_the_command_without_a_folder_takes_the_shipped_catalog(url: str) -> None:
+async def test_the_command_without_a_folder_syncs_the_shipped_catalog(url: str) -> None:
     result = await run(url)
     assert result.exit_code == 0, result.output
-    assert len(await offered(url)) == len(list(catalog_folder().rglob("*.md")))
+    assert len(await current(url)) == len(list(catalog_folder().rglob("*.md")))
 
 
-async def test_the_command_says_when_the_database_is_not_migrated(
+async def test_the_command_reports_a_database_that_is_not_migrated(
     stack: Stack, folder: Folder
 ) -> None:
     base, _, _ = stack.endpoints.database_url.rpartition("/")
@@ -253,12 +261,12 @@ async def test_the_command_says_when_the_database_is_not_migrated(
         await connection.execute("CREATE DATABASE agents_bare")
     result = await run(f"{base}/agents_bare", str(folder(one=agent_text("one"))))
     assert result.exit_code == 1
-    assert "rota migrate" in result.stderr
+    assert "rota admin migrate" in result.stderr
 
 
-async def test_the_command_says_when_the_database_is_away(folder: Folder) -> None:
+async def test_the_command_reports_a_database_that_is_down(folder: Folder) -> None:
     root = folder(one=agent_text("one"))
     result = await run("postgresql://rota@127.0.0.1:1/rota", str(root))
     assert result.exit_code == 1
-    assert "The database refused" in result.stderr
+    assert "Cannot use the database" in result.stderr
     assert os.environ.get("ROTA_DATABASE_URL") != "postgresql://rota@127.0.0.1:1/rota"

@@ -81,7 +81,7 @@ def payment(account_id: UUID, reference: str, cents: int, refunded_cents: int = 
 async def start_run(tx: AccountTransaction, micros: int, task_id: UUID | None = None) -> RunId:
     """A hosted task with its hold, as handing it over makes it."""
     task = replace(external_task(task_id or ids.new_uuid()), hosted=True)
-    await tasks.insert(tx, tx.account_id, task, {}, None)
+    await tasks.insert(tx, task, {}, None, created_by=tx.account_id)
     owner = RunId(task.id, task.run)
     assert await holds.hold(tx, owner, micros, ALLOWANCE_OF)
     return owner

@@ -1,4 +1,4 @@
-"""A service whose events are read, in this process and in one that can be measured."""
+"""A service for tests of events."""
 
 from collections.abc import AsyncIterator
 
@@ -20,7 +20,7 @@ async def board(stack: Stack) -> AsyncIterator[Service]:
 
 @pytest.fixture
 async def db(board: Service) -> AsyncIterator[Database]:
-    """The database as a worker has it."""
+    """The database as a worker uses it."""
     database = Database(board.database_url, pool_size=5)
     await database.open()
     yield database

@@ -1,4 +1,4 @@
-"""A reader of server-sent events on a bare socket, which can hang up anywhere."""
+"""A reader of server-sent events on a plain socket. It can disconnect at any byte."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ class Message:
 
 
 class Reader:
-    """One connection to a stream. What came in whole messages is kept in `messages`."""
+    """One connection to a stream. `messages` has every message that arrived completely."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -25,7 +25,7 @@ class Reader:
         self._raw = b""
         self._text = b""
         self.status = 0
-        # Bytes of the answer's body so far.
+        # Bytes of the response body so far.
         self.taken = 0
         self.messages: list[Message] = []
         self.comments: list[str] = []
@@ -46,7 +46,7 @@ class Reader:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
         sock.setblocking(False)
         await asyncio.get_running_loop().sock_connect(sock, ("127.0.0.1", port))
-        # Never more in memory here than a little, however fast the stream is.
+        # A small buffer, however fast the stream is.
         reader, writer = await asyncio.open_connection(sock=sock, limit=2048)
         resume = f"Last-Event-ID: {after}\r\n" if after is not None else ""
         writer.write(
@@ -56,7 +56,7 @@ class Reader:
         try:
             yield cls(reader, writer)
         finally:
-            # A reset, not a farewell: networks rarely say goodbye.
+            # A reset instead of a clean close, as when a network fails.
             writer.transport.abort()
 
     async def head(self) -> None:
@@ -64,7 +64,7 @@ class Reader:
         self.status = int(head.split(b" ")[1])
 
     async def read(self, at_most: int = 65536) -> bool:
-        """Takes in what is there, or comes next; False when the stream has ended."""
+        """Reads what is available, or waits for more. False when the stream has ended."""
         if not self.status:
             await self.head()
         piece = await self._reader.read(at_most)

@@ -1,4 +1,4 @@
-"""Keys and sessions tell the account's log what became of them, in the same transaction."""
+"""Changes of API keys and sessions append events in the same transaction."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from tests.service import Service
 from tests.tasks.world import picture
 
 
-async def told(board: Service, account_id: Any) -> list[tuple[str, Any]]:
+async def events_of(board: Service, account_id: Any) -> list[tuple[str, Any]]:
     async with board.owner() as connection:
         rows = await connection.fetch(
             "SELECT type, data FROM events WHERE account_id = $1 ORDER BY sequence", account_id
@@ -14,7 +14,9 @@ async def told(board: Service, account_id: Any) -> list[tuple[str, Any]]:
     return [(row["type"], row["data"]) for row in rows]
 
 
-async def test_sessions_and_keys_are_told_of_when_they_begin_and_end(board: Service) -> None:
+async def test_sessions_and_keys_append_events_when_they_are_created_and_revoked(
+    board: Service,
+) -> None:
     person = await board.sign_in()
     key = (await person.post("/api/keys", {"name": "robot"})).json()
     key_id = key["key"]["id"]
@@ -22,7 +24,7 @@ async def test_sessions_and_keys_are_told_of_when_they_begin_and_end(board: Serv
     assert (await person.delete(f"/api/keys/{key_id}")).status_code == 404
     await board.sign_in(person.subject)
     assert (await person.post("/api/auth/logout")).status_code == 200
-    events = await told(board, person.user_id)
+    events = await events_of(board, person.user_id)
     assert [kind for kind, _ in events] == [
         "session.created",
         "key.created",
@@ -37,7 +39,7 @@ async def test_sessions_and_keys_are_told_of_when_they_begin_and_end(board: Serv
     assert events[4][1] == events[0][1] != events[3][1]
 
 
-async def test_a_key_that_is_not_made_is_not_told_of(board: Service) -> None:
+async def test_a_refused_key_appends_no_event(board: Service) -> None:
     person = await board.sign_in()
     answer = await person.post("/api/keys", {"name": "x", "expiresAt": "2001-01-01T00:00:00Z"})
     assert answer.status_code == 400

@@ -1,4 +1,4 @@
-"""The outbox: written with the change that wants it, carried out after it, never lost."""
+"""The outbox: instructions are written with a change, handled after it, and never lost."""
 
 import asyncio
 import json
@@ -13,7 +13,7 @@ import pytest
 import structlog
 
 from rota.events import outbox
-from rota.events.outbox import Instruction, Later, Relay
+from rota.events.outbox import Instruction, Relay, Reschedule
 from rota.platform.db import Database
 from tests.service import Service
 from tests.tasks.world import AGENT, create, newcomer, picture, uuid_of
@@ -38,7 +38,7 @@ asyncio.run(main(*sys.argv[1:]))
 
 @pytest.fixture
 def kind() -> str:
-    """A kind of instruction that no other test's relay takes."""
+    """A kind of instruction that only this test handles."""
     return f"test.{uuid4().hex}"
 
 
@@ -76,7 +76,7 @@ async def test_creating_a_hosted_task_writes_one_instruction_and_an_external_one
 async def test_a_creation_that_is_rolled_back_leaves_no_instruction(board: Service) -> None:
     person = await newcomer(board)
     async with board.owner() as connection:
-        # The last statement of the transaction fails, whatever it is.
+        # The last statement of the transaction fails.
         await connection.execute(
             f"""
             CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -98,7 +98,7 @@ async def test_a_creation_that_is_rolled_back_leaves_no_instruction(board: Servi
     assert not any(seen[table] for table in ("tasks", "events", "outbox", "idempotency_keys"))
 
 
-async def test_two_relays_carry_each_instruction_out_once(
+async def test_two_relays_handle_each_instruction_once(
     board: Service, db: Database, kind: str
 ) -> None:
     account_id = await put(db, kind, 100)
@@ -129,7 +129,7 @@ async def test_two_relays_carry_each_instruction_out_once(
     assert min(by[0], by[1]) > 0
 
 
-async def test_an_instruction_that_fails_is_tried_again_later_and_later(
+async def test_a_failed_instruction_is_retried_with_growing_delays(
     board: Service, db: Database, kind: str
 ) -> None:
     await put(db, kind)
@@ -138,7 +138,7 @@ async def test_an_instruction_that_fails_is_tried_again_later_and_later(
     async def handle(instruction: Instruction) -> None:
         tries.append(instruction)
         if len(tries) <= 8:
-            raise ValueError("not today")
+            raise ValueError("expected")
 
     relay = Relay(db, {kind: handle})
     waits = []
@@ -156,7 +156,7 @@ async def test_an_instruction_that_fails_is_tried_again_later_and_later(
     assert len(tries) == 9
 
 
-async def test_one_instruction_that_fails_does_not_hold_up_the_others(
+async def test_a_failed_instruction_does_not_delay_the_others(
     board: Service, db: Database, kind: str
 ) -> None:
     await put(db, kind, 3)
@@ -164,7 +164,7 @@ async def test_one_instruction_that_fails_does_not_hold_up_the_others(
 
     async def handle(instruction: Instruction) -> None:
         if instruction.payload["number"] == 0:
-            raise ValueError("never")
+            raise ValueError("expected")
         done.append(instruction.payload["number"])
 
     relay = Relay(db, {kind: handle})
@@ -174,7 +174,7 @@ async def test_one_instruction_that_fails_does_not_hold_up_the_others(
     assert len(await rows(board, kind)) == 1
 
 
-async def test_a_handler_that_hangs_is_given_up_and_tried_again(
+async def test_a_handler_that_hangs_times_out_and_is_retried(
     board: Service, db: Database, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(outbox, "HANDLER_TIMEOUT_S", 0.05)
@@ -188,13 +188,13 @@ async def test_a_handler_that_hangs_is_given_up_and_tried_again(
     assert row["attempts"] == 1
 
 
-async def test_a_handler_can_ask_to_look_again_later_as_another_kind(
+async def test_a_handler_can_reschedule_its_instruction_as_another_kind(
     board: Service, db: Database, kind: str
 ) -> None:
     await put(db, kind)
 
-    async def handle(_: Instruction) -> Later:
-        return Later(f"{kind}.check", 30)
+    async def handle(_: Instruction) -> Reschedule:
+        return Reschedule(f"{kind}.check", 30)
 
     assert await Relay(db, {kind: handle}).step()
     assert await rows(board, kind) == []
@@ -203,7 +203,7 @@ async def test_a_handler_can_ask_to_look_again_later_as_another_kind(
     assert (row["attempts"], json.loads(row["payload"])) == (0, {"number": 0})
 
 
-async def test_a_relay_leaves_what_it_has_no_handler_for(
+async def test_a_relay_ignores_kinds_without_a_handler(
     board: Service, db: Database, kind: str
 ) -> None:
     await put(db, kind)
@@ -211,7 +211,7 @@ async def test_a_relay_leaves_what_it_has_no_handler_for(
     assert len(await rows(board, kind)) == 1
 
 
-async def test_a_relay_killed_in_the_middle_leaves_the_instruction_to_others(
+async def test_another_relay_handles_the_instruction_of_a_killed_relay(
     board: Service, db: Database, kind: str
 ) -> None:
     await put(db, kind)
@@ -227,7 +227,7 @@ async def test_a_relay_killed_in_the_middle_leaves_the_instruction_to_others(
         taken.append(instruction)
 
     relay = Relay(db, {kind: handle})
-    assert not await relay.step(), "somebody else has it"
+    assert not await relay.step(), "another relay has locked it"
     process.send_signal(signal.SIGKILL)
     await process.wait()
     async with asyncio.timeout(10):
@@ -237,10 +237,10 @@ async def test_a_relay_killed_in_the_middle_leaves_the_instruction_to_others(
     assert await rows(board, kind) == []
 
 
-async def test_a_relay_works_on_after_the_database_was_away(
+async def test_a_relay_continues_after_the_database_was_down(
     board: Service, db: Database, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outbox, "LOOK_EVERY_S", 0.02)
+    monkeypatch.setattr(outbox, "POLL_EVERY_S", 0.02)
     taken = asyncio.Event()
 
     async def handle(_: Instruction) -> None:
@@ -254,7 +254,7 @@ async def test_a_relay_works_on_after_the_database_was_away(
     relay = asyncio.create_task(Relay(db, {kind: handle}).run())
     with structlog.testing.capture_logs() as logs:
         async with board.owner() as connection, asyncio.timeout(10):
-            while not any(line["event"] == "relay stumbled" for line in logs):
+            while not any(line["event"] == "relay_failed" for line in logs):
                 await connection.fetchval(cut)
                 await asyncio.sleep(0.01)
         await put(db, kind)

@@ -1,4 +1,4 @@
-"""Live streams: whatever breaks, each event arrives once and in order."""
+"""Live streams: each event arrives once and in order, also after interruptions."""
 
 import asyncio
 import random
@@ -27,7 +27,7 @@ DISCONNECTS = 200
 
 
 async def cycle(wire: Wire, task_id: str, events: int) -> None:
-    """Fails and retries a task, which is an event each time."""
+    """Fails and retries a task. Each change is an event."""
     for number in range(events):
         if number % 2:
             answer = await wire.request("POST", f"/api/tasks/{task_id}/retry")
@@ -39,7 +39,7 @@ async def cycle(wire: Wire, task_id: str, events: int) -> None:
 async def read_with_interruptions(
     service: Service, person: Person, path: str, last: asyncio.Future[int], chance: random.Random
 ) -> list[Message]:
-    """All messages up to number `last`, over a connection that is cut at random bytes."""
+    """All messages up to number `last`, over a connection that is cut at random positions."""
     received: list[Message] = []
     after, cuts = 0, 0
     while not (last.done() and after >= last.result()):
@@ -47,7 +47,7 @@ async def read_with_interruptions(
         cuts += 1
         async with Reader.open(service.settings.port, person.token, path, after) as reader:
             if chance.random() < 0.05:
-                continue  # Gone before the answer began.
+                continue  # Disconnected before the response started.
             while reader.taken < bytes_to_go and not (last.done() and after >= last.result()):
                 with suppress(TimeoutError):
                     async with asyncio.timeout(0.2):
@@ -59,7 +59,7 @@ async def read_with_interruptions(
     return received
 
 
-async def test_a_stream_that_breaks_two_hundred_times_brings_each_event_once_and_in_order(
+async def test_a_stream_resumed_two_hundred_times_delivers_each_event_once_and_in_order(
     board: Service,
 ) -> None:
     person = await newcomer(board)
@@ -75,7 +75,7 @@ async def test_a_stream_that_breaks_two_hundred_times_brings_each_event_once_and
         await asyncio.gather(
             cycle(one, task["id"], EVENTS - 200), cycle(other, beside["id"], 200 - 3)
         )
-        # One more of the task's own, so that both streams end at the same number.
+        # One more event of this task, so that both streams end at the same number.
         await cycle(one, task["id"], 1)
         async with board.owner() as connection:
             events = (await picture(connection, person.user_id))["events"]
@@ -89,7 +89,7 @@ async def test_a_stream_that_breaks_two_hundred_times_brings_each_event_once_and
     ]
 
 
-async def test_an_event_says_what_happened_to_what_and_by_whom(board: Service) -> None:
+async def test_an_event_contains_its_task_its_change_and_its_user(board: Service) -> None:
     person = await newcomer(board)
     task = await create(person, status="WAITING_APPROVAL")
     await person.post(f"/api/tasks/{task['id']}/reject", {"reason": "No."})
@@ -114,7 +114,7 @@ async def test_an_event_says_what_happened_to_what_and_by_whom(board: Service) -
     assert message.data["id"].startswith("evt_")
 
 
-async def test_without_a_number_the_account_stream_begins_with_what_happens_next(
+async def test_without_a_number_the_account_stream_starts_with_the_next_event(
     board: Service,
 ) -> None:
     person = await newcomer(board)
@@ -127,7 +127,7 @@ async def test_without_a_number_the_account_stream_begins_with_what_happens_next
 
 
 @pytest.mark.parametrize("number", ["-1", "x", "1.5", str(2**60)])
-async def test_a_number_that_is_none_is_refused(board: Service, number: str) -> None:
+async def test_an_invalid_number_is_refused(board: Service, number: str) -> None:
     person = await newcomer(board)
     task = await create(person)
     for path in ("/api/events", f"/api/tasks/{task['id']}/events"):
@@ -148,7 +148,7 @@ async def test_the_stream_of_a_task_ends_with_the_task(board: Service, final: st
         async with asyncio.timeout(5):
             await reader.to_end()
     assert [m.id for m in reader.messages] == [1, 2, 3, 4]
-    # Whoever comes later, even after the last event, is not kept waiting.
+    # A client that connects later, even after the last event, does not wait.
     for after in (0, 2, 4):
         answer = await person.get(path, headers={"Last-Event-ID": str(after)}, timeout=5)
         assert answer.text.count("id: ") == 4 - after
@@ -162,8 +162,8 @@ async def test_a_stream_does_not_end_before_the_last_of_a_final_tasks_events(
     await patch(person, task["id"], status="COMPLETED")
     async with db.write(person.user_id) as tx:
         data = {"status": "COMPLETED"}
-        await journal.append(tx, "task.told_again", data, uuid_of(task))
-    # The first event that is final is the last of its batch.
+        await journal.append(tx, "task.repeated", data, uuid_of(task))
+    # The first event with a final status is the last of its batch.
     monkeypatch.setattr(stream, "BATCH", 2)
     answer = await person.get(f"/api/tasks/{task['id']}/events", timeout=5)
     assert answer.text.count("id: ") == 3
@@ -185,7 +185,7 @@ async def test_logging_out_ends_the_stream(board: Service) -> None:
         assert time.monotonic() - left < 2.5
 
 
-async def test_a_reader_that_catches_up_is_asked_for_its_leave_too(
+async def test_a_reader_that_is_catching_up_is_checked_too(
     board: Service, db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stream, "BATCH", 10)
@@ -229,7 +229,7 @@ def redis(tmp_path: Path) -> Any:
     server.kill()
 
 
-async def test_events_arrive_while_redis_is_away_and_after_it_is_back(
+async def test_events_arrive_while_redis_is_down_and_after_it_is_back(
     stack: Any, redis: RedisServer
 ) -> None:
     async with Service.start(
@@ -254,8 +254,8 @@ async def test_events_arrive_while_redis_is_away_and_after_it_is_back(
 async def test_an_event_written_by_another_process_wakes_the_stream(
     board: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # So long that only a message through Redis can be in time.
-    monkeypatch.setattr(stream, "LOOK_EVERY_S", 60)
+    # So long that only a message through Redis can arrive in time.
+    monkeypatch.setattr(stream, "POLL_EVERY_S", 60)
     person = await newcomer(board)
     async with board.process() as elsewhere:
         path = "/api/events"
@@ -267,10 +267,10 @@ async def test_an_event_written_by_another_process_wakes_the_stream(
                 await reader.until(1)
 
 
-async def test_a_quiet_stream_shows_now_and_then_that_it_is_open(
+async def test_an_idle_stream_sends_heartbeats(
     board: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stream, "LOOK_EVERY_S", 0.01)
+    monkeypatch.setattr(stream, "POLL_EVERY_S", 0.01)
     monkeypatch.setattr(stream, "HEARTBEAT_EVERY_S", 0.05)
     person = await newcomer(board)
     async with Reader.open(board.settings.port, person.token, "/api/events") as reader:
@@ -279,7 +279,7 @@ async def test_a_quiet_stream_shows_now_and_then_that_it_is_open(
                 await reader.read()
 
 
-async def test_readers_that_hang_up_leave_nothing_behind(
+async def test_disconnected_readers_leave_nothing_behind(
     board: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fanouts: set[Fanout] = set()
@@ -319,7 +319,7 @@ async def measured(board: Service) -> AsyncIterator[tuple[Service, psutil.Proces
         yield service, process
 
 
-async def test_readers_that_never_read_cost_the_others_nothing_and_memory_little(
+async def test_readers_that_never_read_do_not_slow_down_others_and_use_little_memory(
     measured: tuple[Service, psutil.Process], db: Database
 ) -> None:
     service, process = measured
@@ -350,5 +350,5 @@ async def test_readers_that_never_read_cost_the_others_nothing_and_memory_little
             assert time.monotonic() - started < 1
         grown = process.memory_info().rss - before
     assert [m.id for m in reader.messages] == list(range(1, 1601))
-    # All of it, for each of them, would be 160 MB; a batch each is 10.
+    # All events for each reader would take 160 MB. One batch each takes 10 MB.
     assert grown < 60 * 1024 * 1024

@@ -204,7 +204,7 @@ async def statements(side: Side, number: int, far: int, middle: int) -> None:
                     await queries.page(tx, plain, PAGE, offset, total)
         task = external_task(ids.new_uuid())
         with side.timed("create sql"):
-            await queries.insert(tx, account, task, {"status": "PENDING"}, None)
+            await queries.insert(tx, task, {"status": "PENDING"}, None, created_by=account)
 
 
 Round = Callable[[Side, int, int, int], Awaitable[None]]
@@ -257,7 +257,11 @@ async def plans(side: Side) -> str:
         (
             "create",
             lambda tx: queries.insert(
-                tx, account, external_task(ids.new_uuid()), {"status": "PENDING"}, None
+                tx,
+                external_task(ids.new_uuid()),
+                {"status": "PENDING"},
+                None,
+                created_by=account,
             ),
         ),
     ]

@@ -100,7 +100,7 @@ class InsertStatement:
         task = external_task(ids.new_uuid())
         recorder = Recorder()
         data = {"status": "PENDING", "previousStatus": None, "by": ids.to_wire("user", user)}
-        await queries.insert(recorder.tx(account), user, task, data, None)
+        await queries.insert(recorder.tx(account), task, data, None, created_by=user)
         ((text, arguments),) = recorder.statements
         return cls(text, list(arguments), account, user, task)
 

@@ -12,6 +12,7 @@ from temporalio.exceptions import ActivityError, ApplicationError, RetryState
 from temporalio.testing import ActivityEnvironment
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Worker
 
+from rota.composition import Composition
 from rota.platform.db import Database
 from rota.runs import heartbeat
 from rota.runs.activities import Activities
@@ -27,7 +28,6 @@ from rota.runs.run_context import RunContext
 from rota.runs.tool_call import ToolCaller
 from rota.runs.tools import Toolbox
 from rota.runs.workflow import Run, _failure
-from rota.variants import VARIANTS
 from tests.runs.runner import Runner
 from tests.runs.scripted import Scripted, calls, says
 from tests.service import Person
@@ -175,7 +175,7 @@ async def test_a_failure_does_not_end_a_run_that_waits_for_a_person(
                 context,
                 Toolbox(),
                 loop,
-                Delegation(VARIANTS["a"].agent_access, timedelta(days=1), lambda _: 1.0),
+                Delegation(Composition(runner.service.settings).task_creation),
             ),
         )
         run_input = RunInput(f"acct_{person.user_id.hex}", task["id"], run=1)

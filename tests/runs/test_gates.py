@@ -10,7 +10,7 @@ from tests.runs.model_server import DEFINITIONS
 from tests.runs.runner import Runner
 from tests.runs.scripted import Scripted, calls, last_message, says
 from tests.service import Person
-from tests.tasks.world import run_out
+from tests.tasks.world import expire_reviews
 
 
 @pytest.mark.parametrize("body", [{"agent": "starter"}, {"status": "WAITING_APPROVAL"}])
@@ -290,7 +290,7 @@ async def test_a_gate_without_a_decision_in_time_cancels_the_task(
     task = await runner.begin(person, "careful", script)
     await runner.waiting(person, task, "tool")
     async with runner.service.owner() as connection:
-        await run_out(connection, task)
+        await expire_reviews(connection, task)
     await runner.until(person, task, "CANCELLED")
     assert (await runner.review(person, task))["state"] == "expired"
     await runner.history_ends(task)

@@ -6,7 +6,7 @@ from tests.answers import assert_error
 from tests.runs.runner import Runner, until
 from tests.runs.scripted import Scripted, calls, last_message, says
 from tests.service import Person
-from tests.tasks.world import create, run_out
+from tests.tasks.world import create, expire_reviews
 
 
 def delegates(agent: str, script: str, name: str = "A part of it") -> tuple[str, dict[str, Any]]:
@@ -86,10 +86,10 @@ async def test_the_model_learns_why_it_cannot_delegate_and_continues(
         if message["role"] == "tool"
     ]
     assert told == [
-        "There is no agent of that name in the catalog.",
-        "lead is not of a lower rank than you.",
-        "director is not of a lower rank than you.",
-        "exclusive needs a higher plan than this account has.",
+        "The agent 'nobody' is not in the catalog.",
+        "The rank of lead is not lower than yours.",
+        "The rank of director is not lower than yours.",
+        "The agent exclusive requires the tier ENTERPRISE. Choose another agent or a higher plan.",
     ]
     assert await runner.children(person, task) == []
     steps, _ = await runner.timeline(person, task)
@@ -112,7 +112,7 @@ async def test_delegation_stops_at_the_deepest_level_of_subtasks(
         parent = await create(person, parentTaskId=parent["id"])
     script = await scripted.script(calls(delegates("writer", "")), says("By myself."))
     await runner.finish(person, "director", script, parentTaskId=parent["id"])
-    assert last_message((await scripted.asked(script))[1]) == "Tasks nest at most 8 deep."
+    assert last_message((await scripted.asked(script))[1]) == "Tasks can be nested at most 8 levels deep."
 
 
 async def test_waiting_subtasks_are_listed_oldest_first_while_their_parent_runs(
@@ -186,7 +186,7 @@ async def test_the_model_learns_how_a_subtask_failed_or_expired(
     )
     late = next(child for child in children if child["name"] == "Too late")
     async with runner.service.owner() as connection:
-        await run_out(connection, late)
+        await expire_reviews(connection, late)
     await runner.until(person, task, "COMPLETED")
     failed, expired = (
         message["content"]

@@ -8,7 +8,7 @@ from rota.agents.files import catalog_folder
 from rota.agents.sync import sync
 from rota.composition import Composition
 from rota.dev.stack import Stack
-from rota.tasks.decisions import Decisions
+from rota.tasks.reviews import Reviews
 from tests.service import Service
 
 
@@ -22,7 +22,7 @@ async def board(request: pytest.FixtureRequest, stack: Stack) -> AsyncIterator[S
 
 @pytest.fixture(scope="session")
 async def board_a(stack: Stack) -> AsyncIterator[Service]:
-    """One service, for what does not depend on the variant."""
+    """One service, for tests that do not depend on the variant."""
     async with Service.start(stack, variant="a", name="tasks_only_a") as started:
         await sync(started.database_url, catalog_folder())
         yield started
@@ -30,13 +30,13 @@ async def board_a(stack: Stack) -> AsyncIterator[Service]:
 
 @pytest.fixture(scope="session")
 async def process(board_a: Service) -> AsyncIterator[Service]:
-    """The same service once more, in a process of its own."""
+    """The same service in a separate process."""
     async with board_a.process() as started:
         yield started
 
 
 @pytest.fixture
-async def desk(board_a: Service) -> AsyncIterator[Decisions]:
-    """What is decided about tasks, as a worker has it."""
+async def reviews(board_a: Service) -> AsyncIterator[Reviews]:
+    """The reviews as a worker uses them."""
     async with Composition(board_a.settings, pool_size=4) as parts:
-        yield parts.decisions
+        yield parts.reviews

@@ -1,20 +1,20 @@
-"""Two hundred people decide about one task at the same moment, again and again."""
+"""Concurrent decisions about one task, and reviews that expire."""
 
 import asyncio
 import os
 from collections import Counter
 
 from rota.platform import ids
-from rota.tasks.decisions import Decisions
+from rota.tasks.reviews import Reviews
 from tests.service import Person, Service
 from tests.tasks.wire import Answer, Wire, wires
 from tests.tasks.world import (
     AGENT,
     create,
+    expire_reviews,
     newcomer,
     newcomers,
     picture,
-    run_out,
     until_waiting_for_locks,
 )
 
@@ -25,7 +25,7 @@ ACCOUNTS = 2
 CONNECTIONS = 20
 
 
-async def test_of_many_decisions_at_once_exactly_one_is_carried_out(
+async def test_of_many_concurrent_decisions_exactly_one_takes_effect(
     board_a: Service, process: Service
 ) -> None:
     for _ in range(ACCOUNTS):
@@ -47,7 +47,7 @@ async def decide_at_once(
         decisions = ["approve" if (first + n) % 2 else "reject" for n in range(per_connection)]
         return [(d, await wire.request("POST", f"{path}/{d}")) for d in decisions]
 
-    # Who is first says yes in one round and no in the next.
+    # The first decision alternates between rounds.
     answers = await asyncio.gather(
         *(decide(wire, at + round_) for at, wire in enumerate(connections))
     )
@@ -57,16 +57,16 @@ async def decide_at_once(
     task_id = ids.from_wire("task", task["id"])
     [row] = [row for row in seen["tasks"] if row["id"] == task_id]
     [review] = [row for row in seen["reviews"] if row["task_id"] == task_id]
-    told = [event["type"] for event in seen["events"] if event["task_id"] == task_id]
+    events = [event["type"] for event in seen["events"] if event["task_id"] == task_id]
     won, lost = ("approve", "reject") if row["status"] == "RUNNING" else ("reject", "approve")
     past = {"approve": "approved", "reject": "rejected"}[won]
     assert tally == {(won, 200): EACH, (lost, 409): EACH}
     assert review["state"] == past
-    assert told == ["task.created", f"task.{past}"]
+    assert events == ["task.created", f"task.{past}"]
 
 
-async def test_a_review_whose_time_has_run_out_cancels_its_task_and_all_below_it(
-    board_a: Service, desk: Decisions
+async def test_an_expired_review_cancels_its_task_and_all_subtasks(
+    board_a: Service, reviews: Reviews
 ) -> None:
     person, other = await newcomer(board_a), await newcomer(board_a)
     late = await create(person, status="WAITING_APPROVAL", agent=AGENT)
@@ -74,9 +74,9 @@ async def test_a_review_whose_time_has_run_out_cancels_its_task_and_all_below_it
     in_time = await create(person, status="WAITING_APPROVAL")
     elsewhere = await create(other, status="WAITING_APPROVAL")
     async with board_a.owner() as connection:
-        await run_out(connection, late, elsewhere)
-        # Two workers look at the same time; each review is told of once.
-        both = await asyncio.gather(desk.expire_due(100), desk.expire_due(100))
+        await expire_reviews(connection, late, elsewhere)
+        # Two workers sweep at the same time. Each review expires once.
+        both = await asyncio.gather(reviews.expire_due(100), reviews.expire_due(100))
         assert sum(both) == 2
         seen = await picture(connection, person.user_id)
         there = await picture(connection, other.user_id)
@@ -95,22 +95,20 @@ async def test_a_review_whose_time_has_run_out_cancels_its_task_and_all_below_it
         assert answer.status_code == 409
 
 
-async def test_a_decision_that_comes_before_the_sweep_stands(
-    board_a: Service, desk: Decisions
-) -> None:
+async def test_a_decision_before_the_sweep_takes_effect(board_a: Service, reviews: Reviews) -> None:
     person = await newcomer(board_a)
     task = await create(person, status="WAITING_APPROVAL")
     async with board_a.owner() as connection:
-        await run_out(connection, task)
+        await expire_reviews(connection, task)
         transaction = connection.transaction()
         await transaction.start()
         await connection.execute(
             "SELECT FROM account_heads WHERE account_id = $1 FOR UPDATE", person.user_id
         )
-        # The approval is first in line for the account, the sweep second.
+        # The approval is first in the queue for the account's lock, the sweep second.
         approval = asyncio.create_task(person.post(f"/api/tasks/{task['id']}/approve"))
         await until_waiting_for_locks(board_a, 1)
-        sweep = asyncio.create_task(desk.expire_due(100))
+        sweep = asyncio.create_task(reviews.expire_due(100))
         await until_waiting_for_locks(board_a, 2)
         await transaction.rollback()
     assert (await approval).json()["task"]["status"] == "RUNNING"

@@ -1,4 +1,4 @@
-"""docs/tasks.md and docs/events.md: their examples run, and their table of states is the code's."""
+"""docs/tasks.md and docs/events.md: their examples run, and their tables match the code."""
 
 import asyncio
 import os
@@ -18,11 +18,11 @@ def generated(name: str) -> str:
     return str(found)
 
 
-def test_the_table_of_moves_is_the_one_in_the_code() -> None:
+def test_the_table_of_transitions_matches_the_code() -> None:
     assert generated("table") == markdown_table()
 
 
-def test_the_diagram_shows_every_move_of_the_table() -> None:
+def test_the_diagram_matches_the_code() -> None:
     assert generated("diagram") == f"```mermaid\n{mermaid_diagram()}```\n"
 
 
@@ -41,23 +41,21 @@ async def printed_by_the_examples_of(name: str, service: Service, folder: Path) 
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    out, problems = await shell.communicate()
-    assert shell.returncode == 0, problems.decode()
+    out, errors = await shell.communicate()
+    assert shell.returncode == 0, errors.decode()
     return out.decode()
 
 
-async def test_the_examples_about_tasks_run_as_they_stand(board: Service, tmp_path: Path) -> None:
+async def test_the_examples_about_tasks_run_unchanged(board: Service, tmp_path: Path) -> None:
     printed = await printed_by_the_examples_of("tasks.md", board, tmp_path)
     assert printed == (
         "1,200 rows read\n1,200 rows written\n\n1\npending\nRUNNING\napproved\n2\n1\n1\nCANCELLED\n"
     )
 
 
-async def test_the_examples_about_events_run_as_they_stand(
-    board_a: Service, tmp_path: Path
-) -> None:
+async def test_the_examples_about_events_run_unchanged(board_a: Service, tmp_path: Path) -> None:
     printed = await printed_by_the_examples_of("events.md", board_a, tmp_path)
-    told = re.findall(r"^event: (.*)$", printed, re.MULTILINE)
-    assert told == ["task.created", "task.started", "task.completed"]
+    events = re.findall(r"^event: (.*)$", printed, re.MULTILINE)
+    assert events == ["task.created", "task.started", "task.completed"]
     # One event after number 2, and three in the copy.
     assert printed.endswith("\n1\n3\n")

@@ -1,4 +1,4 @@
-"""What a task may hold, what is refused, and that nothing else can be set."""
+"""The fields of a task: their limits, and that clients cannot set others."""
 
 import json
 from typing import Any
@@ -19,7 +19,7 @@ async def raw(person: Person, method: str, path: str, body: str) -> Any:
     return await person.request(method, path, content=body.encode(), headers=headers)
 
 
-async def test_fifty_thousand_characters_of_four_bytes_survive_and_one_more_is_refused(
+async def test_fifty_thousand_characters_of_four_bytes_are_stored_and_one_more_is_refused(
     board: Service,
 ) -> None:
     person = await newcomer(board)
@@ -35,7 +35,7 @@ async def test_fifty_thousand_characters_of_four_bytes_survive_and_one_more_is_r
         assert (await patch(person, task["id"], **{field: TOO_LONG})).status_code == 400
 
 
-async def test_logs_are_appended_as_they_are_up_to_the_bound(board: Service) -> None:
+async def test_logs_are_appended_unchanged_up_to_the_limit(board: Service) -> None:
     person = await newcomer(board)
     task = await create(person)
     await patch(person, task["id"], logs="one\n")
@@ -63,7 +63,7 @@ async def test_actions_are_appended_up_to_a_thousand(board_a: Service) -> None:
 
 
 @pytest.mark.parametrize("priority", ["-1", "11", '"5"', "true", "NaN", "Infinity", "10.5", "null"])
-async def test_a_priority_that_is_no_number_from_0_to_10_is_refused(
+async def test_a_priority_that_is_not_a_number_from_0_to_10_is_refused(
     board: Service, priority: str
 ) -> None:
     person = await newcomer(board)
@@ -74,14 +74,14 @@ async def test_a_priority_that_is_no_number_from_0_to_10_is_refused(
     answer = await raw(
         person, "PATCH", f"/api/tasks/{task['id']}", f'{{"name":"y","priority":{priority}}}'
     )
-    # In a change, null is the same as saying nothing.
+    # In a PATCH, null means no change.
     assert answer.status_code == (200 if priority == "null" else 400)
 
 
 @pytest.mark.parametrize(
     ("priority", "shown"), [("5", "5"), ("5.0", "5"), ("5.5", "5.5"), ("10", "10")]
 )
-async def test_a_priority_is_a_number_whole_or_not(
+async def test_a_priority_can_be_an_integer_or_a_decimal(
     board_a: Service, priority: str, shown: str
 ) -> None:
     person = await newcomer(board_a)
@@ -110,14 +110,14 @@ async def test_a_priority_is_a_number_whole_or_not(
     ],
     ids=lambda body: json.dumps(body)[:40],
 )
-async def test_a_body_that_is_not_as_described_creates_nothing(board_a: Service, body: Any) -> None:
+async def test_an_invalid_body_creates_nothing(board_a: Service, body: Any) -> None:
     person = await newcomer(board_a)
     answer = await person.post("/api/tasks", body)
     assert answer.status_code == 400
     assert (await person.get("/api/tasks")).json() == {"tasks": [], "total": 0}
 
 
-async def test_agent_and_assigned_agent_are_two_names_of_one_field(board: Service) -> None:
+async def test_agent_and_assigned_agent_are_two_names_for_one_field(board: Service) -> None:
     person = await newcomer(board)
     for body in (
         {"agent": AGENT},
@@ -197,7 +197,7 @@ async def test_a_new_task_is_shown_with_every_field(board: Service) -> None:
     assert (await person.get(f"/api/tasks/{task['id']}")).json() == {"task": task}
 
 
-async def test_an_agent_that_is_unknown_or_locked_creates_nothing(board: Service) -> None:
+async def test_an_unknown_or_locked_agent_creates_nothing(board: Service) -> None:
     person = await newcomer(board, tier="basic")
     unknown = await person.post("/api/tasks", {"name": "x", "agent": "nobody"})
     assert unknown.status_code == 400
@@ -215,7 +215,7 @@ async def test_an_agent_that_is_unknown_or_locked_creates_nothing(board: Service
     await create(await newcomer(board), agent=LOCKED_AGENT)
 
 
-async def test_a_subtask_needs_a_parent_that_is_there_open_and_not_too_deep(
+async def test_a_subtask_needs_a_parent_that_exists_is_open_and_is_not_too_deep(
     board: Service,
 ) -> None:
     person, stranger = await newcomer(board), await newcomer(board)
@@ -236,7 +236,7 @@ async def test_a_subtask_needs_a_parent_that_is_there_open_and_not_too_deep(
     assert answer.json()["error"]["details"][0]["field"] == "parentTaskId"
 
 
-async def test_a_foreign_task_is_answered_like_one_that_does_not_exist(board: Service) -> None:
+async def test_a_task_of_another_account_gets_the_same_404_as_a_missing_one(board: Service) -> None:
     person, stranger = await newcomer(board), await newcomer(board)
     foreign = await create(stranger, status="WAITING_APPROVAL")
     calls = [
@@ -258,12 +258,12 @@ async def test_a_foreign_task_is_answered_like_one_that_does_not_exist(board: Se
             assert error.pop("path") == path
             error.pop("timestamp")
             bodies.append(error)
-        assert bodies == [{"message": "There is no such task.", "code": "NOT_FOUND"}] * 3
+        assert bodies == [{"message": "Task not found.", "code": "NOT_FOUND"}] * 3
     shown = (await stranger.get(f"/api/tasks/{foreign['id']}")).json()["task"]
     assert shown == foreign
 
 
-async def test_a_review_shows_what_waits_and_what_was_decided(board: Service) -> None:
+async def test_a_review_shows_pending_and_past_decisions(board: Service) -> None:
     person = await newcomer(board)
     task = await create(person)
     path = f"/api/tasks/{task['id']}"
@@ -294,7 +294,7 @@ async def test_a_review_shows_what_waits_and_what_was_decided(board: Service) ->
     assert (await person.get(f"{path}/review")).json()["review"] == again
 
 
-async def test_approving_an_item_that_does_not_wait_is_refused(board: Service) -> None:
+async def test_approving_an_item_that_is_not_pending_is_refused(board: Service) -> None:
     person = await newcomer(board)
     task = await create(person, status="WAITING_APPROVAL")
     path = f"/api/tasks/{task['id']}/approve"

@@ -1,4 +1,4 @@
-"""Requests with an Idempotency-Key: sent however often, done once."""
+"""Requests with an Idempotency-Key take effect once, however often they are sent."""
 
 import asyncio
 import os
@@ -18,8 +18,8 @@ TIMES = 10
 AT_ONCE = 20
 
 
-class Mortal:
-    """A service process that is killed and started again, on the same port."""
+class KillableService:
+    """A service process that the test kills and restarts on the same port."""
 
     def __init__(self, service: Service) -> None:
         settings = service.settings.model_copy(update={"port": free_port()})
@@ -27,7 +27,7 @@ class Mortal:
         self._environment = os.environ | environment(settings)
         self._process: asyncio.subprocess.Process | None = None
 
-    async def __aenter__(self) -> "Mortal":
+    async def __aenter__(self) -> "KillableService":
         await self.start()
         return self
 
@@ -51,7 +51,7 @@ class Mortal:
 
 
 async def ask_until_answered(wire: Wire, body: Any, key: str) -> Answer:
-    """As a careful client does: the same request again, until there is an answer to it."""
+    """Sends the same request until it gets a response, as a careful client does."""
     async with asyncio.timeout(60):
         while True:
             try:
@@ -67,7 +67,7 @@ async def ask_until_answered(wire: Wire, body: Any, key: str) -> Answer:
             await asyncio.sleep(0.02)
 
 
-async def test_creations_with_a_key_happen_once_though_the_service_dies_in_between(
+async def test_creations_with_a_key_happen_once_even_if_the_service_is_killed(
     board_a: Service,
 ) -> None:
     person = await newcomer(board_a)
@@ -85,7 +85,7 @@ async def test_creations_with_a_key_happen_once_though_the_service_dies_in_betwe
                 half.set()
 
     async with (
-        Mortal(board_a) as service,
+        KillableService(board_a) as service,
         wires(service.port, [person.token], AT_ONCE) as connections,
         asyncio.TaskGroup() as clients,
     ):
@@ -105,7 +105,7 @@ async def test_creations_with_a_key_happen_once_though_the_service_dies_in_betwe
     for key, found in answers.items():
         assert {answer.body for answer in found} == {found[0].body}, key
         fresh = [answer for answer in found if "idempotent-replayed" not in answer.headers]
-        # None where the service died between doing the work and saying so.
+        # None if the service was killed after the commit and before the response.
         assert len(fresh) <= 1
     replayed = [a.headers.get("idempotent-replayed") for found in answers.values() for a in found]
     assert set(Counter(replayed)) == {None, "true"}
@@ -136,14 +136,16 @@ async def test_a_key_used_for_another_request_is_a_conflict_and_changes_nothing(
     assert (await person.get(f"/api/tasks/{failed['id']}")).json()["task"]["status"] == "FAILED"
 
 
-async def test_a_replay_is_the_first_answer_though_the_task_has_moved_on(board_a: Service) -> None:
+async def test_a_replay_is_the_first_response_even_if_the_task_has_changed(
+    board_a: Service,
+) -> None:
     person = await newcomer(board_a)
     first = await send(person, "k")
     await patch(person, first.json()["task"]["id"], status="COMPLETED")
     assert (await send(person, "k")).json()["task"]["status"] == "PENDING"
 
 
-async def test_a_request_that_failed_leaves_its_key_free(board_a: Service) -> None:
+async def test_a_failed_request_does_not_use_up_its_key(board_a: Service) -> None:
     person = await newcomer(board_a)
     assert (await send(person, "k", agent="nobody")).status_code == 400
     answer = await send(person, "k")
@@ -151,7 +153,7 @@ async def test_a_request_that_failed_leaves_its_key_free(board_a: Service) -> No
     assert "idempotent-replayed" not in answer.headers
 
 
-async def test_a_retry_with_a_key_runs_the_task_again_once(board_a: Service) -> None:
+async def test_a_retry_with_a_key_retries_the_task_once(board_a: Service) -> None:
     person = await newcomer(board_a)
     task = await create(person, status="FAILED")
     path = f"/api/tasks/{task['id']}/retry"
@@ -164,7 +166,7 @@ async def test_a_retry_with_a_key_runs_the_task_again_once(board_a: Service) -> 
     assert (await send(person, "k2", path)).json()["task"]["usage"]["run"] == 3
 
 
-async def test_a_key_whose_request_is_under_way_is_a_conflict(board_a: Service) -> None:
+async def test_a_key_whose_request_is_in_progress_is_a_conflict(board_a: Service) -> None:
     person = await newcomer(board_a)
     async with board_a.owner() as connection:
         transaction = connection.transaction()
@@ -182,7 +184,7 @@ async def test_a_key_whose_request_is_under_way_is_a_conflict(board_a: Service) 
     assert (await send(person, "k")).content == (await first).content
 
 
-async def test_a_key_is_forgotten_after_a_day(board_a: Service) -> None:
+async def test_a_key_expires_after_a_day(board_a: Service) -> None:
     person = await newcomer(board_a)
     first = await send(person, "k")
     await send(person, "other")
@@ -198,13 +200,13 @@ async def test_a_key_is_forgotten_after_a_day(board_a: Service) -> None:
         fresh = await send(person, "k", priority=7)
         assert fresh.status_code == 201
         assert "idempotent-replayed" not in fresh.headers
-        # What is too old goes when the account makes its next request with a key.
+        # Expired keys are deleted with the account's next request that has a key.
         seen = await picture(connection, person.user_id)
     assert [row["key"] for row in seen["idempotency_keys"]] == ["k"]
     assert (await send(person, "k", priority=7)).content == fresh.content
 
 
-async def test_keys_of_two_accounts_do_not_meet(board_a: Service) -> None:
+async def test_two_accounts_can_use_the_same_key(board_a: Service) -> None:
     one, other = await newcomer(board_a), await newcomer(board_a)
     key = uuid4().hex
     first = await send(one, key, priority=1)
@@ -214,14 +216,14 @@ async def test_keys_of_two_accounts_do_not_meet(board_a: Service) -> None:
     assert first.json()["task"]["id"] != second.json()["task"]["id"]
 
 
-async def test_a_key_too_long_or_empty_is_refused(board_a: Service) -> None:
+async def test_an_empty_or_too_long_key_is_refused(board_a: Service) -> None:
     person = await newcomer(board_a)
     for key in ("", "k" * 256):
         assert (await send(person, key)).status_code == 400
     assert (await send(person, "k" * 255)).status_code == 201
 
 
-async def test_an_api_key_is_made_once_and_its_secret_is_nowhere_in_the_clear(
+async def test_an_api_key_is_created_once_and_its_secret_is_never_stored_in_plain_text(
     board: Service,
 ) -> None:
     person = await board.sign_in()

@@ -1,4 +1,4 @@
-"""Lists: filters, pages from either end, totals, and what they cost the database."""
+"""Lists: filters, pages from both ends, totals, and the number of statements."""
 
 import random
 from typing import Any
@@ -14,7 +14,7 @@ TASKS = 23
 
 @pytest.fixture(scope="session")
 async def crowd(board: Service) -> tuple[Person, list[dict[str, Any]]]:
-    """Somebody with tasks of all kinds, and these tasks, the newest first."""
+    """A person with tasks of all kinds, and these tasks, newest first."""
     person = await newcomer(board)
     chance = random.Random(7)
     made: list[dict[str, Any]] = []
@@ -31,7 +31,7 @@ async def crowd(board: Service) -> tuple[Person, list[dict[str, Any]]]:
     return person, made[::-1]
 
 
-async def test_pages_of_any_size_put_together_are_the_whole_list(
+async def test_pages_of_any_size_make_up_the_whole_list(
     crowd: tuple[Person, list[dict[str, Any]]],
 ) -> None:
     person, tasks = crowd
@@ -80,7 +80,7 @@ async def test_filters_narrow_the_list_and_its_total(
             assert page.json()["tasks"] == matching[offset : offset + limit]
 
 
-async def test_a_filter_that_nothing_matches_gives_an_empty_list(
+async def test_a_filter_without_matches_returns_an_empty_list(
     crowd: tuple[Person, list[dict[str, Any]]],
 ) -> None:
     person, _ = crowd
@@ -110,7 +110,7 @@ async def test_a_query_out_of_bounds_is_refused(board_a: Service, query: str) ->
     assert answer.json()["error"]["code"] == "VALIDATION_ERROR"
 
 
-async def test_each_account_lists_its_own_tasks_only(board: Service) -> None:
+async def test_an_account_lists_only_its_own_tasks(board: Service) -> None:
     person, stranger = await newcomer(board), await newcomer(board)
     task = await create(stranger, projectId="shared name")
     for query in ("", "?projectId=shared name", f"?parentTaskId={task['id']}"):
@@ -126,11 +126,11 @@ async def test_each_account_lists_its_own_tasks_only(board: Service) -> None:
         ("?projectId=north", 2),
         ("?agent=bug-triager&projectId=north", 2),
         ("?limit=100&offset=1", 2),
-        # There is nothing to read past the end.
+        # Past the end there are no rows to read.
         ("?offset=100000", 1),
     ],
 )
-async def test_a_list_costs_two_statements_however_long_it_is(
+async def test_a_list_of_any_length_takes_two_statements(
     crowd: tuple[Person, list[dict[str, Any]]],
     monkeypatch: pytest.MonkeyPatch,
     query: str,
@@ -143,7 +143,7 @@ async def test_a_list_costs_two_statements_however_long_it_is(
     assert len(data) == count, data
 
 
-async def test_scopes_of_a_key_decide_what_it_may_do_with_tasks(board: Service) -> None:
+async def test_the_scopes_of_a_key_limit_what_it_can_do_with_tasks(board: Service) -> None:
     [reader] = await newcomers(board, scopes=("tasks:read",))
     [writer] = await newcomers(board, scopes=("tasks:write",))
     task = await create(writer, status="WAITING_APPROVAL")

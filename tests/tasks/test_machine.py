@@ -1,8 +1,7 @@
-"""Tasks as a whole against a model in plain Python: states, totals, order, pages and events.
+"""Compares tasks with a model in plain Python: statuses, totals, order, pages and events.
 
-Hypothesis makes up what several clients of one account do, one after another,
-and each answer has to be the model's. `ROTA_TEST_EXAMPLES` is the number of
-such stories, each with an account of its own.
+Hypothesis generates requests of several clients of one account, and each response must match the
+model. `ROTA_TEST_EXAMPLES` is the number of generated sequences. Each has its own account.
 """
 
 import asyncio
@@ -35,8 +34,8 @@ CLIENTS = 3
 OTHER_AGENT = "meeting-scribe"
 OPEN = ("PENDING", "RUNNING", "WAITING_APPROVAL")
 ENDED = ("COMPLETED", "FAILED", "CANCELLED")
-# Where the client of an external task may take it with PATCH, besides CANCELLED.
-DRIVEN = {
+# The statuses that a client can set on an external task with PATCH, besides CANCELLED.
+PATCHABLE = {
     "PENDING": ("RUNNING", "WAITING_APPROVAL", "COMPLETED", "FAILED"),
     "RUNNING": ("WAITING_APPROVAL", "COMPLETED", "FAILED"),
 }
@@ -80,7 +79,7 @@ class Known:
 
 
 class Board(RuleBasedStateMachine):
-    """What the service should do, beside the service that does it."""
+    """The model, with the service that it is compared to."""
 
     base_url: ClassVar[str]
     owner: ClassVar[Any]
@@ -121,7 +120,7 @@ class Board(RuleBasedStateMachine):
     def pick(self, at: int) -> Known:
         return self.tasks[at % len(self.tasks)]
 
-    def move(self, task: Known, target: str, event: str) -> None:
+    def change_status(self, task: Known, target: str, event: str) -> None:
         task.status = target
         self.events.append((event, task.id))
         if target == "WAITING_APPROVAL":
@@ -135,7 +134,7 @@ class Board(RuleBasedStateMachine):
     def cancel(self, task: Known) -> None:
         if task.status == "WAITING_APPROVAL":
             task.reviews[-1] = "rejected"
-        self.move(task, "CANCELLED", "task.cancelled")
+        self.change_status(task, "CANCELLED", "task.cancelled")
 
     @rule(
         who=number,
@@ -176,16 +175,16 @@ class Board(RuleBasedStateMachine):
     @rule(who=number, at=number, wanted=status)
     def patch_status(self, who: int, at: int, wanted: str) -> None:
         task = self.pick(at)
-        driven = () if task.hosted else DRIVEN.get(task.status, ())
+        patchable = () if task.hosted else PATCHABLE.get(task.status, ())
         body = {"status": wanted}
         if wanted == task.status:
             pass
         elif wanted == "CANCELLED" and task.status in OPEN:
             self.cancel(task)
             self.cancel_below(task)
-        elif wanted in driven:
+        elif wanted in patchable:
             event = {"WAITING_APPROVAL": "waiting_approval", "RUNNING": "started"}
-            self.move(task, wanted, f"task.{event.get(wanted, wanted.lower())}")
+            self.change_status(task, wanted, f"task.{event.get(wanted, wanted.lower())}")
         else:
             self.call(who, "PATCH", f"/{task.id}", 409, body)
             return
@@ -214,7 +213,7 @@ class Board(RuleBasedStateMachine):
         task = self.pick(at)
         if task.status == "WAITING_APPROVAL":
             task.reviews[-1] = "approved"
-            self.move(task, "PENDING" if task.hosted else "RUNNING", "task.approved")
+            self.change_status(task, "PENDING" if task.hosted else "RUNNING", "task.approved")
         elif task.reviews[-1:] != ["approved"]:
             self.call(who, "POST", f"/{task.id}/approve", 409)
             return
@@ -229,7 +228,7 @@ class Board(RuleBasedStateMachine):
         body = {"reason": "No.", "resume": resume}
         if task.status == "WAITING_APPROVAL" and not (resume and task.hosted):
             task.reviews[-1] = "rejected"
-            self.move(task, "RUNNING" if resume else "CANCELLED", "task.rejected")
+            self.change_status(task, "RUNNING" if resume else "CANCELLED", "task.rejected")
             if not resume:
                 self.cancel_below(task)
         elif task.reviews[-1:] != ["rejected"] or resume == (task.status == "CANCELLED"):
@@ -247,7 +246,7 @@ class Board(RuleBasedStateMachine):
             self.call(who, "POST", f"/{task.id}/retry", 409)
             return
         task.run += 1
-        self.move(task, "PENDING", "task.retried")
+        self.change_status(task, "PENDING", "task.retried")
         self.matches(self.call(who, "POST", f"/{task.id}/retry", 200), task)
 
     @rule(
@@ -294,15 +293,15 @@ class Board(RuleBasedStateMachine):
             "SELECT sequence, type, task_id FROM events WHERE account_id = $1 ORDER BY sequence",
             (self.account_id,),
         ).fetchall()
-        told = [(kind, ids.to_wire("task", task_id)) for _, kind, task_id in rows]
-        assert told == self.events
+        stored = [(kind, ids.to_wire("task", task_id)) for _, kind, task_id in rows]
+        assert stored == self.events
         assert [row[0] for row in rows] == list(range(1, len(rows) + 1))
         for status in STATUSES:
             total = self.call(0, "GET", f"?status={status}&limit=1", 200)["total"]
             assert total == sum(task.status == status for task in self.tasks)
 
 
-async def test_tasks_are_what_a_plain_model_says_whatever_clients_do(
+async def test_tasks_match_the_model_for_any_sequence_of_requests(
     board_a: Service, process: Service
 ) -> None:
     profile = settings(
@@ -316,7 +315,7 @@ async def test_tasks_are_what_a_plain_model_says_whatever_clients_do(
     assert admin is not None
     url = admin.rpartition("/")[0] + "/" + board_a.database_url.rpartition("/")[2]
 
-    def play(base_url: str) -> None:
+    def compare(base_url: str) -> None:
         with (
             psycopg.connect(url, autocommit=True, cursor_factory=psycopg.RawCursor) as owner,
             httpx.Client(base_url=base_url, timeout=30) as pool,
@@ -324,4 +323,4 @@ async def test_tasks_are_what_a_plain_model_says_whatever_clients_do(
             Board.owner, Board.pool = owner, pool
             run_state_machine_as_test(Board, settings=profile)
 
-    await asyncio.to_thread(play, f"http://127.0.0.1:{process.settings.port}")
+    await asyncio.to_thread(compare, f"http://127.0.0.1:{process.settings.port}")

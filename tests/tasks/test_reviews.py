@@ -1,4 +1,4 @@
-"""Approving item by item, with other arguments, and the list of all that waits."""
+"""Approving single items, changing their arguments, and the list of approvals."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ async def gated(board: Service, person: Person, gate: str) -> str:
     return f"/api/tasks/{task['id']}"
 
 
-async def test_a_task_goes_on_when_the_last_of_its_items_is_approved(board: Service) -> None:
+async def test_a_task_continues_when_its_last_item_is_approved(board: Service) -> None:
     person = await newcomer(board)
     path = await gated(board, person, "tool")
     one = {"decisions": [{"id": "item-1", "arguments": {"title": "another"}}]}
@@ -37,7 +37,7 @@ async def test_a_task_goes_on_when_the_last_of_its_items_is_approved(board: Serv
     assert [event["type"] for event in seen["events"]] == ["task.created", "task.approved"]
 
 
-async def test_an_approved_output_is_the_one_that_the_person_saw_or_wrote(board: Service) -> None:
+async def test_the_output_is_the_one_that_was_approved_or_edited(board: Service) -> None:
     person = await newcomer(board)
     path = await gated(board, person, "output")
     assert (await person.post(f"{path}/approve")).json()["task"]["output"] == "as asked for"
@@ -46,7 +46,7 @@ async def test_an_approved_output_is_the_one_that_the_person_saw_or_wrote(board:
     assert (await person.post(f"{path}/approve", edit)).json()["task"]["output"] == "better"
 
 
-async def test_rejecting_decides_all_that_still_waits(board: Service) -> None:
+async def test_rejecting_decides_all_pending_items(board: Service) -> None:
     person = await newcomer(board)
     path = await gated(board, person, "tool")
     await person.post(f"{path}/approve", {"decisions": [{"id": "item-0"}]})
@@ -64,7 +64,7 @@ async def test_rejecting_decides_all_that_still_waits(board: Service) -> None:
         ({"type": "nonsense"}, {"title": "x"}),
     ],
 )
-async def test_arguments_that_do_not_fit_the_tool_are_refused_and_nothing_is_fetched(
+async def test_arguments_that_do_not_match_the_schema_are_refused_without_fetching_references(
     board: Service, schema: Any, arguments: Any
 ) -> None:
     person = await newcomer(board)
@@ -87,7 +87,7 @@ async def test_arguments_that_do_not_fit_the_tool_are_refused_and_nothing_is_fet
     assert (await person.get(f"{path}/review")).json()["review"]["items"][0]["decision"] is None
 
 
-async def test_all_that_waits_is_listed_with_the_oldest_first(board: Service) -> None:
+async def test_pending_approvals_are_listed_oldest_first(board: Service) -> None:
     person = await newcomer(board)
     waiting = [(await create(person, status="WAITING_APPROVAL"))["id"] for _ in range(5)]
     await create(person)

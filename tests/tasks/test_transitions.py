@@ -1,4 +1,4 @@
-"""Every state, every operation, both kinds of task: what is allowed works, the rest is a 409."""
+"""Every operation in every status, for hosted and external tasks: allowed, or a 409."""
 
 from typing import Any
 
@@ -17,13 +17,15 @@ from tests.tasks.world import (
     uuid_of,
 )
 
-# Where a task stands: whose it is, its state, and the gate at which a hosted one waits.
-Standing = tuple[str, str, str | None]
-EXTERNAL: list[Standing] = [("external", status, None) for status in STATUSES]
-HOSTED: list[Standing] = [
+# The situation of a task: hosted or external, its status, and the gate of a hosted task.
+Situation = tuple[str, str, str | None]
+EXTERNAL: list[Situation] = [("external", status, None) for status in STATUSES]
+HOSTED: list[Situation] = [
     ("hosted", status, None) for status in STATUSES if status != "WAITING_APPROVAL"
 ]
-GATED: list[Standing] = [("hosted", "WAITING_APPROVAL", gate) for gate in ("run", "tool", "output")]
+GATED: list[Situation] = [
+    ("hosted", "WAITING_APPROVAL", gate) for gate in ("run", "tool", "output")
+]
 
 OPERATIONS: dict[str, tuple[str, str, Any]] = {
     **{f"PATCH {status}": ("PATCH", "", {"status": status}) for status in STATUSES},
@@ -33,9 +35,9 @@ OPERATIONS: dict[str, tuple[str, str, Any]] = {
     "retry": ("POST", "/retry", None),
 }
 
-# What each allowed operation leads to, the event that tells of it, and the state of the
-# review that it ends. Written down by hand, so as not to believe the table under test.
-ALLOWED: dict[tuple[Standing, str], tuple[str, str, str | None]] = {
+# The status that each allowed operation leads to, its event, and the state of its review. Written
+# by hand, so that the test does not depend on the table under test.
+ALLOWED: dict[tuple[Situation, str], tuple[str, str, str | None]] = {
     (("external", "PENDING", None), "PATCH RUNNING"): ("RUNNING", "task.started", None),
     (("external", "PENDING", None), "PATCH WAITING_APPROVAL"): (
         *("WAITING_APPROVAL", "task.waiting_approval", "pending"),
@@ -67,12 +69,12 @@ ALLOWED: dict[tuple[Standing, str], tuple[str, str, str | None]] = {
     **{(s, "PATCH CANCELLED"): ("CANCELLED", "task.cancelled", "rejected") for s in GATED},
     **{(s, "reject"): ("CANCELLED", "task.rejected", "rejected") for s in GATED},
 }
-# What an operation that is refused would have led to, for the message to name.
+# The status that a refused operation would lead to. The message names it.
 WANTED = {"approve": None, "reject": "CANCELLED", "resume": "RUNNING", "retry": "PENDING"}
 
 
-async def stand(connection: Any, person: Person, standing: Standing) -> dict[str, Any]:
-    kind, status, gate = standing
+async def create_in(connection: Any, person: Person, situation: Situation) -> dict[str, Any]:
+    kind, status, gate = situation
     body: dict[str, Any] = {"projectId": "p"}
     if kind == "hosted":
         body["agent"] = AGENT
@@ -85,31 +87,31 @@ async def stand(connection: Any, person: Person, standing: Standing) -> dict[str
 
 
 @pytest.mark.parametrize(
-    "standing", [*EXTERNAL, *HOSTED, *GATED], ids=lambda s: "-".join(filter(None, s))
+    "situation", [*EXTERNAL, *HOSTED, *GATED], ids=lambda s: "-".join(filter(None, s))
 )
-async def test_a_task_moves_as_the_table_says_and_not_otherwise(
-    board: Service, standing: Standing
+async def test_only_the_transitions_of_the_table_are_possible(
+    board: Service, situation: Situation
 ) -> None:
     person = await newcomer(board)
     async with board.owner() as connection:
         for operation in OPERATIONS:
-            await check(connection, person, standing, operation)
+            await check(connection, person, situation, operation)
 
 
-async def check(connection: Any, person: Person, standing: Standing, operation: str) -> None:
+async def check(connection: Any, person: Person, situation: Situation, operation: str) -> None:
     method, suffix, body = OPERATIONS[operation]
-    task = await stand(connection, person, standing)
+    task = await create_in(connection, person, situation)
     before = await picture(connection, person.user_id)
     answer = await person.request(method, f"/api/tasks/{task['id']}{suffix}", json=body)
     after = await picture(connection, person.user_id)
     assert_sound(after)
-    where = f"{standing} {operation}: {answer.text}"
-    if operation == f"PATCH {standing[1]}":
+    where = f"{situation} {operation}: {answer.text}"
+    if operation == f"PATCH {situation[1]}":
         assert answer.status_code == 200, where
-        assert answer.json()["task"]["status"] == standing[1], where
+        assert answer.json()["task"]["status"] == situation[1], where
         assert after == before, where
-    elif (standing, operation) in ALLOWED:
-        status, event, review = ALLOWED[standing, operation]
+    elif (situation, operation) in ALLOWED:
+        status, event, review = ALLOWED[situation, operation]
         assert answer.status_code == 200, where
         shown = (await person.get(f"/api/tasks/{task['id']}")).json()["task"]
         assert answer.json()["task"] == shown, where
@@ -117,13 +119,13 @@ async def check(connection: Any, person: Person, standing: Standing, operation: 
         assert (shown["finishedAt"] is not None) == (
             status in ("COMPLETED", "FAILED", "CANCELLED")
         ), where
-        told = [e["type"] for e in after["events"][len(before["events"]) :]]
-        # Approving an output is two things to whoever listens for one of them.
+        events = [e["type"] for e in after["events"][len(before["events"]) :]]
+        # Approving an output appends two events, for clients that listen for only one.
         both = event == "task.approved" and status == "COMPLETED"
-        assert told == ([event, "task.completed"] if both else [event]), where
+        assert events == ([event, "task.completed"] if both else [event]), where
         reviews = [r["state"] for r in after["reviews"] if r["task_id"] == uuid_of(task)]
         assert reviews == [review] * bool(review), where
-        assert instructions(after)[len(before["outbox"]) :] == instruction(standing, operation), (
+        assert instructions(after)[len(before["outbox"]) :] == instruction(situation, operation), (
             where
         )
     else:
@@ -131,7 +133,7 @@ async def check(connection: Any, person: Person, standing: Standing, operation: 
         error = answer.json()["error"]
         assert error["code"] == "CONFLICT", where
         wanted = WANTED.get(operation, operation.removeprefix("PATCH "))
-        assert f"is {standing[1]} cannot become {wanted or ''}" in error["message"], where
+        assert f"is {situation[1]} cannot become {wanted or ''}" in error["message"], where
         assert after == before, where
 
 
@@ -139,18 +141,18 @@ def instructions(seen: dict[str, list[dict[str, Any]]]) -> list[str]:
     return [row["kind"] for row in seen["outbox"]]
 
 
-def instruction(standing: Standing, operation: str) -> list[str]:
-    """What whoever runs hosted tasks is told, in the same transaction."""
-    if standing[0] == "external":
+def instruction(situation: Situation, operation: str) -> list[str]:
+    """The instructions to the worker, written in the same transaction."""
+    if situation[0] == "external":
         return []
-    if operation == "retry" or (operation == "approve" and standing[2] == "run"):
+    if operation == "retry" or (operation == "approve" and situation[2] == "run"):
         return ["run.start"]
     if operation in ("PATCH CANCELLED", "reject"):
         return ["run.cancel"]
     return ["run.nudge"]
 
 
-async def test_cancelling_a_task_cancels_all_that_is_open_below_it(board: Service) -> None:
+async def test_cancelling_a_task_cancels_its_open_subtasks_at_any_depth(board: Service) -> None:
     person = await newcomer(board)
 
     async def add(parent: dict[str, Any] | None, **body: Any) -> dict[str, Any]:
@@ -181,7 +183,7 @@ async def test_cancelling_a_task_cancels_all_that_is_open_below_it(board: Servic
     assert instructions(seen) == ["run.start", "run.cancel", "run.cancel"]
 
 
-async def test_a_task_of_an_agent_that_asks_before_its_run_waits_from_the_beginning(
+async def test_a_task_of_an_agent_with_a_run_gate_waits_before_it_starts(
     board: Service,
 ) -> None:
     person = await newcomer(board)
@@ -195,7 +197,7 @@ async def test_a_task_of_an_agent_that_asks_before_its_run_waits_from_the_beginn
         assert instructions(await picture(connection, person.user_id)) == ["run.start"]
 
 
-async def test_a_hosted_parent_is_told_when_its_hosted_subtask_ends(board: Service) -> None:
+async def test_the_end_of_a_hosted_subtask_wakes_its_hosted_parent(board: Service) -> None:
     person = await newcomer(board)
     parent = await create(person, agent=AGENT)
     child = await create(person, agent=AGENT, parentTaskId=parent["id"])
@@ -222,7 +224,7 @@ async def test_a_hosted_parent_is_told_when_its_hosted_subtask_ends(board: Servi
         ("resume", "approve", 409),
     ],
 )
-async def test_a_second_decision_is_fine_where_it_is_the_same_and_a_conflict_where_not(
+async def test_a_repeated_decision_succeeds_and_a_different_one_is_a_conflict(
     board_a: Service, first: str, second: str, status: int
 ) -> None:
     person = await newcomer(board_a)
@@ -243,7 +245,7 @@ async def test_a_second_decision_is_fine_where_it_is_the_same_and_a_conflict_whe
         assert loser.json() == winner.json()
 
 
-async def test_a_hosted_task_keeps_its_output_to_itself(board: Service) -> None:
+async def test_a_client_cannot_write_the_output_of_a_hosted_task(board: Service) -> None:
     person = await newcomer(board)
     task = await create(person, agent=AGENT)
     path = f"/api/tasks/{task['id']}"

@@ -1,4 +1,4 @@
-"""A keep-alive connection as bare as can be, so that thousands of requests cost the test little."""
+"""A minimal keep-alive HTTP connection, so that a test can send thousands of requests."""
 
 import asyncio
 import json
@@ -51,7 +51,7 @@ class Wire:
 
 @asynccontextmanager
 async def wires(port: int, tokens: Sequence[str], count: int) -> AsyncIterator[list[Wire]]:
-    """Connections of several clients, the tokens dealt out in turn."""
+    """Connections of several clients. They use the tokens in turn."""
     made = [Wire(port, tokens[number % len(tokens)]) for number in range(count)]
     try:
         yield made

@@ -1,4 +1,4 @@
-"""People with an account of their own, and a look at all that the database holds of it."""
+"""New accounts for tests, and everything that the database stores about their tasks."""
 
 import asyncio
 import json
@@ -33,9 +33,9 @@ NEW_ACCOUNT = """
 async def newcomers(
     service: Service, count: int = 1, *, tier: str | None = None, scopes: tuple[str, ...] = ()
 ) -> list[Person]:
-    """Clients of one new account, each with an API key of its own.
+    """Clients of one new account, each with its own API key.
 
-    The account has the highest tier unless another is named: its window is wide.
+    The default is the highest tier, because its rate limit allows many requests.
     """
     account_id = ids.new_uuid()
     keys = [secrets.new_secret() for _ in range(count)]
@@ -97,7 +97,7 @@ async def picture(connection: Any, account_id: UUID) -> dict[str, list[dict[str,
 
 
 def assert_sound(seen: dict[str, list[dict[str, Any]]]) -> None:
-    """Kept totals are those of the tasks, and events are numbered without a gap."""
+    """Checks that the stored totals match the tasks, and that events have no gaps."""
     head = seen["account_heads"][0]
     tasks = seen["tasks"]
     for status in STATUSES:
@@ -113,7 +113,7 @@ def assert_sound(seen: dict[str, list[dict[str, Any]]]) -> None:
     assert numbers == list(range(1, head["last_sequence"] + 1))
 
 
-# How many things a person decides about at each gate.
+# The number of items of a review at each gate.
 ITEMS_AT = {"run": 0, "tool": 2, "output": 1}
 
 
@@ -139,7 +139,7 @@ def item(item_id: str, gate: str) -> dict[str, Any]:
 async def place(
     connection: Any, task: dict[str, Any], status: str, gate: str | None = None
 ) -> None:
-    """Puts a task into a state to which only its run brings it, and makes the totals fit."""
+    """Gives a task a status that only its run can set, and updates the totals."""
     account_id = await connection.fetchval(
         "UPDATE tasks SET status = $2, started_at = now() WHERE id = $1 RETURNING account_id",
         uuid_of(task),
@@ -177,8 +177,8 @@ async def place(
     )
 
 
-async def run_out(connection: Any, *tasks: dict[str, Any]) -> None:
-    """Lets the time of these tasks' reviews have passed."""
+async def expire_reviews(connection: Any, *tasks: dict[str, Any]) -> None:
+    """Makes the reviews of these tasks expired."""
     await connection.execute(
         "UPDATE reviews SET expires_at = now() - interval '1 s' WHERE task_id = ANY ($1)",
         [uuid_of(task) for task in tasks],
@@ -186,7 +186,7 @@ async def run_out(connection: Any, *tasks: dict[str, Any]) -> None:
 
 
 async def until_waiting_for_locks(service: Service, count: int) -> None:
-    """Until so many transactions of the service's database wait for somebody else's."""
+    """Waits until this many transactions of the service's database wait for a lock."""
     async with service.owner() as connection, asyncio.timeout(10):
         while count > await connection.fetchval(
             """

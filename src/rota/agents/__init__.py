@@ -1,1 +1,1 @@
-"""The catalog of agents: its files and their versions, search, and who may use which."""
+"""The catalog of agents: files and versions, search, and which tier can use which agent."""

@@ -1,37 +1,51 @@
-"""Which agents an account's tier opens, and to whom an agent's model is told.
+"""Which agents the tier of an account can use, and who can see an agent's model.
 
-A deployment's variant is one value of `Gating`; nothing here knows which.
+Each variant of a deployment is one value of `AgentAccess`.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from rota.agents.model import LEVELS, Agent, Level
+from rota.platform.errors import Forbidden
 
-# Given the account's tier and whether the agent is locked for it.
+# Decides whether to show the model, from the account's tier and whether the agent is locked.
 Disclosure = Callable[[str, bool], bool]
+
+
+class AgentLocked(Forbidden):
+    def __init__(self, agent: Agent, required_tier: str) -> None:
+        super().__init__(
+            f"The agent {agent.name} requires the tier {required_tier}. "
+            "Choose another agent or a higher plan."
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class AgentAccess:
-    # Each tier of the variant, from the lowest, with the highest level that it opens.
+    # Each tier of the variant, lowest first, with the highest level that it unlocks.
     opens: Mapping[str, Level]
-    # Whether to tell the model in lists, and of a single agent.
+    # Whether to show the model in lists, and for a single agent.
     model_in_lists: Disclosure
     model_alone: Disclosure
 
     def required_tier(self, agent: Agent) -> str:
-        """The lowest tier of this variant that opens the agent, as it is shown."""
+        """The lowest tier of this variant that unlocks the agent, as responses show it."""
         wanted = LEVELS.index(agent.required_tier)
         return next(t for t, level in self.opens.items() if LEVELS.index(level) >= wanted).upper()
 
     def locked(self, agent: Agent, tier: str) -> bool:
-        """Whether an account of this tier may not use the agent.
+        """Whether an account of this tier cannot use the agent.
 
-        A tier of another variant counts as the lowest.
+        A tier of another variant counts as the lowest tier.
         """
-        opened = self.opens.get(tier) or next(iter(self.opens.values()))
-        return LEVELS.index(opened) < LEVELS.index(agent.required_tier)
+        unlocked = self.opens.get(tier) or next(iter(self.opens.values()))
+        return LEVELS.index(unlocked) < LEVELS.index(agent.required_tier)
+
+    def check(self, agent: Agent, tier: str) -> None:
+        """Raises if an account of this tier cannot use the agent."""
+        if self.locked(agent, tier):
+            raise AgentLocked(agent, self.required_tier(agent))
 
 
 def always(tier: str, locked: bool) -> bool:

@@ -1,7 +1,7 @@
-"""Reading the catalog.
+"""Reads the catalog of agents.
 
-Every answer is one statement straight from PostgreSQL: the catalog is small, so
-nothing is kept in the process and a sync is seen everywhere at once.
+Each method is one statement. The catalog is small, so there is no cache, and every process sees a
+sync immediately.
 """
 
 from itertools import groupby
@@ -14,6 +14,20 @@ from rota.platform.db import Database
 from rota.platform.errors import FieldError, NotFound, ValidationFailed
 
 
+class AgentNotFound(NotFound):
+    def __init__(self, name: str) -> None:
+        # A name can be as long as a URL.
+        shown = name if len(name) <= 64 else name[:64] + "…"
+        super().__init__(f"Agent {shown!r} not found. GET /api/agents lists all agents.")
+
+
+class NoAgentMatches(NotFound):
+    def __init__(self) -> None:
+        super().__init__(
+            "No agent matches. Try other words, or list all agents with GET /api/agents."
+        )
+
+
 class Catalog:
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -23,7 +37,7 @@ class Catalog:
         caller: Caller,
         *,
         department: str | None,
-        tier: int | None,
+        rank: int | None,
         search: str | None,
         page: int,
         limit: int,
@@ -32,8 +46,8 @@ class Catalog:
             return await queries.page(
                 tx,
                 department=department,
-                tier=tier,
-                # An empty search box is no search.
+                rank=rank,
+                # An empty search field means no search.
                 search=search if search and search.strip() else None,
                 limit=limit,
                 offset=(page - 1) * limit,
@@ -43,16 +57,21 @@ class Catalog:
         async with self._db.read(caller.account_id, caller.user_id) as tx:
             found = await queries.get(tx, name)
         if found is None:
-            raise NotFound("There is no agent of that name. GET /api/agents lists them all.")
+            raise AgentNotFound(name)
         return found
 
     async def resolve(
         self, caller: Caller, name: str | None, work: str | None
     ) -> tuple[Agent, float | None]:
-        """The agent meant by a name, which wins where both are given, or by a description."""
+        """Finds an agent by its name or alias, or else by a description of the work.
+
+        If both are given, the name is used. A match by description has a score.
+        """
         if name is None and work is None:
             raise ValidationFailed.of(
-                FieldError("name", "give name (a name or an alias) or q (what is to be done)")
+                FieldError(
+                    "name", "Send name (a name or an alias) or q (a description of the work)."
+                )
             )
         async with self._db.read(caller.account_id, caller.user_id) as tx:
             match: tuple[Agent, float | None] | None
@@ -63,7 +82,7 @@ class Catalog:
                 assert work is not None
                 match = await queries.best_match(tx, work)
         if match is None:
-            raise NotFound("No agent fits. Use other words, or see GET /api/agents for them all.")
+            raise NoAgentMatches
         return match
 
     async def departments(self, caller: Caller) -> list[Department]:

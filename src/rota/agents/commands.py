@@ -1,4 +1,4 @@
-"""`rota agents`: what an operator does to the catalog."""
+"""The operator command that syncs the catalog."""
 
 import asyncio
 from pathlib import Path
@@ -14,20 +14,20 @@ from rota.agents.sync import Change, Report, sync
 
 
 def sync_command(database_url: str, folder: Path | None, *, dry_run: bool) -> None:
-    """Syncs and says what became of each agent; exits with 1 where that cannot be done."""
+    """Syncs the catalog and prints the outcome for each agent. Exits with 1 on failure."""
     try:
         report = asyncio.run(sync(database_url, folder or catalog_folder(), dry_run=dry_run))
     except CatalogInvalid as invalid:
         for problem in invalid.problems:
             typer.echo(str(problem), err=True)
-        _fail(f"Nothing was changed: {_counted(len(invalid.problems), 'problem')} to mend first.")
+        _fail(f"Nothing was changed. Fix {_counted(len(invalid.problems), 'problem')} first.")
     except asyncpg.UndefinedTableError:
-        _fail("The database has no catalog yet. Run: rota migrate")
+        _fail("The database has no catalog tables. Run: rota admin migrate")
     except (OSError, asyncpg.PostgresError) as error:
-        _fail(f"The database refused ({error}). Check ROTA_MIGRATION_DATABASE_URL.")
+        _fail(f"Cannot use the database: {error}. Check ROTA_MIGRATION_DATABASE_URL.")
     Console().print(_table(report))
     if dry_run:
-        typer.echo("This was a dry run: nothing was changed.")
+        typer.echo("This was a dry run. Nothing was changed.")
 
 
 def _fail(message: str) -> NoReturn:

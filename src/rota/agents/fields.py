@@ -1,6 +1,6 @@
-"""The front matter of an agent's file: its fields, and what each must be.
+"""The fields in the front matter of an agent's file.
 
-A field's description ends the sentence "it must be …", which an author is told.
+A field's description completes the sentence "it must be …" in error messages.
 """
 
 from typing import Annotated, Literal
@@ -84,7 +84,7 @@ class AgentFields(_FrontMatter):
             display_name=self.display_name,
             description=self.description,
             department=self.department,
-            tier=self.tier,
+            rank=self.tier,
             tags=tuple(self.tags),
             premium=self.premium,
             required_tier=self.required_tier,

@@ -1,7 +1,6 @@
-"""An agent's file: YAML front matter between two lines of dashes, then its instructions.
+"""Reads agent files: YAML front matter between two lines of dashes, then the instructions.
 
-All files are read and all that is wrong with any of them is told at once, with
-its line and what to write instead.
+All problems of all files are reported together, each with its line and what to write instead.
 """
 
 import difflib
@@ -18,7 +17,7 @@ import rota
 from rota.agents.fields import AgentFields, ApprovalFields
 from rota.agents.model import Definition
 
-# These are paths beside /api/agents/{name}.
+# Other endpoints use these paths below /api/agents/.
 RESERVED = frozenset({"resolve", "departments", "catalog"})
 MAX_INSTRUCTIONS = 100_000
 
@@ -39,7 +38,7 @@ class Problem:
 
 
 class CatalogInvalid(Exception):
-    """Some file of the catalog is wrong, so none of them counts."""
+    """At least one file of the catalog is invalid, so none is used."""
 
     def __init__(self, problems: list[Problem]) -> None:
         super().__init__("\n".join(map(str, problems)))
@@ -47,47 +46,47 @@ class CatalogInvalid(Exception):
 
 
 def catalog_folder() -> Path:
-    """The catalog that comes with Rota."""
+    """The folder of the catalog that comes with Rota."""
     package = Path(rota.__file__).parent
-    # A wheel carries the folder inside the package, a checkout beside it.
+    # In a wheel the folder is inside the package, in a checkout next to src.
     inside = package / "catalog"
     return inside if inside.is_dir() else package.parents[1] / "catalog"
 
 
-Place = tuple[str | int, ...]
+Location = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class _Spot:
+class _Position:
     line: int
     node: yaml.Node
 
 
 @dataclass(frozen=True, slots=True)
-class _Front:
-    """The front matter as data, and where each part of it stands."""
+class _FrontMatter:
+    """The front matter as data, with the position of each part."""
 
     values: dict[str, Any]
-    spots: dict[Place, _Spot]
+    positions: dict[Location, _Position]
 
-    def line(self, place: Place) -> int:
-        return self.spots[place].line
+    def line(self, location: Location) -> int:
+        return self.positions[location].line
 
-    def nearest(self, place: Place) -> Place:
-        """Without the parts of a Pydantic location that no file has, such as a union's."""
-        while place not in self.spots:
-            place = place[:-1]
-        return place
+    def nearest(self, location: Location) -> Location:
+        """The location without parts that only Pydantic has, such as those of a union."""
+        while location not in self.positions:
+            location = location[:-1]
+        return location
 
 
 @dataclass(frozen=True, slots=True)
 class _File:
     path: Path
-    front: _Front
+    front: _FrontMatter
     definition: Definition
 
 
-class _Wrong(Exception):
+class _FileError(Exception):
     def __init__(self, line: int, message: str) -> None:
         super().__init__(message)
         self.line = line
@@ -95,7 +94,7 @@ class _Wrong(Exception):
 
 
 def read_catalog(folder: Path) -> list[Definition]:
-    """Every agent below the folder, or CatalogInvalid with all that is wrong."""
+    """Every agent below the folder. Raises CatalogInvalid with all problems."""
     paths = sorted(
         path
         for path in folder.rglob("*.md")
@@ -103,50 +102,54 @@ def read_catalog(folder: Path) -> list[Definition]:
     )
     if not paths:
         raise CatalogInvalid(
-            [Problem(folder, 0, "there is no *.md file in this folder; name the catalog's folder")]
+            [Problem(folder, 0, "there are no *.md files in this folder; check its path")]
         )
     problems: list[Problem] = []
     files: list[_File] = []
     for path in paths:
         try:
-            front, instructions = _parts(path)
-        except _Wrong as wrong:
-            problems.append(Problem(path, wrong.line, wrong.message))
+            front, instructions = _read_file(path)
+        except _FileError as error:
+            problems.append(Problem(path, error.line, error.message))
             continue
         try:
             fields = AgentFields.model_validate(front.values)
         except ValidationError as error:
-            problems += [Problem(path, line, text) for line, text in _explained(front, error)]
+            problems += [Problem(path, line, text) for line, text in _explain(front, error)]
         else:
             files.append(_File(path, front, fields.definition(instructions)))
-    problems += _clashes(files)
+    problems += _name_conflicts(files)
     if problems:
         raise CatalogInvalid(sorted(problems))
     return [file.definition for file in files]
 
 
-def _parts(path: Path) -> tuple[_Front, str]:
+def _read_file(path: Path) -> tuple[_FrontMatter, str]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
-        raise _Wrong(1, "the file is not UTF-8; save it as UTF-8") from None
+        raise _FileError(1, "the file is not UTF-8; save it as UTF-8") from None
     except OSError as error:
-        raise _Wrong(1, f"the file cannot be read: {error.strerror}") from None
+        raise _FileError(1, f"the file cannot be read: {error.strerror}") from None
     lines = text.split("\n")
     if "\0" in text:
         at = next(number for number, line in enumerate(lines, 1) if "\0" in line)
-        raise _Wrong(at, "there is a NUL character; remove it")
+        raise _FileError(at, "the line contains a NUL character; remove it")
     if lines[0].rstrip() != _FENCE:
-        raise _Wrong(1, "there is no front matter; begin the file with a line of three dashes, ---")
+        raise _FileError(
+            1, "the front matter is missing; start the file with a line of three dashes, ---"
+        )
     end = next((n for n, line in enumerate(lines[1:], 1) if line.rstrip() == _FENCE), None)
     if end is None:
-        raise _Wrong(1, "the front matter does not end; close it with a line of three dashes, ---")
-    front = _front("\n".join(lines[1:end]))
+        raise _FileError(
+            1, "the front matter does not end; close it with a line of three dashes, ---"
+        )
+    front = _parse_front_matter("\n".join(lines[1:end]))
     instructions = "\n".join(lines[end + 1 :]).strip()
     if not instructions:
-        raise _Wrong(end + 1, "there are no instructions; write them below the front matter")
+        raise _FileError(end + 1, "the instructions are missing; write them below the front matter")
     if len(instructions) > MAX_INSTRUCTIONS:
-        raise _Wrong(
+        raise _FileError(
             end + 2,
             f"the instructions have {len(instructions)} characters; "
             f"shorten them to {MAX_INSTRUCTIONS}",
@@ -154,44 +157,55 @@ def _parts(path: Path) -> tuple[_Front, str]:
     return front, instructions
 
 
-def _front(text: str) -> _Front:
+def _parse_front_matter(text: str) -> _FrontMatter:
     try:
         root = yaml.compose(text, Loader=yaml.BaseLoader)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 2 if error.problem_mark else 1
-        raise _Wrong(line, f"the front matter is no YAML: {error.problem}; correct it") from None
+        raise _FileError(
+            line, f"the front matter is not valid YAML: {error.problem}; correct it"
+        ) from None
     except yaml.YAMLError as error:
-        said = str(error).splitlines()[0]
-        raise _Wrong(1, f"the front matter is no YAML: {said}; correct it") from None
+        first_line = str(error).splitlines()[0]
+        raise _FileError(
+            1, f"the front matter is not valid YAML: {first_line}; correct it"
+        ) from None
     if not isinstance(root, yaml.MappingNode):
-        raise _Wrong(1, "the front matter is no list of fields; write lines like name: my-agent")
-    # The whole of it stands at the opening fence.
-    spots: dict[Place, _Spot] = {(): _Spot(1, root)}
-    return _Front(_fields_of(root, (), spots), spots)
+        raise _FileError(1, "the front matter has no fields; write lines like name: my-agent")
+    # The position of the front matter itself is the opening fence.
+    positions: dict[Location, _Position] = {(): _Position(1, root)}
+    return _FrontMatter(_fields_of(root, (), positions), positions)
 
 
-def _fields_of(node: yaml.MappingNode, place: Place, spots: dict[Place, _Spot]) -> dict[str, Any]:
+def _fields_of(
+    node: yaml.MappingNode, location: Location, positions: dict[Location, _Position]
+) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for key, item in node.value:
         line = _line(key)
         if not isinstance(key, yaml.ScalarNode):
-            raise _Wrong(line, "a field's name must be a word; correct it")
+            raise _FileError(line, "a field's name must be a word; correct it")
         if key.value in values:
-            raise _Wrong(line, f"`{key.value}` is there a second time; keep one of them")
-        # A field stands where its name stands, also if its value begins below.
-        values[key.value] = _value(item, line, (*place, key.value), spots)
+            raise _FileError(line, f"`{key.value}` appears twice; remove one of them")
+        # The position of a field is that of its name, even if the value starts on a later line.
+        values[key.value] = _value(item, line, (*location, key.value), positions)
     return values
 
 
-def _value(node: yaml.Node, line: int, place: Place, spots: dict[Place, _Spot]) -> Any:
-    """The node as plain data. Only what JSON has is more than text, so `no` is a word."""
-    if len(place) > _MAX_DEPTH:
-        raise _Wrong(line, "this is nested too deeply; no field is so deep")
-    spots[place] = _Spot(line, node)
+def _value(
+    node: yaml.Node, line: int, location: Location, positions: dict[Location, _Position]
+) -> Any:
+    """The node as plain data. Only JSON's words have a meaning, so `no` is text."""
+    if len(location) > _MAX_DEPTH:
+        raise _FileError(line, "this is nested too deeply; remove a level")
+    positions[location] = _Position(line, node)
     if isinstance(node, yaml.MappingNode):
-        return _fields_of(node, place, spots)
+        return _fields_of(node, location, positions)
     if isinstance(node, yaml.SequenceNode):
-        return [_value(item, _line(item), (*place, n), spots) for n, item in enumerate(node.value)]
+        return [
+            _value(item, _line(item), (*location, n), positions)
+            for n, item in enumerate(node.value)
+        ]
     assert isinstance(node, yaml.ScalarNode)
     text: str = node.value
     if node.style is not None:
@@ -202,56 +216,59 @@ def _value(node: yaml.Node, line: int, place: Place, spots: dict[Place, _Spot]) 
 
 
 def _line(node: yaml.Node) -> int:
-    # PyYAML counts from 0, and the fence is line 1.
+    # PyYAML counts lines from 0, and the fence is line 1.
     return int(node.start_mark.line) + 2
 
 
-def _explained(front: _Front, error: ValidationError) -> Iterator[tuple[int, str]]:
-    told: set[Place] = set()
+def _explain(front: _FrontMatter, error: ValidationError) -> Iterator[tuple[int, str]]:
+    reported: set[Location] = set()
     for item in error.errors():
         kind, location = item["type"], item["loc"]
         if kind == "missing":
             field = ".".join(map(str, location))
             line = front.line(location[:-1])
-            yield line, f"`{field}` is missing; it must be {_wanted(location)}"
+            yield line, f"`{field}` is missing; it must be {_requirement(location)}"
             continue
-        place = front.nearest(location)
-        if place in told:
+        location = front.nearest(location)
+        if location in reported:
             continue
-        told.add(place)
-        field = ".".join(map(str, place))
+        reported.add(location)
+        field = ".".join(map(str, location))
         if kind == "extra_forbidden":
-            yield front.line(place), f"`{field}` is no field of an agent; {_instead(place)}"
+            yield (
+                front.line(location),
+                f"`{field}` is not a field of an agent; {_suggestion(location)}",
+            )
         else:
             hint = "; put it in quotes to make it text" if kind == "string_type" else ""
-            shown = _shown(front.spots[place].node)
+            shown = _describe(front.positions[location].node)
             yield (
-                front.line(place),
-                f"`{field}` is {shown}; it must be {_wanted(place)}{hint}",
+                front.line(location),
+                f"`{field}` is {shown}; it must be {_requirement(location)}{hint}",
             )
 
 
-def _fields(place: Place) -> dict[str, str]:
-    """The fields that there are beside this place, with what each must be."""
-    nested = place[0] == "approval" and place[1:]
+def _fields(location: Location) -> dict[str, str]:
+    """The fields next to this location, with their descriptions."""
+    nested = location[0] == "approval" and location[1:]
     inside: type[BaseModel] = ApprovalFields if nested else AgentFields
     return {str(f.alias): str(f.description) for f in inside.model_fields.values()}
 
 
-def _wanted(place: Place) -> str:
-    names = [str(part) for part in place if isinstance(part, str)]
+def _requirement(location: Location) -> str:
+    names = [str(part) for part in location if isinstance(part, str)]
     wanted = _fields(tuple(names))[names[-1]]
-    if isinstance(place[-1], int):
+    if isinstance(location[-1], int):
         return f"part of {wanted}"
     return wanted
 
 
-def _instead(place: Place) -> str:
-    near = difflib.get_close_matches(str(place[-1]), _fields(place), n=1)
+def _suggestion(location: Location) -> str:
+    near = difflib.get_close_matches(str(location[-1]), _fields(location), n=1)
     return f"did you mean `{near[0]}`?" if near else "remove it"
 
 
-def _shown(node: yaml.Node) -> str:
+def _describe(node: yaml.Node) -> str:
     if isinstance(node, yaml.ScalarNode):
         text = node.value if len(node.value) <= 60 else node.value[:60] + "…"
         quoted = f'"{text}"' if node.style else text
@@ -259,8 +276,8 @@ def _shown(node: yaml.Node) -> str:
     return "a list" if isinstance(node, yaml.SequenceNode) else "a group of fields"
 
 
-def _clashes(files: list[_File]) -> Iterator[Problem]:
-    """Names and aliases that are reserved, or that something else has already."""
+def _name_conflicts(files: list[_File]) -> Iterator[Problem]:
+    """Problems with names and aliases that are reserved or used twice."""
     taken: dict[str, str] = {}
     names = [(file, file.definition.name, ("name",)) for file in files]
     aliases = [
@@ -268,12 +285,14 @@ def _clashes(files: list[_File]) -> Iterator[Problem]:
         for file in files
         for n, alias in enumerate(file.definition.aliases)
     ]
-    called: list[tuple[_File, str, Place]] = [*names, *aliases]
-    for file, name, place in called:
-        line = file.front.line(place)
+    called: list[tuple[_File, str, Location]] = [*names, *aliases]
+    for file, name, location in called:
+        line = file.front.line(location)
         if name in RESERVED:
             yield Problem(file.path, line, f"`{name}` is a reserved name; choose another")
         elif name in taken:
-            yield Problem(file.path, line, f"`{name}` is taken by {taken[name]}; choose another")
+            yield Problem(
+                file.path, line, f"`{name}` is already used by {taken[name]}; choose another"
+            )
         else:
             taken[name] = f"{file.path}:{line}"

@@ -1,27 +1,25 @@
-"""Agents as the rest of the code sees them."""
+"""Agents of the catalog, their versions, and when they need approval."""
 
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Literal
 
-# What an agent's file can ask of an account, from the lowest. These are words of the
-# catalog; which tier of a deployment gives which of them is the variant's to say.
+# The levels that an agent's file can require, lowest first. The variant of a deployment says
+# which tier unlocks which level.
 Level = Literal["BASIC", "STANDARD", "ADVANCED", "CORPORATE", "ENTERPRISE"]
 LEVELS: tuple[Level, ...] = ("BASIC", "STANDARD", "ADVANCED", "CORPORATE", "ENTERPRISE")
-
-Rank = Literal[1, 2, 3]
 
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """When a person has to agree: before the run, before a tool, before the output counts."""
+    """When a person must approve: before the run, before a tool call, before the output."""
 
     run: bool = False
     tools: Literal["never", "writes", "always"] | tuple[str, ...] = "writes"
     output: bool = False
 
     def asks_before(self, tool: str, *, read_only: bool) -> bool:
-        """Whether a call of `server/tool` waits for a person."""
+        """Whether a call of `server/tool` needs approval."""
         if self.tools == "writes":
             return not read_only
         if isinstance(self.tools, str):
@@ -31,13 +29,14 @@ class Approval:
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """What is shown of an agent."""
+    """An agent as the API shows it."""
 
     name: str
     display_name: str
     description: str
     department: str
-    tier: int
+    # 1 Director, 2 Lead, 3 Specialist.
+    rank: int
     tags: tuple[str, ...]
     premium: bool
     required_tier: Level
@@ -46,7 +45,7 @@ class Agent:
 
 @dataclass(frozen=True, slots=True)
 class Definition(Agent):
-    """All that an agent's file says."""
+    """The content of an agent's file."""
 
     aliases: tuple[str, ...]
     tools: tuple[str, ...]
@@ -61,7 +60,7 @@ class Definition(Agent):
 
 @dataclass(frozen=True, slots=True)
 class AgentVersion(Definition):
-    """What a run works from. It never changes: another text is another version."""
+    """What a run uses. It never changes: a changed file becomes a new version."""
 
     version: int
 
@@ -70,9 +69,9 @@ class AgentVersion(Definition):
 class Department:
     name: str
     agents: int
-    tiers: list[int]
+    ranks: list[int]
 
 
 def matches(patterns: tuple[str, ...], tool: str) -> bool:
-    """Whether `server/tool` fits one of the patterns, in which `*` is any characters."""
+    """Whether `server/tool` matches a pattern, in which `*` stands for any characters."""
     return any(fnmatchcase(tool, pattern) for pattern in patterns)

@@ -55,7 +55,7 @@ def agent_routes(catalog: Catalog, agent_access: AgentAccess) -> APIRouter:
         limit: Annotated[QueryInt, Query(ge=1, le=200)] = 50,
     ) -> AgentsResponse:
         found = await catalog.page(
-            caller, department=department, tier=tier, search=search, page=page, limit=limit
+            caller, department=department, rank=tier, search=search, page=page, limit=limit
         )
         return AgentsResponse(
             agents=[listed(agent, caller) for agent in found.agents],

@@ -38,7 +38,7 @@ class Agent(Wire):
             display_name=agent.display_name,
             description=agent.description,
             department=agent.department,
-            tier=agent.tier,
+            tier=agent.rank,
             tags=list(agent.tags),
             premium=agent.premium,
             required_tier=agent_access.required_tier(agent),
@@ -76,7 +76,7 @@ class Department(Wire):
 
     @classmethod
     def of(cls, department: catalog.Department) -> "Department":
-        return cls(name=department.name, agents=department.agents, tiers=department.tiers)
+        return cls(name=department.name, agents=department.agents, tiers=department.ranks)
 
 
 class DepartmentsResponse(Wire):

@@ -1,4 +1,4 @@
-"""Makes the database's catalog the one in a folder: all of it, or nothing."""
+"""Syncs the catalog in the database with a folder of agent files, in one transaction."""
 
 import asyncio
 from dataclasses import asdict, dataclass
@@ -22,7 +22,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a sync did, or would do: each agent of the catalog is in one of these."""
+    """What a sync did, or would do in a dry run. Each agent is in one of the lists."""
 
     added: tuple[Change, ...]
     changed: tuple[Change, ...]
@@ -31,10 +31,10 @@ class Report:
 
 
 async def sync(database_url: str, folder: Path, *, dry_run: bool = False) -> Report:
-    """Brings the catalog in line with the folder, in one transaction.
+    """Syncs the catalog with the folder.
 
-    The URL is the owner's: the service's own role may only read the catalog.
-    Raises CatalogInvalid, and changes nothing, if any file is wrong.
+    The URL must be the owner's, because the service's role can only read the catalog. If any file
+    is invalid, raises CatalogInvalid and changes nothing.
     """
     definitions = await asyncio.to_thread(read_catalog, folder)
     async with (
@@ -74,7 +74,7 @@ async def _apply(
     ]
     if not dry_run:
         await queries.add_versions(connection, versions)
-        await queries.offer(connection, [(change.name, change.version) for change in current])
+        await queries.publish(connection, [(change.name, change.version) for change in current])
     return Report(_sorted(added), _sorted(changed), _sorted(unchanged), tuple(retired))
 
 
@@ -85,8 +85,11 @@ def _next_version(before: Known | None, content_hash: bytes) -> int:
 
 
 def _hash(definition: Definition) -> bytes:
-    """Of what the file says, not of how: another order of its fields is no change."""
-    return sha256(orjson.dumps(asdict(definition), option=orjson.OPT_SORT_KEYS)).digest()
+    """The hash of the file's content. The order of the fields in the file does not change it."""
+    content = asdict(definition)
+    # Stored hashes were made with the field's name in the file.
+    content["tier"] = content.pop("rank")
+    return sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).digest()
 
 
 def _sorted(changes: list[Change]) -> tuple[Change, ...]:

@@ -1,1 +1,1 @@
-"""What happened and what is to be done: the event log, live streams, the outbox and its relay."""
+"""Events and instructions: the event journal, live streams, the outbox and its relay."""

@@ -1,8 +1,7 @@
-"""Live fan-out: who waits for an account's events is woken through Redis.
+"""Wakes live streams through Redis when an account has new events.
 
-A message says only that there is something to read; what, is read from the
-database. So a lost message loses nothing: whoever waits also looks by itself
-now and then, and works on at that pace while Redis is away.
+A message only says that there is something to read. The stream reads the events from the
+database. So a lost message loses no event: streams also poll, and only poll while Redis is down.
 """
 
 import asyncio
@@ -18,7 +17,7 @@ log = structlog.get_logger()
 
 _CHANNEL = "events:"
 _RECONNECT_S = 1.0
-# A wake-up is a kindness; nobody's request waits for a slow Redis because of it.
+# Short, because a wake-up is optional. A slow Redis must not delay a request.
 _ANNOUNCE_TIMEOUT_S = 0.05
 
 
@@ -31,7 +30,7 @@ class Fanout:
         self._sender: asyncio.Task[None] | None = None
 
     def announce(self, account_id: UUID) -> None:
-        """Tells everyone, here and in other processes, that the account has new events."""
+        """Wakes the account's streams in this process and in all others."""
         self._wake(account_id)
         self._unsent.add(account_id)
         if self._sender is None or self._sender.done():
@@ -39,7 +38,7 @@ class Fanout:
 
     @contextlib.asynccontextmanager
     async def listening(self, account_id: UUID) -> AsyncIterator[asyncio.Event]:
-        """An event that is set whenever there may be something new to read."""
+        """An event that is set whenever the account may have something new to read."""
         if self._listener is None or self._listener.done():
             self._listener = asyncio.create_task(self._listen())
         woken = asyncio.Event()
@@ -63,7 +62,7 @@ class Fanout:
             woken.set()
 
     async def _send(self) -> None:
-        """One message at a time: what comes up while it is on its way shares the next."""
+        """Publishes one message at a time. Accounts announced meanwhile share the next one."""
         while self._unsent:
             accounts, self._unsent = self._unsent, set()
             message = b"".join(account_id.bytes for account_id in accounts)
@@ -72,7 +71,7 @@ class Fanout:
                     await self._redis.publish(_CHANNEL, message)
 
     async def _listen(self) -> None:
-        """One subscription for the process, however many streams it serves."""
+        """Keeps one subscription for all streams of the process."""
         while True:
             try:
                 async with self._redis.pubsub() as subscription:
@@ -82,7 +81,7 @@ class Fanout:
                             for account_id in _accounts(message["data"]):
                                 self._wake(account_id)
             except (RedisError, OSError, ValueError) as error:
-                log.warning("live events fall back to looking", reason=type(error).__name__)
+                log.warning("event_subscription_failed", error=repr(error))
                 await asyncio.sleep(_RECONNECT_S)
 
 

@@ -1,4 +1,4 @@
-"""The event log: append-only, numbered for each account without gaps."""
+"""The event journal: append-only, with a sequence number per account that has no gaps."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Event:
 
 
 async def lock_account(tx: AccountTransaction) -> bool:
-    """Keeps every other change of the account waiting. Whether there is such an account."""
+    """Makes other changes of the account wait. Returns whether the account exists."""
     found = await tx.fetchval(
         "SELECT true FROM account_heads WHERE account_id = $1 FOR UPDATE", tx.account_id
     )
@@ -34,7 +34,7 @@ async def append(
     data: Mapping[str, Any],
     task_id: UUID | None = None,
 ) -> None:
-    """Appends an event, which becomes visible when the transaction commits."""
+    """Appends an event. It becomes visible when the transaction commits."""
     tx.has_events = True
     await tx.execute(
         """
@@ -60,7 +60,7 @@ async def after(
     task_id: UUID | None = None,
     limit: int = 200,
 ) -> list[Event]:
-    """Events that follow `sequence`, in order; of one task only where one is named."""
+    """The events after `sequence`, in order. With `task_id`, only those of that task."""
     of_task = "AND task_id = $4" if task_id is not None else ""
     arguments = (task_id,) if task_id is not None else ()
     rows = await tx.fetch(
@@ -78,6 +78,7 @@ async def after(
 
 
 async def last_sequence(tx: AccountReader) -> int:
+    """The number of the account's newest event, or 0."""
     number = await tx.fetchval(
         "SELECT last_sequence FROM account_heads WHERE account_id = $1", tx.account_id
     )

@@ -1,9 +1,8 @@
-"""The outbox: instructions written with the change that wants them, carried out after it.
+"""The outbox: instructions written in the transaction of a change and handled after its commit.
 
-The relay is a loop in every worker. It takes rows that nobody else has, hands
-each to the handler of its kind and deletes them, all in one transaction, so a
-crash anywhere means the rows are taken again. Handlers must not mind that, nor
-that an instruction which failed before comes after a later one.
+The relay is a loop in every worker. In one transaction it locks due rows, calls the handler of
+each and deletes the rows. After a crash, the rows are handled again. So a handler must accept to
+be called twice, and to be called after the handler of a later instruction.
 """
 
 import asyncio
@@ -19,17 +18,17 @@ from rota.platform.db import AccountTransaction, Database, WriteConnection
 
 log = structlog.get_logger()
 
-RELAYED = Counter("rota_outbox_relayed_total", "Instructions carried out.", ["kind"])
-FAILED = Counter("rota_outbox_failed_total", "Instructions that will be tried again.", ["kind"])
+RELAYED = Counter("rota_outbox_relayed_total", "Instructions handled.", ["kind"])
+FAILED = Counter("rota_outbox_failed_total", "Instructions that failed and are retried.", ["kind"])
 
-LOOK_EVERY_S = 0.5
+POLL_EVERY_S = 0.5
 MAX_BACKOFF_S = 60
-# Instructions that one loop has in hand, in one transaction.
-AT_ONCE = 20
-# Among this many that are due the longest, accounts take turns: one that has put in hundreds
-# does not hold up another's few.
-LOOK_AHEAD = 1_000
-# A handler holds a row and a connection, so it has to end some time.
+# Instructions that one relay handles at the same time, in one transaction.
+BATCH = 20
+# Accounts take turns among this many of the oldest due instructions, so that an account with
+# hundreds of instructions does not delay the others.
+CANDIDATES = 1_000
+# A handler keeps a row locked and a connection in use, so its time is limited.
 HANDLER_TIMEOUT_S = 30
 
 
@@ -42,16 +41,16 @@ class Instruction:
 
 
 @dataclass(frozen=True, slots=True)
-class Later:
-    """What a handler answers that wants to look again: as which kind, and after how long."""
+class Reschedule:
+    """Returned by a handler to keep the instruction: its next kind, and the delay until then."""
 
     kind: str
-    after_s: float
-    # How often it has failed in a row.
+    delay_s: float
+    # Failures in a row.
     attempts: int = 0
 
 
-Handler = Callable[[Instruction], Awaitable[Later | None]]
+Handler = Callable[[Instruction], Awaitable[Reschedule | None]]
 
 
 async def put(tx: AccountTransaction, instruction: Instruction) -> None:
@@ -70,18 +69,18 @@ class Relay:
         self._handlers = handlers
 
     async def run(self) -> None:
-        """Carries out what is due, for ever."""
+        """Handles due instructions until it is cancelled."""
         while True:
             try:
                 if not await self.step():
-                    await asyncio.sleep(LOOK_EVERY_S)
+                    await asyncio.sleep(POLL_EVERY_S)
             except Exception:
-                # The database is away, most likely. The rows are safe in it.
-                log.exception("relay stumbled")
-                await asyncio.sleep(LOOK_EVERY_S)
+                # Usually the database is down. The rows stay in it.
+                log.exception("relay_failed")
+                await asyncio.sleep(POLL_EVERY_S)
 
     async def step(self) -> bool:
-        """Takes some instructions that are due, if there are any, and carries them out together."""
+        """Handles one batch of due instructions. Returns whether there were any."""
         async with self._db.relay() as connection:
             rows = await connection.fetch(
                 """
@@ -99,43 +98,45 @@ class Relay:
                 ORDER BY fair.turn, o.due_at, o.id LIMIT $2 FOR UPDATE OF o SKIP LOCKED
                 """,
                 list(self._handlers),
-                AT_ONCE,
-                LOOK_AHEAD,
+                BATCH,
+                CANDIDATES,
             )
-            outcomes = await asyncio.gather(*map(self._carry_out, rows))
-            await _put_away(connection, list(zip(rows, outcomes, strict=True)))
+            outcomes = await asyncio.gather(*map(self._handle, rows))
+            await _save_outcomes(connection, list(zip(rows, outcomes, strict=True)))
         return bool(rows)
 
-    async def _carry_out(self, row: Any) -> Later | None:
-        """What comes after it: nothing, or another look. A failure is looked at again, too."""
+    async def _handle(self, row: Any) -> Reschedule | None:
+        """Calls the handler. A failed instruction is rescheduled with a growing delay."""
         kind = row["kind"]
         instruction = Instruction(row["account_id"], kind, row["task_id"], row["payload"])
         try:
             async with asyncio.timeout(HANDLER_TIMEOUT_S):
-                later = await self._handlers[kind](instruction)
+                outcome = await self._handlers[kind](instruction)
         except Exception as error:
             FAILED.labels(kind).inc()
-            log.warning("instruction failed", kind=kind, reason=repr(error))
-            wait_s = min(MAX_BACKOFF_S, 2 ** min(row["attempts"], 6))
-            return Later(kind, wait_s, attempts=row["attempts"] + 1)
+            log.warning("instruction_failed", kind=kind, error=repr(error))
+            delay_s = min(MAX_BACKOFF_S, 2 ** min(row["attempts"], 6))
+            return Reschedule(kind, delay_s, attempts=row["attempts"] + 1)
         RELAYED.labels(kind).inc()
-        return later
+        return outcome
 
 
-async def _put_away(connection: WriteConnection, outcomes: list[tuple[Any, Later | None]]) -> None:
-    if done := [row["id"] for row, later in outcomes if later is None]:
+async def _save_outcomes(
+    connection: WriteConnection, outcomes: list[tuple[Any, Reschedule | None]]
+) -> None:
+    if done := [row["id"] for row, outcome in outcomes if outcome is None]:
         await connection.execute("DELETE FROM outbox WHERE id = ANY($1)", done)
-    if again := [(row["id"], later) for row, later in outcomes if later is not None]:
+    if again := [(row["id"], outcome) for row, outcome in outcomes if outcome is not None]:
         await connection.execute(
             """
-            UPDATE outbox SET kind = l.kind, attempts = l.attempts,
-                due_at = now() + make_interval(secs => l.after_s)
+            UPDATE outbox SET kind = r.kind, attempts = r.attempts,
+                due_at = now() + make_interval(secs => r.delay_s)
             FROM unnest($1::bigint[], $2::text[], $3::integer[], $4::float[])
-                AS l (id, kind, attempts, after_s)
-            WHERE outbox.id = l.id
+                AS r (id, kind, attempts, delay_s)
+            WHERE outbox.id = r.id
             """,
             [row_id for row_id, _ in again],
-            [later.kind for _, later in again],
-            [later.attempts for _, later in again],
-            [later.after_s for _, later in again],
+            [outcome.kind for _, outcome in again],
+            [outcome.attempts for _, outcome in again],
+            [outcome.delay_s for _, outcome in again],
         )

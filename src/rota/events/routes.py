@@ -30,7 +30,7 @@ After = Annotated[
 
 
 def still_allowed(request: Request, authenticator: Authenticator) -> StillAllowed:
-    """Whether the stream's reader would still be let in if it came now."""
+    """A check that the stream's credentials are still valid."""
 
     async def check() -> bool:
         try:

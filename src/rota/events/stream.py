@@ -1,8 +1,8 @@
-"""Server-sent events: a stream that can break anywhere and be taken up where it broke.
+"""Server-sent events: a stream that a client can resume after any interruption.
 
-The id of each message is the event's number, which has no gaps. A stream reads
-a batch from the database, sends it, and reads the next when the client has
-taken it, so a slow reader costs a batch of memory and nobody else anything.
+The id of each message is the event's sequence number, which has no gaps. A stream reads one batch
+from the database, sends it, and reads the next after the client has received it. So a slow client
+costs the memory of one batch and does not slow down others.
 """
 
 import asyncio
@@ -18,8 +18,8 @@ from rota.events.journal import Event
 from rota.platform.db import Database
 
 BATCH = 100
-# How often a stream looks by itself, and makes sure that its reader is still allowed to read.
-LOOK_EVERY_S = 1.0
+# How often a stream polls the database and checks that its client may still read.
+POLL_EVERY_S = 1.0
 HEARTBEAT_EVERY_S = 15.0
 
 StillAllowed = Callable[[], Awaitable[bool]]
@@ -37,7 +37,7 @@ class Streams:
         self._closing = False
 
     def close(self) -> None:
-        """Ends every stream at its next look. Its readers come back, to another process."""
+        """Ends every stream at its next poll. The clients reconnect to another process."""
         self._closing = True
 
     async def last_sequence(self, account_id: UUID) -> int:
@@ -54,10 +54,10 @@ class Streams:
         ends_with: frozenset[str] = frozenset(),
         follow: bool = True,
     ) -> StreamingResponse:
-        """A stream of the account's events, or one task's, that follow number `after`.
+        """Streams the events after number `after`, of the account or of one task.
 
-        It ends after an event that leads to a state in `ends_with`, and, where
-        there is nothing more to `follow`, after the last event that there is.
+        The stream ends after an event with a status in `ends_with`. Without `follow`, it ends
+        after the last stored event.
         """
         return StreamingResponse(
             self._messages(account_id, after, still_allowed, task_id, ends_with, follow),
@@ -76,27 +76,27 @@ class Streams:
     ) -> AsyncIterator[bytes]:
         loop = asyncio.get_running_loop()
         async with self._fanout.listening(account_id) as woken:
-            # Sent at once, so that the client knows the stream is open.
+            # Sent immediately, so that the client knows that the stream is open.
             yield b": open\n\n"
-            spoke_at = loop.time()
+            sent_at = loop.time()
             while True:
                 woken.clear()
                 events = await self._read(account_id, after, task_id)
                 if events:
                     after = events[-1].sequence
-                    spoke_at = loop.time()
+                    sent_at = loop.time()
                     yield b"".join(map(encode, events))
                     follow = follow and events[-1].data.get("status") not in ends_with
                 if len(events) < BATCH:
                     if not follow:
                         return
                     with contextlib.suppress(TimeoutError):
-                        async with asyncio.timeout(LOOK_EVERY_S):
+                        async with asyncio.timeout(POLL_EVERY_S):
                             await woken.wait()
                 if self._closing or not await still_allowed():
                     return
-                if loop.time() - spoke_at >= HEARTBEAT_EVERY_S:
-                    spoke_at = loop.time()
+                if loop.time() - sent_at >= HEARTBEAT_EVERY_S:
+                    sent_at = loop.time()
                     yield b": still here\n\n"
 
     async def _read(self, account_id: UUID, after: int, task_id: UUID | None) -> list[Event]:

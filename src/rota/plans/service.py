@@ -10,7 +10,7 @@ from uuid import UUID
 import structlog
 
 from rota.events import journal, outbox
-from rota.events.outbox import Handler, Instruction, Later
+from rota.events.outbox import Handler, Instruction, Reschedule
 from rota.payments import customers
 from rota.payments.port import CONNECT_PASS, PaymentFailed, Processor, Subscription
 from rota.plans import queries, schemas, states
@@ -167,7 +167,7 @@ class Plans:
             await self.save_transition(tx, row.product, current, seen)
         return answered
 
-    async def _end(self, instruction: Instruction) -> Later | None:
+    async def _end(self, instruction: Instruction) -> Reschedule | None:
         """Nobody pays for a subscription that another has taken the place of."""
         await self._processor.end(instruction.payload["subscriptionId"])
         return None

@@ -14,14 +14,14 @@ from temporalio.common import Priority
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
-from rota.events.outbox import Handler, Instruction, Later
+from rota.events.outbox import Handler, Instruction, Reschedule
 from rota.platform import ids
 from rota.platform.db import Database
 from rota.platform.temporal import Temporal
 from rota.runs.contracts import TASK_QUEUE, RunInput, workflow_id
 from rota.runs.workflow import Run
 from rota.tasks import queries
-from rota.tasks.transitions import CANCEL, NUDGE, START
+from rota.tasks.transitions import CANCEL, START, WAKE
 
 CHECK = "run.check"
 CHECK_EVERY_S = 900
@@ -35,9 +35,9 @@ class RunDispatcher:
 
     @property
     def handlers(self) -> dict[str, Handler]:
-        return {START: self.start, CANCEL: self.cancel, NUDGE: self.wake, CHECK: self.check}
+        return {START: self.start, CANCEL: self.cancel, WAKE: self.wake, CHECK: self.check}
 
-    async def start(self, instruction: Instruction) -> Later | None:
+    async def start(self, instruction: Instruction) -> Reschedule | None:
         task_id, run = _names(instruction)
         run_input = RunInput(
             account_id=ids.to_wire("acct", instruction.account_id),
@@ -63,9 +63,9 @@ class RunDispatcher:
                     fairness_weight=instruction.payload.get("weight", 1.0),
                 ),
             )
-        return Later(CHECK, CHECK_EVERY_S)
+        return Reschedule(CHECK, CHECK_EVERY_S)
 
-    async def check(self, instruction: Instruction) -> Later | None:
+    async def check(self, instruction: Instruction) -> Reschedule | None:
         """Starts the run again if Temporal has lost it."""
         assert instruction.task_id is not None
         async with self._db.read(instruction.account_id) as tx:
@@ -78,9 +78,9 @@ class RunDispatcher:
     async def cancel(self, instruction: Instruction) -> None:
         await _exists((await self._handle(instruction)).cancel())
 
-    async def wake(self, instruction: Instruction) -> Later | None:
+    async def wake(self, instruction: Instruction) -> Reschedule | None:
         if await _exists((await self._handle(instruction)).signal(Run.wake)):
-            return Later(CHECK, CHECK_EVERY_S)
+            return Reschedule(CHECK, CHECK_EVERY_S)
         return await self.check(instruction)
 
     async def _handle(self, instruction: Instruction) -> WorkflowHandle[Run, None]:

@@ -36,7 +36,6 @@ from rota.runs.steps import ModelCallRecord, Step
 from rota.runs.tools import Tool, Toolbox
 from rota.tasks import queries
 from rota.tasks.model import Task
-from rota.tasks.paying import payer
 
 COST_MICROS = Counter("rota_run_cost_micros_total", "Micro-dollars of model calls.", ["model"])
 
@@ -139,7 +138,7 @@ class ModelCaller:
             if any(row.step == call_input.step for row in rows):
                 return None
             agent = await self._context.agent(tx, task)
-            left_micros = await holds.left(tx, payer(task))
+            left_micros = await holds.left(tx, task.run_id)
         return ModelCallInput(account_id, task, agent, rows, left_micros)
 
     def _check_bounds(self, start: ModelCallInput) -> None:
@@ -205,7 +204,7 @@ class ModelCaller:
 
     async def _draw(self, start: ModelCallInput, amount_micros: int) -> int:
         """Draws on the parent's hold, and returns what is left of the run's own hold then."""
-        run_id = payer(start.task)
+        run_id = start.task.run_id
         async with self._context.db.write(start.account_id) as tx:
             # While the account is locked, none of the runs can end.
             await journal.lock_account(tx)

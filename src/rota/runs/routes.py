@@ -13,7 +13,7 @@ from rota.platform.http.schemas import QueryInt, Text
 from rota.runs import timeline
 from rota.runs.schemas import TimelineResponse, TimelineStep
 from rota.tasks import queries
-from rota.tasks.lookup import TaskNotFound
+from rota.tasks.errors import TaskNotFound
 
 
 def run_routes(db: Database) -> APIRouter:

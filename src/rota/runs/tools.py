@@ -133,7 +133,7 @@ class Toolbox:
         found: dict[str, tuple[Tool, ToolSource | None]] = {
             ASK_PERSON.model_name: (ASK_PERSON, None)
         }
-        if agent.tier < 3:
+        if agent.rank < 3:
             found[DELEGATE.model_name] = (DELEGATE, None)
         for source in self.sources:
             for tool in await source.tools(account_id, agent):

@@ -1,4 +1,4 @@
-"""A task and its reviews as the rest of the code sees them."""
+"""A task and its reviews, as the database stores them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
-from rota.platform import ids
-from rota.tasks.states import TERMINAL, Gate, Status
+from rota.credits.ledger import RunId
+from rota.tasks.states import Gate, Status
 
 ReviewState = Literal["pending", "approved", "rejected", "expired"]
 
@@ -39,51 +39,10 @@ class Task:
     output_tokens: int
     cost_micros: int
 
-
-def new_task(
-    task_id: UUID,
-    *,
-    name: str,
-    status: Status,
-    hosted: bool,
-    agent: str | None = None,
-    agent_version: int | None = None,
-    project_id: str | None = None,
-    parent: Task | None = None,
-    priority: float = 0,
-    description: str | None = None,
-    input: str = "",  # noqa: A002
-    output: str | None = None,
-    actions: list[str] | None = None,
-) -> Task:
-    """A task as it begins. Its time is the one inside its id, so listing by id is by time."""
-    now = ids.time_of(task_id)
-    return Task(
-        id=task_id,
-        status=status,
-        hosted=hosted,
-        depth=parent.depth + 1 if parent else 0,
-        run=1,
-        agent=agent,
-        agent_version=agent_version,
-        project_id=project_id,
-        parent_task_id=parent.id if parent else None,
-        name=name,
-        priority=float(priority),
-        created_at=now,
-        updated_at=now,
-        started_at=now if status == "RUNNING" else None,
-        finished_at=now if status in TERMINAL else None,
-        description=description,
-        input=input,
-        output=output,
-        actions=actions or [],
-        error=None,
-        steps=0,
-        input_tokens=0,
-        output_tokens=0,
-        cost_micros=0,
-    )
+    @property
+    def run_id(self) -> RunId:
+        """The current run, as the ledger names it."""
+        return RunId(self.id, self.run)
 
 
 @dataclass(frozen=True, slots=True)

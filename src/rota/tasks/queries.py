@@ -1,26 +1,47 @@
-"""The SQL of tasks and reviews. Whatever changes a task locks the account's head first."""
+"""The SQL of tasks. A transaction that changes a task locks the account first."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
 from rota.events import journal
 from rota.platform.db import AccountReader, AccountTransaction
 from rota.platform.ids import new_uuid
+from rota.tasks.errors import TaskNotFound
 from rota.tasks.model import Task
-from rota.tasks.states import Status
+from rota.tasks.states import STATUSES, Status
 
-_COLUMNS = (
-    "id, status, hosted, depth, run, agent, agent_version, project_id, parent_task_id, name,"
-    " priority, created_at, updated_at, started_at, finished_at, description, input, output,"
-    " actions, error, steps, input_tokens, output_tokens, cost_micros"
+# The columns are the fields of `Task`. Column lists, placeholders and values are all made from
+# these tuples, so they cannot get out of step.
+_COLUMNS = tuple(field.name for field in fields(Task))
+_CHANGEABLE = (
+    "status",
+    "run",
+    "name",
+    "priority",
+    "updated_at",
+    "started_at",
+    "finished_at",
+    "description",
+    "output",
+    "actions",
+    "error",
 )
+_SELECTED = ", ".join(_COLUMNS)
+_values = attrgetter(*_COLUMNS)
+_changeable_values = attrgetter(*_CHANGEABLE)
+
+
+def _placeholders(columns: tuple[str, ...], first: int) -> dict[str, str]:
+    """Each column with its placeholder: `$first` and the numbers after it."""
+    return {column: f"${number}" for number, column in enumerate(columns, first)}
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What a list is narrowed to. The totals of one of agent, project and parent are kept."""
+    """Which tasks a list contains. Totals are stored for each agent, project and parent."""
 
     status: Status | None = None
     agent: str | None = None
@@ -29,7 +50,7 @@ class Filter:
 
     @property
     def dimensions(self) -> list[tuple[str, str, object]]:
-        """Column, name of the kept total, and value of every filter besides the status."""
+        """Column, name of the stored total, and value of every filter except the status."""
         found: list[tuple[str, str, object]] = []
         if self.agent is not None:
             found.append(("agent", "agent", self.agent))
@@ -38,72 +59,6 @@ class Filter:
         if self.parent_task_id is not None:
             found.append(("parent_task_id", "parent", self.parent_task_id))
         return found
-
-
-async def insert(
-    tx: AccountTransaction,
-    user_id: UUID,
-    task: Task,
-    event_data: Mapping[str, Any],
-    instruction: tuple[str, Mapping[str, Any]] | None,
-) -> None:
-    """The task, its event, its totals and the instruction to run it, in one statement."""
-    kind, payload = instruction or (None, {})
-    tx.has_events = True
-    await tx.execute(
-        f"""
-        WITH head AS (
-            UPDATE account_heads SET last_sequence = last_sequence + 1,
-                {_STATUS_COLUMN[task.status]} = {_STATUS_COLUMN[task.status]} + 1
-            WHERE account_id = $1 RETURNING last_sequence
-        ), task AS (
-            INSERT INTO tasks (account_id, created_by, {_COLUMNS})
-            SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
-                   $18, $19, $20, $21, $22, $23, $24, $25, $26 FROM head
-        ), event AS (
-            INSERT INTO events (account_id, sequence, id, type, task_id, data, created_at)
-            SELECT $1, last_sequence, $27, 'task.created', $3, $28, clock_timestamp() FROM head
-        ), instruction AS (
-            INSERT INTO outbox (account_id, kind, task_id, payload)
-            SELECT $1, $29, $3, $30 FROM head WHERE $29::text IS NOT NULL
-        )
-        INSERT INTO task_counts AS c (account_id, dimension, value, status, tasks)
-        SELECT $1, d.dimension, d.value, $4, 1
-        FROM head, unnest($31::text[], $32::text[]) AS d (dimension, value)
-        ON CONFLICT (account_id, dimension, value, status) DO UPDATE SET tasks = c.tasks + 1
-        """,  # noqa: S608
-        tx.account_id,
-        user_id,
-        task.id,
-        task.status,
-        task.hosted,
-        task.depth,
-        task.run,
-        task.agent,
-        task.agent_version,
-        task.project_id,
-        task.parent_task_id,
-        task.name,
-        task.priority,
-        task.created_at,
-        task.updated_at,
-        task.started_at,
-        task.finished_at,
-        task.description,
-        task.input,
-        task.output,
-        task.actions,
-        task.error,
-        task.steps,
-        task.input_tokens,
-        task.output_tokens,
-        task.cost_micros,
-        new_uuid(),
-        event_data,
-        kind,
-        payload,
-        *_dimensions(task),
-    )
 
 
 _STATUS_COLUMN: dict[str, str] = {
@@ -116,8 +71,63 @@ _STATUS_COLUMN: dict[str, str] = {
 }
 
 
+def _insert_statement(status: Status) -> str:
+    task = _placeholders(_COLUMNS, first=9)
+    count = _STATUS_COLUMN[status]
+    return f"""
+        WITH head AS (
+            UPDATE account_heads SET last_sequence = last_sequence + 1, {count} = {count} + 1
+            WHERE account_id = $1 RETURNING last_sequence
+        ), task AS (
+            INSERT INTO tasks (account_id, created_by, {_SELECTED})
+            SELECT $1, $2, {", ".join(task.values())} FROM head
+        ), event AS (
+            INSERT INTO events (account_id, sequence, id, type, task_id, data, created_at)
+            SELECT $1, last_sequence, $3, 'task.created', {task["id"]}, $4, clock_timestamp()
+            FROM head
+        ), instruction AS (
+            INSERT INTO outbox (account_id, kind, task_id, payload)
+            SELECT $1, $5, {task["id"]}, $6 FROM head WHERE $5::text IS NOT NULL
+        )
+        INSERT INTO task_counts AS c (account_id, dimension, value, status, tasks)
+        SELECT $1, d.dimension, d.value, {task["status"]}, 1
+        FROM head, unnest($7::text[], $8::text[]) AS d (dimension, value)
+        ON CONFLICT (account_id, dimension, value, status) DO UPDATE SET tasks = c.tasks + 1
+        """  # noqa: S608
+
+
+_INSERT = {status: _insert_statement(status) for status in STATUSES}
+
+
+async def insert(
+    tx: AccountTransaction,
+    task: Task,
+    event_data: Mapping[str, Any],
+    instruction: tuple[str, Mapping[str, Any]] | None,
+    *,
+    created_by: UUID | None = None,
+) -> None:
+    """Writes the task, its event, its totals and the instruction to run it in one statement.
+
+    `created_by` is the transaction's user unless given.
+    """
+    kind, payload = instruction or (None, {})
+    tx.has_events = True
+    await tx.execute(
+        _INSERT[task.status],
+        tx.account_id,
+        created_by or tx.user_id,
+        new_uuid(),
+        event_data,
+        kind,
+        payload,
+        *_dimensions(task),
+        *_values(task),
+    )
+
+
 def _dimensions(task: Task) -> tuple[list[str], list[str]]:
-    """The totals besides the account's own in which a task counts."""
+    """Names and values of the stored totals that include this task."""
     values = {
         "agent": task.agent,
         "parent": str(task.parent_task_id) if task.parent_task_id else None,
@@ -127,9 +137,25 @@ def _dimensions(task: Task) -> tuple[list[str], list[str]]:
     return list(present), list(present.values())
 
 
+async def get(tx: AccountReader, task_id: UUID | None) -> Task:
+    """The task. Raises if it does not exist; None is an id that could not be parsed."""
+    task = await find(tx, task_id) if task_id else None
+    if task is None:
+        raise TaskNotFound
+    return task
+
+
+async def get_for_change(tx: AccountTransaction, task_id: UUID | None) -> Task:
+    """Like `get`, and locks the account, so that nothing else changes the task meanwhile."""
+    task = await find_for_change(tx, task_id) if task_id else None
+    if task is None:
+        raise TaskNotFound
+    return task
+
+
 async def find(tx: AccountReader, task_id: UUID) -> Task | None:
     row = await tx.fetchrow(
-        f"SELECT {_COLUMNS} FROM tasks WHERE account_id = $1 AND id = $2",  # noqa: S608
+        f"SELECT {_SELECTED} FROM tasks WHERE account_id = $1 AND id = $2",  # noqa: S608
         tx.account_id,
         task_id,
     )
@@ -144,13 +170,13 @@ async def created_by(tx: AccountReader, task_id: UUID) -> UUID:
 
 
 async def find_for_change(tx: AccountTransaction, task_id: UUID) -> Task | None:
-    """The task as it will stay until this transaction ends."""
+    """Locks the account, then reads the task. It cannot change until the transaction ends."""
     await journal.lock_account(tx)
     return await find(tx, task_id)
 
 
-async def open_children(tx: AccountReader, task_id: UUID) -> list[Task]:
-    """Every task below this one that is not at its end, however deep."""
+async def open_subtasks(tx: AccountReader, task_id: UUID) -> list[Task]:
+    """Every task below this one, at any depth, that has not ended."""
     rows = await tx.fetch(
         f"""
         WITH RECURSIVE below (id) AS (
@@ -159,7 +185,7 @@ async def open_children(tx: AccountReader, task_id: UUID) -> list[Task]:
             SELECT t.id FROM below b
             JOIN tasks t ON t.account_id = $1 AND t.parent_task_id = b.id
         )
-        SELECT {_COLUMNS} FROM tasks
+        SELECT {_SELECTED} FROM tasks
         WHERE account_id = $1 AND id IN (SELECT id FROM below)
           AND status IN ('PENDING', 'RUNNING', 'WAITING_APPROVAL')
         ORDER BY id
@@ -212,39 +238,23 @@ async def add_usage(
     )
 
 
+_SET = ", ".join(f"{name} = {at}" for name, at in _placeholders(_CHANGEABLE, first=3).items())
+_UPDATE = f"UPDATE tasks SET {_SET} WHERE account_id = $1 AND id = $2"  # noqa: S608
+
+
 async def update(
     tx: AccountTransaction,
     before: Task,
     after: Task,
     event: tuple[str, Mapping[str, Any]] | None,
 ) -> None:
-    """Writes a changed task, with the event that tells of it and the totals it moves."""
-    await tx.execute(
-        """
-        UPDATE tasks SET status = $3, run = $4, name = $5, priority = $6, updated_at = $7,
-            started_at = $8, finished_at = $9, description = $10, output = $11, actions = $12,
-            error = $13
-        WHERE account_id = $1 AND id = $2
-        """,
-        tx.account_id,
-        after.id,
-        after.status,
-        after.run,
-        after.name,
-        after.priority,
-        after.updated_at,
-        after.started_at,
-        after.finished_at,
-        after.description,
-        after.output,
-        after.actions,
-        after.error,
-    )
+    """Writes a changed task. With an event, appends it and updates the totals."""
+    await tx.execute(_UPDATE, tx.account_id, after.id, *_changeable_values(after))
     if event is not None:
-        await _tell(tx, before, after, event)
+        await _append_event(tx, before, after, event)
 
 
-async def _tell(
+async def _append_event(
     tx: AccountTransaction,
     before: Task,
     after: Task,
@@ -284,10 +294,10 @@ async def _tell(
 
 
 async def total(tx: AccountReader, wanted: Filter) -> int:
-    """How many tasks match, read from the totals that every change keeps.
+    """The number of matching tasks, from the stored totals.
 
-    Filters by two of agent, project and parent at once have no kept total; then
-    the entries of an index are counted.
+    No total is stored for a combination of agent, project and parent. Then the query counts the
+    entries of an index.
     """
     dimensions = wanted.dimensions
     if not dimensions:
@@ -340,8 +350,7 @@ async def page(
 ) -> list[Task]:
     """A page, newest first. `matching` is the exact total in the same snapshot.
 
-    Ids are skipped over in an index, from whichever end is nearer, and only the
-    rows of the page itself are read.
+    The offset is skipped in an index, from the nearer end. Only the rows of the page are read.
     """
     limit = min(limit, matching - offset)
     if limit <= 0:
@@ -351,10 +360,10 @@ async def page(
         direction, skip = "ASC", matching - offset - limit
     where, arguments = _where(tx.account_id, wanted)
     rows = await tx.fetch(
-        # An array of ids and not a join: PostgreSQL also plans for accounts it knows
-        # nothing of, and for those it would join by reading all of the account.
+        # An array of ids instead of a join: without statistics about an account, PostgreSQL
+        # would plan a join that reads all of the account's tasks.
         f"""
-        SELECT {_COLUMNS} FROM tasks
+        SELECT {_SELECTED} FROM tasks
         WHERE account_id = $1 AND id = ANY (ARRAY(
             SELECT id FROM tasks WHERE {where} ORDER BY id {direction}
             LIMIT ${len(arguments) + 1} OFFSET ${len(arguments) + 2}

@@ -12,7 +12,7 @@ _COLUMNS = "number, state, gate, requested_at, expires_at, decided_at, decided_b
 
 
 async def of_task(tx: AccountReader, task_id: UUID) -> list[Review]:
-    """All reviews of a task, the newest first."""
+    """All reviews of a task, newest first."""
     rows = await tx.fetch(
         f"""
         SELECT {_COLUMNS} FROM reviews WHERE account_id = $1 AND task_id = $2
@@ -61,6 +61,7 @@ async def open_pending(
 
 
 async def pending(tx: AccountReader, task_ids: Sequence[UUID]) -> dict[UUID, list[Review]]:
+    """The pending review of each of these tasks that has one."""
     rows = await tx.fetch(
         f"""
         SELECT task_id, {_COLUMNS} FROM reviews
@@ -82,7 +83,7 @@ async def save_items(
     task_id: UUID,
     items: Sequence[Mapping[str, Any]],
 ) -> None:
-    """What has been decided so far in the review that is pending."""
+    """Stores the items of the pending review with the decisions so far."""
     if items:
         await tx.execute(
             """
@@ -103,7 +104,7 @@ async def close(
     reason: str | None,
     at: datetime,
 ) -> None:
-    """Ends the review that is pending."""
+    """Closes the pending review."""
     await tx.execute(
         """
         UPDATE reviews SET state = $3, decided_by = $4, reason = $5, decided_at = $6
@@ -119,7 +120,7 @@ async def close(
 
 
 async def due(connection: ReadConnection, limit: int) -> list[tuple[UUID, UUID]]:
-    """Account and task of reviews whose time has run out, of all accounts; for the relay."""
+    """Account and task of expired reviews, of all accounts. Needs a relay transaction."""
     rows = await connection.fetch(
         """
         SELECT account_id, task_id FROM reviews

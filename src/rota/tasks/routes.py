@@ -18,8 +18,8 @@ from rota.platform.http.description import documented
 from rota.platform.http.schemas import QueryInt, Text
 from rota.platform.idempotency import IdempotencyKey
 from rota.tasks import schemas
-from rota.tasks.decisions import Decisions
 from rota.tasks.queries import Filter
+from rota.tasks.reviews import Reviews
 from rota.tasks.schemas import (
     ApprovalsResponse,
     ApproveTask,
@@ -43,7 +43,7 @@ FilterText = Annotated[Text, Field(max_length=255)]
 
 
 def task_routes(
-    tasks: Tasks, decisions: Decisions, streams: Streams, authenticator: Authenticator
+    tasks: Tasks, reviews: Reviews, streams: Streams, authenticator: Authenticator
 ) -> APIRouter:
     router = secured_router("Tasks")
 
@@ -98,8 +98,8 @@ def task_routes(
         body: ApproveTask | None = None,
     ) -> DecisionResponse:
         named = body.decisions if body else None
-        task, reviews = await decisions.approve(caller, ids.from_wire("task", id), named)
-        return DecisionResponse(task=schemas.Task.of(task), review=schemas.Review.of(task, reviews))
+        task, found = await reviews.approve(caller, ids.from_wire("task", id), named)
+        return DecisionResponse(task=schemas.Task.of(task), review=schemas.Review.of(task, found))
 
     @router.post(
         "/api/tasks/{id}/reject",
@@ -112,10 +112,10 @@ def task_routes(
         body: RejectTask | None = None,
     ) -> DecisionResponse:
         body = body or RejectTask()
-        task, reviews = await decisions.reject(
+        task, found = await reviews.reject(
             caller, ids.from_wire("task", id), body.reason, resume=body.resume
         )
-        return DecisionResponse(task=schemas.Task.of(task), review=schemas.Review.of(task, reviews))
+        return DecisionResponse(task=schemas.Task.of(task), review=schemas.Review.of(task, found))
 
     @router.post(
         "/api/tasks/{id}/retry",
@@ -138,8 +138,8 @@ def task_routes(
         "/api/tasks/{id}/review", summary="What waits for a person", responses=documented(404)
     )
     async def review_task(caller: Reader, id: Text) -> ReviewResponse:  # noqa: A002
-        task, reviews = await decisions.review_of(caller, ids.from_wire("task", id))
-        return ReviewResponse(review=schemas.Review.of(task, reviews))
+        task, found = await reviews.get(caller, ids.from_wire("task", id))
+        return ReviewResponse(review=schemas.Review.of(task, found))
 
     @router.get("/api/approvals", summary="Everything that waits for a person, oldest first")
     async def list_approvals(
@@ -147,10 +147,10 @@ def task_routes(
         limit: Annotated[QueryInt, Query(ge=1, le=100)] = 50,
         offset: Annotated[QueryInt, Query(ge=0, le=2**31 - 1)] = 0,
     ) -> ApprovalsResponse:
-        found, total = await decisions.approvals(caller, limit, offset)
+        found, total = await reviews.pending(caller, limit, offset)
         shapes = [
-            schemas.Approval(task=schemas.Task.of(task), review=schemas.Review.of(task, reviews))
-            for task, reviews in found
+            schemas.Approval(task=schemas.Task.of(task), review=schemas.Review.of(task, pending))
+            for task, pending in found
         ]
         return ApprovalsResponse(approvals=shapes, total=total)
 

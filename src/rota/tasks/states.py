@@ -1,7 +1,7 @@
-"""The states of a task and every move between them, as one table.
+"""The statuses of a task and every allowed transition between them, in one table.
 
-The service, the documentation and the tests all read this table. Whatever is
-not in it is a conflict.
+The service, the documentation and the tests use this table. Any other change of status is a
+conflict.
 """
 
 from dataclasses import dataclass
@@ -26,17 +26,17 @@ Gate = Literal["run", "tool", "output"]
 
 
 class Trigger(StrEnum):
-    """What brings a move about."""
+    """What causes a transition."""
 
     PATCH = "PATCH by the client"
     CANCEL = "PATCH to CANCELLED"
-    APPROVE_RUN = "approve, run gate"
-    APPROVE_TOOL = "approve, tool gate"
-    APPROVE_OUTPUT = "approve, output gate"
+    APPROVE_RUN = "approve at the `run` gate"
+    APPROVE_TOOL = "approve at the `tool` gate"
+    APPROVE_OUTPUT = "approve at the `output` gate"
     APPROVE = "approve"
     REJECT = "reject"
     REJECT_RESUME = "reject with `resume: true`"
-    EXPIRE = "the gate's time runs out"
+    EXPIRE = "the gate expires"
     RETRY = "retry"
     RUN = "the run"
 
@@ -45,9 +45,8 @@ class Trigger(StrEnum):
 class Transition:
     source: Status
     target: Status
-    by: Trigger
-    # Whether it is for tasks that the service runs (True), for those that
-    # their client drives (False), or for both (None).
+    trigger: Trigger
+    # True: only tasks that the service runs. False: only tasks that a client runs. None: both.
     hosted: bool | None
 
 
@@ -76,7 +75,7 @@ TRANSITIONS: tuple[Transition, ...] = (
     Transition("FAILED", "PENDING", Trigger.RETRY, None),
 )
 
-# What each way of approving leads to; None is a task without a gate, which its client drives.
+# The trigger of an approval at each gate. External tasks have reviews without a gate (None).
 APPROVAL_OF: dict[Gate | None, Trigger] = {
     "run": Trigger.APPROVE_RUN,
     "tool": Trigger.APPROVE_TOOL,
@@ -94,39 +93,41 @@ EVENT_OF: dict[Status, str] = {
 
 
 class TransitionRefused(Conflict):
-    def __init__(self, source: Status, target: Status, why: str) -> None:
-        super().__init__(f"A task that is {source} cannot become {target} here. {why}")
+    def __init__(self, source: Status, target: Status, advice: str) -> None:
+        super().__init__(f"A task that is {source} cannot become {target}. {advice}")
 
 
-def target_of(source: Status, by: Trigger, *, hosted: bool) -> Status | None:
-    """Where a task goes from `source` when `by` happens, where that has one answer."""
+def target_of(source: Status, trigger: Trigger, *, hosted: bool) -> Status | None:
+    """The status that `trigger` leads to from `source`, if there is exactly one."""
     targets = [
-        move.target
-        for move in TRANSITIONS
-        if move.source == source and move.by is by and move.hosted in (None, hosted)
+        transition.target
+        for transition in TRANSITIONS
+        if transition.source == source
+        and transition.trigger is trigger
+        and transition.hosted in (None, hosted)
     ]
     return targets[0] if len(targets) == 1 else None
 
 
-def allows(source: Status, target: Status, by: Trigger, *, hosted: bool) -> bool:
+def allows(source: Status, target: Status, trigger: Trigger, *, hosted: bool) -> bool:
     return any(
-        (move.source, move.target, move.by) == (source, target, by)
-        and move.hosted in (None, hosted)
-        for move in TRANSITIONS
+        (transition.source, transition.target, transition.trigger) == (source, target, trigger)
+        and transition.hosted in (None, hosted)
+        for transition in TRANSITIONS
     )
 
 
 def mermaid_diagram() -> str:
-    """The table as a picture: one arrow for each two states, whatever brings it about."""
+    """The table as a diagram, with one arrow for each pair of statuses."""
     arrows: dict[tuple[Status, Status], list[str]] = {}
-    for move in TRANSITIONS:
-        # Mermaid takes a second colon for the end of the label.
-        label = move.by.replace("`", "").replace(":", "")
-        arrows.setdefault((move.source, move.target), []).append(label)
+    for transition in TRANSITIONS:
+        # In Mermaid, a second colon ends the label.
+        label = transition.trigger.replace("`", "").replace(":", "")
+        arrows.setdefault((transition.source, transition.target), []).append(label)
     lines = ["stateDiagram-v2", "    [*] --> PENDING: POST"]
     lines += [
-        f"    {source} --> {target}: {' / '.join(dict.fromkeys(by))}"
-        for (source, target), by in arrows.items()
+        f"    {source} --> {target}: {' / '.join(dict.fromkeys(labels))}"
+        for (source, target), labels in arrows.items()
     ]
     lines += [f"    {status} --> [*]" for status in STATUSES if status in FINAL]
     return "\n".join(lines) + "\n"
@@ -134,7 +135,7 @@ def mermaid_diagram() -> str:
 
 def markdown_table() -> str:
     """The table as the documentation shows it."""
-    whose = {True: "hosted", False: "external", None: "both"}
+    kind = {True: "hosted", False: "external", None: "both"}
     lines = ["| from | to | by | tasks |", "|---|---|---|---|", "| (new) | any | POST | both |"]
-    lines += [f"| {m.source} | {m.target} | {m.by} | {whose[m.hosted]} |" for m in TRANSITIONS]
+    lines += [f"| {t.source} | {t.target} | {t.trigger} | {kind[t.hosted]} |" for t in TRANSITIONS]
     return "\n".join(lines) + "\n"

@@ -1,0 +1,167 @@
+"""Creates tasks, both for clients and for runs that delegate work."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from uuid import UUID
+
+from rota.agents import queries as agents
+from rota.agents.access import AgentAccess
+from rota.agents.model import AgentVersion
+from rota.credits import holds, metrics
+from rota.credits.allowance import AllowanceOf
+from rota.credits.holds import InsufficientCredits
+from rota.credits.money import of_cents, usd
+from rota.events import journal
+from rota.platform import ids
+from rota.platform.db import AccountReader, AccountTransaction
+from rota.tasks import queries, transitions
+from rota.tasks.errors import AgentNotInCatalog, NestingTooDeep, ParentEnded
+from rota.tasks.model import Task
+from rota.tasks.states import TERMINAL, Status
+
+# A task without a parent has depth 0, so the deepest subtask has depth 7.
+MAX_DEPTH = 8
+
+
+@dataclass(frozen=True, slots=True)
+class NewTask:
+    """A task to create, as its client or the delegating run describes it."""
+
+    name: str
+    agent: AgentVersion | None = None
+    # Read with find_for_change, so it cannot end before the subtask is committed.
+    parent: Task | None = None
+    status: Status = "PENDING"
+    project_id: str | None = None
+    priority: float = 0
+    description: str | None = None
+    input: str = ""
+    output: str | None = None
+    actions: list[str] = field(default_factory=list)
+
+
+class TaskCreation:
+    def __init__(
+        self,
+        agent_access: AgentAccess,
+        *,
+        gate_time: timedelta,
+        allowance_of: AllowanceOf,
+        weight_of: Callable[[str], float],
+    ) -> None:
+        self._agent_access = agent_access
+        self._gate_time = gate_time
+        self._allowance_of = allowance_of
+        # The share of busy workers that a tier gets.
+        self._weight_of = weight_of
+
+    async def find_agent(self, tx: AccountReader, name: str, tier: str) -> AgentVersion:
+        """The agent for a new task. Raises if it is not in the catalog or the tier locks it."""
+        agent = await agents.find(tx, name)
+        if agent is None:
+            raise AgentNotInCatalog(name)
+        self._agent_access.check(agent, tier)
+        return agent
+
+    async def create(
+        self, tx: AccountTransaction, new: NewTask, tier: str, *, created_by: UUID | None = None
+    ) -> Task:
+        """Creates a task with its hold and its first gate. Raises before it writes anything.
+
+        `tier` is the account's. `created_by` is the owner where a run creates the task; without
+        it, the transaction's user is the owner.
+        """
+        parent, agent = new.parent, new.agent
+        if parent is not None:
+            check_accepts_subtasks(parent)
+            if parent.depth + 1 >= MAX_DEPTH:
+                raise NestingTooDeep(MAX_DEPTH)
+        hosted = agent is not None and new.status in ("PENDING", "WAITING_APPROVAL")
+        gated = hosted and agent is not None and agent.approval.run
+        task = _build(new, "WAITING_APPROVAL" if gated else new.status, hosted=hosted)
+        start = None
+        if hosted and agent is not None:
+            if parent is None:
+                # A lock on the account comes before a lock on its balance.
+                await journal.lock_account(tx)
+            await self._place_hold(tx, task, agent, parent)
+            if task.status == "PENDING":
+                start = transitions.start_instruction(task, self._weight_of(tier))
+        data = transitions.event_data(tx, None, task.status)
+        await queries.insert(tx, task, data, start, created_by=created_by)
+        if task.status == "WAITING_APPROVAL":
+            await transitions.open_gate(tx, task, "run" if hosted else None, self._gate_time)
+        return task
+
+    async def restart(
+        self,
+        tx: AccountTransaction,
+        task: Task,
+        parent: Task | None,
+        tier: str,
+        *,
+        start_at: str,
+    ) -> None:
+        """Places the hold for a hosted task's next run and starts the run."""
+        assert task.agent is not None
+        assert task.agent_version is not None
+        agent = await agents.find_version(tx, task.agent, task.agent_version)
+        assert agent is not None
+        self._agent_access.check(agent, tier)
+        await self._place_hold(tx, task, agent, parent)
+        await transitions.enqueue(
+            tx, transitions.START, task, start_at=start_at, weight=self._weight_of(tier)
+        )
+
+    async def _place_hold(
+        self, tx: AccountTransaction, task: Task, agent: AgentVersion, parent: Task | None
+    ) -> None:
+        """Holds the run's budget: under the parent's hold if that is open, else on the balance."""
+        micros = of_cents(agent.budget_cents)
+        if parent is not None and await holds.hold_under(tx, task.run_id, parent.run_id, micros):
+            return
+        if not await holds.hold(tx, task.run_id, micros, self._allowance_of):
+            metrics.REFUSED.inc()
+            raise InsufficientCredits(
+                f"The agent {agent.name} needs ${usd(agent.budget_cents)} available to start. "
+                "Top up with POST /api/credits/topup, or wait until other tasks end and release "
+                "their holds. GET /api/credits/balance shows what is available."
+            )
+
+
+def check_accepts_subtasks(parent: Task) -> None:
+    if parent.status in TERMINAL:
+        raise ParentEnded(parent)
+
+
+def _build(new: NewTask, status: Status, *, hosted: bool) -> Task:
+    task_id = ids.new_uuid()
+    # The time inside the id, so that the order of ids is the order of creation.
+    now = ids.time_of(task_id)
+    return Task(
+        id=task_id,
+        status=status,
+        hosted=hosted,
+        depth=new.parent.depth + 1 if new.parent else 0,
+        run=1,
+        agent=new.agent.name if new.agent else None,
+        agent_version=new.agent.version if new.agent else None,
+        project_id=new.project_id,
+        parent_task_id=new.parent.id if new.parent else None,
+        name=new.name,
+        priority=float(new.priority),
+        created_at=now,
+        updated_at=now,
+        started_at=now if status == "RUNNING" else None,
+        finished_at=now if status in TERMINAL else None,
+        description=new.description,
+        input=new.input,
+        output=new.output,
+        actions=new.actions,
+        error=None,
+        steps=0,
+        input_tokens=0,
+        output_tokens=0,
+        cost_micros=0,
+    )

@@ -1,0 +1,91 @@
+"""Why a request about tasks is refused. Each error builds its message from the objects involved."""
+
+from collections.abc import Iterable
+
+from rota.platform.errors import Conflict, FieldError, NotFound, ValidationFailed
+from rota.tasks.model import Task
+
+
+class InvalidField(ValidationFailed):
+    """One field of the request is wrong. `reason` is the message without the field's name."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        invalid = ValidationFailed.of(FieldError(field, reason))
+        super().__init__(invalid.message, details=invalid.details)
+        self.reason = reason
+
+
+class TaskNotFound(NotFound):
+    def __init__(self) -> None:
+        super().__init__("Task not found.")
+
+
+class ParentNotFound(NotFound):
+    def __init__(self, parent_id: str) -> None:
+        super().__init__(f"The parent task {parent_id!r} was not found. Check parentTaskId.")
+
+
+class ParentEnded(Conflict):
+    def __init__(self, parent: Task) -> None:
+        super().__init__(f"The parent task is {parent.status}, so it cannot have open subtasks.")
+
+
+class NestingTooDeep(InvalidField):
+    def __init__(self, max_depth: int) -> None:
+        super().__init__("parentTaskId", f"Tasks can be nested at most {max_depth} levels deep.")
+
+
+class AgentNotInCatalog(InvalidField):
+    def __init__(self, name: str) -> None:
+        super().__init__("agent", f"The agent {name!r} is not in the catalog.")
+
+
+class TwoAgents(InvalidField):
+    def __init__(self, agent: str, assigned_agent: str) -> None:
+        super().__init__(
+            "agent",
+            f"agent ({agent!r}) and assignedAgent ({assigned_agent!r}) are two names for one "
+            "field. Send only one of them.",
+        )
+
+
+class OutputNotWritable(Conflict):
+    def __init__(self) -> None:
+        super().__init__(
+            "The service runs this task and writes its output. Remove output and logs from the "
+            "request."
+        )
+
+
+class OutputTooLong(InvalidField):
+    def __init__(self, length: int, max_length: int) -> None:
+        super().__init__(
+            "logs",
+            f"With these logs the output has {length} characters. The maximum is {max_length}.",
+        )
+
+
+class TooManyActions(InvalidField):
+    def __init__(self, count: int, max_count: int) -> None:
+        super().__init__(
+            "actions",
+            f"With these actions the task has {count}. The maximum is {max_count}.",
+        )
+
+
+class ItemsNotPending(InvalidField):
+    def __init__(self, item_ids: Iterable[str]) -> None:
+        super().__init__(
+            "decisions",
+            f"These items are not waiting for a decision: {', '.join(item_ids)}. "
+            "GET /api/tasks/:id/review lists the items that are.",
+        )
+
+
+class InvalidArguments(ValidationFailed):
+    """The arguments of a decision do not match the tool's schema."""
+
+    def __init__(self, item_id: str, problems: Iterable[str]) -> None:
+        field = f"decisions.{item_id}.arguments"
+        invalid = ValidationFailed.of(*(FieldError(field, problem) for problem in problems))
+        super().__init__(invalid.message, details=invalid.details)

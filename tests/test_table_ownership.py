@@ -1,0 +1,200 @@
+"""Each table belongs to one package. Other packages use that package's functions, not its tables.
+
+Import rules cannot see a query that reads another package's table, so this test reads the SQL.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "rota"
+
+TABLES: dict[str, set[str]] = {
+    "platform": {"idempotency_keys"},
+    "accounts": {"accounts", "identities", "members", "users"},
+    "auth": {"api_key_hashes", "api_keys", "sessions", "signing_keys", "used_id_tokens"},
+    "payments": {"customers"},
+    "events": {"account_heads", "events", "outbox"},
+    "credits": {"balances", "entries", "holds", "usage_days"},
+    "mcp": {"mcp_servers", "mcp_tools"},
+    "plans": {"subscriptions"},
+    "agents": {"agent_versions", "agents", "current_agents"},
+    "tasks": {"reviews", "task_counts", "tasks"},
+    "runs": {"steps"},
+}
+OWNER = {table: package for package, tables in TABLES.items() for table in tables}
+
+
+@dataclass(frozen=True, slots=True)
+class Exemption:
+    """A file that may use tables of other packages, and why."""
+
+    file: str
+    tables: frozenset[str]
+    reason: str
+
+
+def exempt(file: str, tables: str, reason: str) -> Exemption:
+    return Exemption(file, frozenset(tables.split()), reason)
+
+
+EXEMPTIONS = (
+    exempt(
+        "tasks/queries.py",
+        "account_heads events outbox",
+        "One statement writes a task with its event, totals and instruction. The totals by status "
+        "are in account_heads, whose row every change of the account locks anyway.",
+    ),
+    exempt(
+        "auth/queries.py",
+        "accounts members users",
+        "One statement authenticates a request. It joins the key or session to the account.",
+    ),
+    exempt(
+        "credits/holds.py",
+        "accounts",
+        "The statement that places a hold checks in the same moment that the tier is current.",
+    ),
+    exempt(
+        "credits/verify.py",
+        "tasks steps",
+        "The verification compares the ledger with the tasks and steps that it pays for.",
+    ),
+    exempt(
+        "dev/seed.py",
+        "account_heads accounts agents events members reviews task_counts tasks users",
+        "The seed writes millions of rows of every kind inside the server.",
+    ),
+    exempt(
+        "runs/timeline.py",
+        "reviews",
+        "One statement sorts steps and reviews into one list and reads a page of it.",
+    ),
+    exempt(
+        "secret_rotation.py",
+        "idempotency_keys mcp_servers signing_keys",
+        "The rotation encrypts every sealed column again, whichever package owns it.",
+    ),
+    # To be removed: each of these should call a function of the package that owns the table.
+    exempt("credits/allowance.py", "accounts subscriptions", "Reads the tier, seats and period."),
+    exempt("credits/queries.py", "accounts users", "Reads the tier and the payer's address."),
+    exempt("plans/queries.py", "accounts", "Reads and writes the tier and seats of an account."),
+    exempt("plans/queries.py", "balances entries", "Reads payments to reconcile them."),
+    exempt("runs/delegation.py", "accounts", "Reads the tier of the account."),
+    exempt("runs/steps.py", "tasks", "Adds a step's usage to its task and walks up its parents."),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    file: str
+    line: int
+    table: str
+    statement: str
+
+    @property
+    def package(self) -> str:
+        return self.file.split("/")[0].removesuffix(".py")
+
+    def __str__(self) -> str:
+        return (
+            f"src/rota/{self.file}:{self.line}: {self.package} uses {self.table}, "
+            f"which belongs to {OWNER[self.table]}: {self.statement}"
+        )
+
+
+_NAMES = "|".join(sorted(OWNER))
+# SQL keywords are upper case here, so prose does not match. The last form is a table with an
+# alias of one letter in a list: FROM (...) h, balances b.
+_USE = re.compile(
+    rf"""\b(?:FROM|JOIN|INTO|UPDATE|TABLE)[\s"']+(?:ONLY\s+)?({_NAMES})\b"""
+    rf"""|,\s*({_NAMES})\s+(?:AS\s+)?[a-z]\b"""
+)
+_CTE = re.compile(r"(?:\bWITH(?:\s+RECURSIVE)?|,)\s+([a-z_]+)\s+(?:\([^)]*\)\s+)?AS\s+\(")
+
+
+def uses(path: Path) -> Iterator[Use]:
+    source = path.read_text()
+    for node, text in _strings(source):
+        hidden = set(_CTE.findall(text))
+        statement = " ".join(text.strip("\"'frb \n").split())[:100]
+        for match in _USE.finditer(text):
+            table = match[1] or match[2]
+            if table not in hidden:
+                line = node.lineno + text[: match.start()].count("\n")
+                yield Use(path.relative_to(SOURCE).as_posix(), line, table, statement)
+
+
+def _strings(source: str) -> Iterator[tuple[ast.expr, str]]:
+    """Every string literal with its source text. An f-string is one literal."""
+    lines = [line.encode() for line in source.splitlines()]
+    pending: list[ast.AST] = [ast.parse(source)]
+    while pending:
+        node = pending.pop()
+        is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if isinstance(node, ast.JoinedStr) or is_text:
+            assert isinstance(node, ast.expr)
+            yield node, _segment(lines, node)
+        else:
+            pending += ast.iter_child_nodes(node)
+
+
+def _segment(lines: list[bytes], node: ast.expr) -> str:
+    # ast.get_source_segment splits the whole file for every literal.
+    assert node.end_lineno is not None
+    text = lines[node.lineno - 1 : node.end_lineno]
+    text[-1] = text[-1][: node.end_col_offset]
+    text[0] = text[0][node.col_offset :]
+    return b"\n".join(text).decode()
+
+
+def foreign_uses() -> list[Use]:
+    found = [use for path in sorted(SOURCE.rglob("*.py")) for use in uses(path)]
+    return [use for use in found if OWNER[use.table] != use.package]
+
+
+def test_every_table_of_the_migrations_has_an_owner() -> None:
+    created = {
+        name
+        for path in (ROOT / "migrations" / "versions").glob("*.sql")
+        for name in re.findall(r"^CREATE (?:TABLE|VIEW) ([a-z_]+)", path.read_text(), re.MULTILINE)
+    }
+    assert created == set(OWNER)
+
+
+def test_no_package_uses_a_table_of_another_package() -> None:
+    allowed = {(e.file, table) for e in EXEMPTIONS for table in e.tables}
+    wrong = [use for use in foreign_uses() if (use.file, use.table) not in allowed]
+    assert not wrong, "\n".join(
+        ["Call a function of the package that owns the table instead:", *map(str, wrong)]
+    )
+
+
+def test_every_exemption_is_needed() -> None:
+    used = {(use.file, use.table) for use in foreign_uses()}
+    unused = [
+        f"{exemption.file}: {table}"
+        for exemption in EXEMPTIONS
+        for table in sorted(exemption.tables)
+        if (exemption.file, table) not in used
+    ]
+    assert not unused, "Remove these from EXEMPTIONS: " + ", ".join(unused)
+
+
+def test_uses_are_found_in_plain_strings_f_strings_and_lists(tmp_path: Path) -> None:
+    statements = (
+        '"SELECT id FROM tasks"',
+        'f"UPDATE tasks SET {x}"',
+        '"""\nSELECT 1 FROM a JOIN tasks t ON true"""',
+        '"INSERT INTO "\n"tasks (id)"',
+        '"SELECT 1 FROM (VALUES (1)) v, tasks t"',
+        '"DELETE FROM tasks WHERE id = $1"',
+    )
+    for statement in statements:
+        found = [text for _, text in _strings(f"run({statement})") if _USE.search(text)]
+        assert found == [statement]
+    prose = '"A list of tasks from tasks"'
+    assert not any(_USE.search(text) for _, text in _strings(f"run({prose})"))
