@@ -11,7 +11,8 @@ async def users_and_sessions(realm: Realm, subject: str) -> tuple[int, int, int]
     async with realm.service.owner() as connection:
         row = await connection.fetchrow(
             """
-            SELECT count(DISTINCT i.user_id), count(DISTINCT u.id), count(DISTINCT s.id)
+            SELECT count(DISTINCT i.user_id) AS identities, count(DISTINCT u.id) AS users,
+                   count(DISTINCT s.id) AS sessions
             FROM identities i
             JOIN users u ON u.id = i.user_id
             JOIN accounts a ON a.id = u.id AND a.kind = 'personal'
@@ -21,7 +22,7 @@ async def users_and_sessions(realm: Realm, subject: str) -> tuple[int, int, int]
             realm.provider.issuer,
             subject,
         )
-    return tuple(row)
+    return row["identities"], row["users"], row["sessions"]
 
 
 async def start_all(realm: Realm, tokens: list[str]) -> list[httpx.Response]:

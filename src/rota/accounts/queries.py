@@ -1,6 +1,8 @@
 """The SQL of users and accounts."""
 
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from rota.accounts.model import Account, Role, User
@@ -70,10 +72,10 @@ async def update_profile(
 async def user_with_accounts(
     connection: ReadConnection, user_id: UUID
 ) -> tuple[User, list[Account]] | None:
-    """The user and every account the user may select, the personal one first."""
+    """The user and every account the user can select, the personal one first."""
     rows = await connection.fetch(
         """
-        SELECT u.email, u.name AS user_name, u.created_at AS user_created_at,
+        SELECT u.email AS user_email, u.name AS user_name, u.created_at AS user_created_at,
                a.id, a.kind, a.name, a.tier, coalesce(m.role, 'owner') AS role,
                a.trial_ends_at, a.created_at
         FROM users u
@@ -88,16 +90,24 @@ async def user_with_accounts(
     if not rows:
         return None
     first = rows[0]
-    user = User(user_id, first["email"], first["user_name"], first["user_created_at"])
+    user = User(
+        id=user_id,
+        email=first["user_email"],
+        name=first["user_name"],
+        created_at=first["user_created_at"],
+    )
     return user, [_account(row) for row in rows]
 
 
-def _account(row: dict[str, object]) -> Account:
+def _account(row: Mapping[str, Any]) -> Account:
     return Account(
-        *(
-            row[name]
-            for name in ("id", "kind", "name", "tier", "role", "trial_ends_at", "created_at")
-        )  # type: ignore[arg-type]
+        id=row["id"],
+        kind=row["kind"],
+        name=row["name"],
+        tier=row["tier"],
+        role=row["role"],
+        trial_ends_at=row["trial_ends_at"],
+        created_at=row["created_at"],
     )
 
 

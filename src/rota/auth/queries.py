@@ -142,7 +142,7 @@ async def session_standing(
 async def company_standings(connection: ReadConnection, user_id: UUID) -> list[Standing]:
     rows = await connection.fetch(
         """
-        SELECT a.id, m.role, a.tier, p.tier AS user_tier
+        SELECT a.id AS account_id, a.kind, m.role, a.tier, p.tier AS user_tier
         FROM members m
         JOIN accounts a ON a.id = m.account_id
         JOIN accounts p ON p.id = m.user_id
@@ -150,9 +150,7 @@ async def company_standings(connection: ReadConnection, user_id: UUID) -> list[S
         """,
         user_id,
     )
-    return [
-        Standing(row["id"], "company", row["role"], row["tier"], row["user_tier"]) for row in rows
-    ]
+    return [Standing(**row) for row in rows]
 
 
 async def owner_of_key(connection: ReadConnection, secret_hash: bytes) -> KeyOwner | None:
@@ -160,7 +158,7 @@ async def owner_of_key(connection: ReadConnection, secret_hash: bytes) -> KeyOwn
         "SELECT account_id, user_id, key_id FROM api_key_hashes WHERE secret_hash = $1",
         secret_hash,
     )
-    return KeyOwner(*row) if row else None
+    return KeyOwner(**row) if row else None
 
 
 async def key_scopes(tx: AccountTransaction, key_id: UUID) -> list[str] | None:
@@ -191,7 +189,7 @@ async def list_keys(tx: AccountReader) -> list[ApiKey]:
         f"SELECT {_KEY_COLUMNS} FROM api_keys WHERE account_id = $1 ORDER BY id DESC",  # noqa: S608
         tx.account_id,
     )
-    return [ApiKey(*row) for row in rows]
+    return [ApiKey(**row) for row in rows]
 
 
 async def create_key(
@@ -251,7 +249,7 @@ async def signing_keys(connection: ReadConnection) -> list[SigningKeyRow]:
         ORDER BY created_at DESC, kid
         """
     )
-    return [SigningKeyRow(*row) for row in rows]
+    return [SigningKeyRow(**row) for row in rows]
 
 
 async def insert_signing_key(
