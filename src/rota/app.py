@@ -79,9 +79,9 @@ def create_app(
     # The busiest first: a request is held against them in this order.
     for router in (
         task_routes(parts.tasks, parts.decisions, parts.streams, parts.authenticator),
-        me_routes(parts.db, variant.name),
+        me_routes(parts.profiles, variant.name),
         agent_routes(parts.catalog, variant.agent_access),
-        run_routes(parts.db),
+        run_routes(parts.timelines),
         event_routes(parts.streams, parts.authenticator),
         mcp_routes(parts.servers),
         credit_routes(parts.credits),

@@ -17,6 +17,7 @@ from rota.agents.catalog import Catalog
 from rota.auth.authenticator import Authenticator
 from rota.auth.issuers import Issuers
 from rota.auth.keys import Keys
+from rota.auth.profiles import Profiles
 from rota.auth.sessions import Sessions
 from rota.auth.tokens import KeyRing, SessionTokens
 from rota.credits.allowance import AllowanceOf
@@ -42,6 +43,7 @@ from rota.platform.egress import Bounds, Egress
 from rota.platform.idempotency import Idempotency
 from rota.platform.settings import Settings
 from rota.platform.temporal import Temporal
+from rota.runs.timeline import Timelines
 from rota.tasks.decisions import Decisions
 from rota.tasks.service import Tasks
 from rota.variants import VARIANTS
@@ -139,6 +141,10 @@ class Composition:
         )
 
     @cached_property
+    def profiles(self) -> Profiles:
+        return Profiles(self.db)
+
+    @cached_property
     def keys(self) -> Keys:
         return Keys(self.db, self.authenticator, self.idempotency, journal.append)
 
@@ -205,6 +211,10 @@ class Composition:
             allowance_of=self.allowance_of,
             weight_of=self.variant.weight_of,
         )
+
+    @cached_property
+    def timelines(self) -> Timelines:
+        return Timelines(self.db)
 
     @cached_property
     def decisions(self) -> Decisions:
