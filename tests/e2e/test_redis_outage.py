@@ -15,7 +15,7 @@ import pytest
 from pydantic import SecretStr
 
 from rota.dev.stack import Stack
-from tests.answers import assert_headers
+from tests.assertions import assert_headers
 from tests.service import Person, Service
 
 OUTAGE_S = float(os.environ.get("ROTA_TEST_REDIS_OUTAGE_S", "5"))

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import httpx
 import pytest
 
-from tests.answers import API_VERSION, assert_error, assert_headers, assert_invalid
+from tests.assertions import API_VERSION, assert_error, assert_headers, assert_invalid
 from tests.service import Person, Service
 
 JSON = {"Content-Type": "application/json"}

@@ -14,7 +14,7 @@ import orjson
 import pytest
 
 from rota.platform import json
-from tests.answers import assert_error
+from tests.assertions import assert_error
 from tests.platform.bodies import field_floods, hostile_bodies
 from tests.service import Person, Service
 

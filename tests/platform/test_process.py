@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 
-from tests.answers import assert_error
+from tests.assertions import assert_error
 from tests.service import Service, environment, free_port
 
 PROBE = ("tests.platform.probe",)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.answers import assert_error
+from tests.assertions import assert_error
 from tests.runs.runner import Runner, until
 from tests.runs.scripted import Scripted, calls, last_told, says
 from tests.service import Person

@@ -24,8 +24,8 @@ from rota.auth.schemas import (
 from rota.auth.sessions import Sessions
 from rota.auth.tokens import KeyRing
 from rota.platform import ids
-from rota.platform.http.answers import respond
 from rota.platform.http.description import documented
+from rota.platform.http.responses import respond
 from rota.platform.http.schemas import Text
 from rota.platform.idempotency import IdempotencyKey
 from rota.platform.settings import Issuer
