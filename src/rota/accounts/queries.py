@@ -1,12 +1,20 @@
-"""The SQL of users and accounts."""
+"""SQL for users and accounts."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from rota.accounts.model import Account, Role, User
 from rota.platform.db import AccountReader, AccountTransaction, ReadConnection, WriteConnection
+
+
+@dataclass(frozen=True, slots=True)
+class Seats:
+    # None means unlimited.
+    limit: int | None
+    taken: int
 
 
 async def user_of_identity(connection: ReadConnection, issuer: str, subject: str) -> UUID | None:
@@ -19,7 +27,7 @@ async def user_of_identity(connection: ReadConnection, issuer: str, subject: str
 async def claim_identity(
     connection: WriteConnection, issuer: str, subject: str, user_id: UUID
 ) -> bool:
-    """Whether the identity is this user's now; False when somebody was faster."""
+    """False if a concurrent sign-in has created the identity."""
     claimed = await connection.fetchval(
         """
         INSERT INTO identities (issuer, subject, user_id) VALUES ($1, $2, $3)
@@ -39,7 +47,7 @@ async def create_user(
     name: str | None,
     trial_ends_at: datetime | None,
 ) -> None:
-    """A user with the personal account that every user has, under the same UUID."""
+    """Creates a user, and the user's personal account with the same UUID."""
     await connection.execute(
         """
         WITH account AS (
@@ -122,7 +130,7 @@ async def create_company(tx: AccountTransaction, name: str, tier: str, seats: in
 
 
 async def put_member(tx: AccountTransaction, user_id: UUID, role: Role) -> bool:
-    """Whether the member is new; one who is not has another role now."""
+    """Adds a member or changes the role. Returns whether the member is new."""
     new = await tx.fetchval(
         """
         INSERT INTO members (account_id, user_id, role) VALUES ($1, $2, $3)
@@ -137,12 +145,12 @@ async def put_member(tx: AccountTransaction, user_id: UUID, role: Role) -> bool:
 
 
 async def user_exists(connection: ReadConnection, user_id: UUID) -> bool:
-    """Asked in a transaction of that user's: nobody else sees the row."""
+    """Needs a transaction of that user. Row security hides the row from all others."""
     return bool(await connection.fetchval("SELECT true FROM users WHERE id = $1", user_id))
 
 
 async def lock(tx: AccountTransaction) -> bool:
-    """Whether there is such an account; others who lock its row wait for us."""
+    """Locks the account until the transaction ends. False if it does not exist."""
     locked = await tx.fetchval(
         "SELECT true FROM accounts WHERE id = $1 FOR NO KEY UPDATE", tx.account_id
     )
@@ -150,7 +158,7 @@ async def lock(tx: AccountTransaction) -> bool:
 
 
 async def lock_company(tx: AccountTransaction) -> bool:
-    """Whether there is such a company; others who change its members wait for us."""
+    """Locks a company until the transaction ends. False if it does not exist."""
     locked = await tx.fetchval(
         "SELECT true FROM accounts WHERE id = $1 AND kind = 'company' FOR NO KEY UPDATE",
         tx.account_id,
@@ -158,16 +166,16 @@ async def lock_company(tx: AccountTransaction) -> bool:
     return bool(locked)
 
 
-async def seats(tx: AccountReader) -> tuple[int | None, int]:
-    """How many seats a company has (None is without limit), and how many are taken."""
+async def seats(tx: AccountReader) -> Seats:
+    """The seats of a company."""
     row = await tx.fetchrow(
         """
-        SELECT seats, (SELECT count(*) FROM members WHERE account_id = $1) AS taken
+        SELECT seats AS "limit", (SELECT count(*) FROM members WHERE account_id = $1) AS taken
         FROM accounts WHERE id = $1
         """,
         tx.account_id,
     )
-    return row["seats"], row["taken"]
+    return Seats(**row)
 
 
 async def set_tier(tx: AccountTransaction, tier: str) -> bool:

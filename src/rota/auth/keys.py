@@ -1,4 +1,4 @@
-"""API keys: listing, making and revoking them."""
+"""Lists, creates and revokes API keys."""
 
 from uuid import UUID
 
@@ -32,7 +32,7 @@ class Keys:
             return await queries.list_keys(tx)
 
     async def create(self, caller: Caller, body: CreateKey, idempotency_key: str | None) -> Outcome:
-        """Answers with the key and its secret, which is known to nobody after this."""
+        """Creates a key. Only this response contains its secret."""
         _check_role(caller)
         async with self._db.write(caller.account_id, caller.user_id) as tx:
             return await self._idempotency.once(
@@ -60,18 +60,18 @@ class Keys:
         )
         owner = KeyOwner(caller.account_id, caller.user_id, key.id)
         if not await queries.create_key(tx, owner, key, secrets.hash_of(secret), MAX_KEYS):
-            raise Conflict(f"An account has at most {MAX_KEYS} keys. Delete one first.")
+            raise Conflict(f"An account can have at most {MAX_KEYS} API keys. Delete one first.")
         await self._record_event(tx, "key.created", key.id)
         return KeyCreatedResponse(key=schemas.ApiKey.of(key), secret=secret)
 
     async def delete(self, caller: Caller, key_id: UUID | None) -> None:
         _check_role(caller)
         if key_id is None:
-            raise NotFound("There is no such API key.")
+            raise NotFound("API key not found.")
         async with self._db.write(caller.account_id, caller.user_id) as tx:
             secret_hash = await queries.delete_key(tx, key_id)
             if secret_hash is None:
-                raise NotFound("There is no such API key.")
+                raise NotFound("API key not found.")
             await self._record_event(tx, "key.revoked", key_id)
         self._authenticator.forget_key(secret_hash)
 
@@ -82,4 +82,4 @@ class Keys:
 
 def _check_role(caller: Caller) -> None:
     if caller.role == "member":
-        raise Forbidden("Only owners and admins of a company manage its API keys.")
+        raise Forbidden("Only owners and admins can manage the API keys of a company.")

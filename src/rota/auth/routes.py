@@ -6,7 +6,7 @@ from fastapi import APIRouter, Response
 from starlette.requests import Request
 
 from rota.auth import schemas
-from rota.auth.authenticator import bearer
+from rota.auth.authenticator import bearer_token
 from rota.auth.keys import Keys
 from rota.auth.profiles import Profiles
 from rota.auth.routing import AnyCaller, SessionCaller, public_router, secured_router
@@ -57,7 +57,7 @@ def sign_in_routes(sessions: Sessions, variant: str, issuers: tuple[Issuer, ...]
         openapi_extra={"security": [{"bearer": []}]},
     )
     async def refresh_session(request: Request) -> TokenResponse:
-        token = bearer(request.headers.get("authorization"))
+        token = bearer_token(request.headers.get("authorization"))
         return TokenResponse(token=await sessions.refresh(token))
 
     return public
