@@ -7,8 +7,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from rota.accounts import service as accounts
+from rota.accounts.service import SeatsTaken
 from rota.cli import cli
-from rota.platform.errors import Conflict
 from rota.platform.ids import to_wire
 from tests.accounts.test_selection import database, me
 from tests.service import Person, Service, environment
@@ -78,7 +78,7 @@ async def test_concurrent_requests_cannot_exceed_the_seats(service_a: Service) -
             return_exceptions=True,
         )
     assert sum(outcome is None for outcome in outcomes) == 2
-    assert sum(isinstance(outcome, Conflict) for outcome in outcomes) == 5
+    assert sum(isinstance(outcome, SeatsTaken) for outcome in outcomes) == 5
     async with service_a.owner() as connection:
         count = await connection.fetchval(
             "SELECT count(*) FROM members WHERE account_id = $1", company
@@ -96,7 +96,7 @@ async def test_a_company_over_its_seats_can_still_change_roles(service_a: Servic
             await connection.execute("UPDATE accounts SET seats = 1 WHERE id = $1", company)
         await accounts.put_member(db, company, people[2].user_id, "admin")
         newcomer = await service_a.sign_in()
-        with pytest.raises(Conflict):
+        with pytest.raises(SeatsTaken):
             await accounts.put_member(db, company, newcomer.user_id, "member")
 
 
@@ -105,7 +105,7 @@ async def test_a_personal_account_cannot_have_members(service_a: Service) -> Non
     account = to_wire("acct", person.user_id)
     result = await rota(service_a, "put-member", account, user(guest))
     assert result.exit_code == 1
-    assert "Company not found" in result.output
+    assert f"Company {account} not found" in result.output
     assert len((await me(guest))["accounts"]) == 1
 
 
@@ -114,10 +114,10 @@ async def test_an_unknown_user_company_or_account_is_reported(service_a: Service
     company = await told(service_a, "create-company", "Acme", "--owner", user(person))
     nobody, nothing = to_wire("user", uuid4()), to_wire("acct", uuid4())
     for arguments, said in (
-        (("create-company", "Acme", "--owner", nobody), "User not found"),
-        (("put-member", company, nobody), "User not found"),
-        (("put-member", nothing, user(person)), "Company not found"),
-        (("set-tier", nothing, "basic"), "Account not found"),
+        (("create-company", "Acme", "--owner", nobody), f"User {nobody} not found"),
+        (("put-member", company, nobody), f"User {nobody} not found"),
+        (("put-member", nothing, user(person)), f"Company {nothing} not found"),
+        (("set-tier", nothing, "basic"), f"Account {nothing} not found"),
     ):
         result = await rota(service_a, *arguments)
         assert result.exit_code == 1, result.output

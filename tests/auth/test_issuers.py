@@ -12,9 +12,9 @@ from joserfc.jwk import ECKey, OctKey, OKPKey
 
 from rota.auth import issuers
 from rota.auth.compact import BadToken
+from rota.auth.errors import IssuerUnavailable
 from rota.auth.issuers import MAX_DOCUMENT_BYTES, Issuers
 from rota.dev.stack import Stack
-from rota.platform.errors import Unavailable
 from tests.auth.conftest import random_address, trusting
 from tests.auth.forge import Mint
 from tests.auth.provider import Provider
@@ -248,7 +248,7 @@ async def test_an_invalid_document_makes_the_provider_unavailable(
     setattr(provider, document, content)
     async with provider.serve():
         trusted = Issuers([provider.setting], http)
-        with pytest.raises(Unavailable):
+        with pytest.raises(IssuerUnavailable):
             await trusted.verify(provider.mint("first").token())
 
 
@@ -268,6 +268,6 @@ async def test_a_failing_provider_gets_at_most_one_request_per_second(
     async with provider.serve():
         trusted = Issuers([provider.setting], http)
         for _ in range(20):
-            with pytest.raises(Unavailable):
+            with pytest.raises(IssuerUnavailable):
                 await trusted.verify(provider.mint("first").token())
         assert provider.visits["discovery"] <= 2

@@ -11,11 +11,11 @@ import pytest
 
 from rota.auth import rotation, tokens
 from rota.auth.compact import BadToken
+from rota.auth.errors import SigningKeyMissing
 from rota.auth.tokens import KeyRing
 from rota.dev.stack import Stack
 from rota.platform.crypto import Vault
 from rota.platform.db import Database
-from rota.platform.errors import Unavailable
 from tests.auth.forge import header_of
 from tests.auth.waiting import seconds_until
 from tests.service import Service, environment
@@ -141,7 +141,7 @@ async def test_concurrent_calls_create_one_first_key(
 async def test_without_a_key_no_token_is_issued_or_accepted(service: Service) -> None:
     async with service.owner() as connection, opened(service) as ring:
         await connection.execute("DELETE FROM signing_keys")
-        with pytest.raises(Unavailable):
+        with pytest.raises(SigningKeyMissing):
             await ring.active()
         with pytest.raises(BadToken):
             await ring.find("anything")

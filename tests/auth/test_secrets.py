@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from rota.auth import secrets
 from rota.auth.authenticator import Authenticator
+from rota.auth.errors import ApiKeyInvalid
 from rota.auth.tokens import KeyRing, SessionTokens
 from rota.platform.crypto import Vault
 from rota.platform.db import Database
-from rota.platform.errors import AuthenticationFailed
 
 FORMAT = re.compile(r"rota_[0-9A-Za-z]{32}[0-9A-Za-z]{6}")
 BASE62 = string.digits + string.ascii_letters
@@ -78,7 +78,7 @@ async def test_a_wrong_checksum_is_refused_without_a_database_query(
     for _ in range(1000):
         secret = secrets.new_secret()
         wrong = secret[:-1] + ("0" if secret[-1] != "0" else "1")
-        with pytest.raises(AuthenticationFailed):
+        with pytest.raises(ApiKeyInvalid):
             await authenticator.authenticate(f"Bearer {wrong}", None)
 
 

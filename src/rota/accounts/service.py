@@ -15,7 +15,31 @@ from rota.platform.db import (
     bind_account,
 )
 from rota.platform.errors import Conflict, NotFound
-from rota.platform.ids import new_uuid
+from rota.platform.ids import new_uuid, to_wire
+
+
+class AccountNotFound(NotFound):
+    def __init__(self, account_id: UUID) -> None:
+        super().__init__(f"Account {to_wire('acct', account_id)} not found.")
+
+
+class CompanyNotFound(NotFound):
+    def __init__(self, account_id: UUID) -> None:
+        super().__init__(f"Company {to_wire('acct', account_id)} not found.")
+
+
+class UserNotFound(NotFound):
+    def __init__(self, user_id: UUID) -> None:
+        super().__init__(
+            f"User {to_wire('user', user_id)} not found. A user is created at the first sign-in."
+        )
+
+
+class SeatsTaken(Conflict):
+    def __init__(self, limit: int) -> None:
+        super().__init__(
+            f"All {limit} seats of this company are taken. Remove a member or add seats first."
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,22 +90,20 @@ async def put_member(db: Database, account_id: UUID, user_id: UUID, role: Role) 
     """Adds a member, or changes a member's role."""
     async with db.write(account_id, user_id) as tx:
         if not await queries.lock_company(tx):
-            raise NotFound("Company not found.")
+            raise CompanyNotFound(account_id)
         await _check_user(tx, user_id)
         new = await queries.put_member(tx, user_id, role)
         seats = await queries.seats(tx)
         if new and seats.limit is not None and seats.taken > seats.limit:
-            raise Conflict(
-                f"All {seats.limit} seats of this company are taken. Remove a member or add seats."
-            )
+            raise SeatsTaken(seats.limit)
 
 
 async def set_tier(db: Database, account_id: UUID, tier: str) -> None:
     async with db.write(account_id) as tx:
         if not await queries.set_tier(tx, tier):
-            raise NotFound("Account not found.")
+            raise AccountNotFound(account_id)
 
 
 async def _check_user(connection: ReadConnection, user_id: UUID) -> None:
     if not await queries.user_exists(connection, user_id):
-        raise NotFound("User not found. A user is created at the first sign-in.")
+        raise UserNotFound(user_id)

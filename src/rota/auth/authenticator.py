@@ -10,24 +10,22 @@ from uuid import UUID
 from rota.auth import queries, secrets
 from rota.auth.caller import Caller
 from rota.auth.compact import BadToken
+from rota.auth.errors import (
+    AccountNotSelectable,
+    ApiKeyInvalid,
+    AuthorizationMalformed,
+    CompanyAmbiguous,
+    KeyOfAnotherAccount,
+    SessionTokenInvalid,
+)
 from rota.auth.queries import AccountAccess
 from rota.auth.tokens import SessionClaims, SessionTokens
 from rota.platform import ids
 from rota.platform.cache import ExpiringCache
 from rota.platform.db import Database, ReadConnection
-from rota.platform.errors import AuthenticationFailed, Forbidden
+from rota.platform.errors import AuthenticationFailed
 
 CACHE_S = 0.5
-
-_BAD_SCHEME = "The Authorization header must be: Bearer <API key or session token>."
-_BAD_KEY = "The API key is not valid. It is unknown, revoked or expired."
-_BAD_TOKEN = (
-    "The session token is not valid. It is expired, revoked or not from this service. "
-    "Refresh it with POST /api/auth/refresh, or sign in again."
-)
-NOT_YOURS = (
-    "You are not a member of the account in X-Service-Account. GET /api/me lists your accounts."
-)
 
 
 class Authenticator:
@@ -50,7 +48,7 @@ class Authenticator:
             if selection is not None and not _selects(
                 selection, caller.account_id, caller.account_kind
             ):
-                raise Forbidden("This API key does not belong to the account in X-Service-Account.")
+                raise KeyOfAnotherAccount(caller.account_id)
             return caller
         return await self._by_session(token, selection)
 
@@ -64,7 +62,7 @@ class Authenticator:
         try:
             claims = await self._tokens.verify(token)
         except BadToken:
-            raise AuthenticationFailed(_BAD_TOKEN) from None
+            raise SessionTokenInvalid from None
         session = (claims.user_id, claims.session_id)
         callers = self._sessions.get(session)
         if callers is None:
@@ -81,14 +79,14 @@ class Authenticator:
         async with self._db.read(user_id, user_id) as tx:
             access = await queries.session_access(tx, user_id, claims.session_id, self._idle_days)
             if access is None:
-                raise AuthenticationFailed(_BAD_TOKEN)
+                raise SessionTokenInvalid
             if selection is not None and not _selects(selection, user_id, "personal"):
                 access = await _selected_company(tx, user_id, selection)
         return _caller(user_id, access, scopes=None, session_id=claims.session_id)
 
     async def _by_key(self, secret: str) -> Caller:
         if not secrets.is_well_formed(secret):
-            raise AuthenticationFailed(_BAD_KEY)
+            raise ApiKeyInvalid
         secret_hash = secrets.hash_of(secret)
         caller = self._keys.get(secret_hash)
         if caller is None:
@@ -100,7 +98,7 @@ class Authenticator:
         async with self._db.directory() as connection:
             owner = await queries.find_key_owner(connection, secret_hash)
         if owner is None:
-            raise AuthenticationFailed(_BAD_KEY)
+            raise ApiKeyInvalid
         async with self._db.write(owner.account_id, owner.user_id) as tx:
             scopes = await queries.use_key(tx, owner.key_id)
             if owner.account_id == owner.user_id:
@@ -110,7 +108,7 @@ class Authenticator:
                 companies = await queries.company_access(tx, owner.user_id)
                 access = next((c for c in companies if c.account_id == owner.account_id), None)
         if scopes is None or access is None:
-            raise AuthenticationFailed(_BAD_KEY)
+            raise ApiKeyInvalid
         return _caller(owner.user_id, access, scopes=frozenset(scopes), session_id=None)
 
 
@@ -119,7 +117,7 @@ def bearer_token(authorization: str | None) -> str:
         raise AuthenticationFailed.missing()
     scheme, _, token = authorization.partition(" ")
     if scheme.lower() != "bearer" or not token:
-        raise AuthenticationFailed(_BAD_SCHEME)
+        raise AuthorizationMalformed
     return token
 
 
@@ -133,12 +131,9 @@ async def _selected_company(
     companies = await queries.company_access(connection, user_id)
     matching = [c for c in companies if _selects(selection, c.account_id, "company")]
     if len(matching) > 1:
-        raise Forbidden(
-            "You belong to several companies. Send the ID of one in X-Service-Account. "
-            "GET /api/me lists them."
-        )
+        raise CompanyAmbiguous(len(matching))
     if not matching:
-        raise Forbidden(NOT_YOURS)
+        raise AccountNotSelectable
     return matching[0]
 
 

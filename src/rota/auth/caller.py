@@ -5,7 +5,7 @@ from typing import Literal, get_args
 from uuid import UUID
 
 from rota.accounts.model import Kind, Role
-from rota.platform.errors import Forbidden
+from rota.auth.errors import AdminRequired
 
 Scope = Literal[
     "tasks:read",
@@ -39,4 +39,4 @@ class Caller:
 
     def check_may_bill(self) -> None:
         if self.role == "member":
-            raise Forbidden("Only owners and admins can change the plan and billing of a company.")
+            raise AdminRequired("change its plan and billing")

@@ -16,8 +16,8 @@ from joserfc.jwk import JWKRegistry, Key
 from rota.accounts.service import Profile
 from rota.auth import compact
 from rota.auth.compact import BadToken, Compact
+from rota.auth.errors import IssuerUnavailable
 from rota.platform import json
-from rota.platform.errors import Unavailable
 from rota.platform.settings import Issuer
 
 ALGORITHMS = (
@@ -77,7 +77,7 @@ class KeyCache:
         if key is not None:
             return key
         if not self._keys:
-            raise Unavailable("The identity provider is not available. Try again in a moment.")
+            raise IssuerUnavailable(self._issuer)
         raise BadToken("the issuer does not publish the signing key")
 
     def _known(self, kid: str | None) -> Key | None:

@@ -4,10 +4,9 @@ from dataclasses import dataclass
 
 from rota.accounts import queries
 from rota.accounts.model import Account, User
-from rota.auth.authenticator import NOT_YOURS
 from rota.auth.caller import Caller
+from rota.auth.errors import AccountNotSelectable, UserDeleted
 from rota.platform.db import Database
-from rota.platform.errors import AuthenticationFailed, Forbidden
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +24,12 @@ class Profiles:
         async with self._db.read(caller.account_id, caller.user_id) as tx:
             found = await queries.user_with_accounts(tx, caller.user_id)
         if found is None:
-            raise AuthenticationFailed("The user of this token no longer exists.")
+            raise UserDeleted
         user, accounts = found
         account = next((a for a in accounts if a.id == caller.account_id), None)
         if account is None:
             # The membership ended while the authenticator still had the caller cached.
-            raise Forbidden(NOT_YOURS)
+            raise AccountNotSelectable
         # An API key shows only its own account, not the other accounts of its creator.
         visible = [account] if caller.session_id is None else accounts
         return CallerProfile(user, account, visible)

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.types import Scope as AsgiScope
 
 from rota.auth.caller import Caller, Scope
+from rota.auth.errors import SessionRequired
 from rota.platform.errors import ApiError, AuthenticationFailed, Forbidden
 from rota.platform.http.description import documented
 from rota.platform.http.routes import Handler, Route, by_name
@@ -59,7 +60,7 @@ async def _any_caller(request: Request) -> Caller:
 async def _session(request: Request) -> Caller:
     caller = caller_of(request.scope)
     if caller.session_id is None:
-        raise Forbidden("API keys cannot use this endpoint. Sign in and use a session token.")
+        raise SessionRequired
     return caller
 
 

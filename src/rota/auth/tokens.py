@@ -18,11 +18,11 @@ from joserfc.jwk import OKPKey
 
 from rota.auth import compact, queries
 from rota.auth.compact import BadToken
+from rota.auth.errors import SigningKeyMissing
 from rota.platform import clock, ids
 from rota.platform.cache import ExpiringCache
 from rota.platform.crypto import Vault
 from rota.platform.db import Database, WriteConnection
-from rota.platform.errors import Unavailable
 from rota.platform.settings import DAY_S
 
 LIFETIME_S = 7 * DAY_S
@@ -68,9 +68,7 @@ class KeyRing:
         # Tokens are issued rarely, and a key that was just retired must not sign.
         keys = await self._current(MIN_RELOAD_S)
         if not keys:
-            raise Unavailable(
-                "No signing key for session tokens. Run: rota admin signing-keys rotate"
-            )
+            raise SigningKeyMissing
         propagated = (key for key in keys.values() if key.created_at <= clock.now() - PROPAGATION)
         return next(propagated, next(iter(keys.values())))
 
