@@ -141,7 +141,7 @@ async def test_redis_away_costs_no_answer_and_little_time(
     outages = len(changes) // 2
     assert changes == ["limiter_degraded", "limiter_recovered"] * outages
     assert 1 <= outages <= 3
-    assert "request failed" not in events
+    assert "request_failed" not in events
 
 
 async def test_limits_hold_in_each_process_while_redis_is_away(
