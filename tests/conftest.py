@@ -1,7 +1,7 @@
-"""What every test stands on: real parts, real migrations, a real server on a socket.
+"""Fixtures for all tests: a real stack, real migrations and a real server on a socket.
 
-The parts are started by the code that `rota dev` uses. Each variant has a
-database and a Redis database of its own, and most tests run on both.
+The code of `rota dev` starts the stack. Each variant has its own database and its own Redis
+database, and most tests run on both variants.
 """
 
 from collections.abc import AsyncIterator
@@ -17,7 +17,7 @@ PARTS = ("postgres", "redis", "temporal", "idp")
 
 @pytest.fixture(scope="session")
 async def stack(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stack]:
-    # Short, because PostgreSQL's socket lies in it.
+    # The path must be short, because it contains PostgreSQL's socket.
     data = tmp_path_factory.mktemp("rota")
     async with Stack(Path(data), parts=PARTS, durable=False) as started:
         yield started
@@ -25,13 +25,13 @@ async def stack(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stack
 
 @pytest.fixture(scope="session", params=["a", "b"])
 async def service(request: pytest.FixtureRequest, stack: Stack) -> AsyncIterator[Service]:
-    """The service of each variant in turn, with everything on."""
+    """The service of each variant."""
     async with Service.start(stack, variant=request.param) as started:
         yield started
 
 
 @pytest.fixture(scope="session")
 async def service_a(stack: Stack) -> AsyncIterator[Service]:
-    """One service, for what does not depend on the variant."""
+    """The service of Variant A, for tests that do not depend on the variant."""
     async with Service.start(stack, variant="a", name="only_a") as started:
         yield started

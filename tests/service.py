@@ -1,4 +1,4 @@
-"""A running service for tests, and people who use it."""
+"""A running service for tests, and signed-in users of it."""
 
 import asyncio
 import json
@@ -28,7 +28,7 @@ from rota.platform.http.server import server_config
 from rota.platform.migrate import migrate
 from rota.platform.settings import Settings
 
-# The lines of the service under test. Left alone, structlog paints each exception with all its
+# The logs of the service under test. By default structlog formats exceptions with all local
 # variables, which takes longer than most tests.
 structlog.configure(
     processors=[
@@ -40,7 +40,7 @@ structlog.configure(
 )
 
 
-# Most tests are not about money: nobody runs out of it.
+# Most tests are not about money, so allowances are large.
 PLENTY = dict.fromkeys(
     ("basic", "standard", "advanced", "corporate", "enterprise", "business"), 10_000_000
 )
@@ -55,7 +55,7 @@ def free_port() -> int:
 
 @dataclass
 class Person:
-    """Somebody who has signed in."""
+    """A signed-in user."""
 
     service: "Service"
     subject: str
@@ -91,7 +91,7 @@ class Service:
         self.stack = stack
         self.settings = settings
         self.http = http
-        # Where the service is a process of its own.
+        # Set if the service runs in a separate process.
         self.running = running
         self.database_url = settings.database_url.get_secret_value()
 
@@ -111,7 +111,7 @@ class Service:
         ai_prefixes: tuple[str, ...] = ("/api/agents",),
         **changes: Any,
     ) -> AsyncIterator["Service"]:
-        """A service with a database of its own, in this process, on a real socket."""
+        """A service in this process, with its own database, on a real socket."""
         settings = await prepared_settings(stack, variant, name or f"variant_{variant}", **changes)
         app = create_app(settings, extra_routers=routers, ai_prefixes=ai_prefixes)
         async with serving(app, settings), _client(settings) as http:
@@ -125,7 +125,7 @@ class Service:
         output: Path = Path(os.devnull),
         **changes: Any,
     ) -> AsyncIterator["Service"]:
-        """A second service on the same database, in a process of its own."""
+        """A second service on the same database, in a separate process."""
         settings = self.settings.model_copy(update={"port": free_port(), **changes})
         with output.open("ab") as stdout:
             process = await asyncio.create_subprocess_exec(
@@ -146,11 +146,11 @@ class Service:
 
     async def sign_in(self, subject: str | None = None) -> Person:
         subject = subject or f"person-{uuid4().hex[:12]}"
-        answer = await self.http.post(
+        response = await self.http.post(
             "/api/auth/session", json={"idToken": await self.id_token(subject)}
         )
-        assert answer.status_code == 200, answer.text
-        person = Person(self, subject, answer.json()["token"])
+        assert response.status_code == 200, response.text
+        person = Person(self, subject, response.json()["token"])
         me = (await person.get("/api/me")).json()
         user_id = ids.from_wire("user", me["user"]["id"])
         assert user_id is not None
@@ -160,15 +160,15 @@ class Service:
     async def id_token(self, subject: str) -> str:
         url = f"{self.stack.endpoints.issuer_url}/dev/token"
         async with httpx.AsyncClient() as client:
-            answer = await client.post(
+            response = await client.post(
                 url, json={"sub": subject, "email": f"{subject}@example.test"}
             )
-        token: str = answer.json()["idToken"]
+        token: str = response.json()["idToken"]
         return token
 
     @asynccontextmanager
     async def owner(self) -> AsyncIterator[Any]:
-        """A connection that row security does not bind, to look behind the scenes."""
+        """A connection without row security, to inspect and change data directly."""
         admin = self.stack.endpoints.admin_database_url
         assert admin is not None
         connection = await asyncpg.connect(
@@ -218,7 +218,7 @@ async def _create_database(url: str, name: str) -> int:
 
 
 def environment(settings: Settings) -> Mapping[str, str]:
-    """The settings as the variables that a process of its own reads."""
+    """The settings as environment variables for a separate process."""
     plain = settings.model_dump(mode="json", exclude_none=True, by_alias=True)
     secret = {
         name: getattr(settings, name).get_secret_value()
@@ -251,12 +251,12 @@ def _client(settings: Settings) -> httpx.AsyncClient:
 async def until_live(
     http: httpx.AsyncClient,
     process: asyncio.subprocess.Process | None = None,
-    deadline_s: float = 30,
+    deadline_s: float = 120,
 ) -> None:
     async with asyncio.timeout(deadline_s):
         while True:
             if process is not None and process.returncode is not None:
-                raise RuntimeError("the service has ended instead of starting")
+                raise RuntimeError("the service exited during startup")
             try:
                 if (await http.get("/health/live")).status_code == 200:
                     return

@@ -25,10 +25,10 @@ from rota.payments.routes import webhook_routes
 from rota.plans.billing_page import billing_routes
 from rota.plans.routes import pass_routes, plan_routes, tier_routes
 from rota.platform.health import health_routes
-from rota.platform.http.answers import add_handlers
 from rota.platform.http.description import describe
 from rota.platform.http.docs import docs_routes
 from rota.platform.http.edge import Edge
+from rota.platform.http.responses import add_handlers
 from rota.platform.http.routes import by_name
 from rota.platform.settings import Settings
 from rota.runs.routes import run_routes
@@ -74,14 +74,14 @@ def create_app(
         # Ours is at the edge; FastAPI's own costs a tenth of a small request.
         telemetry={"tracing": False, "metrics": False, "logs": False, "operation_spans": False},
     )
-    app.add_middleware(Edge, gate=guard)
+    app.add_middleware(Edge, guard=guard)
     add_handlers(app)
     # The busiest first: a request is held against them in this order.
     for router in (
         task_routes(parts.tasks, parts.reviews, parts.streams, parts.authenticator),
-        me_routes(parts.db, variant.name),
+        me_routes(parts.profiles, variant.name),
         agent_routes(parts.catalog, variant.agent_access),
-        run_routes(parts.db),
+        run_routes(parts.timelines),
         event_routes(parts.streams, parts.authenticator),
         mcp_routes(parts.servers),
         credit_routes(parts.credits),

@@ -17,6 +17,7 @@ from rota.agents.catalog import Catalog
 from rota.auth.authenticator import Authenticator
 from rota.auth.issuers import Issuers
 from rota.auth.keys import Keys
+from rota.auth.profiles import Profiles
 from rota.auth.sessions import Sessions
 from rota.auth.tokens import KeyRing, SessionTokens
 from rota.credits.allowance import AllowanceOf
@@ -42,6 +43,7 @@ from rota.platform.egress import Bounds, Egress
 from rota.platform.idempotency import Idempotency
 from rota.platform.settings import Settings
 from rota.platform.temporal import Temporal
+from rota.runs.timeline import Timelines
 from rota.tasks.creation import TaskCreation
 from rota.tasks.reviews import Reviews
 from rota.tasks.service import Tasks
@@ -140,6 +142,10 @@ class Composition:
         )
 
     @cached_property
+    def profiles(self) -> Profiles:
+        return Profiles(self.db)
+
+    @cached_property
     def keys(self) -> Keys:
         return Keys(self.db, self.authenticator, self.idempotency, journal.append)
 
@@ -217,6 +223,10 @@ class Composition:
     @cached_property
     def reviews(self) -> Reviews:
         return Reviews(self.db, weight_of=self.variant.weight_of)
+
+    @cached_property
+    def timelines(self) -> Timelines:
+        return Timelines(self.db)
 
     @cached_property
     def egress(self) -> Egress:

@@ -1,111 +1,129 @@
-"""Exchanging the service key: everything sealed is wrapped anew, while the service works on.
+"""Rewraps every sealed value with the current service key, while the service keeps running.
 
-A row is written only if it still holds what was read, so a value that somebody
-seals meanwhile stays. Running it again is safe, and does what is left.
+A row is updated only if it still has the value that was read, so a value that the service seals
+at the same time is kept. The rotation can be repeated: it skips values that are already current.
 """
 
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import structlog
 
 from rota.auth import tokens
-from rota.mcp.model import seal_context
+from rota.mcp import model as mcp
 from rota.platform import idempotency
 from rota.platform.crypto import SealBroken, Vault
-from rota.platform.db import Database, WriteConnection, owner_connection
+from rota.platform.db import Database, owner_connection
 
 log = structlog.get_logger()
 
 BATCH = 500
 
-_SERVERS = """
-    SELECT account_id, id, sealed_headers FROM mcp_servers
-    WHERE sealed_headers IS NOT NULL AND substring(sealed_headers FOR 9) <> $1
-      AND (account_id, id) > ($2, $3)
-    ORDER BY account_id, id LIMIT $4
-"""
-_ANSWERS = """
-    SELECT account_id, key, sealed_body FROM idempotency_keys
-    WHERE substring(sealed_body FOR 9) <> $1 AND (account_id, key) > ($2, $3)
-    ORDER BY account_id, key LIMIT $4
-"""
-_NOBODY = "00000000-0000-0000-0000-000000000000"
-
-Open = Callable[[], AbstractAsyncContextManager[WriteConnection]]
+_FIRST_ID = "00000000-0000-0000-0000-000000000000"
 
 
-async def rotate_all(db: Database, owner_url: str, vault: Vault) -> dict[str, tuple[int, int]]:
-    """How many values of each kind were wrapped anew, and how many open with no key."""
+class Counts(NamedTuple):
+    """How many values were rewrapped, and how many could not be opened with any key."""
+
+    rewrapped: int
+    unreadable: int
+
+
+@dataclass(frozen=True, slots=True)
+class _SealedColumn:
+    """A column of sealed values in an account's table. `select` aliases it as `sealed`."""
+
+    select: str
+    update: str
+    context: Callable[[Mapping[str, Any]], str]
+    # The second part of the primary key, and a value before the first one.
+    key: str
+    first_key: str
+
+
+_TOOL_SERVERS = _SealedColumn(
+    select="""
+        SELECT account_id, id, sealed_headers AS sealed FROM mcp_servers
+        WHERE sealed_headers IS NOT NULL AND substring(sealed_headers FOR 9) <> $1
+          AND (account_id, id) > ($2, $3)
+        ORDER BY account_id, id LIMIT $4
+    """,
+    update="""
+        UPDATE mcp_servers SET sealed_headers = $4
+        WHERE account_id = $1 AND id = $2 AND sealed_headers = $3
+    """,
+    context=lambda row: mcp.seal_context(row["account_id"], row["id"]),
+    key="id",
+    first_key=_FIRST_ID,
+)
+_STORED_RESPONSES = _SealedColumn(
+    select="""
+        SELECT account_id, key, sealed_body AS sealed FROM idempotency_keys
+        WHERE substring(sealed_body FOR 9) <> $1 AND (account_id, key) > ($2, $3)
+        ORDER BY account_id, key LIMIT $4
+    """,
+    update="""
+        UPDATE idempotency_keys SET sealed_body = $4
+        WHERE account_id = $1 AND key = $2 AND sealed_body = $3
+    """,
+    context=lambda row: idempotency.seal_context(row["account_id"], row["key"]),
+    key="key",
+    first_key="",
+)
+
+
+async def rotate_all(db: Database, owner_url: str, vault: Vault) -> dict[str, Counts]:
+    """Rewraps all values. Returns the counts of each kind of value."""
     return {
-        "tool servers": await _rotate(
-            db.relay,
-            vault,
-            _SERVERS,
-            "UPDATE mcp_servers SET sealed_headers = $4"
-            " WHERE account_id = $1 AND id = $2 AND sealed_headers = $3",
-            lambda row: seal_context(row[0], row[1]),
-            (_NOBODY, _NOBODY),
-        ),
-        "kept answers": await _rotate(
-            db.relay,
-            vault,
-            _ANSWERS,
-            "UPDATE idempotency_keys SET sealed_body = $4"
-            " WHERE account_id = $1 AND key = $2 AND sealed_body = $3",
-            lambda row: idempotency.seal_context(row[0], row[1]),
-            (_NOBODY, ""),
-        ),
+        "tool servers": await _rotate(db, vault, _TOOL_SERVERS),
+        "stored responses": await _rotate(db, vault, _STORED_RESPONSES),
         "signing keys": await _rotate_signing_keys(owner_url, vault),
     }
 
 
-async def _rotate(
-    open_transaction: Open,
-    vault: Vault,
-    select: str,
-    update: str,
-    context_of: Callable[[Any], str],
-    first: tuple[str, str],
-) -> tuple[int, int]:
-    after: tuple[Any, Any] = first
-    wrapped = broken = 0
+async def _rotate(db: Database, vault: Vault, column: _SealedColumn) -> Counts:
+    after: tuple[Any, Any] = (_FIRST_ID, column.first_key)
+    rewrapped = unreadable = 0
     while True:
-        async with open_transaction() as connection:
-            rows = await connection.fetch(select, vault.current, *after, BATCH)
-            anew = []
+        async with db.relay() as connection:
+            rows = await connection.fetch(column.select, vault.current, *after, BATCH)
+            updates = []
             for row in rows:
                 try:
-                    anew.append((*row, vault.rewrap(row[2], context_of(row))))
+                    sealed = vault.rewrap(row["sealed"], column.context(row))
                 except SealBroken as error:
-                    broken += 1
-                    log.warning("a sealed value opens with no key", reason=str(error))
-            await connection.executemany(update, anew)
-        wrapped += len(anew)
+                    unreadable += 1
+                    log.warning("sealed_value_unreadable", error=str(error))
+                    continue
+                updates.append((row["account_id"], row[column.key], row["sealed"], sealed))
+            await connection.executemany(column.update, updates)
+        rewrapped += len(updates)
         if len(rows) < BATCH:
-            return wrapped, broken
-        after = rows[-1][0], rows[-1][1]
+            return Counts(rewrapped, unreadable)
+        after = rows[-1]["account_id"], rows[-1][column.key]
 
 
-async def _rotate_signing_keys(owner_url: str, vault: Vault) -> tuple[int, int]:
-    """Only the owner of the database writes these."""
-    wrapped = broken = 0
+async def _rotate_signing_keys(owner_url: str, vault: Vault) -> Counts:
+    """Only the owner of the database can write this table."""
+    rewrapped = unreadable = 0
     async with owner_connection(owner_url) as connection:
-        for kid, sealed in await connection.fetch("SELECT kid, sealed_private FROM signing_keys"):
+        for row in await connection.fetch("SELECT kid, sealed_private FROM signing_keys"):
+            kid, sealed = row["kid"], row["sealed_private"]
             if vault.is_current(sealed):
                 continue
             try:
-                rewrapped = vault.rewrap(sealed, tokens.seal_context(kid))
-            except SealBroken:
-                broken += 1
+                current = vault.rewrap(sealed, tokens.seal_context(kid))
+            except SealBroken as error:
+                unreadable += 1
+                log.warning("sealed_value_unreadable", error=str(error))
                 continue
             await connection.execute(
                 "UPDATE signing_keys SET sealed_private = $3"
                 " WHERE kid = $1 AND sealed_private = $2",
                 kid,
                 sealed,
-                rewrapped,
+                current,
             )
-            wrapped += 1
-    return wrapped, broken
+            rewrapped += 1
+    return Counts(rewrapped, unreadable)

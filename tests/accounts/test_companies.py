@@ -1,4 +1,4 @@
-"""Companies, as an operator makes and changes them from the command line."""
+"""Companies and tiers, managed with operator commands."""
 
 import asyncio
 from uuid import UUID, uuid4
@@ -7,8 +7,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from rota.accounts import service as accounts
+from rota.accounts.service import SeatsTaken
 from rota.cli import cli
-from rota.platform.errors import Conflict
 from rota.platform.ids import to_wire
 from tests.accounts.test_selection import database, me
 from tests.service import Person, Service, environment
@@ -23,7 +23,7 @@ async def rota(service: Service, *arguments: str) -> Result:
 
 
 async def told(service: Service, *arguments: str) -> str:
-    """The last line of what a command says that goes well."""
+    """The last line that a successful command prints."""
     result = await rota(service, *arguments)
     assert result.exit_code == 0, result.output
     return result.stdout.strip().splitlines()[-1]
@@ -33,7 +33,7 @@ def user(person: Person) -> str:
     return to_wire("user", person.user_id)
 
 
-async def test_a_company_is_made_joined_and_promoted(service: Service) -> None:
+async def test_a_company_gets_a_member_a_role_and_a_tier(service: Service) -> None:
     owner, member = await service.sign_in(), await service.sign_in()
     tier = "CORPORATE" if service.variant == "a" else "BUSINESS"
     company = await told(service, "create-company", "Acme", "--owner", user(owner))
@@ -46,14 +46,14 @@ async def test_a_company_is_made_joined_and_promoted(service: Service) -> None:
     await told(service, "put-member", company, user(member), "--role", "admin")
     assert await told(service, "set-tier", company, tier.lower()) == f"{company} is {tier}."
 
-    # A session that no process remembers sees it at once.
+    # A new session is not cached, so it sees the change immediately.
     again = await service.sign_in(member.subject)
     seen = await me(again, company)
     assert (seen["account"]["role"], seen["effectiveTier"]) == ("admin", tier)
     assert seen["userTier"] == "BASIC"
 
 
-async def test_a_company_has_no_more_members_than_seats(service_a: Service) -> None:
+async def test_a_company_cannot_have_more_members_than_seats(service_a: Service) -> None:
     people = [await service_a.sign_in() for _ in range(4)]
     company = await told(
         service_a, "create-company", "Acme", "--owner", user(people[0]), "--seats", "2"
@@ -62,12 +62,12 @@ async def test_a_company_has_no_more_members_than_seats(service_a: Service) -> N
     full = await rota(service_a, "put-member", company, user(people[2]))
     assert full.exit_code == 1
     assert "All 2 seats" in full.output
-    # Those who are in may change their role.
+    # The role of a current member can change.
     await told(service_a, "put-member", company, user(people[1]), "--role", "owner")
     assert len((await me(people[2]))["accounts"]) == 1
 
 
-async def test_seats_are_not_oversold_when_many_come_at_once(service_a: Service) -> None:
+async def test_concurrent_requests_cannot_exceed_the_seats(service_a: Service) -> None:
     people = [await service_a.sign_in() for _ in range(8)]
     async with database(service_a) as db:
         company = await accounts.create_company(
@@ -78,7 +78,7 @@ async def test_seats_are_not_oversold_when_many_come_at_once(service_a: Service)
             return_exceptions=True,
         )
     assert sum(outcome is None for outcome in outcomes) == 2
-    assert sum(isinstance(outcome, Conflict) for outcome in outcomes) == 5
+    assert sum(isinstance(outcome, SeatsTaken) for outcome in outcomes) == 5
     async with service_a.owner() as connection:
         count = await connection.fetchval(
             "SELECT count(*) FROM members WHERE account_id = $1", company
@@ -96,28 +96,28 @@ async def test_a_company_over_its_seats_can_still_change_roles(service_a: Servic
             await connection.execute("UPDATE accounts SET seats = 1 WHERE id = $1", company)
         await accounts.put_member(db, company, people[2].user_id, "admin")
         newcomer = await service_a.sign_in()
-        with pytest.raises(Conflict):
+        with pytest.raises(SeatsTaken):
             await accounts.put_member(db, company, newcomer.user_id, "member")
 
 
-async def test_a_personal_account_takes_no_members(service_a: Service) -> None:
+async def test_a_personal_account_cannot_have_members(service_a: Service) -> None:
     person, guest = await service_a.sign_in(), await service_a.sign_in()
     account = to_wire("acct", person.user_id)
     result = await rota(service_a, "put-member", account, user(guest))
     assert result.exit_code == 1
-    assert "no such company" in result.output
+    assert f"Company {account} not found" in result.output
     assert len((await me(guest))["accounts"]) == 1
 
 
-async def test_what_does_not_exist_is_said_so(service_a: Service) -> None:
+async def test_an_unknown_user_company_or_account_is_reported(service_a: Service) -> None:
     person = await service_a.sign_in()
     company = await told(service_a, "create-company", "Acme", "--owner", user(person))
     nobody, nothing = to_wire("user", uuid4()), to_wire("acct", uuid4())
     for arguments, said in (
-        (("create-company", "Acme", "--owner", nobody), "no such user"),
-        (("put-member", company, nobody), "no such user"),
-        (("put-member", nothing, user(person)), "no such company"),
-        (("set-tier", nothing, "basic"), "no such account"),
+        (("create-company", "Acme", "--owner", nobody), f"User {nobody} not found"),
+        (("put-member", company, nobody), f"User {nobody} not found"),
+        (("put-member", nothing, user(person)), f"Company {nothing} not found"),
+        (("set-tier", nothing, "basic"), f"Account {nothing} not found"),
     ):
         result = await rota(service_a, *arguments)
         assert result.exit_code == 1, result.output
@@ -129,7 +129,7 @@ async def test_what_does_not_exist_is_said_so(service_a: Service) -> None:
     assert [row["user_id"] for row in members] == [person.user_id]
 
 
-async def test_what_cannot_be_is_said_so(service_a: Service) -> None:
+async def test_invalid_arguments_are_reported(service_a: Service) -> None:
     person = await service_a.sign_in()
     account = to_wire("acct", person.user_id)
     for arguments in (

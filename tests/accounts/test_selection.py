@@ -1,6 +1,5 @@
-"""Which account a request is for, and what a caller sees of itself."""
+"""Selecting an account with X-Service-Account, and the response of GET /api/me."""
 
-import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
@@ -12,9 +11,8 @@ import pytest
 from rota.accounts import service as accounts
 from rota.platform.db import Database
 from rota.platform.ids import to_wire
+from tests.assertions import MOMENT
 from tests.service import Person, Service
-
-MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 
 @asynccontextmanager
@@ -40,19 +38,19 @@ async def joins(service: Service, person: Person, company: str) -> None:
 
 async def me(person: Person, selection: str | None = None) -> Any:
     headers = {} if selection is None else {"X-Service-Account": selection}
-    answer = await person.get("/api/me", headers=headers)
-    assert answer.status_code == 200, answer.text
-    return answer.json()
+    response = await person.get("/api/me", headers=headers)
+    assert response.status_code == 200, response.text
+    return response.json()
 
 
 async def status(person: Person, selection: str) -> int:
-    answer = await person.get("/api/me", headers={"X-Service-Account": selection})
-    if answer.status_code == 403:
-        assert answer.json()["error"]["code"] == "AUTHORIZATION_ERROR"
-    return answer.status_code
+    response = await person.get("/api/me", headers={"X-Service-Account": selection})
+    if response.status_code == 403:
+        assert response.json()["error"]["code"] == "AUTHORIZATION_ERROR"
+    return response.status_code
 
 
-async def test_a_newcomer_sees_a_personal_account_of_the_lowest_tier(service: Service) -> None:
+async def test_a_new_user_has_a_personal_account_of_the_lowest_tier(service: Service) -> None:
     person = await service.sign_in()
     seen = await me(person)
     assert list(seen) == ["user", "account", "accounts", "effectiveTier", "userTier", "variant"]
@@ -70,7 +68,7 @@ async def test_a_newcomer_sees_a_personal_account_of_the_lowest_tier(service: Se
     assert seen["variant"] == service.variant.upper()
 
 
-async def test_the_signup_trial_is_variant_bs(service: Service) -> None:
+async def test_only_variant_b_has_a_signup_trial(service: Service) -> None:
     person = await service.sign_in()
     account = (await me(person))["account"]
     if service.variant == "a":
@@ -80,7 +78,7 @@ async def test_the_signup_trial_is_variant_bs(service: Service) -> None:
         account["createdAt"]
     )
     assert abs(lasts - timedelta(days=14)) < timedelta(minutes=1)
-    # It starts once, not with every sign-in.
+    # The next sign-in does not start it again.
     again = await service.sign_in(person.subject)
     assert (await me(again))["account"] == account
 
@@ -109,12 +107,12 @@ async def test_a_company_is_selected_by_kind_and_by_id(service: Service) -> None
     assert await me(person, company) == seen
 
 
-async def test_with_several_companies_one_has_to_be_named(service: Service) -> None:
+async def test_a_member_of_several_companies_must_select_one_by_id(service: Service) -> None:
     person = await service.sign_in()
     companies = [await company_of(service, person) for _ in range(3)]
-    answer = await person.get("/api/me", headers={"X-Service-Account": "company"})
-    assert answer.status_code == 403
-    assert "several companies" in answer.json()["error"]["message"]
+    response = await person.get("/api/me", headers={"X-Service-Account": "company"})
+    assert response.status_code == 403
+    assert "several companies" in response.json()["error"]["message"]
     for company in companies:
         assert (await me(person, company))["account"]["id"] == company
     seen = await me(person)
@@ -125,20 +123,22 @@ async def test_with_several_companies_one_has_to_be_named(service: Service) -> N
     "selection",
     ["", "company", "Personal", "PERSONAL", "nonsense", "acct_", "*", "personal,x"],
 )
-async def test_an_account_that_one_does_not_have_cannot_be_selected(
+async def test_an_account_that_the_user_does_not_have_cannot_be_selected(
     service: Service, selection: str
 ) -> None:
     assert await status(await service.sign_in(), selection) == 403
 
 
-async def test_a_foreign_account_cannot_be_selected_and_looks_like_none(service: Service) -> None:
-    person, somebody = await service.sign_in(), await service.sign_in()
-    company = await company_of(service, somebody)
+async def test_an_account_of_another_user_looks_like_one_that_does_not_exist(
+    service: Service,
+) -> None:
+    person, other = await service.sign_in(), await service.sign_in()
+    company = await company_of(service, other)
     bodies = []
-    for foreign in (to_wire("acct", somebody.user_id), company, to_wire("acct", uuid4())):
-        answer = await person.get("/api/me", headers={"X-Service-Account": foreign})
-        assert answer.status_code == 403
-        error = answer.json()["error"]
+    for foreign in (to_wire("acct", other.user_id), company, to_wire("acct", uuid4())):
+        response = await person.get("/api/me", headers={"X-Service-Account": foreign})
+        assert response.status_code == 403
+        error = response.json()["error"]
         error.pop("timestamp")
         bodies.append(error)
     assert bodies[0] == bodies[1] == bodies[2]
@@ -147,7 +147,7 @@ async def test_a_foreign_account_cannot_be_selected_and_looks_like_none(service:
         assert await status(person, disguise) == 403
 
 
-async def test_a_member_sees_the_company_and_not_its_other_members_accounts(
+async def test_a_member_sees_the_company_but_not_the_accounts_of_other_members(
     service: Service,
 ) -> None:
     owner, member = await service.sign_in(), await service.sign_in()
@@ -162,33 +162,33 @@ async def test_a_member_sees_the_company_and_not_its_other_members_accounts(
     assert await status(member, to_wire("acct", owner.user_id)) == 403
 
 
-async def test_a_membership_that_ends_is_over_at_once_in_what_one_sees(service: Service) -> None:
+async def test_the_end_of_a_membership_is_visible_immediately(service: Service) -> None:
     owner, member = await service.sign_in(), await service.sign_in()
     company = await company_of(service, owner)
     await joins(service, member, company)
     assert await status(member, company) == 200
     async with service.owner() as connection:
         await connection.execute("DELETE FROM members WHERE user_id = $1", member.user_id)
-    # While the process may still remember the caller, too.
+    # Also while the process has the caller cached.
     assert await status(member, company) == 403
     assert await status(member, "personal") == 200
 
 
-async def test_a_user_who_is_gone_sees_nothing(service: Service) -> None:
+async def test_a_deleted_user_is_refused(service: Service) -> None:
     person = await service.sign_in()
     async with service.owner() as connection:
         await connection.execute("DELETE FROM users WHERE id = $1", person.user_id)
-    # Both while the process remembers the caller and when it asks again.
+    # Both while the process has the caller cached and afterwards.
     assert (await person.get("/api/me")).status_code == 401
     async with service.owner() as connection:
         await connection.execute("DELETE FROM accounts WHERE id = $1", person.user_id)
     assert (await person.get("/api/me")).status_code == 401
 
 
-async def test_a_tier_of_the_company_is_what_limits_it(service: Service) -> None:
+async def test_the_rate_limit_of_a_company_depends_on_its_tier(service: Service) -> None:
     tier, ceiling = ("standard", "3000") if service.variant == "a" else ("business", "6000")
     person = await service.sign_in()
     company = await company_of(service, person, tier)
-    answer = await person.get("/api/me", headers={"X-Service-Account": company})
-    assert answer.headers["RateLimit-Limit"] == ceiling
+    response = await person.get("/api/me", headers={"X-Service-Account": company})
+    assert response.headers["RateLimit-Limit"] == ceiling
     assert (await person.get("/api/me")).headers["RateLimit-Limit"] == "600"

@@ -1,4 +1,4 @@
-"""A service that trusts three issuers, two of which do as the tests tell them."""
+"""A service that trusts three issuers. The tests control two of them."""
 
 import json
 import random
@@ -14,15 +14,15 @@ from rota.auth.tokens import add_key
 from rota.dev.stack import Stack
 from rota.platform.crypto import Vault
 from rota.platform.settings import Issuer
-from tests.auth.forge import Mint, claims_of, header_of, stranger_to
+from tests.auth.forge import Mint, claims_of, header_of, untrusted_key
 from tests.auth.provider import Provider
 from tests.service import Person, Service
 
 RETIRED_KID = "retired"
 
 
-def from_somewhere() -> dict[str, str]:
-    """Headers of a client with an address, and so a rate window, of its own."""
+def random_address() -> dict[str, str]:
+    """Headers of a client with its own address, and so with its own rate limit."""
     a, b, c = random.randbytes(3)
     return {"X-Forwarded-For": f"10.{a}.{b}.{c}"}
 
@@ -31,38 +31,38 @@ def from_somewhere() -> dict[str, str]:
 class Realm:
     service: Service
     provider: Provider
-    # Another issuer that the service trusts as well. It has one key.
+    # Another trusted issuer. It has one key.
     other: Provider
-    # Made by signing in, then varied by the tests.
+    # From a real sign-in. The tests change it.
     session: Mint
     retired: Mint
 
     async def me(self, token: str) -> httpx.Response:
-        # Bytes, because some of these tokens are no text that httpx would send.
+        # Bytes, because httpx would refuse some of these tokens as text.
         bearer = b"Bearer " + token.encode("latin-1")
         headers: Any = {b"Authorization": bearer} | {
-            k.encode(): v.encode() for k, v in from_somewhere().items()
+            k.encode(): v.encode() for k, v in random_address().items()
         }
         return await self.service.http.get("/api/me", headers=headers)
 
     async def start(self, id_token: str) -> httpx.Response:
         return await self.service.http.post(
-            "/api/auth/session", json={"idToken": id_token}, headers=from_somewhere()
+            "/api/auth/session", json={"idToken": id_token}, headers=random_address()
         )
 
     async def refresh(self, token: str | None) -> httpx.Response:
         bearer = {} if token is None else {"Authorization": f"Bearer {token}"}
-        return await self.service.http.post("/api/auth/refresh", headers=from_somewhere() | bearer)
+        return await self.service.http.post("/api/auth/refresh", headers=random_address() | bearer)
 
     async def mint(self, person: Person) -> Mint:
         return await session_mint(self.service, person)
 
 
 async def session_mint(service: Service, person: Person) -> Mint:
-    """Makes session tokens of this person with the service's own key."""
+    """Signs session tokens for this person with the key of the service."""
     kid = header_of(person.token)["kid"]
     key = await signing_key(service, kid)
-    return Mint(header_of(person.token), claims_of(person.token), key, stranger_to(key))
+    return Mint(header_of(person.token), claims_of(person.token), key, untrusted_key(key))
 
 
 async def signing_key(service: Service, kid: str) -> OKPKey:
@@ -83,8 +83,8 @@ async def add_retired_key(service: Service) -> None:
         )
 
 
-def provider_of_everything() -> Provider:
-    """Publishes a key for every algorithm, and keys that nobody should use."""
+def provider_with_all_algorithms() -> Provider:
+    """Publishes a key for every algorithm, and keys that must not be used."""
     rsa = RSAKey.generate_key(2048).as_dict(private=True)
     provider = Provider(
         RSAKey.import_key(rsa, {"kid": "rs", "alg": "RS256", "use": "sig"}),
@@ -100,7 +100,7 @@ def provider_of_everything() -> Provider:
     provider.keys["oct"] = secret
     provider.jwks["keys"][:0] = [
         secret.as_dict(),
-        "no key at all",
+        "not a key",
         {"kid": "new", "kty": "AKP", "alg": "ML-DSA-44", "pub": "AAAA"},
         {"kid": "broken", "kty": "RSA", "n": "AQAB", "e": "AQAB"},
         {"kid": "nameless"},
@@ -110,7 +110,7 @@ def provider_of_everything() -> Provider:
 
 @pytest.fixture(scope="session")
 async def realm(stack: Stack) -> AsyncIterator[Realm]:
-    provider = provider_of_everything()
+    provider = provider_with_all_algorithms()
     other = Provider(ECKey.generate_key("P-256", {"kid": "theirs", "alg": "ES256"}))
     async with (
         provider.serve(),
@@ -126,13 +126,13 @@ async def realm(stack: Stack) -> AsyncIterator[Realm]:
             session.header | {"kid": RETIRED_KID},
             session.claims,
             await signing_key(service, RETIRED_KID),
-            session.stranger,
+            session.untrusted,
         )
         yield Realm(service, provider, other, session, retired)
 
 
 def trusting(stack: Stack, *providers: Provider) -> dict[str, Any]:
-    """Settings of a service that trusts these providers, besides the stack's own."""
+    """Settings of a service that trusts these providers and the one of the stack."""
     development = json.loads(stack.environment()["ROTA_OIDC_ISSUERS"])
     return {
         "oidc_issuers": (

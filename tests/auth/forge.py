@@ -1,4 +1,4 @@
-"""Makes tokens by hand: right in everything but what a test asks to be wrong."""
+"""Creates tokens by hand that are valid except for the changes of a test."""
 
 import base64
 import hmac
@@ -13,7 +13,7 @@ from joserfc.jws import JWSRegistry
 Sign = Callable[[bytes], bytes]
 Json = dict[str, Any]
 
-# As the value of a change: takes the member out.
+# As the value of a change: removes the member.
 WITHOUT = object()
 
 
@@ -37,8 +37,8 @@ def unsigned(_: bytes) -> bytes:
     return b""
 
 
-def stranger_to(key: Key) -> Key:
-    """A key of the same kind that nobody trusts."""
+def untrusted_key(key: Key) -> Key:
+    """A new key of the same type, which no service trusts."""
     if isinstance(key, RSAKey):
         return RSAKey.generate_key(2048)
     if isinstance(key, ECKey):
@@ -68,28 +68,28 @@ def header_of(token: str) -> Json:
     return header
 
 
-def loosely(segment: str) -> str:
-    """The same bytes in base64 that is not canonical: a bit that counts for nothing is set."""
-    assert len(segment) % 4, "all bits of this segment count"
+def non_canonical(segment: str) -> str:
+    """The same bytes in non-canonical base64: an unused bit is set."""
+    assert len(segment) % 4, "this segment has no unused bits"
     alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-    loose = segment[:-1] + alphabet[alphabet.index(segment[-1]) + 1]
-    assert unb64(loose) == unb64(segment)
-    return loose
+    changed_segment = segment[:-1] + alphabet[alphabet.index(segment[-1]) + 1]
+    assert unb64(changed_segment) == unb64(segment)
+    return changed_segment
 
 
 def padded(raw: bytes) -> bytes:
-    """JSON of a length that leaves bits over in base64."""
+    """JSON with a length that leaves unused bits in base64."""
     return raw if len(raw) % 3 else raw + b" "
 
 
 @dataclass(frozen=True)
 class Mint:
-    """An honest token's header and claims, and the real key to sign variations of it with."""
+    """The header and claims of a valid token, and the real key to sign changed versions of it."""
 
     header: Json
     claims: Json
     key: Key
-    stranger: Key
+    untrusted: Key
 
     @property
     def alg(self) -> str:
@@ -106,7 +106,7 @@ class Mint:
         claims: Mapping[str, Any] | None = None,
         sign: Sign | None = None,
     ) -> str:
-        """Honest but for the changes, and validly signed unless `sign` says otherwise."""
+        """A token with these changes. The real key signs it unless `sign` is given."""
         return self.of(
             dumps(changed(self.header, header or {})),
             dumps(changed(self.claims, claims or {})),
@@ -126,7 +126,7 @@ class Mint:
         return self.of(dumps(self.header), raw)
 
     def resigned(self, change: Callable[[bytes], bytes]) -> str:
-        """The honest token with something done to the bytes of its signature."""
+        """The valid token with a changed signature."""
         return self.token(sign=lambda data: change(self.sign(data)))
 
     @property

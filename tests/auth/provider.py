@@ -1,4 +1,4 @@
-"""A small identity provider whose every word a test decides, and which counts its visitors."""
+"""A small identity provider. Tests control its documents and count its requests."""
 
 import asyncio
 import secrets
@@ -14,7 +14,7 @@ from fastapi.responses import JSONResponse
 from joserfc.jwk import Key
 
 from rota.platform.settings import Issuer
-from tests.auth.forge import Json, Mint, stranger_to
+from tests.auth.forge import Json, Mint, untrusted_key
 from tests.service import free_port
 
 CLIENT_ID = "rota-tests"
@@ -25,7 +25,7 @@ class Provider:
         self.port = free_port()
         self.issuer = f"http://127.0.0.1:{self.port}"
         self.keys = {str(key.kid): key for key in keys}
-        self.strangers: dict[str, Key] = {}
+        self.untrusted: dict[str, Key] = {}
         self.visits: Counter[str] = Counter()
         self.discovery: Any = {"issuer": self.issuer, "jwks_uri": f"{self.issuer}/jwks"}
         self.jwks: Any = {"keys": [key.as_dict(private=False) for key in keys]}
@@ -47,10 +47,10 @@ class Provider:
 
     def mint(self, kid: str, alg: str | None = None, **claims: Any) -> Mint:
         key = self.keys[kid]
-        if kid not in self.strangers:
-            self.strangers[kid] = stranger_to(key)
+        if kid not in self.untrusted:
+            self.untrusted[kid] = untrusted_key(key)
         header = {"alg": alg or key.alg, "kid": kid, "typ": "JWT"}
-        return Mint(header, self.claims(**claims), key, self.strangers[kid])
+        return Mint(header, self.claims(**claims), key, self.untrusted[kid])
 
     @asynccontextmanager
     async def serve(self) -> AsyncIterator["Provider"]:
@@ -58,11 +58,11 @@ class Provider:
 
         @app.get("/.well-known/openid-configuration")
         async def discovery() -> Response:
-            return self._answer("discovery", self.discovery)
+            return self._respond("discovery", self.discovery)
 
         @app.get("/jwks")
         async def jwks() -> Response:
-            return self._answer("jwks", self.jwks)
+            return self._respond("jwks", self.jwks)
 
         server = uvicorn.Server(
             uvicorn.Config(app, host="127.0.0.1", port=self.port, log_config=None)
@@ -77,7 +77,7 @@ class Provider:
             server.should_exit = True
             await running
 
-    def _answer(self, name: str, document: Any) -> Response:
+    def _respond(self, name: str, document: Any) -> Response:
         self.visits[name] += 1
         if isinstance(document, Response):
             return document

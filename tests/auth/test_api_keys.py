@@ -1,45 +1,27 @@
-"""API keys: what they look like, who manages them, what they may do."""
+"""API keys: their format, who can manage them, and their scopes."""
 
 import asyncio
 import hashlib
 import re
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any
+from typing import Any
 from uuid import uuid4
 
-import httpx
 import pytest
-from fastapi import APIRouter, Depends
 
-from rota.accounts import service as accounts
-from rota.accounts.model import Role
 from rota.auth import secrets
-from rota.auth.caller import ALL_SCOPES, Caller, Scope
-from rota.auth.routing import allowed, caller_of, secured_router
+from rota.auth.caller import ALL_SCOPES, Scope
+from rota.auth.routing import caller_of
 from rota.dev.stack import Stack
-from rota.platform.db import Database
 from rota.platform.errors import AuthenticationFailed
 from rota.platform.ids import new_uuid, to_wire
+from tests.assertions import MOMENT
+from tests.auth.key_requests import company_of, create_key, scoped_routes, with_key
 from tests.auth.waiting import seconds_until
 from tests.service import Person, Service
 
 KEY_FIELDS = ["id", "name", "prefix", "scopes", "createdAt", "lastUsedAt", "expiresAt"]
-MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
-
-
-def scoped_routes() -> APIRouter:
-    """A route for every scope, which only that scope opens."""
-    router = secured_router("Tests")
-
-    def add(scope: Scope) -> None:
-        @router.get(f"/api/needs/{scope}", name=scope)
-        async def needs(caller: Annotated[Caller, Depends(allowed(scope))]) -> dict[str, str]:
-            return {"account": to_wire("acct", caller.account_id)}
-
-    for scope in ALL_SCOPES:
-        add(scope)
-    return router
 
 
 @pytest.fixture(scope="module")
@@ -55,40 +37,15 @@ async def person(scoped: Service) -> Person:
     return await scoped.sign_in()
 
 
-async def created(person: Person, /, **body: Any) -> dict[str, Any]:
-    answer = await person.post("/api/keys", {"name": "ci"} | body)
-    assert answer.status_code == 201, answer.text
-    made: dict[str, Any] = answer.json()
-    return made
-
-
-async def with_key(service: Service, secret: str, path: str = "/api/me") -> httpx.Response:
-    return await service.http.get(path, headers={"Authorization": f"Bearer {secret}"})
-
-
-async def company_of(service: Service, owner: Person, **members: Person) -> str:
-    """A company with members in the roles that name them; its id."""
-    db = Database(service.database_url, pool_size=1)
-    await db.open()
-    try:
-        account_id = await accounts.create_company(db, "Acme", owner.user_id, tier="basic")
-        roles: dict[str, Role] = {"admin": "admin", "member": "member"}
-        for role, person in members.items():
-            await accounts.put_member(db, account_id, person.user_id, roles[role])
-    finally:
-        await db.close()
-    return to_wire("acct", account_id)
-
-
-async def test_keys_are_made_listed_and_deleted(service: Service) -> None:
+async def test_keys_are_created_listed_and_deleted(service: Service) -> None:
     person = await service.sign_in()
     empty = await person.get("/api/keys")
     assert (empty.status_code, empty.json()) == (200, {"keys": [], "total": 0})
 
-    answer = await person.post("/api/keys", {"name": "ci"})
-    assert answer.status_code == 201
-    assert list(answer.json()) == ["key", "secret"]
-    key, secret = answer.json()["key"], answer.json()["secret"]
+    response = await person.post("/api/keys", {"name": "ci"})
+    assert response.status_code == 201
+    assert list(response.json()) == ["key", "secret"]
+    key, secret = response.json()["key"], response.json()["secret"]
     assert list(key) == KEY_FIELDS
     assert re.fullmatch(r"key_[0-9a-f]{32}", key["id"])
     assert re.fullmatch(r"rota_[0-9A-Za-z]{38}", secret)
@@ -98,7 +55,7 @@ async def test_keys_are_made_listed_and_deleted(service: Service) -> None:
     assert MOMENT.fullmatch(key["createdAt"])
     assert (key["lastUsedAt"], key["expiresAt"]) == (None, None)
 
-    later = await created(person, name="deploy", scopes=["mcp:read", "tasks:read", "mcp:read"])
+    later = await create_key(person, name="deploy", scopes=["mcp:read", "tasks:read", "mcp:read"])
     assert later["key"]["scopes"] == ["tasks:read", "mcp:read"]
     listed = (await person.get("/api/keys")).json()
     assert listed == {"keys": [later["key"], key], "total": 2}
@@ -111,8 +68,8 @@ async def test_keys_are_made_listed_and_deleted(service: Service) -> None:
     assert (await person.delete(f"/api/keys/{key['id']}")).status_code == 404
 
 
-async def test_only_the_hash_of_a_secret_is_kept(scoped: Service, person: Person) -> None:
-    secret = (await created(person))["secret"]
+async def test_only_the_hash_of_a_secret_is_stored(scoped: Service, person: Person) -> None:
+    secret = (await create_key(person))["secret"]
     async with scoped.owner() as connection:
         row = await connection.fetchrow(
             "SELECT * FROM api_keys WHERE account_id = $1", person.user_id
@@ -124,30 +81,32 @@ async def test_only_the_hash_of_a_secret_is_kept(scoped: Service, person: Person
             UNION ALL SELECT row_to_json(h)::text FROM api_key_hashes h
             """
         )
-    # Not its random part either, nor anything near it.
+    # Nor is the part of the secret after the visible prefix.
     assert not any(secret[len(row["prefix"]) :] in str(text) for text in everything)
 
 
 @pytest.mark.parametrize("scope", ALL_SCOPES)
-async def test_a_scope_opens_its_door_and_no_other(
+async def test_a_scope_allows_only_its_own_route(
     scoped: Service, person: Person, scope: Scope
 ) -> None:
-    secret = (await created(person, scopes=[scope]))["secret"]
-    answers = {door: await with_key(scoped, secret, f"/api/needs/{door}") for door in ALL_SCOPES}
-    opened = [door for door, answer in answers.items() if answer.status_code == 200]
+    secret = (await create_key(person, scopes=[scope]))["secret"]
+    responses = {
+        needed: await with_key(scoped, secret, f"/api/needs/{needed}") for needed in ALL_SCOPES
+    }
+    opened = [needed for needed, response in responses.items() if response.status_code == 200]
     assert opened == [scope]
-    assert {answer.status_code for answer in answers.values()} == {200, 403}
-    refused = next(answer for answer in answers.values() if answer.status_code == 403)
+    assert {response.status_code for response in responses.values()} == {200, 403}
+    refused = next(response for response in responses.values() if response.status_code == 403)
     assert refused.json()["error"]["code"] == "AUTHORIZATION_ERROR"
 
 
-async def test_a_key_has_all_scopes_unless_told_otherwise_and_a_session_has_too(
+async def test_a_session_and_a_key_without_scopes_have_all_scopes(
     scoped: Service, person: Person
 ) -> None:
-    secret = (await created(person, scopes=None))["secret"]
-    for door in ALL_SCOPES:
-        assert (await with_key(scoped, secret, f"/api/needs/{door}")).status_code == 200
-        assert (await person.get(f"/api/needs/{door}")).status_code == 200
+    secret = (await create_key(person, scopes=None))["secret"]
+    for needed in ALL_SCOPES:
+        assert (await with_key(scoped, secret, f"/api/needs/{needed}")).status_code == 200
+        assert (await person.get(f"/api/needs/{needed}")).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -159,29 +118,29 @@ async def test_a_key_has_all_scopes_unless_told_otherwise_and_a_session_has_too(
         ("POST", "/api/auth/logout"),
     ],
 )
-async def test_only_a_session_manages_keys_and_sessions(
+async def test_only_a_session_can_manage_keys_and_sessions(
     service: Service, method: str, path: str
 ) -> None:
     person = await service.sign_in()
-    secret = (await created(person))["secret"]
-    answer = await service.http.request(
+    secret = (await create_key(person))["secret"]
+    response = await service.http.request(
         method,
         path,
         headers={"Authorization": f"Bearer {secret}"},
         json={"name": "another"} if method == "POST" else None,
     )
-    assert answer.status_code == 403, answer.text
-    assert answer.json()["error"]["code"] == "AUTHORIZATION_ERROR"
+    assert response.status_code == 403, response.text
+    assert response.json()["error"]["code"] == "AUTHORIZATION_ERROR"
     assert (await person.get("/api/keys")).json()["total"] == 1
 
 
-async def test_keys_need_a_caller(scoped: Service) -> None:
+async def test_key_routes_need_authentication(scoped: Service) -> None:
     for method, path in (("GET", ""), ("POST", ""), ("DELETE", "/key_" + "0" * 32)):
-        answer = await scoped.http.request(method, f"/api/keys{path}")
-        assert answer.status_code == 401
+        response = await scoped.http.request(method, f"/api/keys{path}")
+        assert response.status_code == 401
     # Before the body is read.
-    answer = await scoped.http.post("/api/keys", content=b"{")
-    assert answer.status_code == 401
+    response = await scoped.http.post("/api/keys", content=b"{")
+    assert response.status_code == 401
 
 
 @pytest.mark.parametrize(
@@ -207,59 +166,59 @@ async def test_keys_need_a_caller(scoped: Service) -> None:
         [],
     ],
 )
-async def test_a_key_that_cannot_be_is_not_made(person: Person, body: object) -> None:
-    answer = await person.post("/api/keys", body)
-    assert answer.status_code == 400, answer.text
-    assert answer.json()["error"]["code"] == "VALIDATION_ERROR"
-    assert answer.json()["error"]["details"]
+async def test_an_invalid_key_is_not_created(person: Person, body: object) -> None:
+    response = await person.post("/api/keys", body)
+    assert response.status_code == 400, response.text
+    assert response.json()["error"]["code"] == "VALIDATION_ERROR"
+    assert response.json()["error"]["details"]
     assert (await person.get("/api/keys")).json()["total"] == 0
 
 
-async def test_unknown_members_of_the_body_set_nothing(person: Person) -> None:
-    made = await created(person, id="key_" + "1" * 32, prefix="rota_mine", secret="rota_mine")
-    assert made["key"]["id"] != "key_" + "1" * 32
-    assert made["key"]["prefix"] != "rota_mine"
-    assert made["secret"] != "rota_mine"
+async def test_unknown_fields_of_the_body_are_ignored(person: Person) -> None:
+    created = await create_key(person, id="key_" + "1" * 32, prefix="rota_mine", secret="rota_mine")
+    assert created["key"]["id"] != "key_" + "1" * 32
+    assert created["key"]["prefix"] != "rota_mine"
+    assert created["secret"] != "rota_mine"
 
 
-async def test_a_key_ends_when_it_was_told_to(scoped: Service, person: Person) -> None:
+async def test_a_key_stops_working_when_it_expires(scoped: Service, person: Person) -> None:
     ends = datetime.now(UTC) + timedelta(seconds=1)
-    made = await created(person, expiresAt=ends.isoformat())
-    assert made["key"]["expiresAt"] == ends.isoformat(timespec="milliseconds")[:-6] + "Z"
-    assert (await with_key(scoped, made["secret"])).status_code == 200
+    created = await create_key(person, expiresAt=ends.isoformat())
+    assert created["key"]["expiresAt"] == ends.isoformat(timespec="milliseconds")[:-6] + "Z"
+    assert (await with_key(scoped, created["secret"])).status_code == 200
 
     async def refused() -> bool:
-        return (await with_key(scoped, made["secret"])).status_code == 401
+        return (await with_key(scoped, created["secret"])).status_code == 401
 
     await seconds_until(refused)
     assert datetime.now(UTC) >= ends
     assert datetime.now(UTC) - ends < timedelta(seconds=1)
-    # It is still listed, so that one sees why it does not work.
+    # It is still listed, so that the user can see why it does not work.
     assert (await person.get("/api/keys")).json()["total"] == 1
 
 
-async def test_an_offset_is_turned_into_utc(person: Person) -> None:
-    made = await created(person, expiresAt="2999-06-01T12:00:00+02:00")
-    assert made["key"]["expiresAt"] == "2999-06-01T10:00:00.000Z"
+async def test_an_expiry_with_an_offset_is_returned_in_utc(person: Person) -> None:
+    created = await create_key(person, expiresAt="2999-06-01T12:00:00+02:00")
+    assert created["key"]["expiresAt"] == "2999-06-01T10:00:00.000Z"
 
 
-async def test_the_last_use_of_a_key_is_noted(scoped: Service, person: Person) -> None:
-    made = await created(person)
+async def test_the_last_use_of_a_key_is_recorded(scoped: Service, person: Person) -> None:
+    created = await create_key(person)
 
     async def last_used() -> Any:
         return (await person.get("/api/keys")).json()["keys"][0]["lastUsedAt"]
 
     assert await last_used() is None
     before = datetime.now(UTC)
-    assert (await with_key(scoped, made["secret"])).status_code == 200
-    noted = await last_used()
-    assert MOMENT.fullmatch(noted)
-    assert abs(datetime.fromisoformat(noted) - before) < timedelta(seconds=5)
+    assert (await with_key(scoped, created["secret"])).status_code == 200
+    recorded = await last_used()
+    assert MOMENT.fullmatch(recorded)
+    assert abs(datetime.fromisoformat(recorded) - before) < timedelta(seconds=5)
 
     async with scoped.owner() as connection:
 
         async def use_after(ago: timedelta) -> timedelta:
-            """How far the note is from now, when the last one was that long ago."""
+            """The age of `lastUsedAt` after a request, if it had this age before."""
             moved = datetime.now(UTC) - ago
             await connection.execute(
                 "UPDATE api_keys SET last_used_at = $2 WHERE account_id = $1",
@@ -268,8 +227,8 @@ async def test_the_last_use_of_a_key_is_noted(scoped: Service, person: Person) -
             )
 
             async def looked_up_again() -> bool:
-                # What was known of the key is forgotten after half a second.
-                await with_key(scoped, made["secret"])
+                # The cached caller expires after half a second.
+                await with_key(scoped, created["secret"])
                 return datetime.now(UTC) - moved - ago > timedelta(seconds=0.7)
 
             await seconds_until(looked_up_again)
@@ -279,7 +238,7 @@ async def test_the_last_use_of_a_key_is_noted(scoped: Service, person: Person) -
         assert await use_after(timedelta(seconds=70)) < timedelta(seconds=5)
 
 
-async def test_an_account_has_at_most_a_hundred_keys_also_when_many_come_at_once(
+async def test_concurrent_requests_cannot_create_more_than_a_hundred_keys(
     scoped: Service, person: Person
 ) -> None:
     async with scoped.owner() as connection:
@@ -290,9 +249,9 @@ async def test_an_account_has_at_most_a_hundred_keys_also_when_many_come_at_once
             """,
             [(person.user_id, new_uuid(), bytes([n]) * 32) for n in range(95)],
         )
-    answers = await asyncio.gather(*(person.post("/api/keys", {"name": "x"}) for _ in range(20)))
-    assert sorted(answer.status_code for answer in answers) == [201] * 5 + [409] * 15
-    refused = next(answer for answer in answers if answer.status_code == 409)
+    responses = await asyncio.gather(*(person.post("/api/keys", {"name": "x"}) for _ in range(20)))
+    assert sorted(response.status_code for response in responses) == [201] * 5 + [409] * 15
+    refused = next(response for response in responses if response.status_code == 409)
     assert refused.json()["error"]["code"] == "CONFLICT"
     listed = (await person.get("/api/keys")).json()
     assert (listed["total"], len(listed["keys"])) == (100, 100)
@@ -300,18 +259,20 @@ async def test_an_account_has_at_most_a_hundred_keys_also_when_many_come_at_once
     assert (await person.post("/api/keys", {"name": "x"})).status_code == 201
 
 
-async def test_a_foreign_key_answers_as_one_that_does_not_exist(service: Service) -> None:
+async def test_a_key_of_another_account_looks_like_one_that_does_not_exist(
+    service: Service,
+) -> None:
     mine, theirs = await service.sign_in(), await service.sign_in()
-    key = (await created(theirs))["key"]["id"]
-    answers = [
+    key = (await create_key(theirs))["key"]["id"]
+    responses = [
         await mine.delete(f"/api/keys/{name}")
         for name in (key, "key_" + uuid4().hex, "nonsense", key.upper(), "task_" + key[4:])
     ]
     bodies = []
-    for answer in answers:
-        assert answer.status_code == 404
-        error = answer.json()["error"]
-        assert error.pop("path") == answer.request.url.path
+    for response in responses:
+        assert response.status_code == 404
+        error = response.json()["error"]
+        assert error.pop("path") == response.request.url.path
         assert MOMENT.fullmatch(error.pop("timestamp"))
         bodies.append(error)
     assert all(body == bodies[0] for body in bodies)
@@ -320,37 +281,37 @@ async def test_a_foreign_key_answers_as_one_that_does_not_exist(service: Service
     assert (await mine.get("/api/keys")).json()["total"] == 0
 
 
-async def test_owners_and_admins_manage_a_companys_keys_and_members_do_not(
+async def test_owners_and_admins_can_manage_a_companys_keys_and_members_cannot(
     scoped: Service,
 ) -> None:
     owner, admin, member = [await scoped.sign_in() for _ in range(3)]
     company = await company_of(scoped, owner, admin=admin, member=member)
     selected = {"X-Service-Account": company}
 
-    made = []
+    created = []
     for person in (owner, admin):
-        answer = await person.post("/api/keys", {"name": "ci"}, headers=selected)
-        assert answer.status_code == 201
-        made.append(answer.json())
-    for answer in (
+        response = await person.post("/api/keys", {"name": "ci"}, headers=selected)
+        assert response.status_code == 201
+        created.append(response.json())
+    for response in (
         await member.get("/api/keys", headers=selected),
         await member.post("/api/keys", {"name": "ci"}, headers=selected),
-        await member.delete(f"/api/keys/{made[0]['key']['id']}", headers=selected),
+        await member.delete(f"/api/keys/{created[0]['key']['id']}", headers=selected),
     ):
-        assert answer.status_code == 403
+        assert response.status_code == 403
     assert (await member.get("/api/keys")).json()["total"] == 0
     assert (await admin.get("/api/keys", headers=selected)).json()["total"] == 2
     assert (await owner.get("/api/keys")).json()["total"] == 0
 
-    # A key of the company's acts for the company, and for it alone.
-    used = (await with_key(scoped, made[1]["secret"])).json()
+    # A company's key works for the company only.
+    used = (await with_key(scoped, created[1]["secret"])).json()
     assert used["account"]["id"] == company
     assert [account["id"] for account in used["accounts"]] == [company]
-    opened = await with_key(scoped, made[1]["secret"], "/api/needs/tasks:read")
+    opened = await with_key(scoped, created[1]["secret"], "/api/needs/tasks:read")
     assert opened.json() == {"account": company}
 
 
-async def test_a_key_ends_with_its_makers_membership(scoped: Service) -> None:
+async def test_a_key_stops_working_when_its_creator_leaves_the_company(scoped: Service) -> None:
     owner, admin = await scoped.sign_in(), await scoped.sign_in()
     company = await company_of(scoped, owner, admin=admin)
     selected = {"X-Service-Account": company}
@@ -365,15 +326,17 @@ async def test_a_key_ends_with_its_makers_membership(scoped: Service) -> None:
     assert await seconds_until(refused) < 1
 
 
-async def test_a_key_ends_with_its_user(scoped: Service, person: Person) -> None:
-    secret = (await created(person))["secret"]
+async def test_a_key_stops_working_when_its_user_is_deleted(
+    scoped: Service, person: Person
+) -> None:
+    secret = (await create_key(person))["secret"]
     async with scoped.owner() as connection:
         await connection.execute("DELETE FROM users WHERE id = $1", person.user_id)
     assert (await with_key(scoped, secret)).status_code == 401
 
 
-async def test_a_key_selects_its_own_account_and_no_other(scoped: Service, person: Person) -> None:
-    secret = (await created(person))["secret"]
+async def test_a_key_can_select_only_its_own_account(scoped: Service, person: Person) -> None:
+    secret = (await create_key(person))["secret"]
     own = to_wire("acct", person.user_id)
     for selection, status in (
         (own, 200),
@@ -381,11 +344,11 @@ async def test_a_key_selects_its_own_account_and_no_other(scoped: Service, perso
         ("company", 403),
         (to_wire("acct", new_uuid()), 403),
     ):
-        answer = await scoped.http.get(
+        response = await scoped.http.get(
             "/api/me",
             headers={"Authorization": f"Bearer {secret}", "X-Service-Account": selection},
         )
-        assert answer.status_code == status, selection
+        assert response.status_code == status, selection
 
 
 @pytest.mark.parametrize(
@@ -401,13 +364,13 @@ async def test_a_key_selects_its_own_account_and_no_other(scoped: Service, perso
         " " + secrets.new_secret(),
     ],
 )
-async def test_no_other_secret_is_a_key(scoped: Service, secret: str) -> None:
+async def test_an_unknown_or_malformed_secret_is_refused(scoped: Service, secret: str) -> None:
     headers: Any = {b"Authorization": b"Bearer " + secret.encode("latin-1")}
-    answer = await scoped.http.get("/api/me", headers=headers)
-    assert answer.status_code == 401
-    assert answer.json()["error"]["code"] == "AUTHENTICATION_ERROR"
+    response = await scoped.http.get("/api/me", headers=headers)
+    assert response.status_code == 401
+    assert response.json()["error"]["code"] == "AUTHENTICATION_ERROR"
 
 
-def test_a_request_that_no_gate_has_seen_has_no_caller() -> None:
+def test_a_request_that_bypassed_the_guard_has_no_caller() -> None:
     with pytest.raises(AuthenticationFailed):
         caller_of({})

@@ -1,4 +1,4 @@
-"""Reading tokens: whatever is changed in one, it is noticed."""
+"""Parsing tokens: every change to a token is detected."""
 
 import string
 
@@ -11,7 +11,7 @@ from rota.auth import compact
 from rota.auth.compact import BadToken
 
 KEY = OKPKey.generate_key("Ed25519")
-STRANGER = OKPKey.generate_key("Ed25519")
+UNTRUSTED = OKPKey.generate_key("Ed25519")
 HEADER = {"alg": "Ed25519", "kid": "one", "typ": "JWT"}
 CHARACTERS = string.ascii_letters + string.digits + "-_.=+/ \n\0é"
 
@@ -31,16 +31,14 @@ def accepted(text: str) -> bool:
 
 
 @given(claims)
-def test_what_is_signed_is_read_back(claims: dict[str, object]) -> None:
+def test_a_signed_token_can_be_parsed(claims: dict[str, object]) -> None:
     token = compact.parse(compact.sign(HEADER, claims, KEY))
     compact.verify(token, KEY, ["Ed25519"])
     assert (token.header, token.claims) == (HEADER, claims)
 
 
 @given(claims, st.data())
-def test_a_character_changed_anywhere_is_noticed(
-    claims: dict[str, object], data: st.DataObject
-) -> None:
+def test_a_changed_character_is_detected(claims: dict[str, object], data: st.DataObject) -> None:
     text = compact.sign(HEADER, claims, KEY)
     at = data.draw(st.integers(0, len(text) - 1))
     other = data.draw(st.sampled_from(CHARACTERS).filter(lambda c: c != text[at]))
@@ -48,7 +46,7 @@ def test_a_character_changed_anywhere_is_noticed(
 
 
 @given(claims, st.data())
-def test_a_character_more_or_less_is_noticed(
+def test_a_missing_or_additional_character_is_detected(
     claims: dict[str, object], data: st.DataObject
 ) -> None:
     text = compact.sign(HEADER, claims, KEY)
@@ -58,21 +56,21 @@ def test_a_character_more_or_less_is_noticed(
 
 
 @given(st.text())
-def test_any_other_text_is_no_token_and_no_crash(text: str) -> None:
+def test_any_other_text_is_refused(text: str) -> None:
     assert not accepted(text)
 
 
 @given(st.lists(st.text(string.ascii_letters + string.digits + "-_"), min_size=3, max_size=3))
-def test_any_three_segments_are_no_token_and_no_crash(segments: list[str]) -> None:
+def test_any_three_segments_are_refused(segments: list[str]) -> None:
     assert not accepted(".".join(segments))
 
 
 @given(claims)
-def test_another_keys_signature_is_noticed(claims: dict[str, object]) -> None:
-    assert not accepted(compact.sign(HEADER, claims, STRANGER))
+def test_the_signature_of_another_key_is_refused(claims: dict[str, object]) -> None:
+    assert not accepted(compact.sign(HEADER, claims, UNTRUSTED))
 
 
-def test_an_algorithm_that_is_not_asked_for_is_refused() -> None:
+def test_an_algorithm_that_is_not_allowed_is_refused() -> None:
     token = compact.parse(compact.sign(HEADER, {}, KEY))
     with pytest.raises(BadToken, match="algorithm"):
         compact.verify(token, KEY, ["ES256"])

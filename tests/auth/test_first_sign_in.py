@@ -1,4 +1,4 @@
-"""The first sign-in makes a user, once, however many come at the same moment."""
+"""Concurrent first sign-ins create exactly one user."""
 
 import asyncio
 
@@ -11,7 +11,8 @@ async def users_and_sessions(realm: Realm, subject: str) -> tuple[int, int, int]
     async with realm.service.owner() as connection:
         row = await connection.fetchrow(
             """
-            SELECT count(DISTINCT i.user_id), count(DISTINCT u.id), count(DISTINCT s.id)
+            SELECT count(DISTINCT i.user_id) AS identities, count(DISTINCT u.id) AS users,
+                   count(DISTINCT s.id) AS sessions
             FROM identities i
             JOIN users u ON u.id = i.user_id
             JOIN accounts a ON a.id = u.id AND a.kind = 'personal'
@@ -21,20 +22,20 @@ async def users_and_sessions(realm: Realm, subject: str) -> tuple[int, int, int]
             realm.provider.issuer,
             subject,
         )
-    return tuple(row)
+    return row["identities"], row["users"], row["sessions"]
 
 
 async def start_all(realm: Realm, tokens: list[str]) -> list[httpx.Response]:
     return await asyncio.gather(*map(realm.start, tokens))
 
 
-async def test_twenty_first_sign_ins_at_once_make_one_user(realm: Realm) -> None:
+async def test_twenty_concurrent_first_sign_ins_create_one_user(realm: Realm) -> None:
     subject = "twenty-at-once"
     tokens = [realm.provider.mint("ed", "Ed25519", sub=subject).token() for _ in range(20)]
-    answers = await start_all(realm, tokens)
-    assert [answer.status_code for answer in answers] == [200] * 20
-    seen = await asyncio.gather(*(realm.me(answer.json()["token"]) for answer in answers))
-    assert len({answer.json()["user"]["id"] for answer in seen}) == 1
+    responses = await start_all(realm, tokens)
+    assert [response.status_code for response in responses] == [200] * 20
+    seen = await asyncio.gather(*(realm.me(response.json()["token"]) for response in responses))
+    assert len({response.json()["user"]["id"] for response in seen}) == 1
     assert await users_and_sessions(realm, subject) == (1, 1, 20)
     async with realm.service.owner() as connection:
         orphans = await connection.fetchval(
@@ -44,15 +45,15 @@ async def test_twenty_first_sign_ins_at_once_make_one_user(realm: Realm) -> None
     assert orphans == 0
 
 
-async def test_one_token_sent_twenty_times_at_once_gives_one_session(realm: Realm) -> None:
+async def test_one_token_sent_twenty_times_concurrently_starts_one_session(realm: Realm) -> None:
     subject = "one-token"
     token = realm.provider.mint("rs", sub=subject).token()
-    answers = await start_all(realm, [token] * 20)
-    assert sorted(answer.status_code for answer in answers) == [200] + [401] * 19
+    responses = await start_all(realm, [token] * 20)
+    assert sorted(response.status_code for response in responses) == [200] + [401] * 19
     assert await users_and_sessions(realm, subject) == (1, 1, 1)
 
 
-async def test_the_profile_follows_the_provider(realm: Realm) -> None:
+async def test_a_sign_in_updates_the_profile(realm: Realm) -> None:
     async def seen(**claims: str) -> tuple[str | None, str | None]:
         started = await realm.start(realm.provider.mint("rs", sub="profile", **claims).token())
         user = (await realm.me(started.json()["token"])).json()["user"]

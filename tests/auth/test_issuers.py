@@ -1,4 +1,4 @@
-"""Identity providers: asked seldom, done without when away, and not believed blindly."""
+"""Fetching the keys of identity providers: how often, during outages, and invalid documents."""
 
 import asyncio
 import secrets
@@ -12,10 +12,10 @@ from joserfc.jwk import ECKey, OctKey, OKPKey
 
 from rota.auth import issuers
 from rota.auth.compact import BadToken
+from rota.auth.errors import IssuerUnavailable
 from rota.auth.issuers import MAX_DOCUMENT_BYTES, Issuers
 from rota.dev.stack import Stack
-from rota.platform.errors import Unavailable
-from tests.auth.conftest import from_somewhere, trusting
+from tests.auth.conftest import random_address, trusting
 from tests.auth.forge import Mint
 from tests.auth.provider import Provider
 from tests.auth.waiting import seconds_until
@@ -34,11 +34,11 @@ def provider() -> Provider:
 
 
 def unknown(mint: Mint) -> str:
-    """A token with a kid that nobody has, for which no signature need be made."""
+    """A token with an unknown kid. Its signature is never checked."""
     return mint.token({"kid": secrets.token_hex(8)}, sign=lambda _: bytes(64))
 
 
-def now_signs_with(provider: Provider, kid: str) -> None:
+def publish_key(provider: Provider, kid: str) -> None:
     key = OKPKey.generate_key("Ed25519", {"kid": kid, "alg": "Ed25519"})
     provider.keys[kid] = key
     provider.jwks["keys"].append(key.as_dict(private=False))
@@ -56,7 +56,7 @@ async def test_ten_thousand_unknown_kids_cause_one_fetch(
             )
             assert all(isinstance(result, BadToken) for result in results)
         assert provider.visits == {"discovery": 1, "jwks": 1}
-        # The good one is still recognised, and causes no fetch either.
+        # A valid token is still accepted and causes no fetch.
         assert (await trusted.verify(mint.token())).profile.issuer == provider.issuer
         assert provider.visits["jwks"] == 1
 
@@ -70,16 +70,16 @@ async def test_unknown_kids_over_http_cause_one_fetch(stack: Stack, provider: Pr
 
         async def send() -> int:
             body = {"idToken": unknown(mint)}
-            headers = from_somewhere()
-            answer = await service.http.post("/api/auth/session", json=body, headers=headers)
-            return answer.status_code
+            headers = random_address()
+            response = await service.http.post("/api/auth/session", json=body, headers=headers)
+            return response.status_code
 
         for _ in range(15):
             assert await asyncio.gather(*(send() for _ in range(20))) == [401] * 20
         assert provider.visits == {"discovery": 1, "jwks": 1}
 
 
-async def test_known_keys_go_on_working_while_the_provider_is_away(
+async def test_known_keys_work_while_the_provider_is_down(
     provider: Provider, http: httpx.AsyncClient
 ) -> None:
     trusted = Issuers([provider.setting], http)
@@ -92,9 +92,11 @@ async def test_known_keys_go_on_working_while_the_provider_is_away(
     assert provider.visits["jwks"] == 1
 
 
-async def test_sign_in_goes_on_while_the_provider_is_away(stack: Stack, provider: Provider) -> None:
+async def test_users_can_sign_in_while_the_provider_is_down(
+    stack: Stack, provider: Provider
+) -> None:
     async with Service.start(
-        stack, variant="a", name="auth_away", **trusting(stack, provider)
+        stack, variant="a", name="auth_down", **trusting(stack, provider)
     ) as service:
 
         async def start(token: str) -> int:
@@ -102,7 +104,7 @@ async def test_sign_in_goes_on_while_the_provider_is_away(stack: Stack, provider
                 await service.http.post("/api/auth/session", json={"idToken": token})
             ).status_code
 
-        # It has never answered: there is nothing to check a token with.
+        # The provider was never available, so there are no keys.
         never = await service.http.post(
             "/api/auth/session", json={"idToken": provider.mint("first").token()}
         )
@@ -110,46 +112,46 @@ async def test_sign_in_goes_on_while_the_provider_is_away(stack: Stack, provider
         assert never.json()["error"]["code"] == "SERVICE_UNAVAILABLE"
         async with provider.serve():
 
-            async def answers() -> bool:
+            async def signed_in() -> bool:
                 return await start(provider.mint("first").token()) == 200
 
-            # Once it answers it is not kept waiting for long.
-            assert await seconds_until(answers) < 3
+            # Sign-in works soon after the provider is available.
+            assert await seconds_until(signed_in) < 3
         for _ in range(3):
             assert await start(provider.mint("first").token()) == 200
 
 
-async def test_a_new_key_is_found_when_a_token_names_it(
+async def test_a_token_with_a_new_kid_causes_a_fetch(
     provider: Provider, http: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with provider.serve():
         trusted = Issuers([provider.setting], http)
         await trusted.verify(provider.mint("first").token())
-        now_signs_with(provider, "second")
+        publish_key(provider, "second")
         with pytest.raises(BadToken):
             await trusted.verify(provider.mint("second").token())
         assert provider.visits["jwks"] == 1
-        monkeypatch.setattr(issuers, "REFETCH_FLOOR_S", 0)
+        monkeypatch.setattr(issuers, "MIN_REFETCH_S", 0)
         assert await trusted.verify(provider.mint("second").token())
         assert provider.visits["jwks"] == 2
 
 
-async def test_stale_keys_are_renewed_while_nobody_waits(
+async def test_stale_keys_are_refreshed_in_the_background(
     provider: Provider, http: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(issuers, "STALE_AFTER_S", 0)
-    monkeypatch.setattr(issuers, "REFETCH_FLOOR_S", 0)
+    monkeypatch.setattr(issuers, "MIN_REFETCH_S", 0)
     async with provider.serve():
         trusted = Issuers([provider.setting], http)
         await trusted.verify(provider.mint("first").token())
-        now_signs_with(provider, "second")
+        publish_key(provider, "second")
         provider.jwks["keys"].pop(0)
         assert await trusted.verify(provider.mint("first").token())
 
-        async def renewed() -> bool:
+        async def refetched() -> bool:
             return provider.visits["jwks"] == 2
 
-        await seconds_until(renewed)
+        await seconds_until(refetched)
 
         async def withdrawn() -> bool:
             try:
@@ -161,10 +163,10 @@ async def test_stale_keys_are_renewed_while_nobody_waits(
         await seconds_until(withdrawn)
 
 
-async def test_keys_outlive_a_provider_that_has_gone_mad(
+async def test_known_keys_stay_valid_when_the_provider_publishes_none(
     provider: Provider, http: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(issuers, "REFETCH_FLOOR_S", 0)
+    monkeypatch.setattr(issuers, "MIN_REFETCH_S", 0)
     async with provider.serve():
         trusted = Issuers([provider.setting], http)
         await trusted.verify(provider.mint("first").token())
@@ -178,7 +180,7 @@ SYMMETRIC = OctKey.generate_key(256, {"kid": "first", "alg": "HS256"}).as_dict()
 FOR_ENCRYPTION = ECKey.generate_key("P-256", {"kid": "first", "use": "enc"}).as_dict(private=False)
 
 
-async def slowly() -> AsyncIterator[bytes]:
+async def endless() -> AsyncIterator[bytes]:
     while True:
         yield b" "
         await asyncio.sleep(0.02)
@@ -186,34 +188,34 @@ async def slowly() -> AsyncIterator[bytes]:
 
 DISCOVERIES: dict[str, Any] = {
     "another issuer": {"issuer": "http://127.0.0.1:1", "jwks_uri": "{issuer}/jwks"},
-    "its issuer with a slash": {"issuer": "{issuer}/", "jwks_uri": "{issuer}/jwks"},
+    "the issuer with a slash": {"issuer": "{issuer}/", "jwks_uri": "{issuer}/jwks"},
     "no issuer": {"jwks_uri": "{issuer}/jwks"},
-    "no keys' address": {"issuer": "{issuer}"},
-    "an address that is none": {"issuer": "{issuer}", "jwks_uri": "http://["},
-    "an address that is a file": {"issuer": "{issuer}", "jwks_uri": "file:///etc/passwd"},
-    "an address that is a number": {"issuer": "{issuer}", "jwks_uri": 5},
-    "an address that nobody answers at": {
+    "no jwks_uri": {"issuer": "{issuer}"},
+    "an invalid jwks_uri": {"issuer": "{issuer}", "jwks_uri": "http://["},
+    "a file as jwks_uri": {"issuer": "{issuer}", "jwks_uri": "file:///etc/passwd"},
+    "a number as jwks_uri": {"issuer": "{issuer}", "jwks_uri": 5},
+    "an unreachable jwks_uri": {
         "issuer": "{issuer}",
         "jwks_uri": "http://127.0.0.1:1/jwks",
     },
     "a list": [],
-    "no JSON": b"<html>",
-    "names twice": b'{"issuer":"{issuer}","issuer":"{issuer}","jwks_uri":"{issuer}/jwks"}',
-    "far too much": b"[" + b" " * MAX_DOCUMENT_BYTES + b"]",
-    "the way elsewhere": lambda: RedirectResponse("/elsewhere"),
-    "no end": lambda: StreamingResponse(slowly()),
+    "not JSON": b"<html>",
+    "duplicate names": b'{"issuer":"{issuer}","issuer":"{issuer}","jwks_uri":"{issuer}/jwks"}',
+    "too large": b"[" + b" " * MAX_DOCUMENT_BYTES + b"]",
+    "a redirect": lambda: RedirectResponse("/elsewhere"),
+    "endless": lambda: StreamingResponse(endless()),
 }
 KEY_SETS: dict[str, Any] = {
     "symmetric keys": {"keys": [SYMMETRIC]},
     "keys for encryption": {"keys": [FOR_ENCRYPTION]},
     "no keys": {"keys": []},
-    "keys that are texts": {"keys": ["first", 5, None, []]},
-    "keys of unknown kinds": {"keys": [{"kty": "AKP", "kid": "first"}, {"kty": []}]},
-    "an object for a list": {"keys": {}},
+    "keys that are not objects": {"keys": ["first", 5, None, []]},
+    "keys of unknown types": {"keys": [{"kty": "AKP", "kid": "first"}, {"kty": []}]},
+    "an object instead of a list": {"keys": {}},
     "a list": [],
     "no list of keys": {},
-    "no JSON": b"-----BEGIN PUBLIC KEY-----",
-    "far too much": b'{"keys":[' + b" " * MAX_DOCUMENT_BYTES + b"]}",
+    "not JSON": b"-----BEGIN PUBLIC KEY-----",
+    "too large": b'{"keys":[' + b" " * MAX_DOCUMENT_BYTES + b"]}",
 }
 
 
@@ -234,7 +236,7 @@ def filled(document: Any, issuer: str) -> Any:
     ("document", "name"),
     [*(("discovery", name) for name in DISCOVERIES), *(("jwks", name) for name in KEY_SETS)],
 )
-async def test_documents_that_say_anything_else_are_not_believed(
+async def test_an_invalid_document_makes_the_provider_unavailable(
     provider: Provider,
     http: httpx.AsyncClient,
     monkeypatch: pytest.MonkeyPatch,
@@ -242,15 +244,15 @@ async def test_documents_that_say_anything_else_are_not_believed(
     name: str,
 ) -> None:
     monkeypatch.setattr(issuers, "FETCH_TIMEOUT_S", 0.5)
-    told = filled((DISCOVERIES if document == "discovery" else KEY_SETS)[name], provider.issuer)
-    setattr(provider, document, told)
+    content = filled((DISCOVERIES if document == "discovery" else KEY_SETS)[name], provider.issuer)
+    setattr(provider, document, content)
     async with provider.serve():
         trusted = Issuers([provider.setting], http)
-        with pytest.raises(Unavailable):
+        with pytest.raises(IssuerUnavailable):
             await trusted.verify(provider.mint("first").token())
 
 
-async def test_a_document_of_just_the_allowed_size_is_read(
+async def test_a_document_of_the_maximum_size_is_accepted(
     provider: Provider, http: httpx.AsyncClient
 ) -> None:
     text = httpx.Request("POST", "http://x", json=provider.jwks).read()
@@ -259,13 +261,13 @@ async def test_a_document_of_just_the_allowed_size_is_read(
         assert await Issuers([provider.setting], http).verify(provider.mint("first").token())
 
 
-async def test_a_provider_that_does_not_answer_is_asked_once_a_second(
+async def test_a_failing_provider_gets_at_most_one_request_per_second(
     provider: Provider, http: httpx.AsyncClient
 ) -> None:
     provider.discovery = b"nonsense"
     async with provider.serve():
         trusted = Issuers([provider.setting], http)
         for _ in range(20):
-            with pytest.raises(Unavailable):
+            with pytest.raises(IssuerUnavailable):
                 await trusted.verify(provider.mint("first").token())
         assert provider.visits["discovery"] <= 2

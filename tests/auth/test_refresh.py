@@ -1,4 +1,4 @@
-"""Refreshing: every row of the table of what may be renewed and what may not."""
+"""Which session tokens can be refreshed: every row of the table in the documentation."""
 
 import time
 
@@ -41,11 +41,11 @@ async def age_session(realm: Realm, person: Person, days: float) -> None:
         )
 
 
-async def test_a_valid_token_gives_another_that_works(realm: Realm, person: Person) -> None:
-    answer = await realm.refresh(person.token)
-    assert answer.status_code == 200
-    assert answer.json().keys() == {"token"}
-    token = answer.json()["token"]
+async def test_a_valid_token_is_refreshed(realm: Realm, person: Person) -> None:
+    response = await realm.refresh(person.token)
+    assert response.status_code == 200
+    assert response.json().keys() == {"token"}
+    token = response.json()["token"]
     assert token != person.token
     claims, before = claims_of(token), claims_of(person.token)
     assert claims["exp"] - claims["iat"] == 604_800
@@ -53,7 +53,7 @@ async def test_a_valid_token_gives_another_that_works(realm: Realm, person: Pers
     assert (await realm.me(token)).status_code == 200
 
 
-async def test_the_old_token_stays_usable(realm: Realm, person: Person) -> None:
+async def test_the_old_token_stays_valid(realm: Realm, person: Person) -> None:
     new = (await realm.refresh(person.token)).json()["token"]
     assert (await realm.me(person.token)).status_code == 200
     again = await realm.refresh(person.token)
@@ -62,28 +62,28 @@ async def test_the_old_token_stays_usable(realm: Realm, person: Person) -> None:
 
 
 @pytest.mark.parametrize("days_ago", [0.0001, 1, 22])
-async def test_an_expired_token_of_a_living_session_is_renewed(
+async def test_an_expired_token_of_an_active_session_is_refreshed(
     realm: Realm, mint: Mint, days_ago: float
 ) -> None:
     old = expired(mint, days_ago)
     assert (await realm.me(old)).status_code == 401
-    answer = await realm.refresh(old)
-    assert answer.status_code == 200, answer.text
-    assert (await realm.me(answer.json()["token"])).status_code == 200
+    response = await realm.refresh(old)
+    assert response.status_code == 200, response.text
+    assert (await realm.me(response.json()["token"])).status_code == 200
     assert (await realm.me(old)).status_code == 401
 
 
 async def test_a_missing_token_is_refused(realm: Realm) -> None:
-    answer = await realm.refresh(None)
-    assert answer.status_code == 401
-    assert answer.headers["WWW-Authenticate"] == "Bearer"
+    response = await realm.refresh(None)
+    assert response.status_code == 401
+    assert response.headers["WWW-Authenticate"] == "Bearer"
 
 
 async def test_a_token_with_a_bad_signature_is_refused(realm: Realm, mint: Mint) -> None:
-    by_stranger = by(mint.alg, mint.stranger)
-    assert (await realm.refresh(mint.token(sign=by_stranger))).status_code == 401
-    spoilt = mint.resigned(lambda s: s[:-1] + bytes([s[-1] ^ 1]))
-    assert (await realm.refresh(spoilt)).status_code == 401
+    by_untrusted = by(mint.alg, mint.untrusted)
+    assert (await realm.refresh(mint.token(sign=by_untrusted))).status_code == 401
+    changed = mint.resigned(lambda s: s[:-1] + bytes([s[-1] ^ 1]))
+    assert (await realm.refresh(changed)).status_code == 401
     assert (await realm.refresh(expired(mint)[:-2])).status_code == 401
     assert (await realm.refresh("nonsense")).status_code == 401
 
@@ -92,8 +92,8 @@ async def test_a_token_of_a_revoked_session_is_refused(
     realm: Realm, person: Person, mint: Mint
 ) -> None:
     newer = (await realm.refresh(person.token)).json()["token"]
-    answer = await person.post("/api/auth/logout")
-    assert (answer.status_code, answer.json()) == (200, {"loggedOut": True})
+    response = await person.post("/api/auth/logout")
+    assert (response.status_code, response.json()) == (200, {"loggedOut": True})
     for token in (person.token, newer, expired(mint)):
         assert (await realm.refresh(token)).status_code == 401
         assert (await realm.me(token)).status_code == 401
@@ -109,7 +109,7 @@ async def test_a_retired_legacy_token_is_refused(
 
 
 async def test_a_token_of_a_retired_key_is_refused(realm: Realm, mint: Mint) -> None:
-    retired = Mint(realm.retired.header, mint.claims, realm.retired.key, mint.stranger)
+    retired = Mint(realm.retired.header, mint.claims, realm.retired.key, mint.untrusted)
     assert (await realm.refresh(retired.token())).status_code == 401
     assert (await realm.refresh(expired(retired))).status_code == 401
     assert (await realm.refresh(mint.token())).status_code == 200
@@ -142,18 +142,16 @@ async def test_refreshing_keeps_a_session_alive(realm: Realm, person: Person, mi
     assert idle_s < 60
 
 
-async def test_an_account_that_is_gone_is_not_found(
-    realm: Realm, person: Person, mint: Mint
-) -> None:
+async def test_a_deleted_account_is_not_found(realm: Realm, person: Person, mint: Mint) -> None:
     async with realm.service.owner() as connection:
         await connection.execute("DELETE FROM accounts WHERE id = $1", person.user_id)
     for token in (person.token, expired(mint)):
-        answer = await realm.refresh(token)
-        assert answer.status_code == 404
-        assert answer.json()["error"]["code"] == "NOT_FOUND"
+        response = await realm.refresh(token)
+        assert response.status_code == 404
+        assert response.json()["error"]["code"] == "NOT_FOUND"
 
 
-async def test_a_user_who_is_gone_is_not_found(realm: Realm, person: Person) -> None:
+async def test_a_deleted_user_is_not_found(realm: Realm, person: Person) -> None:
     async with realm.service.owner() as connection:
         await connection.execute("DELETE FROM users WHERE id = $1", person.user_id)
     assert (await realm.refresh(person.token)).status_code == 404
@@ -162,11 +160,11 @@ async def test_a_user_who_is_gone_is_not_found(realm: Realm, person: Person) -> 
 async def test_an_api_key_cannot_be_refreshed(realm: Realm, person: Person) -> None:
     created = await person.post("/api/keys", {"name": "ci"})
     assert created.status_code == 201
-    answer = await realm.refresh(created.json()["secret"])
-    assert answer.status_code == 401
+    response = await realm.refresh(created.json()["secret"])
+    assert response.status_code == 401
 
 
-async def test_logging_out_ends_this_session_alone(realm: Realm, person: Person) -> None:
+async def test_a_logout_ends_only_its_own_session(realm: Realm, person: Person) -> None:
     elsewhere = await realm.service.sign_in(person.subject)
     assert elsewhere.user_id == person.user_id
     assert (await person.post("/api/auth/logout")).status_code == 200
@@ -174,7 +172,7 @@ async def test_logging_out_ends_this_session_alone(realm: Realm, person: Person)
     assert (await elsewhere.get("/api/me")).status_code == 200
 
 
-async def test_a_token_known_to_be_ours_still_expires_on_the_second(realm: Realm) -> None:
+async def test_a_cached_token_expires_on_the_second(realm: Realm) -> None:
     now = time.time()
     db = Database(realm.service.database_url, pool_size=1)
     await db.open()

@@ -1,4 +1,4 @@
-"""What is revoked in one process is refused in every other within a second, Redis or not."""
+"""A revocation in one process takes effect in all others within a second, with or without Redis."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -27,25 +27,25 @@ class Pair:
         return await self.second.http.get("/api/me", headers={"Authorization": f"Bearer {bearer}"})
 
     async def warm(self, bearer: str) -> None:
-        """The second process knows the caller, and may believe what it knows for a while."""
+        """Makes the second process cache the caller."""
         for _ in range(3):
             assert (await self.in_second(bearer)).status_code == 200
 
     async def seconds_until_refused(self, bearer: str) -> float:
         async def refused() -> bool:
-            answer = await self.in_second(bearer)
-            assert answer.status_code in (200, 401), answer.text
-            return answer.status_code == 401
+            response = await self.in_second(bearer)
+            assert response.status_code in (200, 401), response.text
+            return response.status_code == 401
 
         return await seconds_until(refused)
 
 
 @pytest.fixture(scope="module")
 async def pair(stack: Stack) -> AsyncIterator[Pair]:
-    nowhere = SecretStr("redis://127.0.0.1:1/0")
+    unreachable = SecretStr("redis://127.0.0.1:1/0")
     async with (
         Service.start(stack, variant="a", name="auth_pair") as first,
-        first.process(redis_url=nowhere) as second,
+        first.process(redis_url=unreachable) as second,
     ):
         ready = (await second.http.get("/health/ready")).json()
         assert ready["checks"]["redis"] != "ok"
@@ -57,23 +57,23 @@ async def person(pair: Pair) -> Person:
     return await pair.first.sign_in()
 
 
-async def test_logging_out_reaches_the_other_process(pair: Pair, person: Person) -> None:
+async def test_a_logout_takes_effect_in_the_other_process(pair: Pair, person: Person) -> None:
     await pair.warm(person.token)
     assert (await person.post("/api/auth/logout")).status_code == 200
     assert (await person.get("/api/me")).status_code == 401
     assert await pair.seconds_until_refused(person.token) < WITHIN_S
 
 
-async def test_every_token_of_the_session_is_refused(pair: Pair, person: Person) -> None:
-    renewed = (await person.post("/api/auth/refresh")).json()["token"]
+async def test_a_logout_revokes_every_token_of_the_session(pair: Pair, person: Person) -> None:
+    refreshed = (await person.post("/api/auth/refresh")).json()["token"]
     await pair.warm(person.token)
-    await pair.warm(renewed)
+    await pair.warm(refreshed)
     assert (await person.post("/api/auth/logout")).status_code == 200
-    assert await pair.seconds_until_refused(renewed) < WITHIN_S
+    assert await pair.seconds_until_refused(refreshed) < WITHIN_S
     assert await pair.seconds_until_refused(person.token) < WITHIN_S
 
 
-async def test_deleting_a_key_reaches_the_other_process(pair: Pair, person: Person) -> None:
+async def test_deleting_a_key_takes_effect_in_the_other_process(pair: Pair, person: Person) -> None:
     created = (await person.post("/api/keys", {"name": "ci"})).json()
     await pair.warm(created["secret"])
     assert (await person.delete(f"/api/keys/{created['key']['id']}")).status_code == 200
@@ -82,7 +82,7 @@ async def test_deleting_a_key_reaches_the_other_process(pair: Pair, person: Pers
     assert await pair.seconds_until_refused(created["secret"]) < WITHIN_S
 
 
-async def test_an_expired_key_is_refused_everywhere(pair: Pair, person: Person) -> None:
+async def test_an_expired_key_is_refused_in_every_process(pair: Pair, person: Person) -> None:
     created = (await person.post("/api/keys", {"name": "ci"})).json()
     await pair.warm(created["secret"])
     async with pair.first.owner() as connection:
@@ -97,15 +97,17 @@ async def test_signing_in_works_without_redis(pair: Pair) -> None:
     assert (await person.get("/api/me")).headers["RateLimit-Limit"] == "600"
 
 
-async def test_a_leaked_signing_key_is_refused_everywhere(pair: Pair, person: Person) -> None:
+async def test_a_retired_signing_key_is_refused_in_every_process(
+    pair: Pair, person: Person
+) -> None:
     await pair.warm(person.token)
     vault = Vault(pair.first.settings.secret_key_bytes)
     new = await rotation.rotate(pair.first.database_url, vault, overlap_s=0)
     assert await pair.seconds_until_refused(person.token) < WITHIN_S
 
-    async def has_taken_up_the_new_key() -> bool:
+    async def publishes_the_new_key() -> bool:
         published = (await pair.first.http.get("/.well-known/jwks.json")).json()["keys"]
         return [key["kid"] for key in published] == [new]
 
-    assert await seconds_until(has_taken_up_the_new_key) < WITHIN_S
+    assert await seconds_until(publishes_the_new_key) < WITHIN_S
     await pair.warm((await pair.first.sign_in()).token)

@@ -1,4 +1,4 @@
-"""Rotating the keys of session tokens, as an operator does it."""
+"""Rotating the signing keys of session tokens."""
 
 import asyncio
 import os
@@ -11,11 +11,11 @@ import pytest
 
 from rota.auth import rotation, tokens
 from rota.auth.compact import BadToken
+from rota.auth.errors import SigningKeyMissing
 from rota.auth.tokens import KeyRing
 from rota.dev.stack import Stack
 from rota.platform.crypto import Vault
 from rota.platform.db import Database
-from rota.platform.errors import Unavailable
 from tests.auth.forge import header_of
 from tests.auth.waiting import seconds_until
 from tests.service import Service, environment
@@ -48,7 +48,7 @@ async def published(service: Service) -> list[str]:
 
 @asynccontextmanager
 async def opened(service: Service) -> AsyncIterator[KeyRing]:
-    """The keys as a process sees them that has just started."""
+    """The keys as a process reads them after its start."""
     db = Database(service.database_url, pool_size=1)
     await db.open()
     try:
@@ -57,7 +57,7 @@ async def opened(service: Service) -> AsyncIterator[KeyRing]:
         await db.close()
 
 
-async def test_keys_rotate_with_overlap_and_without(service: Service) -> None:
+async def test_keys_rotate_with_and_without_overlap(service: Service) -> None:
     before = await service.sign_in()
     old = header_of(before.token)["kid"]
     said = await rota(service, "keys", "rotate")
@@ -89,14 +89,14 @@ async def test_keys_rotate_with_overlap_and_without(service: Service) -> None:
     assert (await again.get("/api/me")).status_code == 200
 
 
-async def test_old_keys_last_as_long_as_a_session_that_nobody_refreshes(service: Service) -> None:
+async def test_old_keys_last_as_long_as_an_idle_session(service: Service) -> None:
     assert rotation.default_overlap_s(service.settings) == (30 + 7) * 86_400
 
 
-async def test_a_new_key_signs_once_every_process_has_read_it(
+async def test_a_new_key_signs_after_every_process_has_read_it(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tokens, "SPREAD", timedelta(hours=1))
+    monkeypatch.setattr(tokens, "PROPAGATION", timedelta(hours=1))
     async with service.owner() as connection:
         await connection.execute("UPDATE signing_keys SET created_at = now() - interval '1 day'")
     vault = Vault(service.settings.secret_key_bytes)
@@ -105,16 +105,16 @@ async def test_a_new_key_signs_once_every_process_has_read_it(
         signs = (await ring.active()).kid
         assert signs != new
         assert (await ring.find(new)).kid == new
-        monkeypatch.setattr(tokens, "SPREAD", timedelta(0))
+        monkeypatch.setattr(tokens, "PROPAGATION", timedelta(0))
         assert (await ring.active()).kid == new
-    # Where no other is left it signs at once.
-    monkeypatch.setattr(tokens, "SPREAD", timedelta(hours=1))
+    # If it is the only key, it signs immediately.
+    monkeypatch.setattr(tokens, "PROPAGATION", timedelta(hours=1))
     newest = await rotation.rotate(service.database_url, vault, overlap_s=0)
     async with opened(service) as ring:
         assert (await ring.active()).kid == newest
 
 
-async def test_a_rotation_never_gives_an_older_key_more_time(service: Service) -> None:
+async def test_a_rotation_does_not_extend_the_life_of_older_keys(service: Service) -> None:
     vault = Vault(service.settings.secret_key_bytes)
     older = await rotation.rotate(service.database_url, vault, overlap_s=0)
     old = await rotation.rotate(service.database_url, vault, overlap_s=100)
@@ -128,7 +128,7 @@ async def test_a_rotation_never_gives_an_older_key_more_time(service: Service) -
     assert left_s[new] is None
 
 
-async def test_a_database_has_one_first_key_however_often_it_is_asked_for(
+async def test_concurrent_calls_create_one_first_key(
     service: Service,
 ) -> None:
     vault = Vault(service.settings.secret_key_bytes)
@@ -138,10 +138,10 @@ async def test_a_database_has_one_first_key_however_often_it_is_asked_for(
     assert len(await published(service)) == 1
 
 
-async def test_without_a_key_nobody_signs_in_and_nothing_is_believed(service: Service) -> None:
+async def test_without_a_key_no_token_is_issued_or_accepted(service: Service) -> None:
     async with service.owner() as connection, opened(service) as ring:
         await connection.execute("DELETE FROM signing_keys")
-        with pytest.raises(Unavailable):
+        with pytest.raises(SigningKeyMissing):
             await ring.active()
         with pytest.raises(BadToken):
             await ring.find("anything")
@@ -149,7 +149,7 @@ async def test_without_a_key_nobody_signs_in_and_nothing_is_believed(service: Se
     await rotation.ensure_key(service.database_url, Vault(service.settings.secret_key_bytes))
 
 
-async def test_unknown_kids_cause_few_look_ups(service: Service) -> None:
+async def test_unknown_kids_cause_few_lookups(service: Service) -> None:
     db = CountingDatabase(service.database_url, pool_size=1)
     await db.open()
     try:

@@ -1,4 +1,4 @@
-"""Signing in as a browser does: authorization code and PKCE at a certified provider."""
+"""Signing in like a browser, with authorization code and PKCE, at a certified provider."""
 
 import asyncio
 import hashlib
@@ -32,7 +32,7 @@ class Peer:
 @pytest.fixture(scope="module")
 async def peer(stack: Stack) -> AsyncIterator[Peer]:
     port = free_port()
-    # It ends with its standard input, whose other end is ours: also when we are killed.
+    # It exits when its standard input closes, also if this process is killed.
     process = await asyncio.create_subprocess_exec(
         "node",
         "server.mjs",
@@ -44,7 +44,7 @@ async def peer(stack: Stack) -> AsyncIterator[Peer]:
     )
     issuer = f"http://127.0.0.1:{port}"
     try:
-        await until_it_answers(issuer)
+        await until_available(issuer)
         setting = Issuer(issuer=issuer, client_id=CLIENT_ID, name="Certified")
         async with Service.start(
             stack, variant="b", name="auth_sign_in", oidc_issuers=(setting,)
@@ -56,7 +56,7 @@ async def peer(stack: Stack) -> AsyncIterator[Peer]:
         await asyncio.wait_for(process.wait(), 10)
 
 
-async def until_it_answers(issuer: str) -> None:
+async def until_available(issuer: str) -> None:
     async with asyncio.timeout(30), httpx.AsyncClient() as http:
         while True:
             try:
@@ -67,16 +67,16 @@ async def until_it_answers(issuer: str) -> None:
 
 
 def form(page: httpx.Response) -> tuple[str, dict[str, str]]:
-    """Where the form on a page goes, and what stands in it already."""
+    """The action and the hidden fields of the form on a page."""
     action = re.search(r'<form[^>]*action="([^"]+)"', page.text)
     assert action, page.text
     hidden = re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', page.text)
     return urljoin(str(page.url), html.unescape(action[1])), dict(hidden)
 
 
-async def browse(http: httpx.AsyncClient, login: str, question: dict[str, str]) -> str:
-    """Answers every page until the provider sends us back; that address."""
-    page = await http.get("/auth", params=question)
+async def browse(http: httpx.AsyncClient, login: str, query: dict[str, str]) -> str:
+    """Submits every page until the provider redirects to the client. Returns that URL."""
+    page = await http.get("/auth", params=query)
     for _ in range(20):
         if page.is_redirect:
             location = urljoin(str(page.url), page.headers["location"])
@@ -89,7 +89,7 @@ async def browse(http: httpx.AsyncClient, login: str, question: dict[str, str]) 
             if fields["prompt"] == "login":
                 fields |= {"login": login, "password": "any"}
             page = await http.post(action, data=fields)
-    raise AssertionError("the provider never sent us back")
+    raise AssertionError("the provider did not redirect to the client")
 
 
 async def id_token_of(peer: Peer, login: str) -> str:
@@ -110,15 +110,15 @@ async def id_token_of(peer: Peer, login: str) -> str:
                 "nonce": nonce,
             },
         )
-        answer: dict[str, Any] = parse_qs(urlsplit(address).query)
-        assert answer["state"] == [state], address
+        response: dict[str, Any] = parse_qs(urlsplit(address).query)
+        assert response["state"] == [state], address
         redeemed = await http.post(
             "/token",
             data={
                 "grant_type": "authorization_code",
                 "client_id": CLIENT_ID,
                 "redirect_uri": REDIRECT_URI,
-                "code": answer["code"][0],
+                "code": response["code"][0],
                 "code_verifier": verifier,
             },
         )
@@ -127,7 +127,7 @@ async def id_token_of(peer: Peer, login: str) -> str:
     return token
 
 
-async def test_somebody_signs_in_at_a_certified_provider(peer: Peer) -> None:
+async def test_a_user_signs_in_at_a_certified_provider(peer: Peer) -> None:
     http = peer.service.http
     config = (await http.get("/api/auth/config")).json()
     assert config == {
@@ -136,9 +136,9 @@ async def test_somebody_signs_in_at_a_certified_provider(peer: Peer) -> None:
     }
 
     id_token = await id_token_of(peer, "grace")
-    answer = await http.post("/api/auth/session", json={"idToken": id_token})
-    assert answer.status_code == 200, answer.text
-    session = {"Authorization": f"Bearer {answer.json()['token']}"}
+    response = await http.post("/api/auth/session", json={"idToken": id_token})
+    assert response.status_code == 200, response.text
+    session = {"Authorization": f"Bearer {response.json()['token']}"}
     me = (await http.get("/api/me", headers=session)).json()
     assert me["user"]["email"] == "grace@example.test"
     assert me["user"]["name"] == "grace"

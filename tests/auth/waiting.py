@@ -1,4 +1,4 @@
-"""Waiting for a condition, with a deadline."""
+"""Waits for a condition, with a deadline."""
 
 import asyncio
 import time
@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable
 async def seconds_until(
     condition: Callable[[], Awaitable[bool]], *, deadline_s: float = 10
 ) -> float:
-    """How long it took until the condition held."""
-    began = time.monotonic()
+    """Waits until the condition is true. Returns how long it took."""
+    started = time.monotonic()
     async with asyncio.timeout(deadline_s):
         while not await condition():
             await asyncio.sleep(0.01)
-    return time.monotonic() - began
+    return time.monotonic() - started

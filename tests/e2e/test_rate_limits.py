@@ -7,7 +7,7 @@ from uuid import uuid4
 import httpx
 
 from rota.dev.stack import Stack
-from tests.answers import assert_error, assert_headers
+from tests.assertions import assert_error, assert_headers
 from tests.platform.probe import AI_PREFIX
 from tests.service import Person, Service
 

@@ -15,7 +15,7 @@ import pytest
 from pydantic import SecretStr
 
 from rota.dev.stack import Stack
-from tests.answers import assert_headers
+from tests.assertions import assert_headers
 from tests.service import Person, Service
 
 OUTAGE_S = float(os.environ.get("ROTA_TEST_REDIS_OUTAGE_S", "5"))
@@ -141,7 +141,7 @@ async def test_redis_away_costs_no_answer_and_little_time(
     outages = len(changes) // 2
     assert changes == ["limiter_degraded", "limiter_recovered"] * outages
     assert 1 <= outages <= 3
-    assert "request failed" not in events
+    assert "request_failed" not in events
 
 
 async def test_limits_hold_in_each_process_while_redis_is_away(

@@ -1,4 +1,4 @@
-"""One process of random arrivals: asks the window and writes down every decision, one a line.
+"""One process that sends random requests to the window and prints every reply as a JSON line.
 
 Run as a script: arrivals.py URL SEED COUNT WINDOW_S
 """
@@ -8,9 +8,10 @@ import json
 import random
 import sys
 
-from rota.limits.window import Ceilings, Window, connect
+from rota.limits.result import Ceilings
+from rota.limits.window import Window, connect
 
-# The last key changes its tier all the time.
+# The last key changes its tier with every request.
 TIERS = {
     "tight": [Ceilings(10, 3)],
     "equal": [Ceilings(150, 150)],
@@ -29,8 +30,8 @@ async def main(url: str, seed: int, count: int, window_s: float) -> None:
         key = dice.choice(list(TIERS))
         ceilings = dice.choice(TIERS[key])
         ai = dice.random() < 0.4
-        decision = await window.decide(key, ceilings, ai=ai)
-        print(json.dumps([key, ceilings.all, ceilings.ai, ai, *decision]))
+        reply = await window.run_script(key, ceilings, ai=ai)
+        print(json.dumps([key, ceilings.all, ceilings.ai, ai, *reply]))
 
     left = count
     while left:

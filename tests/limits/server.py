@@ -1,4 +1,4 @@
-"""A real Redis of the tests' own, which a test may also kill, freeze and start again."""
+"""A real Redis server that a test can kill, pause and restart."""
 
 import ctypes
 import signal

@@ -1,4 +1,4 @@
-"""The window against a brute-force oracle, and against the real minute."""
+"""Compares the window with a brute-force oracle, and tests a full minute in real time."""
 
 import asyncio
 import json
@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from rota.limits.window import Ceilings, Verdict, Window, connect
+from rota.limits.result import Ceilings, LimitResult
+from rota.limits.window import Window, connect
 
 WINDOW_S = 1.0
 WINDOW_US = 1_000_000
@@ -40,12 +41,12 @@ async def arrivals(url: str, seed: int, count: int) -> list[Row]:
 
 
 def within(log: list[int], now: int) -> list[int]:
-    """The entries of a sorted log that the window ending now holds."""
+    """The entries of a sorted log inside the window that ends at `now`."""
     return log[bisect_right(log, now - WINDOW_US) :]
 
 
 def mistakes(rows: list[Row]) -> Iterator[str]:
-    """Replays the decisions in the order Redis took them, with nothing but lists."""
+    """Replays the requests in the order in which Redis handled them, with plain lists."""
     admitted: dict[tuple[str, bool], list[int]] = defaultdict(list)
     for row in sorted(rows, key=lambda row: row.at_us):
         logs = [admitted[row.key, False], admitted[row.key, True]][: 2 if row.ai else 1]
@@ -68,7 +69,7 @@ def mistakes(rows: list[Row]) -> Iterator[str]:
             yield f"{row} should wait {reset_s} s"
 
 
-async def test_a_hundred_thousand_arrivals_in_four_processes_are_decided_exactly(
+async def test_a_hundred_thousand_requests_in_four_processes_are_limited_exactly(
     redis_url: str,
 ) -> None:
     workers = await asyncio.gather(*(arrivals(redis_url, seed, 25_000) for seed in range(4)))
@@ -76,11 +77,11 @@ async def test_a_hundred_thousand_arrivals_in_four_processes_are_decided_exactly
 
     assert len(rows) == 100_000
     assert list(mistakes(rows)) == []
-    # Both outcomes must be common for both kinds of request, or the test would show nothing.
+    # The test proves something only if both outcomes are common for both kinds of request.
     for ai in (False, True):
         for outcome in (0, 1):
             assert sum(row.ai == ai and row.admitted == outcome for row in rows) > 5_000
-    # Said once more without the oracle: no window of any fixed tier holds more than its ceiling.
+    # The same without the oracle: no window of a fixed tier contains more than its ceiling.
     for key in {row.key for row in rows} - {"moving"}:
         of_key = [row for row in rows if row.key == key]
         times = sorted(row.at_us for row in of_key if row.admitted)
@@ -90,23 +91,23 @@ async def test_a_hundred_thousand_arrivals_in_four_processes_are_decided_exactly
             assert all(b - a >= WINDOW_US for a, b in zip(log, log[ceiling:], strict=False))
 
 
-async def test_the_real_minute_rolls_and_waiting_exactly_retry_after_passes(
+async def test_a_request_passes_after_waiting_exactly_retry_after(
     redis_url: str,
 ) -> None:
     redis = connect(redis_url)
-    # Only Redis is to answer here, also on a machine so busy that it stalls for a moment.
+    # A long timeout, so that a stall of a busy machine does not switch to the fallback.
     window = Window(redis, processes=1, timeout_s=10)
     dice = random.Random(60)
 
     async def bursts() -> tuple[int, int]:
-        """Requests admitted of a hundred at second 59, and of a hundred at second 61."""
+        """How many of a hundred requests pass at second 59, and of another hundred at second 61."""
         ceilings = Ceilings(all=100, ai=100)
 
         async def burst() -> int:
-            verdicts = await asyncio.gather(
+            results = await asyncio.gather(
                 *(window.admit("burst", ceilings, ai=False) for _ in range(100))
             )
-            return sum(verdict.allowed for verdict in verdicts)
+            return sum(result.allowed for result in results)
 
         assert (await window.admit("burst", ceilings, ai=False)).allowed
         await asyncio.sleep(59)
@@ -114,26 +115,26 @@ async def test_the_real_minute_rolls_and_waiting_exactly_retry_after_passes(
         await asyncio.sleep(2)
         return at_59, await burst()
 
-    async def patient(key: str) -> tuple[Verdict, Verdict]:
-        """A refusal at some moment, and the answer to the same request once it has waited."""
+    async def refused_then_waited(key: str) -> tuple[LimitResult, LimitResult]:
+        """A refusal at a random time, and the result of the same request after the wait."""
         ceilings = Ceilings(all=4, ai=2)
         ai = dice.random() < 0.5
         await asyncio.sleep(dice.random())
-        while (verdict := await window.admit(key, ceilings, ai=ai)).allowed:
+        while (result := await window.admit(key, ceilings, ai=ai)).allowed:
             await asyncio.sleep(dice.random() / 8)
         await asyncio.sleep(dice.uniform(0, 57))
         refused = await window.admit(key, ceilings, ai=ai)
-        assert refused.reset_s <= verdict.reset_s
+        assert refused.reset_s <= result.reset_s
         await asyncio.sleep(refused.reset_s)
         return refused, await window.admit(key, ceilings, ai=ai)
 
     (at_59, at_61), waits = await asyncio.gather(
-        bursts(), asyncio.gather(*(patient(f"patient:{i}") for i in range(200)))
+        bursts(), asyncio.gather(*(refused_then_waited(f"waiting:{i}") for i in range(200)))
     )
     await window.aclose()
     await redis.aclose()
 
-    # The minute began with one request, and that one alone is given back by second 61.
+    # The minute began with one request. At second 61 only that one has expired.
     assert (at_59, at_61) == (99, 1)
     assert sum(not refused.allowed for refused, _ in waits) == 200
     assert sum(passed.allowed for _, passed in waits) == 200

@@ -3,13 +3,13 @@ from collections import defaultdict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rota.limits.fallback import WINDOW_NS, Fallback
-from rota.limits.verdict import Ceilings, Verdict
+from rota.limits.fallback import WINDOW_NS, FallbackLimiter
+from rota.limits.result import Ceilings, LimitResult
 
 SECOND_NS = 1_000_000_000
 
 ceilings = st.builds(Ceilings, all=st.integers(0, 12), ai=st.integers(0, 8))
-# Mostly short steps, so that windows fill; some that land on the very edge of the window.
+# Mostly short steps, so that windows fill, and some exactly at the edge of the window.
 steps_ns = st.one_of(
     st.integers(0, 2 * SECOND_NS), st.sampled_from([0, WINDOW_NS - 1, WINDOW_NS, WINDOW_NS + 1])
 )
@@ -24,13 +24,13 @@ class Clock:
 
 
 class Oracle:
-    """The same rules, with no thought for cost."""
+    """The same rules, implemented simply and slowly."""
 
     def __init__(self, processes: int) -> None:
         self._processes = processes
         self._admitted: dict[tuple[str, bool], list[int]] = defaultdict(list)
 
-    def admit(self, now: int, key: str, ceilings: Ceilings, ai: bool) -> Verdict:
+    def admit(self, now: int, key: str, ceilings: Ceilings, ai: bool) -> LimitResult:
         limits = [ceilings.all, ceilings.ai] if ai else [ceilings.all]
         logs = [self._admitted[key, False], self._admitted[key, True]][: len(limits)]
         shares = [max(1, limit // self._processes) for limit in limits]
@@ -42,50 +42,50 @@ class Oracle:
         if allowed:
             for log in logs:
                 log.append(now)
-        told = []
+        candidates = []
         for limit, share, log in zip(limits, shares, logs, strict=True):
-            # The first moment at which one more request would fit than fits now.
+            # The first time at which one more request fits than now.
             kept = held(log)
             leaving = (kept[max(0, len(kept) - share)] if kept else now) + WINDOW_NS
-            told.append((max(0, share - len(kept)), now - leaving, limit))
-        remaining, minus_wait, limit = min(told)
+            candidates.append((max(0, share - len(kept)), now - leaving, limit))
+        remaining, minus_wait, limit = min(candidates)
         policy = ", ".join(f"{limit};w=60" for limit in limits)
-        return Verdict(allowed, limit, remaining, -(minus_wait // SECOND_NS), policy)
+        return LimitResult(allowed, limit, remaining, -(minus_wait // SECOND_NS), policy)
 
 
 @given(processes=st.integers(1, 3), arrivals=st.lists(requests, max_size=60))
-def test_every_decision_is_exact(
+def test_every_result_matches_the_oracle(
     processes: int, arrivals: list[tuple[int, str, Ceilings, bool]]
 ) -> None:
     clock, oracle = Clock(), Oracle(processes)
-    fallback = Fallback(processes=processes, clock_ns=clock)
+    fallback = FallbackLimiter(processes=processes, clock_ns=clock)
     for step, key, ceilings, ai in arrivals:
         clock.now += step
-        verdict = fallback.admit(key, ceilings, ai=ai)
-        assert verdict == oracle.admit(clock.now, key, ceilings, ai)
+        result = fallback.admit(key, ceilings, ai=ai)
+        assert result == oracle.admit(clock.now, key, ceilings, ai)
 
 
 @given(ceilings=ceilings, steps=st.lists(steps_ns, max_size=20), ai=st.booleans())
-def test_waiting_as_told_passes(ceilings: Ceilings, steps: list[int], ai: bool) -> None:
+def test_a_request_passes_after_its_wait(ceilings: Ceilings, steps: list[int], ai: bool) -> None:
     clock = Clock()
-    fallback = Fallback(processes=1, clock_ns=clock)
+    fallback = FallbackLimiter(processes=1, clock_ns=clock)
     for step in steps:
         clock.now += step
         fallback.admit("a", Ceilings(20, 20), ai=True)
-    verdict = fallback.admit("a", ceilings, ai=ai)
-    if not verdict.allowed:
-        clock.now += verdict.reset_s * SECOND_NS
+    result = fallback.admit("a", ceilings, ai=ai)
+    if not result.allowed:
+        clock.now += result.reset_s * SECOND_NS
         assert fallback.admit("a", ceilings, ai=ai).allowed
 
 
 def test_each_process_has_its_share_and_at_least_one_request() -> None:
-    fallback = Fallback(processes=4)
+    fallback = FallbackLimiter(processes=4)
     assert sum(fallback.admit("a", Ceilings(10, 10), ai=False).allowed for _ in range(9)) == 2
     assert sum(fallback.admit("b", Ceilings(3, 3), ai=False).allowed for _ in range(9)) == 1
 
 
-def test_a_flood_of_keys_pushes_out_the_least_recently_used_one() -> None:
-    fallback = Fallback(processes=1, max_keys=3)
+def test_the_least_recently_used_key_is_evicted_first() -> None:
+    fallback = FallbackLimiter(processes=1, max_keys=3)
     one = Ceilings(1, 1)
     for key in "abc":
         assert fallback.admit(key, one, ai=False).allowed
@@ -94,20 +94,20 @@ def test_a_flood_of_keys_pushes_out_the_least_recently_used_one() -> None:
     assert [fallback.admit(key, one, ai=False).allowed for key in "acdb"] == [0, 0, 0, 1]
 
 
-def test_hits_are_bounded_however_many_keys_share_them() -> None:
-    fallback = Fallback(processes=1, max_hits=100)
+def test_the_total_number_of_hits_is_bounded() -> None:
+    fallback = FallbackLimiter(processes=1, max_hits=100)
     many = Ceilings(1000, 1000)
     for i in range(500):
         fallback.admit(f"key {i // 10}", many, ai=True)
-    # Of 1,000 entries (500 in each of two logs) the newest 100 are left: those of five keys.
+    # Of 1,000 entries (500 in each of two logs), the newest 100 remain. They belong to five keys.
     left = [many.all - fallback.admit(f"key {i}", many, ai=False).remaining for i in (45, 49)]
     assert left == [11, 11]
     assert fallback.admit("key 3", many, ai=False).remaining == 999
 
 
-def test_keys_past_their_window_are_forgotten() -> None:
+def test_expired_keys_are_removed() -> None:
     clock = Clock()
-    fallback = Fallback(processes=1, clock_ns=clock)
+    fallback = FallbackLimiter(processes=1, clock_ns=clock)
     for i in range(1000):
         fallback.admit(f"key {i}", Ceilings(5, 5), ai=False)
     clock.now += WINDOW_NS

@@ -1,4 +1,4 @@
-"""Redis dies, hangs and comes back; requests hardly notice."""
+"""Redis is killed, hangs and returns, and requests stay fast."""
 
 import asyncio
 import signal
@@ -15,8 +15,9 @@ from prometheus_client import REGISTRY
 from redis.exceptions import ReadOnlyError
 
 from rota.limits import breaker
-from rota.limits.breaker import Breaker, RedisAwayError
-from rota.limits.window import Ceilings, Window, connect
+from rota.limits.breaker import CircuitBreaker, RedisUnavailable
+from rota.limits.result import Ceilings
+from rota.limits.window import Window, connect
 
 from .server import RedisServer
 
@@ -37,7 +38,7 @@ def server(tmp_path: Path) -> Iterator[RedisServer]:
 @pytest.fixture
 async def window(server: RedisServer) -> AsyncIterator[Window]:
     redis = connect(server.url)
-    # Longer than in the service, so that a stall of a busy machine is not taken for an outage.
+    # Longer than in the service, so that a stall of a busy machine does not count as an outage.
     window = Window(redis, processes=PROCESSES, timeout_s=0.3)
     await window.admit("warm", CEILINGS, ai=False)
     yield window
@@ -65,20 +66,20 @@ def p99(times_s: list[float]) -> float:
     return sorted(times_s)[int(len(times_s) * 0.99)]
 
 
-async def test_redis_killed_and_restarted_under_load(
+async def test_requests_stay_fast_while_redis_is_killed_and_restarted(
     server: RedisServer, window: Window, logs: Logs
 ) -> None:
     phase = "before"
-    times_s: dict[str, list[float]] = {"before": [], "away": [], "returning": [], "after": []}
+    times_s: dict[str, list[float]] = {"before": [], "down": [], "returning": [], "after": []}
     admitted: Counter[tuple[str, bool]] = Counter()
 
     async def load(worker: int) -> None:
         while phase != "over":
             key, ai, asked_in = f"acct:{worker % 4}", worker % 2 == 0, phase
             start = time.perf_counter()
-            verdict = await window.admit(key, CEILINGS, ai=ai)
+            result = await window.admit(key, CEILINGS, ai=ai)
             times_s[asked_in].append(time.perf_counter() - start)
-            if asked_in == "away" and verdict.allowed:
+            if asked_in == "down" and result.allowed:
                 admitted[key, False] += 1
                 admitted[key, True] += ai
             await asyncio.sleep(0.002)
@@ -88,7 +89,7 @@ async def test_redis_killed_and_restarted_under_load(
             group.create_task(load(worker))
         await asyncio.sleep(1)
         server.kill()
-        phase = "away"
+        phase = "down"
         await asyncio.sleep(1)
         assert degraded()
         phase = "returning"
@@ -101,16 +102,16 @@ async def test_redis_killed_and_restarted_under_load(
     assert not degraded()
     assert [line["event"] for line in logs] == ["limiter_degraded", "limiter_recovered"]
     assert len(times_s["before"]) > 200
-    for later in ("away", "returning", "after"):
+    for later in ("down", "returning", "after"):
         assert p99(times_s[later]) < p99(times_s["before"]) + 0.05
-    # Every key had its share and no more. Even workers ask for AI, odd ones do not, and each of
-    # a key's four may have been waiting for Redis when it died, so that one is not counted here.
+    # Every key got its share and no more. Workers with even numbers send AI requests. Each of a
+    # key's four workers may have been waiting when Redis died, and that request is not counted.
     for key, ai in (("acct:1", False), ("acct:3", False), ("acct:0", True), ("acct:2", True)):
         share = (CEILINGS.ai if ai else CEILINGS.all) // PROCESSES
         assert share - 4 <= admitted[key, ai] <= share
 
 
-async def test_a_redis_that_hangs_is_waited_for_once_and_briefly(
+async def test_requests_wait_once_and_briefly_for_a_redis_that_hangs(
     server: RedisServer, logs: Logs
 ) -> None:
     redis = connect(server.url)
@@ -131,13 +132,13 @@ async def test_a_redis_that_hangs_is_waited_for_once_and_briefly(
     assert sorted(first)[20] < 0.06
     assert max(then) < 0.02
     assert [line["event"] for line in logs] == ["limiter_degraded", "limiter_recovered"]
-    # Back on Redis, the whole ceiling counts and not the share of this process.
+    # With Redis back, the whole ceiling applies instead of the share of this process.
     assert (await window.admit("acct:later", CEILINGS, ai=False)).remaining == CEILINGS.all - 1
     await window.aclose()
     await redis.aclose()
 
 
-async def test_a_restart_between_requests_goes_unnoticed(
+async def test_a_restart_between_requests_is_not_an_outage(
     server: RedisServer, window: Window, logs: Logs
 ) -> None:
     server.kill()
@@ -146,11 +147,11 @@ async def test_a_restart_between_requests_goes_unnoticed(
     assert logs == []
 
 
-async def test_a_redis_that_cannot_write_counts_as_away_until_it_can(
+async def test_a_redis_that_cannot_write_counts_as_down(
     server: RedisServer, window: Window, logs: Logs
 ) -> None:
     redis = connect(server.url)
-    # A replica of nobody: it answers pings, and refuses to write.
+    # A replica without a master answers pings and refuses writes.
     await redis.replicaof("127.0.0.1", "1")
     with pytest.raises(ReadOnlyError):
         await redis.set("a", "b")
@@ -164,7 +165,7 @@ async def test_a_redis_that_cannot_write_counts_as_away_until_it_can(
     assert [line["event"] for line in logs] == ["limiter_degraded", "limiter_recovered"]
 
 
-async def test_closing_ends_the_search_for_redis(server: RedisServer, window: Window) -> None:
+async def test_closing_stops_the_recovery_task(server: RedisServer, window: Window) -> None:
     server.kill()
     await window.admit("acct:close", CEILINGS, ai=False)
     assert degraded()
@@ -174,24 +175,24 @@ async def test_closing_ends_the_search_for_redis(server: RedisServer, window: Wi
     breaker.DEGRADED.set(0)
 
 
-async def test_one_silent_connection_holds_its_caller_for_a_bounded_time(
+async def test_a_call_on_a_silent_connection_is_given_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(breaker, "CALL_LOOKS", 10)
+    monkeypatch.setattr(breaker, "CALL_TICKS", 10)
 
-    async def answer() -> None:
+    async def reply() -> None:
         await asyncio.sleep(0.005)
 
     async def others() -> None:
         while True:
-            with suppress(RedisAwayError):
-                await subject.call(answer())
+            with suppress(RedisUnavailable):
+                await subject.call(reply())
 
-    subject = Breaker(answer, timeout_s=0.04, probe_every_s=0.01)
+    subject = CircuitBreaker(reply, timeout_s=0.04, probe_every_s=0.01)
     silence: Awaitable[None] = asyncio.Future()
     traffic = asyncio.create_task(others())
     start = time.perf_counter()
-    with pytest.raises(RedisAwayError):
+    with pytest.raises(RedisUnavailable):
         await subject.call(silence)
     assert 0.08 < time.perf_counter() - start < 0.5
     await until_degraded(False, within_s=1)

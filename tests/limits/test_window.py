@@ -2,16 +2,18 @@ import asyncio
 import random
 import time
 from collections.abc import AsyncIterator
+from itertools import pairwise
 from uuid import uuid4
 
 import pytest
 from redis.asyncio import Redis
 
-from rota.limits.window import Ceilings, Verdict, Window, connect, headers, untouched
+from rota.limits.result import Ceilings, LimitResult, full_window, rate_limit_headers
+from rota.limits.window import Window, connect
 
 BASIC = Ceilings(all=600, ai=300)
-# Only Redis is to answer here, also on a machine so busy that it stalls for a moment.
-PATIENT_S = 10
+# A long timeout, so that a stall of a busy machine does not switch to the fallback.
+LONG_TIMEOUT_S = 10
 
 
 @pytest.fixture
@@ -23,7 +25,7 @@ async def redis(redis_url: str) -> AsyncIterator[Redis]:
 
 @pytest.fixture
 async def window(redis: Redis) -> AsyncIterator[Window]:
-    window = Window(redis, processes=1, timeout_s=PATIENT_S)
+    window = Window(redis, processes=1, timeout_s=LONG_TIMEOUT_S)
     yield window
     await window.aclose()
 
@@ -34,14 +36,14 @@ def key() -> str:
 
 
 async def spend(window: Window, key: str, ceilings: Ceilings, count: int, *, ai: bool) -> int:
-    """Makes `count` requests and gives how many passed."""
-    verdicts = await asyncio.gather(*(window.admit(key, ceilings, ai=ai) for _ in range(count)))
-    return sum(verdict.allowed for verdict in verdicts)
+    """Sends `count` requests and returns how many passed."""
+    results = await asyncio.gather(*(window.admit(key, ceilings, ai=ai) for _ in range(count)))
+    return sum(result.allowed for result in results)
 
 
 async def test_a_request_is_counted_and_described(window: Window, key: str) -> None:
-    assert await window.admit(key, BASIC, ai=False) == Verdict(True, 600, 599, 60, "600;w=60")
-    assert await window.admit(key, BASIC, ai=True) == Verdict(
+    assert await window.admit(key, BASIC, ai=False) == LimitResult(True, 600, 599, 60, "600;w=60")
+    assert await window.admit(key, BASIC, ai=True) == LimitResult(
         True, 300, 299, 60, "600;w=60, 300;w=60"
     )
 
@@ -53,7 +55,7 @@ async def test_the_301st_ai_request_is_refused_while_others_pass(window: Window,
     assert (refused.allowed, refused.limit, refused.remaining) == (False, 300, 0)
     assert 1 <= refused.reset_s <= 60
 
-    assert await window.admit(key, BASIC, ai=False) == Verdict(True, 600, 299, 60, "600;w=60")
+    assert await window.admit(key, BASIC, ai=False) == LimitResult(True, 600, 299, 60, "600;w=60")
 
 
 async def test_a_refused_request_counts_toward_neither_ceiling(window: Window, key: str) -> None:
@@ -61,7 +63,7 @@ async def test_a_refused_request_counts_toward_neither_ceiling(window: Window, k
     assert await spend(window, key, ceilings, 50, ai=True) == 2
     assert await spend(window, key, ceilings, 50, ai=False) == 8
 
-    # Both are full now, and no refusal has made either any fuller.
+    # Both ceilings are reached, and the refused requests were not counted.
     raised = Ceilings(all=11, ai=3)
     assert await spend(window, key, raised, 50, ai=True) == 1
 
@@ -71,12 +73,12 @@ async def test_the_headers_describe_the_ceiling_with_fewer_requests_remaining(
 ) -> None:
     ceilings = Ceilings(all=10, ai=5)
     assert await spend(window, key, ceilings, 7, ai=False) == 7
-    verdict = await window.admit(key, ceilings, ai=True)
-    assert (verdict.limit, verdict.remaining) == (10, 2)
+    result = await window.admit(key, ceilings, ai=True)
+    assert (result.limit, result.remaining) == (10, 2)
 
 
-async def test_a_refusal_by_both_ceilings_tells_the_longer_wait(redis: Redis, key: str) -> None:
-    window = Window(redis, processes=1, timeout_s=PATIENT_S, window_s=3)
+async def test_a_refusal_by_both_ceilings_reports_the_longer_wait(redis: Redis, key: str) -> None:
+    window = Window(redis, processes=1, timeout_s=LONG_TIMEOUT_S, window_s=3)
     ceilings = Ceilings(all=2, ai=1)
     assert (await window.admit(key, ceilings, ai=False)).allowed
     await asyncio.sleep(1.1)
@@ -87,35 +89,35 @@ async def test_a_refusal_by_both_ceilings_tells_the_longer_wait(redis: Redis, ke
     assert (refused.allowed, refused.limit, refused.reset_s) == (False, 1, 3)
 
 
-async def test_another_tier_takes_effect_at_once(window: Window, key: str) -> None:
+async def test_a_new_tier_applies_immediately(window: Window, key: str) -> None:
     assert await spend(window, key, Ceilings(5, 5), 9, ai=False) == 5
     assert await spend(window, key, Ceilings(8, 8), 9, ai=False) == 3
     lowered = await window.admit(key, Ceilings(2, 2), ai=False)
     assert (lowered.allowed, lowered.limit, lowered.remaining) == (False, 2, 0)
 
 
-async def test_a_lowered_ceiling_tells_when_enough_requests_have_left(
+async def test_a_lowered_ceiling_reports_when_enough_requests_have_expired(
     redis: Redis, key: str
 ) -> None:
-    window = Window(redis, processes=1, timeout_s=PATIENT_S, window_s=3)
+    window = Window(redis, processes=1, timeout_s=LONG_TIMEOUT_S, window_s=3)
     assert await spend(window, key, Ceilings(9, 9), 4, ai=False) == 4
     await asyncio.sleep(1.1)
     assert await spend(window, key, Ceilings(9, 9), 4, ai=False) == 4
-    # Below six the four old ones suffice; below two, some of the new ones must leave too.
+    # For six, the four old requests have to expire. For two, some of the new ones as well.
     assert (await window.admit(key, Ceilings(6, 6), ai=False)).reset_s == 2
     assert (await window.admit(key, Ceilings(2, 2), ai=False)).reset_s == 3
 
 
-async def test_a_ceiling_of_nothing_refuses_everything(window: Window, key: str) -> None:
-    nothing = Verdict(False, 0, 0, 60, "0;w=60")
+async def test_a_ceiling_of_zero_refuses_every_request(window: Window, key: str) -> None:
+    nothing = LimitResult(False, 0, 0, 60, "0;w=60")
     assert await window.admit(key, Ceilings(0, 0), ai=False) == nothing
 
 
-async def test_a_long_log_is_small_trimmed_at_once_and_expires_by_itself(
+async def test_a_long_log_is_compact_trimmed_in_one_call_and_expires(
     redis: Redis, key: str
 ) -> None:
     ceilings = Ceilings(all=6000, ai=4800)
-    window = Window(redis, processes=1, timeout_s=PATIENT_S, window_s=3)
+    window = Window(redis, processes=1, timeout_s=LONG_TIMEOUT_S, window_s=3)
     for _ in range(6):
         assert await spend(window, key, ceilings, 1000, ai=False) == 1000
     log = f"limits:{{{key}}}"
@@ -124,15 +126,15 @@ async def test_a_long_log_is_small_trimmed_at_once_and_expires_by_itself(
     assert 0 < await redis.pttl(log) <= 4000
 
     await redis.delete(log)
-    minute = Window(redis, processes=1, timeout_s=PATIENT_S)
+    minute = Window(redis, processes=1, timeout_s=LONG_TIMEOUT_S)
     for _ in range(6):
         assert await spend(minute, key, ceilings, 1000, ai=False) == 1000
     assert await redis.llen(log) == 6000
     assert (await redis.memory_usage(log, samples=0) or 0) in range(60_000, 90_000)
     assert 59_000 < await redis.pttl(log) <= 61_000
 
-    # A window of next to nothing lets all six thousand leave in one call.
-    moment = Window(redis, processes=1, timeout_s=PATIENT_S, window_s=0.000_001)
+    # With a window of a microsecond, all six thousand entries expire in one call.
+    moment = Window(redis, processes=1, timeout_s=LONG_TIMEOUT_S, window_s=0.000_001)
     assert (await moment.admit(key, ceilings, ai=False)).remaining == 5999
     assert await redis.llen(log) == 1
 
@@ -141,25 +143,25 @@ async def test_a_long_log_is_small_trimmed_at_once_and_expires_by_itself(
         await asyncio.sleep(0.05)
 
 
-async def test_a_clock_that_goes_back_admits_no_more_than_the_ceiling(
-    redis: Redis, key: str
-) -> None:
-    window = Window(redis, processes=1, timeout_s=PATIENT_S, window_s=2)
+async def test_the_ceiling_holds_when_the_clock_goes_back(redis: Redis, key: str) -> None:
+    window = Window(redis, processes=1, timeout_s=LONG_TIMEOUT_S, window_s=2)
     ceilings = Ceilings(all=5, ai=5)
     an_hour_ahead = (int(time.time()) + 3600) * 1_000_000
     log = f"limits:{{{key}}}"
-    await redis.rpush(log, *(an_hour_ahead + i * 400_000 for i in range(3)))
+    await redis.rpush(log, *(an_hour_ahead + i * 100_000 for i in range(3)))
 
     assert await spend(window, key, ceilings, 10, ai=False) == 2
     assert await redis.llen(log) == 5
-    # What was there keeps its distances (0.8 s between first and last) and leaves in its turn.
+    # The old entries keep their distances and expire in order.
+    times = [int(time_us) for time_us in await redis.lrange(log, 0, 2)]
+    assert [later - earlier for earlier, later in pairwise(times)] == [100_000, 100_000]
     refused = await window.admit(key, ceilings, ai=False)
     assert refused.reset_s == 2
     await asyncio.sleep(refused.reset_s)
     assert (await window.admit(key, ceilings, ai=False)).allowed
 
 
-async def test_a_redis_that_has_forgotten_the_script_is_told_it_again(
+async def test_the_script_is_loaded_again_when_redis_has_lost_it(
     redis: Redis, window: Window, key: str
 ) -> None:
     await window.admit(key, BASIC, ai=False)
@@ -167,7 +169,7 @@ async def test_a_redis_that_has_forgotten_the_script_is_told_it_again(
     assert (await window.admit(key, BASIC, ai=False)).remaining == 598
 
 
-async def test_both_logs_of_a_key_share_a_slot_of_a_cluster(
+async def test_both_logs_of_a_key_are_in_the_same_cluster_slot(
     redis: Redis, window: Window, key: str
 ) -> None:
     await window.admit(key, BASIC, ai=True)
@@ -175,18 +177,18 @@ async def test_both_logs_of_a_key_share_a_slot_of_a_cluster(
     assert sorted(names) == [f"limits:{{{key}}}".encode(), f"limits:{{{key}}}:ai".encode()]
 
 
-async def test_a_burst_of_thousands_is_not_taken_for_an_outage(redis_url: str, key: str) -> None:
+async def test_a_burst_of_thousands_is_not_an_outage(redis_url: str, key: str) -> None:
     redis = connect(redis_url)
     window = Window(redis, processes=1000, timeout_s=0.1)
     start = time.monotonic()
     assert await spend(window, key, Ceilings(5000, 1), 5000, ai=False) == 5000
-    # Some waited longer than that for their turn, but never was Redis silent for so long.
+    # Some requests waited longer than the timeout, but Redis was never silent for that long.
     assert time.monotonic() - start > 0.1
     await window.aclose()
     await redis.aclose()
 
 
-async def test_a_busy_process_is_not_taken_for_an_outage(redis: Redis, key: str) -> None:
+async def test_a_busy_process_is_not_an_outage(redis: Redis, key: str) -> None:
     window = Window(redis, processes=1000, timeout_s=0.1)
     await window.admit(key, BASIC, ai=False)
     asking = asyncio.create_task(window.admit(key, BASIC, ai=False))
@@ -196,34 +198,34 @@ async def test_a_busy_process_is_not_taken_for_an_outage(redis: Redis, key: str)
     await window.aclose()
 
 
-async def test_cancelled_requests_leave_no_answer_to_the_wrong_request(
+async def test_a_cancelled_request_does_not_leave_its_reply_to_another_one(
     redis_url: str, key: str
 ) -> None:
     dice = random.Random(8)
     redis = connect(redis_url)
-    window = Window(redis, processes=1000, timeout_s=PATIENT_S, connections=8)
+    window = Window(redis, processes=1000, timeout_s=LONG_TIMEOUT_S, connections=8)
     for turn in range(200):
-        # Each asks about a key and a ceiling of its own, so that a stray answer would show.
+        # Each request has its own key and ceiling, so a misdirected reply would be visible.
         tasks = [
             asyncio.create_task(window.admit(f"{key}:{turn}:{i}", Ceilings(50 + i, 1), ai=False))
             for i in range(16)
         ]
         for _ in range(dice.randint(0, 12)):
             await asyncio.sleep(0)
-        doomed = set(dice.sample(tasks, 8))
-        for task in doomed:
+        cancelled = set(dice.sample(tasks, 8))
+        for task in cancelled:
             task.cancel()
-        for i, answer in enumerate(await asyncio.gather(*tasks, return_exceptions=True)):
-            if tasks[i] not in doomed:
-                assert answer == Verdict(True, 50 + i, 49 + i, 60, f"{50 + i};w=60")
+        for i, result in enumerate(await asyncio.gather(*tasks, return_exceptions=True)):
+            if tasks[i] not in cancelled:
+                assert result == LimitResult(True, 50 + i, 49 + i, 60, f"{50 + i};w=60")
     (_, _), (in_use, _) = redis.connection_pool.get_connection_count()
     assert in_use == 0
     await window.aclose()
     await redis.aclose()
 
 
-def test_headers_tell_limit_remaining_reset_and_policy() -> None:
-    assert headers(Verdict(True, 300, 12, 7, "600;w=60, 300;w=60")) == [
+def test_the_headers_report_limit_remaining_reset_and_policy() -> None:
+    assert rate_limit_headers(LimitResult(True, 300, 12, 7, "600;w=60, 300;w=60")) == [
         (b"ratelimit-limit", b"300"),
         (b"ratelimit-remaining", b"12"),
         (b"ratelimit-reset", b"7"),
@@ -231,12 +233,12 @@ def test_headers_tell_limit_remaining_reset_and_policy() -> None:
     ]
 
 
-def test_headers_of_a_refusal_tell_when_to_come_back() -> None:
-    assert headers(Verdict(False, 600, 0, 41, "600;w=60"))[-2:] == [
+def test_the_headers_of_a_refusal_include_retry_after() -> None:
+    assert rate_limit_headers(LimitResult(False, 600, 0, 41, "600;w=60"))[-2:] == [
         (b"ratelimit-policy", b"600;w=60"),
         (b"retry-after", b"41"),
     ]
 
 
-def test_a_route_without_limit_shows_a_full_window() -> None:
-    assert untouched(BASIC) == Verdict(True, 600, 600, 0, "600;w=60")
+def test_a_route_without_a_limit_reports_a_full_window() -> None:
+    assert full_window(BASIC) == LimitResult(True, 600, 600, 0, "600;w=60")

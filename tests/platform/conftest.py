@@ -9,7 +9,7 @@ from tests.service import Service
 
 @pytest.fixture(scope="session")
 async def probed(stack: Stack) -> AsyncIterator[Service]:
-    """A service that also has the routes which misbehave on request."""
+    """A service with additional routes that misbehave on request."""
     routers = (public_probe(stack.endpoints.database_url), secured_probe())
     async with Service.start(
         stack, variant="a", name="probed", routers=routers, ai_prefixes=(AI_PREFIX,)

@@ -1,6 +1,6 @@
-"""Routes that misbehave on request, and a server process that has them.
+"""Routes that misbehave on request, and a server process with them.
 
-`python -m tests.platform.probe` serves what `rota serve` does, and these.
+`python -m tests.platform.probe` runs `rota serve` with these additional routes.
 """
 
 import asyncio
@@ -43,19 +43,19 @@ class LetterResponse(Wire):
 def public_probe(database_url: str) -> APIRouter:
     router = public_router("Probe")
 
-    @router.get("/api/probe/crash", summary="Raises what nothing foresees")
+    @router.get("/api/probe/crash", summary="Raises an unexpected exception")
     async def crash(request: Request) -> None:
-        raise RuntimeError(f"inside knowledge of {request.headers.get('authorization')}")
+        raise RuntimeError(f"internal details of {request.headers.get('authorization')}")
 
-    @router.get("/api/probe/crash-late", summary="Raises in the middle of its answer")
+    @router.get("/api/probe/crash-late", summary="Raises after the response has started")
     async def crash_late() -> StreamingResponse:
         async def content() -> AsyncIterator[bytes]:
-            yield b"so far so good"
-            raise RuntimeError("inside knowledge")
+            yield b"first part"
+            raise RuntimeError("internal details")
 
         return StreamingResponse(content())
 
-    @router.get("/api/probe/database", summary="Asks PostgreSQL the impossible")
+    @router.get("/api/probe/database", summary="Runs an invalid query")
     async def database() -> None:
         connection = await asyncpg.connect(database_url)
         try:
@@ -63,7 +63,7 @@ def public_probe(database_url: str) -> APIRouter:
         finally:
             await connection.close()
 
-    @router.get("/api/probe/until", summary="Begins to answer, and ends once there is a file")
+    @router.get("/api/probe/until", summary="Starts a response and ends it when a file exists")
     async def until(file: str) -> StreamingResponse:
         async def content() -> AsyncIterator[bytes]:
             yield b"begun,"
@@ -73,7 +73,7 @@ def public_probe(database_url: str) -> APIRouter:
 
         return StreamingResponse(content())
 
-    @router.get("/api/probe/forever", summary="Does not answer at all")
+    @router.get("/api/probe/forever", summary="Never responds")
     async def forever() -> None:
         await asyncio.Event().wait()
 

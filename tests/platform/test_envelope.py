@@ -1,4 +1,4 @@
-"""Every answer is JSON with the same headers, and every failure has the same envelope."""
+"""Every response has the common headers, and every error has the same envelope."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import httpx
 import pytest
 
-from tests.answers import API_VERSION, assert_error, assert_headers, assert_invalid
+from tests.assertions import API_VERSION, assert_error, assert_headers, assert_invalid
 from tests.service import Person, Service
 
 JSON = {"Content-Type": "application/json"}
@@ -20,8 +20,8 @@ async def ada(probed: Service) -> Person:
 
 @pytest.fixture(scope="module")
 async def key(ada: Person) -> str:
-    answer = await ada.post("/api/keys", {"name": "probe"})
-    return str(answer.json()["secret"])
+    response = await ada.post("/api/keys", {"name": "probe"})
+    return str(response.json()["secret"])
 
 
 def letter(**changes: object) -> dict[str, object]:
@@ -29,56 +29,54 @@ def letter(**changes: object) -> dict[str, object]:
 
 
 async def test_an_unknown_path_is_not_found(probed: Service) -> None:
-    answer = await probed.http.get("/api/nothing/here?a=b")
-    assert_error(answer, 404, "NOT_FOUND", "/api/nothing/here")
+    response = await probed.http.get("/api/nothing/here?a=b")
+    assert_error(response, 404, "NOT_FOUND", "/api/nothing/here")
 
 
 async def test_a_path_has_one_spelling(probed: Service, ada: Person) -> None:
     for path in ("/api/me/", "//api/me", "/API/me", "/api/me%2F", "/api/./me/.."):
-        answer = await probed.http.get(httpx.URL(probed.http.base_url, raw_path=path.encode()))
-        assert_error(answer, 404, "NOT_FOUND")
+        response = await probed.http.get(httpx.URL(probed.http.base_url, raw_path=path.encode()))
+        assert_error(response, 404, "NOT_FOUND")
     encoded = httpx.URL(probed.http.base_url, raw_path=b"/api/%6De")
     assert (await ada.service.http.get(encoded, headers=ada.auth)).status_code == 200
 
 
-async def test_a_wrong_method_is_told_all_the_right_ones(probed: Service) -> None:
-    answer = await probed.http.put("/api/keys")
-    assert_error(answer, 405, "METHOD_NOT_ALLOWED", "/api/keys")
-    assert answer.headers["Allow"] == "GET, POST"
-    answer = await probed.http.post("/api/me")
-    assert_error(answer, 405, "METHOD_NOT_ALLOWED", "/api/me")
-    assert answer.headers["Allow"] == "GET"
+async def test_a_wrong_method_gets_a_list_of_the_allowed_ones(probed: Service) -> None:
+    response = await probed.http.put("/api/keys")
+    assert_error(response, 405, "METHOD_NOT_ALLOWED", "/api/keys")
+    assert response.headers["Allow"] == "GET, POST"
+    response = await probed.http.post("/api/me")
+    assert_error(response, 405, "METHOD_NOT_ALLOWED", "/api/me")
+    assert response.headers["Allow"] == "GET"
 
 
 async def test_a_head_request_has_the_headers_and_no_body(probed: Service) -> None:
-    answer = await probed.http.head("/api/me")
-    assert answer.status_code == 405
-    assert answer.content == b""
-    assert_headers(answer)
+    response = await probed.http.head("/api/me")
+    assert response.status_code == 405
+    assert response.content == b""
+    assert_headers(response)
 
 
 @pytest.mark.parametrize("host", [b"[", b"evil.test/path?", b"a b", b"http://x", "😀".encode()])
-async def test_the_path_comes_from_the_request_line_whatever_the_host_header_says(
-    probed: Service, host: bytes
-) -> None:
-    answer = await probed.http.get("/api/nothing", headers={b"Host": host})
-    assert_error(answer, 404, "NOT_FOUND", "/api/nothing")
-    answer = await probed.http.post("/api/probe/letters", json={}, headers={b"Host": host})
-    assert_invalid(answer, "subject")
+async def test_the_host_header_does_not_change_the_path(probed: Service, host: bytes) -> None:
+    response = await probed.http.get("/api/nothing", headers={b"Host": host})
+    assert_error(response, 404, "NOT_FOUND", "/api/nothing")
+    response = await probed.http.post("/api/probe/letters", json={}, headers={b"Host": host})
+    assert_invalid(response, "subject")
 
 
-async def test_a_body_of_the_limit_passes_and_one_byte_more_is_refused(probed: Service) -> None:
+async def test_a_body_at_the_limit_passes_and_one_byte_more_is_refused(probed: Service) -> None:
     async def send(size: int) -> httpx.Response:
         body = b'{"subject":"Hello"}'.ljust(size)
         return await probed.http.post("/api/probe/letters", content=body, headers=JSON)
 
     assert (await send(LIMIT)).status_code == 201
-    answer = await send(LIMIT + 1)
-    assert_error(answer, 413, "PAYLOAD_TOO_LARGE", "/api/probe/letters")
-    assert answer.headers["Connection"] == "close"
+    response = await send(LIMIT + 1)
+    assert_error(response, 413, "PAYLOAD_TOO_LARGE", "/api/probe/letters")
+    assert response.headers["Connection"] == "close"
 
 
-async def test_a_body_that_does_not_say_its_size_is_cut_off_at_the_limit(probed: Service) -> None:
+async def test_a_chunked_body_is_cut_off_at_the_limit(probed: Service) -> None:
     async def send(size: int) -> httpx.Response:
         async def chunks() -> AsyncIterator[bytes]:
             left = size
@@ -91,17 +89,17 @@ async def test_a_body_that_does_not_say_its_size_is_cut_off_at_the_limit(probed:
         return await probed.http.post("/api/probe/letters", content=chunks(), headers=JSON)
 
     assert (await send(LIMIT)).status_code == 201
-    answer = await send(LIMIT + 1)
-    assert_error(answer, 413, "PAYLOAD_TOO_LARGE", "/api/probe/letters")
+    response = await send(LIMIT + 1)
+    assert_error(response, 413, "PAYLOAD_TOO_LARGE", "/api/probe/letters")
 
 
-async def test_an_endless_sender_gets_its_answer_and_is_hung_up_on(probed: Service) -> None:
+async def test_an_endless_body_gets_a_response_and_the_connection_closes(probed: Service) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", probed.settings.port)
     writer.write(
         b"POST /api/probe/letters HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
         b"Transfer-Encoding: chunked\r\n\r\n"
     )
-    answer = asyncio.create_task(reader.readuntil(b"\r\n"))
+    response = asyncio.create_task(reader.readuntil(b"\r\n"))
     chunk = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
     sent = 0
     async with asyncio.timeout(20):
@@ -112,13 +110,13 @@ async def test_an_endless_sender_gets_its_answer_and_is_hung_up_on(probed: Servi
                 sent += len(chunk)
         except ConnectionError:
             pass
-    # Some of it went no further than the buffers of the socket.
+    # Some of it is still in the socket's buffers.
     assert sent < 25_000_000
-    assert await answer == b"HTTP/1.1 413 Request Entity Too Large\r\n"
+    assert await response == b"HTTP/1.1 413 Request Entity Too Large\r\n"
     writer.close()
 
 
-async def test_a_sender_that_stops_in_the_middle_costs_nothing(probed: Service) -> None:
+async def test_the_service_survives_a_client_that_stops_in_the_middle(probed: Service) -> None:
     _, writer = await asyncio.open_connection("127.0.0.1", probed.settings.port)
     writer.write(
         b"POST /api/probe/letters HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
@@ -133,44 +131,48 @@ async def test_a_sender_that_stops_in_the_middle_costs_nothing(probed: Service) 
     "kind", ["text/plain", "application/xml", "application/x-www-form-urlencoded", "", "json", "/"]
 )
 async def test_a_body_that_is_not_json_is_refused(probed: Service, kind: str) -> None:
-    answer = await probed.http.post(
+    response = await probed.http.post(
         "/api/probe/letters", content=b'{"subject":"Hello"}', headers={"Content-Type": kind}
     )
-    assert_error(answer, 415, "UNSUPPORTED_MEDIA_TYPE", "/api/probe/letters")
+    assert_error(response, 415, "UNSUPPORTED_MEDIA_TYPE", "/api/probe/letters")
 
 
 @pytest.mark.parametrize(
     "kind", ["application/json", "Application/JSON; charset=utf-8", "application/json;x=\xff"]
 )
-async def test_json_may_be_announced_in_any_case_and_with_parameters(
+async def test_the_content_type_can_have_any_case_and_parameters(
     probed: Service, kind: str
 ) -> None:
-    answer = await probed.http.post(
+    response = await probed.http.post(
         "/api/probe/letters",
         content=b'{"subject":"Hello"}',
         headers={b"Content-Type": kind.encode("latin-1")},
     )
-    assert answer.status_code == 201, answer.text
+    assert response.status_code == 201, response.text
 
 
-async def test_a_crash_tells_nothing_of_the_inside_and_the_process_lives(probed: Service) -> None:
-    answer = await probed.http.get("/api/probe/crash", headers={"Authorization": "Bearer abc"})
-    error = assert_error(answer, 500, "INTERNAL_SERVER_ERROR", "/api/probe/crash")
+async def test_an_exception_shows_no_internals_and_the_process_survives(probed: Service) -> None:
+    response = await probed.http.get("/api/probe/crash", headers={"Authorization": "Bearer abc"})
+    error = assert_error(response, 500, "INTERNAL_SERVER_ERROR", "/api/probe/crash")
     assert "details" not in error
-    assert not any(word in answer.text for word in ("inside", "RuntimeError", "abc", "Traceback"))
+    assert not any(
+        word in response.text for word in ("internal details", "RuntimeError", "abc", "Traceback")
+    )
     assert (await probed.http.get("/health/live")).status_code == 200
 
 
-async def test_a_crash_in_the_middle_of_an_answer_ends_the_connection(probed: Service) -> None:
+async def test_an_exception_after_the_response_started_closes_the_connection(
+    probed: Service,
+) -> None:
     with pytest.raises(httpx.RemoteProtocolError):
         await probed.http.get("/api/probe/crash-late")
     assert (await probed.http.get("/health/live")).status_code == 200
 
 
-async def test_an_error_of_the_database_is_called_that_and_no_more(probed: Service) -> None:
-    answer = await probed.http.get("/api/probe/database")
-    assert_error(answer, 500, "DATABASE_ERROR", "/api/probe/database")
-    assert "secret" not in answer.text
+async def test_a_database_error_shows_no_internals(probed: Service) -> None:
+    response = await probed.http.get("/api/probe/database")
+    assert_error(response, 500, "DATABASE_ERROR", "/api/probe/database")
+    assert "secret" not in response.text
 
 
 async def test_lost_database_connections_are_replaced(probed: Service, ada: Person) -> None:
@@ -181,8 +183,8 @@ async def test_lost_database_connections_are_replaced(probed: Service, ada: Pers
             "WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
     async with asyncio.timeout(10):
-        while (answer := await ada.get("/api/keys")).status_code != 200:
-            assert_error(answer, 500, "DATABASE_ERROR", "/api/keys")
+        while (response := await ada.get("/api/keys")).status_code != 200:
+            assert_error(response, 500, "DATABASE_ERROR", "/api/keys")
 
 
 async def test_validation_names_each_field_that_is_wrong(probed: Service) -> None:
@@ -200,7 +202,7 @@ async def test_validation_names_each_field_that_is_wrong(probed: Service) -> Non
     assert_invalid(await errors(None), "")
 
 
-async def test_a_body_wrong_in_a_thousand_places_gets_a_short_answer(probed: Service) -> None:
+async def test_a_body_with_a_thousand_errors_gets_a_short_response(probed: Service) -> None:
     many = await probed.http.post("/api/probe/letters", json=letter(tags=["?"] * 1000))
     assert_invalid(many, *(f"tags.{i}" for i in range(20)))
     long = await probed.http.post("/api/probe/letters", json=letter(notes={"k" * 1_000_000: "?"}))
@@ -209,34 +211,34 @@ async def test_a_body_wrong_in_a_thousand_places_gets_a_short_answer(probed: Ser
 
 async def test_types_are_strict(probed: Service) -> None:
     for copies in ("5", True, 5.0, 5.5, None, [5]):
-        answer = await probed.http.post("/api/probe/letters", json=letter(copies=copies))
-        assert_invalid(answer, "copies")
+        response = await probed.http.post("/api/probe/letters", json=letter(copies=copies))
+        assert_invalid(response, "copies")
     for weight in ("5", True, None):
-        answer = await probed.http.post("/api/probe/letters", json=letter(weight=weight))
-        assert_invalid(answer, "weight")
+        response = await probed.http.post("/api/probe/letters", json=letter(weight=weight))
+        assert_invalid(response, "weight")
     for good in (letter(copies=5), letter(weight=5), letter(weight=5.5)):
-        answer = await probed.http.post("/api/probe/letters", json=good)
-        assert answer.status_code == 201, answer.text
+        response = await probed.http.post("/api/probe/letters", json=good)
+        assert response.status_code == 201, response.text
 
 
 async def test_lengths_count_code_points(probed: Service) -> None:
-    answer = await probed.http.post("/api/probe/letters", json=letter(subject="😀" * 20))
-    assert answer.json()["subject"] == "😀" * 20
-    answer = await probed.http.post("/api/probe/letters", json=letter(subject="😀" * 21))
-    assert_invalid(answer, "subject")
+    response = await probed.http.post("/api/probe/letters", json=letter(subject="😀" * 20))
+    assert response.json()["subject"] == "😀" * 20
+    response = await probed.http.post("/api/probe/letters", json=letter(subject="😀" * 21))
+    assert_invalid(response, "subject")
 
 
 async def test_unknown_fields_are_ignored(probed: Service) -> None:
-    answer = await probed.http.post("/api/probe/letters", json=letter(admin=True, sendAT="x"))
-    assert answer.json() == {"subject": "Hello", "sendAt": None}
+    response = await probed.http.post("/api/probe/letters", json=letter(admin=True, sendAT="x"))
+    assert response.json() == {"subject": "Hello", "sendAt": None}
 
 
-async def test_times_need_an_offset_and_come_back_in_utc(probed: Service) -> None:
+async def test_times_need_an_offset_and_are_returned_in_utc(probed: Service) -> None:
     async def send(moment: object) -> httpx.Response:
         return await probed.http.post("/api/probe/letters", json=letter(sendAt=moment))
 
-    answer = await send("2027-01-31T12:00:00.5+02:00")
-    assert answer.json()["sendAt"] == "2027-01-31T10:00:00.500Z"
+    response = await send("2027-01-31T12:00:00.5+02:00")
+    assert response.json()["sendAt"] == "2027-01-31T10:00:00.500Z"
     for bad in (
         *("2027-01-31T12:00:00", "2027-01-31", "soon", "", "2027-13-01T00:00:00Z", 1_800_000_000),
         *("0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"),
@@ -255,30 +257,30 @@ async def test_text_in_a_query_has_no_nul(probed: Service) -> None:
     assert (await probed.http.get("/api/probe/page?search=%FF%FE")).status_code == 200
 
 
-async def test_an_unknown_contract_version_is_refused_and_the_known_one_taken(
+async def test_only_the_known_api_version_is_accepted(
     probed: Service,
 ) -> None:
     for version in ("2020-01-01", "", "latest", API_VERSION + " x"):
-        answer = await probed.http.get("/api/auth/config", headers={"Api-Version": version})
-        assert_invalid(answer, "Api-Version")
-        assert API_VERSION in answer.json()["error"]["message"]
-    answer = await probed.http.get("/api/auth/config", headers={"Api-Version": API_VERSION})
-    assert answer.status_code == 200
+        response = await probed.http.get("/api/auth/config", headers={"Api-Version": version})
+        assert_invalid(response, "Api-Version")
+        assert API_VERSION in response.json()["error"]["message"]
+    response = await probed.http.get("/api/auth/config", headers={"Api-Version": API_VERSION})
+    assert response.status_code == 200
 
 
-@pytest.mark.parametrize("given", ["a", "req-1.2:3_4", "A" * 128, "0" * 32])
-async def test_a_sane_request_id_is_given_back(probed: Service, given: str) -> None:
-    answer = await probed.http.get("/api/auth/config", headers={"X-Request-Id": given})
-    assert answer.headers["X-Request-Id"] == given
+@pytest.mark.parametrize("sent", ["a", "req-1.2:3_4", "A" * 128, "0" * 32])
+async def test_a_valid_request_id_is_returned(probed: Service, sent: str) -> None:
+    response = await probed.http.get("/api/auth/config", headers={"X-Request-Id": sent})
+    assert response.headers["X-Request-Id"] == sent
 
 
 @pytest.mark.parametrize(
-    "given", [b"", b"a b", b"A" * 129, b"\xff", b"<script>", b"a\tb", "😀".encode(), b"a,b"]
+    "sent", [b"", b"a b", b"A" * 129, b"\xff", b"<script>", b"a\tb", "😀".encode(), b"a,b"]
 )
-async def test_an_insane_request_id_is_replaced(probed: Service, given: bytes) -> None:
-    answer = await probed.http.get("/api/auth/config", headers={b"X-Request-Id": given})
-    assert_headers(answer)
-    assert answer.headers["X-Request-Id"].encode() != given
+async def test_an_invalid_request_id_is_replaced(probed: Service, sent: bytes) -> None:
+    response = await probed.http.get("/api/auth/config", headers={b"X-Request-Id": sent})
+    assert_headers(response)
+    assert response.headers["X-Request-Id"].encode() != sent
 
 
 Send = Callable[[Service, Person, str], Awaitable[httpx.Response]]
@@ -328,15 +330,15 @@ async def _send_as_key(service: Service, person: Person, key: str) -> httpx.Resp
         (500, _send("GET", "/api/probe/database")),
     ],
 )
-async def test_every_status_carries_all_headers(
+async def test_every_status_has_all_headers(
     probed: Service, ada: Person, key: str, status: int, send: Send
 ) -> None:
-    answer = await send(probed, ada, key)
-    assert answer.status_code == status, answer.text
-    assert_headers(answer)
+    response = await send(probed, ada, key)
+    assert response.status_code == status, response.text
+    assert_headers(response)
 
 
-async def test_a_caller_without_authentication_is_told_how(probed: Service) -> None:
-    answer = await probed.http.get("/api/me")
-    assert_error(answer, 401, "AUTHENTICATION_ERROR", "/api/me")
-    assert answer.headers["WWW-Authenticate"] == "Bearer"
+async def test_a_request_without_authentication_gets_a_challenge(probed: Service) -> None:
+    response = await probed.http.get("/api/me")
+    assert_error(response, 401, "AUTHENTICATION_ERROR", "/api/me")
+    assert response.headers["WWW-Authenticate"] == "Bearer"

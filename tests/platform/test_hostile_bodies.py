@@ -1,6 +1,6 @@
-"""Whatever a body holds, the answer is a refusal, it comes soon, and the process lives.
+"""Hostile bodies are refused quickly, and the process survives.
 
-The routes are those of the description, so a new one is covered when it is there.
+The routes come from the OpenAPI description, so new routes are covered automatically.
 """
 
 import asyncio
@@ -14,17 +14,17 @@ import orjson
 import pytest
 
 from rota.platform import json
-from tests.answers import assert_error
+from tests.assertions import assert_error
 from tests.platform.bodies import field_floods, hostile_bodies
 from tests.service import Person, Service
 
 JSON = {"Content-Type": "application/json"}
 BODIES = hostile_bodies()
-SOON_S = 0.1
+MAX_S = 0.1
 
 
 def routes_with_bodies(description: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Method, path with some id in it, and the body's description."""
+    """The method, the path with an ID, and the schema of the body, for each such route."""
     for path, item in description["paths"].items():
         for method, operation in item.items():
             if "requestBody" in operation:
@@ -40,7 +40,7 @@ def schema_of(description: dict[str, Any], body: dict[str, Any]) -> dict[str, An
 
 
 class Attack:
-    """Somebody with a warm connection and a ceiling high enough for all of this."""
+    """A client with an open connection and a rate limit that is high enough for the tests."""
 
     def __init__(self, http: httpx.AsyncClient, person: Person) -> None:
         self._http = http
@@ -50,19 +50,19 @@ class Attack:
         return await self._http.request(method, path, content=content, headers=self._headers)
 
     async def timed(self, method: str, path: str, body: bytes) -> tuple[httpx.Response, float]:
-        """The answer, and how long it took: the median of three, where once was too long.
+        """The response and its CPU time: the median of three if the first was too long.
 
-        Client and server share a thread, and its time is what counts: how long a request holds
-        the process, whatever else the machine does meanwhile. The client's part is in it too.
+        Client and server share a thread, so the thread's CPU time shows how long a request blocks
+        the process, independent of the load on the machine. It includes the client's work.
         """
         times: list[float] = []
-        while not times or (times[0] > SOON_S and len(times) < 3):
-            # A refusal for size ends the connection; this makes a warm one again.
+        while not times or (times[0] > MAX_S and len(times) < 3):
+            # A 413 closes the connection. This request opens a new one.
             await self._http.get("/health/live")
             started = time.thread_time()
-            answer = await self.send(method, path, body)
+            response = await self.send(method, path, body)
             times.append(time.thread_time() - started)
-        return answer, median(times)
+        return response, median(times)
 
 
 @pytest.fixture(scope="module")
@@ -82,15 +82,15 @@ async def description(probed: Service) -> dict[str, Any]:
     return found
 
 
-def _judge(answer: httpx.Response, took_s: float, case: str) -> None:
-    assert 400 <= answer.status_code < 500, (case, answer.status_code, answer.text[:500])
-    assert answer.json()["error"]["message"], case
-    assert len(answer.content) < 10_000, case
-    assert took_s < SOON_S, (case, took_s)
+def _check(response: httpx.Response, took_s: float, case: str) -> None:
+    assert 400 <= response.status_code < 500, (case, response.status_code, response.text[:500])
+    assert response.json()["error"]["message"], case
+    assert len(response.content) < 10_000, case
+    assert took_s < MAX_S, (case, took_s)
 
 
 @pytest.mark.parametrize("name", BODIES)
-async def test_a_hostile_body_is_refused_everywhere_and_soon(
+async def test_every_route_refuses_a_hostile_body_quickly(
     attack: Attack, description: dict[str, Any], name: str
 ) -> None:
     routes = list(routes_with_bodies(description))
@@ -98,22 +98,24 @@ async def test_a_hostile_body_is_refused_everywhere_and_soon(
     for method, path, body in routes:
         if name == "empty" and not body.get("required"):
             continue
-        answer, took_s = await attack.timed(method, path, BODIES[name])
-        _judge(answer, took_s, f"{name} to {method} {path}")
+        response, took_s = await attack.timed(method, path, BODIES[name])
+        _check(response, took_s, f"{name} to {method} {path}")
 
 
-async def test_a_field_full_of_mistakes_is_refused_soon(
+async def test_a_field_with_thousands_of_errors_is_refused_quickly(
     attack: Attack, description: dict[str, Any]
 ) -> None:
     for method, path, body in routes_with_bodies(description):
         for name, value in field_floods(schema_of(description, body)):
             content = orjson.dumps(value)
-            answer, took_s = await attack.timed(method, path, content)
-            _judge(answer, took_s, f"{name} to {method} {path}")
+            response, took_s = await attack.timed(method, path, content)
+            _check(response, took_s, f"{name} to {method} {path}")
 
 
-@pytest.mark.parametrize("name", ["a byte too many", "200,000 keys", "objects 100,000 deep"])
-async def test_it_is_the_same_when_the_body_comes_in_chunks(
+@pytest.mark.parametrize(
+    "name", ["one byte above the limit", "200,000 keys", "objects 100,000 deep"]
+)
+async def test_hostile_bodies_in_chunks_are_refused(
     attack: Attack, description: dict[str, Any], name: str
 ) -> None:
     async def chunks(body: bytes) -> AsyncIterator[bytes]:
@@ -121,24 +123,22 @@ async def test_it_is_the_same_when_the_body_comes_in_chunks(
             yield body[start : start + 65_536]
 
     for method, path, _ in routes_with_bodies(description):
-        answer = await attack.send(method, path, chunks(BODIES[name]))
-        expected = (413, "PAYLOAD_TOO_LARGE") if "byte" in name else (400, "VALIDATION_ERROR")
-        assert_error(answer, *expected)
+        response = await attack.send(method, path, chunks(BODIES[name]))
+        expected = (413, "PAYLOAD_TOO_LARGE") if "limit" in name else (400, "VALIDATION_ERROR")
+        assert_error(response, *expected)
 
 
-async def test_other_callers_are_served_while_hostile_bodies_come(
-    attack: Attack, probed: Service
-) -> None:
+async def test_other_callers_are_served_during_an_attack(attack: Attack, probed: Service) -> None:
     names = (
         "a field of a million zeros",
         "200,000 keys",
         "arrays 100,000 deep",
-        "towers of arrays",
+        "15,000 deep arrays",
     )
     flood = asyncio.gather(*(attack.send("post", "/api/keys", BODIES[n]) for n in names * 5))
     while not flood.done():
         assert (await probed.http.get("/health/live")).status_code == 200
-    assert {answer.status_code for answer in await flood} == {400}
+    assert {response.status_code for response in await flood} == {400}
 
 
 @pytest.mark.parametrize(
@@ -157,12 +157,12 @@ async def test_other_callers_are_served_while_hostile_bodies_come(
         (b"9" * 400, int("9" * 400)),
     ],
 )
-def test_what_only_looks_hostile_is_read(raw: bytes, value: object) -> None:
+def test_unusual_but_valid_json_is_accepted(raw: bytes, value: object) -> None:
     read = json.loads(raw)
     assert value is None or read == value
 
 
 @pytest.mark.parametrize("raw", [b"[" + b"1," * 10_000 + b"1]", b"[" * 65 + b"]" * 65])
-def test_one_beyond_the_bounds_is_refused(raw: bytes) -> None:
+def test_json_just_above_the_limits_is_refused(raw: bytes) -> None:
     with pytest.raises(json.InvalidJson):
         json.loads(raw)

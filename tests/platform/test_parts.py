@@ -1,4 +1,4 @@
-"""The small parts: sealed values, ids, times, the cache, and the checks behind /health/ready."""
+"""Sealed values, IDs, times, the cache, and the checks of /health/ready."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta, timezone
@@ -22,16 +22,16 @@ VAULT = Vault(b"k" * 32)
 
 
 @given(st.binary(max_size=200), st.text(max_size=40))
-def test_a_sealed_value_opens_in_its_own_place(plaintext: bytes, context: str) -> None:
+def test_a_sealed_value_opens_in_its_context(plaintext: bytes, context: str) -> None:
     assert VAULT.open(VAULT.seal(plaintext, context), context) == plaintext
 
 
-def test_a_value_is_sealed_differently_each_time() -> None:
+def test_sealing_a_value_twice_gives_different_results() -> None:
     assert VAULT.seal(b"secret", "place") != VAULT.seal(b"secret", "place")
     assert b"secret" not in VAULT.seal(b"secret", "place")
 
 
-def test_a_sealed_value_opens_nowhere_else_and_with_no_other_key() -> None:
+def test_a_sealed_value_needs_its_context_and_its_key() -> None:
     sealed = VAULT.seal(b"secret", "account/row/field")
     with pytest.raises(SealBroken):
         VAULT.open(sealed, "account/other/field")
@@ -39,7 +39,7 @@ def test_a_sealed_value_opens_nowhere_else_and_with_no_other_key() -> None:
         Vault(b"x" * 32).open(sealed, "account/row/field")
 
 
-def test_not_one_byte_of_a_sealed_value_may_change_or_be_missing() -> None:
+def test_a_sealed_value_with_a_changed_or_missing_byte_does_not_open() -> None:
     sealed = VAULT.seal(b"secret", "place")
     for at in range(len(sealed)):
         changed = bytearray(sealed)
@@ -49,7 +49,7 @@ def test_not_one_byte_of_a_sealed_value_may_change_or_be_missing() -> None:
                 VAULT.open(broken, "place")
 
 
-def test_ids_sort_by_their_time_and_come_back() -> None:
+def test_ids_sort_by_time_and_can_be_parsed() -> None:
     made = [ids.new_uuid() for _ in range(1000)]
     assert made == sorted(made)
     assert len(set(made)) == 1000
@@ -74,7 +74,7 @@ def test_times_on_the_wire_are_utc_in_milliseconds() -> None:
     assert clock.now().tzinfo is UTC
 
 
-def test_the_cache_forgets_the_oldest_first() -> None:
+def test_the_cache_removes_the_oldest_first() -> None:
     cache: ExpiringCache[str, int] = ExpiringCache(max_items=2, max_age_s=60)
     for number, name in enumerate("abc"):
         cache.put(name, number)
@@ -87,47 +87,47 @@ def test_the_cache_forgets_the_oldest_first() -> None:
     assert cache.get("b") is None
 
 
-def test_the_cache_forgets_what_is_too_old() -> None:
+def test_the_cache_ignores_expired_items() -> None:
     cache: ExpiringCache[str, int] = ExpiringCache(max_items=2, max_age_s=0)
     cache.put("a", 1)
     assert cache.get("a") is None
 
 
-async def test_a_service_whose_parts_all_answer_is_ready(probed: Service) -> None:
-    answer = await probed.http.get("/health/ready")
-    assert answer.status_code == 200
+async def test_a_service_is_ready_when_all_checks_pass(probed: Service) -> None:
+    response = await probed.http.get("/health/ready")
+    assert response.status_code == 200
     parts = {"postgres": "ok", "redis": "ok", "temporal": "ok"}
-    assert answer.json() == {"status": "ready", "checks": parts}
+    assert response.json() == {"status": "ready", "checks": parts}
 
 
-async def test_a_service_does_without_redis_and_temporal_but_not_without_its_database(
+async def test_a_service_is_degraded_without_temporal_and_unavailable_without_its_database(
     stack: Stack,
 ) -> None:
     async with Service.start(
         stack, variant="a", name="degraded", temporal_address=f"127.0.0.1:{free_port()}"
     ) as service:
-        answer = await service.http.get("/health/ready")
-        assert answer.status_code == 200
-        assert answer.json()["status"] == "degraded"
-        assert answer.json()["checks"]["temporal"] != "ok"
+        response = await service.http.get("/health/ready")
+        assert response.status_code == 200
+        assert response.json()["status"] == "degraded"
+        assert response.json()["checks"]["temporal"] != "ok"
         admin = await asyncpg.connect(stack.endpoints.admin_database_url)
         await admin.execute("ALTER DATABASE degraded ALLOW_CONNECTIONS false")
         await admin.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'degraded'"
         )
         async with asyncio.timeout(10):
-            while (answer := await service.http.get("/health/ready")).status_code != 503:
+            while (response := await service.http.get("/health/ready")).status_code != 503:
                 pass
         await admin.execute("ALTER DATABASE degraded ALLOW_CONNECTIONS true")
         await admin.close()
-        assert answer.json()["status"] == "unavailable"
-        assert answer.json()["checks"]["postgres"].startswith("failed: ")
+        assert response.json()["status"] == "unavailable"
+        assert response.json()["checks"]["postgres"].startswith("failed: ")
         async with asyncio.timeout(10):
             while (await service.http.get("/health/ready")).status_code != 200:
                 pass
 
 
-async def test_a_check_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_check_that_hangs_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rota.platform.health.TIMEOUT_S", 0.01)
 
     async def hang() -> None:
@@ -136,11 +136,11 @@ async def test_a_check_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -
     app = FastAPI()
     app.include_router(health_routes({}, {"slow": hang}))
     async with AsyncClient(transport=ASGITransport(app), base_url="http://x") as http:
-        answer = (await http.get("/health/ready")).json()
-    assert answer == {"status": "degraded", "checks": {"slow": "no answer within 0.01 s"}}
+        response = (await http.get("/health/ready")).json()
+    assert response == {"status": "degraded", "checks": {"slow": "no answer within 0.01 s"}}
 
 
-async def test_temporal_is_asked_on_one_connection(stack: Stack) -> None:
+async def test_the_temporal_client_is_created_once(stack: Stack) -> None:
     temporal = Temporal(stack.endpoints.temporal_address, "default")
     await temporal.ping()
     assert await temporal.client() is await temporal.client()

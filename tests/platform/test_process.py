@@ -1,4 +1,4 @@
-"""The service as a process: how it stops, what it logs, and where its metrics are."""
+"""The service as a process: shutdown, logs and metrics."""
 
 import asyncio
 import json
@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 
-from tests.answers import assert_error
+from tests.assertions import assert_error
 from tests.service import Service, environment, free_port
 
 PROBE = ("tests.platform.probe",)
@@ -40,14 +40,14 @@ async def exit_code(service: Service) -> int:
         return await service.running.wait()
 
 
-async def test_a_request_under_way_is_finished_and_no_new_one_begun(
+async def test_shutdown_finishes_requests_in_progress_and_refuses_new_ones(
     probed: Service, tmp_path: Path
 ) -> None:
     file = tmp_path / "finish"
     async with probed.process(command=PROBE) as service:
-        async with service.http.stream("GET", f"/api/probe/until?file={file}") as answer:
-            assert answer.status_code == 200
-            pieces = answer.aiter_bytes()
+        async with service.http.stream("GET", f"/api/probe/until?file={file}") as response:
+            assert response.status_code == 200
+            pieces = response.aiter_bytes()
             assert await anext(pieces) == b"begun,"
             stop(service)
             await until_refused(service)
@@ -56,28 +56,28 @@ async def test_a_request_under_way_is_finished_and_no_new_one_begun(
         assert await exit_code(service) == 0
 
 
-async def test_an_idle_service_stops_at_once(probed: Service) -> None:
+async def test_an_idle_service_stops_immediately(probed: Service) -> None:
     async with probed.process(command=PROBE) as service:
         assert (await service.http.get("/api/auth/config")).status_code == 200
         stop(service)
         assert await exit_code(service) == 0
 
 
-async def test_a_request_that_outlasts_the_grace_is_told_to_try_again(probed: Service) -> None:
+async def test_a_request_that_exceeds_the_grace_period_gets_503(probed: Service) -> None:
     async with probed.process(command=PROBE, shutdown_grace_s=1) as service:
         request = asyncio.create_task(service.http.get("/api/probe/forever"))
         async with asyncio.timeout(10):
-            # It has begun as soon as its caller has been counted.
-            answer = await service.http.get("/api/auth/config")
-            while int(answer.headers["RateLimit-Remaining"]) > 600 - 3 and not request.done():
-                answer = await service.http.get("/api/auth/config")
+            # The request has started when the limiter has counted it.
+            response = await service.http.get("/api/auth/config")
+            while int(response.headers["RateLimit-Remaining"]) > 600 - 3 and not request.done():
+                response = await service.http.get("/api/auth/config")
         stop(service)
-        answer = await request
-        assert_error(answer, 503, "SERVICE_UNAVAILABLE", "/api/probe/forever")
+        response = await request
+        assert_error(response, 503, "SERVICE_UNAVAILABLE", "/api/probe/forever")
         assert await exit_code(service) == 0
 
 
-async def test_a_port_that_is_taken_is_an_error(probed: Service) -> None:
+async def test_a_port_in_use_is_an_error(probed: Service) -> None:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
@@ -94,7 +94,7 @@ async def test_a_port_that_is_taken_is_an_error(probed: Service) -> None:
 async def logged(
     probed: Service, file: Path
 ) -> AsyncIterator[tuple[Service, list[dict[str, Any]]]]:
-    """A process, and its log lines once it has ended."""
+    """A process, and its log lines after it has exited."""
     lines: list[dict[str, Any]] = []
     async with probed.process(command=PROBE, output=file, log_level="INFO") as service:
         yield service, lines
@@ -103,9 +103,7 @@ async def logged(
     lines += [json.loads(line) for line in file.read_bytes().splitlines()]
 
 
-async def test_each_request_is_one_line_of_json_that_says_what_it_was(
-    probed: Service, tmp_path: Path
-) -> None:
+async def test_each_request_is_logged_as_one_json_line(probed: Service, tmp_path: Path) -> None:
     ada = await probed.sign_in()
     async with logged(probed, tmp_path / "log") as (service, lines):
         headers = ada.auth | {"X-Request-Id": "mine"}
@@ -124,20 +122,20 @@ async def test_each_request_is_one_line_of_json_that_says_what_it_was(
     assert all("request_id" in line for line in lines if "path" in line)
 
 
-async def test_a_crash_is_logged_with_its_trace_and_the_same_request_id(
+async def test_an_exception_is_logged_with_its_traceback_and_request_id(
     probed: Service, tmp_path: Path
 ) -> None:
     async with logged(probed, tmp_path / "log") as (service, lines):
         await service.http.get("/api/probe/crash", headers={"X-Request-Id": "crash"})
         await service.http.get("/api/probe/database", headers={"X-Request-Id": "database"})
-    for request_id, cause in (("crash", "inside knowledge"), ("database", "secret_table")):
+    for request_id, cause in (("crash", "internal details"), ("database", "secret_table")):
         failure, request = [line for line in lines if line.get("request_id") == request_id]
-        assert (failure["event"], failure["level"]) == ("request failed", "error")
+        assert (failure["event"], failure["level"]) == ("request_failed", "error")
         assert cause in failure["exception"]
         assert (request["event"], request["status"]) == ("request", 500)
 
 
-async def test_no_secret_reaches_the_log(probed: Service, tmp_path: Path) -> None:
+async def test_the_log_contains_no_secrets(probed: Service, tmp_path: Path) -> None:
     ada = await probed.sign_in()
     key = (await ada.post("/api/keys", {"name": "log"})).json()["secret"]
     id_token = await probed.id_token("log")
@@ -146,7 +144,7 @@ async def test_no_secret_reaches_the_log(probed: Service, tmp_path: Path) -> Non
         for secret in (ada.token, key, id_token, "opaque-0123456789-secret"):
             bearer = {"Authorization": f"Bearer {secret}"}
             await service.http.get("/api/me", headers=bearer)
-            # Its message holds the header.
+            # The message of this exception contains the header.
             await service.http.get("/api/probe/crash", headers=bearer)
             if not secret.startswith("opaque"):
                 await service.http.get(f"/api/keys/{secret}", headers=bearer)
@@ -172,19 +170,19 @@ async def test_metrics_count_requests_by_route(probed: Service) -> None:
     name = 'rota_http_requests_total{method="GET",route="/api/auth/config",status="200"}'
     before = (await probed.http.get("/metrics")).text
     await probed.http.get("/api/auth/config")
-    answer = await probed.http.get("/metrics")
-    assert answer.headers["Content-Type"].startswith("text/plain")
-    assert value(answer.text, name) == value(before, name) + 1
-    assert 'rota_http_request_seconds_bucket{le="0.1",route="/api/auth/config"}' in answer.text
-    assert "rota_limiter_degraded 0.0" in answer.text
-    assert "process_cpu_seconds_total" in answer.text
+    response = await probed.http.get("/metrics")
+    assert response.headers["Content-Type"].startswith("text/plain")
+    assert value(response.text, name) == value(before, name) + 1
+    assert 'rota_http_request_seconds_bucket{le="0.1",route="/api/auth/config"}' in response.text
+    assert "rota_limiter_degraded 0.0" in response.text
+    assert "process_cpu_seconds_total" in response.text
 
 
-async def test_metrics_have_a_port_of_their_own_where_one_is_set(probed: Service) -> None:
+async def test_metrics_are_on_a_separate_port_if_one_is_set(probed: Service) -> None:
     port = free_port()
     async with probed.process(metrics_port=port) as service:
         assert_error(await service.http.get("/metrics"), 404, "NOT_FOUND", "/metrics")
         async with httpx.AsyncClient() as http:
-            answer = await http.get(f"http://127.0.0.1:{port}/metrics")
-        assert answer.status_code == 200
-        assert "rota_http_requests_total" in answer.text
+            response = await http.get(f"http://127.0.0.1:{port}/metrics")
+        assert response.status_code == 200
+        assert "rota_http_requests_total" in response.text

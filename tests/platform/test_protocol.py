@@ -1,4 +1,4 @@
-"""What is hardly HTTP, or none at all, gets a JSON answer or none, and the process lives."""
+"""Malformed HTTP gets a JSON error or a closed connection, and the process survives."""
 
 import asyncio
 import json
@@ -18,8 +18,8 @@ class Raw:
     body: Any
 
 
-async def read_answer(reader: asyncio.StreamReader) -> Raw | None:
-    """The next answer on the connection, or None when it was closed without one."""
+async def read_response(reader: asyncio.StreamReader) -> Raw | None:
+    """The next response on the connection, or None if it was closed without one."""
     try:
         head = await reader.readuntil(b"\r\n\r\n")
         first, *lines = head.split(b"\r\n")
@@ -39,9 +39,9 @@ async def exchange(service: Service, *parts: bytes) -> Raw | None:
                 await writer.drain()
         except ConnectionError:
             pass
-        answer = await read_answer(reader)
+        response = await read_response(reader)
     writer.close()
-    return answer
+    return response
 
 
 GET = b"GET /api/auth/config HTTP/1.1\r\nHost: x\r\n"
@@ -78,11 +78,11 @@ POST = b"POST /api/probe/letters HTTP/1.1\r\nHost: x\r\nContent-Type: applicatio
 async def test_a_malformed_request_is_refused_in_json(
     probed: Service, request_bytes: bytes
 ) -> None:
-    answer = await exchange(probed, request_bytes)
-    assert answer is not None
-    assert 400 <= answer.status < 500
-    assert answer.headers[b"content-type"] == b"application/json"
-    assert answer.body["error"].keys() == {"message", "code", "timestamp", "path"}
+    response = await exchange(probed, request_bytes)
+    assert response is not None
+    assert 400 <= response.status < 500
+    assert response.headers[b"content-type"] == b"application/json"
+    assert response.body["error"].keys() == {"message", "code", "timestamp", "path"}
     assert (await probed.http.get("/health/live")).status_code == 200
 
 
@@ -95,36 +95,36 @@ async def test_a_malformed_request_is_refused_in_json(
         b"\r\n" * 500_000,
     ],
 )
-async def test_headers_without_end_are_cut_off(probed: Service, flood: bytes) -> None:
+async def test_endless_headers_are_cut_off(probed: Service, flood: bytes) -> None:
     pieces = [flood[start : start + 8_192] for start in range(0, len(flood), 8_192)]
-    answer = await exchange(probed, GET.removesuffix(b"Host: x\r\n"), *pieces)
-    assert answer is None or 400 <= answer.status < 500
+    response = await exchange(probed, GET.removesuffix(b"Host: x\r\n"), *pieces)
+    assert response is None or 400 <= response.status < 500
     assert (await probed.http.get("/health/live")).status_code == 200
 
 
-async def test_a_head_that_is_too_large_is_told_so(probed: Service) -> None:
+async def test_headers_above_the_limit_are_refused(probed: Service) -> None:
     line = b"X: " + b"y" * 1_000 + b"\r\n"
-    answer = await exchange(probed, GET, *[line] * (MAX_HEAD_BYTES // 1_000 + 2))
-    assert answer is not None
-    assert answer.status == 431
-    assert answer.body["error"]["path"] == "/api/auth/config"
+    response = await exchange(probed, GET, *[line] * (MAX_HEAD_BYTES // 1_000 + 2))
+    assert response is not None
+    assert response.status == 431
+    assert response.body["error"]["path"] == "/api/auth/config"
 
 
-async def test_a_head_just_below_the_limit_passes(probed: Service) -> None:
+async def test_headers_below_the_limit_pass(probed: Service) -> None:
     line = b"X: " + b"y" * 1_000 + b"\r\n"
-    answer = await exchange(probed, GET, *[line] * (MAX_HEAD_BYTES // 1_100), b"\r\n")
-    assert answer is not None
-    assert answer.status == 200
+    response = await exchange(probed, GET, *[line] * (MAX_HEAD_BYTES // 1_100), b"\r\n")
+    assert response is not None
+    assert response.status == 200
 
 
-async def test_large_bodies_are_not_taken_for_heads(probed: Service) -> None:
+async def test_a_large_body_does_not_count_as_headers(probed: Service) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", probed.settings.port)
     body = b'{"subject": "a", "x": "' + b"y" * 200_000 + b'"}'
     for _ in range(3):
         writer.write(POST + b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
-        answer = await read_answer(reader)
-        assert answer is not None
-        assert answer.status == 201
+        response = await read_response(reader)
+        assert response is not None
+        assert response.status == 201
     writer.close()
 
 
@@ -140,8 +140,8 @@ async def test_pipelined_requests_are_answered_in_order(probed: Service) -> None
         + GET
         + b"X-Request-Id: four\r\nConnection: close\r\n\r\n"
     )
-    answers = [await read_answer(reader) for _ in range(4)]
-    assert [(a.status, a.headers[b"x-request-id"]) for a in answers if a] == [
+    responses = [await read_response(reader) for _ in range(4)]
+    assert [(a.status, a.headers[b"x-request-id"]) for a in responses if a] == [
         (200, b"one"),
         (201, b"two"),
         (404, b"three"),
@@ -151,21 +151,23 @@ async def test_pipelined_requests_are_answered_in_order(probed: Service) -> None
     writer.close()
 
 
-async def test_nobody_can_hide_a_request_behind_another(probed: Service) -> None:
-    """What follows a refused body is never read as the next request."""
+async def test_a_request_cannot_be_smuggled_behind_another(probed: Service) -> None:
+    """The bytes after a refused body are never read as the next request."""
     reader, writer = await asyncio.open_connection("127.0.0.1", probed.settings.port)
     smuggled = b"GET /api/auth/config HTTP/1.1\r\nHost: x\r\nX-Request-Id: smuggled\r\n\r\n"
     writer.write(
         POST + b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + smuggled
     )
-    first = await read_answer(reader)
+    first = await read_response(reader)
     assert first is not None
     assert first.status == 400
-    assert await read_answer(reader) is None
+    assert await read_response(reader) is None
     writer.close()
 
 
-async def test_a_body_announced_too_large_is_refused_before_it_is_sent(probed: Service) -> None:
+async def test_a_content_length_above_the_limit_is_refused_before_the_body_is_sent(
+    probed: Service,
+) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", probed.settings.port)
     writer.write(POST + b"Content-Length: 3000000\r\nExpect: 100-continue\r\n\r\n")
     line = await reader.readline()
@@ -173,22 +175,24 @@ async def test_a_body_announced_too_large_is_refused_before_it_is_sent(probed: S
     writer.close()
 
 
-async def test_asking_for_a_websocket_gets_an_ordinary_answer(probed: Service) -> None:
+async def test_a_websocket_upgrade_gets_a_normal_response(probed: Service) -> None:
     upgrade = b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
     key = b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
-    answer = await exchange(probed, GET + upgrade + key)
-    assert answer is not None
-    assert answer.status == 200
+    response = await exchange(probed, GET + upgrade + key)
+    assert response is not None
+    assert response.status == 200
 
 
-async def test_an_absolute_request_line_is_read_by_its_path(probed: Service) -> None:
-    answer = await exchange(probed, b"GET http://evil.test/nothing HTTP/1.1\r\nHost: x\r\n\r\n")
-    assert answer is not None
-    assert answer.status == 404
-    assert answer.body["error"]["path"] == "/nothing"
+async def test_only_the_path_of_an_absolute_request_line_is_used(probed: Service) -> None:
+    response = await exchange(probed, b"GET http://evil.test/nothing HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert response is not None
+    assert response.status == 404
+    assert response.body["error"]["path"] == "/nothing"
 
 
-async def test_old_http_is_answered_and_the_connection_closed(probed: Service) -> None:
+async def test_an_http_1_0_request_gets_a_response_and_the_connection_closes(
+    probed: Service,
+) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", probed.settings.port)
     writer.write(b"GET /api/auth/config HTTP/1.0\r\n\r\n")
     assert (await reader.read()).startswith(b"HTTP/1.1 200 OK")

@@ -1,6 +1,6 @@
-"""No transaction sees or changes rows of an account that is not its own.
+"""A transaction cannot read or change the rows of another account.
 
-The tables are those of the catalog, so a new one is covered when it is there.
+The tables come from the database catalog, so new tables are covered automatically.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from rota.dev.stack import Stack
 from rota.platform.db import APPLICATION_ROLE, DATABASE_ERRORS, Database
 from tests.service import Person, Service
 
-# Tables that are nobody's own: they find an account, or belong to the service itself.
+# Tables without tenants: they locate accounts, or belong to the service itself.
 DIRECTORIES = {
     *("identities", "api_key_hashes", "used_id_tokens", "signing_keys"),
     *("agents", "agent_versions", "alembic_version"),
@@ -26,18 +26,18 @@ DIRECTORIES = {
 
 @pytest.fixture(scope="module")
 async def people(service_a: Service) -> tuple[Person, Person]:
-    """Two, each with a row in as many tables as requests can fill."""
+    """Two users, each with rows in as many tables as requests can fill."""
     ada, bob = await service_a.sign_in(), await service_a.sign_in()
     for person in (ada, bob):
         for path in ("/api/keys", "/api/tasks"):
-            answer = await person.post(path, {"name": "a"}, headers={"Idempotency-Key": path})
-            assert answer.status_code == 201, answer.text
+            response = await person.post(path, {"name": "a"}, headers={"Idempotency-Key": path})
+            assert response.status_code == 201, response.text
     return ada, bob
 
 
 @asynccontextmanager
 async def application(service: Service, *begin: str) -> AsyncIterator[Any]:
-    """A transaction of the role that the service works as."""
+    """A transaction with the role of the service."""
     connection = await asyncpg.connect(service.database_url)
     try:
         await connection.execute(f"SET ROLE {APPLICATION_ROLE}; BEGIN")
@@ -56,7 +56,7 @@ def as_person(person: Person) -> tuple[str, str]:
 
 
 async def tenant_tables(service: Service) -> dict[str, str]:
-    """Every tenants' table, and the column that says whose a row is."""
+    """Every tenant table, and the column that identifies the owner of a row."""
     async with service.owner() as connection:
         rows = await connection.fetch(
             """
@@ -81,7 +81,7 @@ async def row_of(service: Service, table: str, column: str, owner: UUID) -> str 
     return found
 
 
-async def test_the_application_is_a_role_without_power(service_a: Service) -> None:
+async def test_the_application_role_has_no_privileges(service_a: Service) -> None:
     async with service_a.owner() as connection:
         role = await connection.fetchrow(
             "SELECT * FROM pg_roles WHERE rolname = $1", APPLICATION_ROLE
@@ -96,13 +96,13 @@ async def test_the_application_is_a_role_without_power(service_a: Service) -> No
             """,
             APPLICATION_ROLE,
         )
-    powers = ("rolsuper", "rolbypassrls", "rolcreaterole", "rolcreatedb", "rolreplication")
-    assert not any(role[power] for power in powers)
+    privileges = ("rolsuper", "rolbypassrls", "rolcreaterole", "rolcreatedb", "rolreplication")
+    assert not any(role[name] for name in privileges)
     assert not role["rolcanlogin"]
     assert (owned, stronger) == (0, 0)
 
 
-async def test_the_service_works_as_that_role(service_a: Service) -> None:
+async def test_the_service_uses_the_application_role(service_a: Service) -> None:
     async with service_a.owner() as connection:
         query = "SELECT usename, query FROM pg_stat_activity WHERE application_name = 'rota'"
         assert await connection.fetch(query)
@@ -113,7 +113,7 @@ async def test_the_service_works_as_that_role(service_a: Service) -> None:
     await database.close()
 
 
-async def test_every_table_is_a_directory_or_has_row_security_that_binds_its_owner_too(
+async def test_every_tenant_table_has_forced_row_security(
     service_a: Service,
 ) -> None:
     async with service_a.owner() as connection:
@@ -128,13 +128,13 @@ async def test_every_table_is_a_directory_or_has_row_security_that_binds_its_own
         )
     tables = {row["relname"] for row in rows}
     assert tables >= DIRECTORIES
-    # Row security is the parent's. Past the parent there must be no way in.
+    # The parent table has the policies, so partitions must not be accessible directly.
     assert not [row["relname"] for row in rows if row["relispartition"] and row["reachable"]]
     bare = {row["relname"] for row in rows if not row["forced"] and not row["relispartition"]}
     assert bare == DIRECTORIES
 
 
-async def test_a_transaction_of_nobody_sees_no_row(
+async def test_a_transaction_without_an_account_sees_no_rows(
     service_a: Service, people: tuple[Person, Person]
 ) -> None:
     filled = set()
@@ -149,7 +149,7 @@ async def test_a_transaction_of_nobody_sees_no_row(
     assert filled >= {"users", "accounts", "sessions", "api_keys", "tasks", "events"}
 
 
-async def test_an_account_sees_its_own_rows_and_no_others(
+async def test_an_account_sees_only_its_own_rows(
     service_a: Service, people: tuple[Person, Person]
 ) -> None:
     ada, _ = people
@@ -162,7 +162,7 @@ async def test_an_account_sees_its_own_rows_and_no_others(
         assert {row["owner"] for row in rows} <= {ada.user_id}, table
 
 
-async def test_an_account_cannot_write_a_row_of_another(
+async def test_an_account_cannot_insert_a_row_of_another(
     service_a: Service, people: tuple[Person, Person]
 ) -> None:
     ada, bob = people
@@ -172,7 +172,6 @@ async def test_an_account_cannot_write_a_row_of_another(
         if row is None:
             continue
         tried.add(table)
-        # The key may clash before the policy is asked, so it is made another.
         async with application(service_a, *as_person(ada)) as connection:
             with pytest.raises(asyncpg.InsufficientPrivilegeError):
                 await connection.execute(
@@ -197,7 +196,7 @@ async def test_an_account_cannot_change_delete_or_take_over_a_row_of_another(
                     assert (await connection.execute(statement)).endswith(" 0"), statement
 
 
-async def test_an_account_cannot_give_its_rows_away(
+async def test_an_account_cannot_move_its_rows_to_another(
     service_a: Service, people: tuple[Person, Person]
 ) -> None:
     ada, _ = people
@@ -210,7 +209,7 @@ async def test_an_account_cannot_give_its_rows_away(
                 await connection.execute(f"UPDATE {table} SET {column} = $1", stranger)
 
 
-async def test_many_accounts_on_two_connections_see_only_themselves(stack: Stack) -> None:
+async def test_accounts_that_share_connections_see_only_their_own_rows(stack: Stack) -> None:
     async with Service.start(
         stack, variant="a", name="two_connections", database_pool_size=2
     ) as service:
@@ -219,23 +218,23 @@ async def test_many_accounts_on_two_connections_see_only_themselves(stack: Stack
             assert (await person.post("/api/keys", {"name": person.subject})).status_code == 201
         turns = people * 50
         Random(20).shuffle(turns)
-        room = asyncio.Semaphore(50)
+        in_flight = asyncio.Semaphore(50)
 
-        async def look(person: Person, at_keys: bool) -> None:
-            async with room:
-                answer = await person.get("/api/keys" if at_keys else "/api/me")
-            assert answer.status_code == 200, answer.text
-            if at_keys:
-                assert [key["name"] for key in answer.json()["keys"]] == [person.subject]
+        async def check(person: Person, keys: bool) -> None:
+            async with in_flight:
+                response = await person.get("/api/keys" if keys else "/api/me")
+            assert response.status_code == 200, response.text
+            if keys:
+                assert [key["name"] for key in response.json()["keys"]] == [person.subject]
             else:
-                assert answer.json()["user"]["id"] == f"user_{person.user_id.hex}"
-                assert [a["id"] for a in answer.json()["accounts"]] == [
+                assert response.json()["user"]["id"] == f"user_{person.user_id.hex}"
+                assert [a["id"] for a in response.json()["accounts"]] == [
                     f"acct_{person.user_id.hex}"
                 ]
 
         async with asyncio.TaskGroup() as group:
             for number, person in enumerate(turns):
-                group.create_task(look(person, number % 2 == 0))
+                group.create_task(check(person, number % 2 == 0))
 
 
 @pytest.fixture
@@ -247,7 +246,7 @@ async def one_connection(service_a: Service) -> AsyncIterator[Database]:
 
 
 async def settings_left(database: Database) -> list[str]:
-    """What a transaction of nobody finds set on the connection."""
+    """The settings that a transaction without an account finds on the connection."""
     async with database.directory() as connection:
         names = ("rota.account_id", "rota.user_id", "rota.relay")
         values = [
@@ -256,7 +255,7 @@ async def settings_left(database: Database) -> list[str]:
     return [value for value in values if value]
 
 
-async def test_a_failed_transaction_leaves_nothing_behind(
+async def test_a_failed_transaction_is_rolled_back_and_clears_its_settings(
     one_connection: Database, people: tuple[Person, Person]
 ) -> None:
     ada, _ = people
@@ -265,31 +264,31 @@ async def test_a_failed_transaction_leaves_nothing_behind(
             await tx.fetchval("SELECT 1/0")
     assert await settings_left(one_connection) == []
 
-    async def give_up() -> None:
+    async def fail() -> None:
         async with one_connection.write(ada.user_id, ada.user_id) as tx:
             await tx.execute("UPDATE users SET name = 'gone' WHERE id = $1", ada.user_id)
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
-        await give_up()
+        await fail()
     assert await settings_left(one_connection) == []
     async with one_connection.read(ada.user_id, ada.user_id) as reader:
         name = await reader.fetchval("SELECT name FROM users WHERE id = $1", ada.user_id)
         assert name != "gone"
 
 
-async def test_a_transaction_that_failed_unnoticed_is_not_taken_for_committed(
+async def test_a_swallowed_database_error_fails_the_commit(
     one_connection: Database, people: tuple[Person, Person]
 ) -> None:
     ada, _ = people
 
-    async def careless() -> None:
+    async def swallow() -> None:
         async with one_connection.write(ada.user_id, ada.user_id) as tx:
             with suppress(asyncpg.DivisionByZeroError):
                 await tx.fetchval("SELECT 1/0")
 
     with pytest.raises(asyncpg.InFailedSQLTransactionError):
-        await careless()
+        await swallow()
     assert await settings_left(one_connection) == []
 
 
@@ -303,7 +302,7 @@ async def test_a_read_transaction_cannot_write(
                 await connection.fetchval("UPDATE users SET name = 'x' RETURNING 1")
 
 
-async def test_a_cancelled_transaction_leaves_nothing_behind_whenever_it_is_cancelled(
+async def test_a_cancelled_transaction_clears_its_settings(
     one_connection: Database, people: tuple[Person, Person]
 ) -> None:
     ada, _ = people
@@ -315,7 +314,7 @@ async def test_a_cancelled_transaction_leaves_nothing_behind_whenever_it_is_canc
 
     for _ in range(60):
         task = asyncio.create_task(work())
-        # Once or twice, at any moment from before it begins to after it ends.
+        # Cancel once or twice, at a random time before, during or after the transaction.
         for _ in range(chance.choice((1, 2))):
             await asyncio.wait([task], timeout=chance.random() * 0.006)
             task.cancel()
@@ -323,7 +322,7 @@ async def test_a_cancelled_transaction_leaves_nothing_behind_whenever_it_is_canc
         assert await settings_left(one_connection) == []
 
 
-async def test_a_lost_connection_is_not_used_again(
+async def test_a_lost_connection_is_not_reused(
     one_connection: Database, people: tuple[Person, Person], service_a: Service
 ) -> None:
     ada, _ = people

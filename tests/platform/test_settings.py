@@ -1,4 +1,4 @@
-"""Settings refuse what is not safe, and say which variable to mend."""
+"""Settings reject unsafe values and name the variable to fix."""
 
 import base64
 import json
@@ -36,8 +36,8 @@ def read(environment: pytest.MonkeyPatch, **variables: str | None) -> Settings:
     return Settings()
 
 
-def complaint(environment: pytest.MonkeyPatch, **variables: str | None) -> str:
-    """What is said, with the field it is said of."""
+def error_of(environment: pytest.MonkeyPatch, **variables: str | None) -> str:
+    """The field and the message of the validation error."""
     with pytest.raises(ValidationError) as raised:
         read(environment, **variables)
     (error,) = raised.value.errors()
@@ -61,21 +61,19 @@ def test_production_with_everything_set_starts(environment: pytest.MonkeyPatch) 
         ("ROTA_METRICS_PORT", None),
     ],
 )
-def test_production_refuses_what_is_not_safe_and_names_the_variable(
+def test_production_rejects_unsafe_values_and_names_the_variable(
     environment: pytest.MonkeyPatch, variable: str, value: str | None
 ) -> None:
-    assert variable in complaint(environment, **PRODUCTION | {variable: value})
+    assert variable in error_of(environment, **PRODUCTION | {variable: value})
 
 
 @pytest.mark.parametrize(
     "value", ["", "short", "not base64 !", base64.b64encode(b"k" * 31).decode()]
 )
-def test_a_key_that_is_no_key_is_refused_everywhere(
-    environment: pytest.MonkeyPatch, value: str
-) -> None:
-    said = complaint(environment, ROTA_SECRET_KEY=value)
-    assert said.startswith("secret_key")
-    assert "openssl rand -base64 32" in said
+def test_an_invalid_secret_key_is_rejected(environment: pytest.MonkeyPatch, value: str) -> None:
+    error = error_of(environment, ROTA_SECRET_KEY=value)
+    assert error.startswith("secret_key")
+    assert "openssl rand -base64 32" in error
 
 
 @pytest.mark.parametrize(
@@ -91,15 +89,15 @@ def test_a_key_that_is_no_key_is_refused_everywhere(
         ("ROTA_LOG_LEVEL", "loud"),
     ],
 )
-def test_a_value_that_makes_no_sense_is_refused_by_name(
+def test_an_invalid_value_is_rejected_with_its_name(
     environment: pytest.MonkeyPatch, variable: str, value: str
 ) -> None:
-    assert complaint(environment, **{variable: value}).startswith(
+    assert error_of(environment, **{variable: value}).startswith(
         variable.removeprefix("ROTA_").lower()
     )
 
 
-def test_trusted_proxies_are_a_list_with_commas(environment: pytest.MonkeyPatch) -> None:
+def test_trusted_proxies_are_separated_by_commas(environment: pytest.MonkeyPatch) -> None:
     settings = read(environment, ROTA_TRUSTED_PROXIES="10.0.0.0/8, ::1,192.0.2.7/24 ,")
     assert settings.trusted_networks == (
         ip_network("10.0.0.0/8"),
@@ -108,12 +106,12 @@ def test_trusted_proxies_are_a_list_with_commas(environment: pytest.MonkeyPatch)
     )
 
 
-def test_secrets_do_not_show(environment: pytest.MonkeyPatch) -> None:
+def test_secrets_are_hidden_in_the_repr(environment: pytest.MonkeyPatch) -> None:
     settings = read(environment, ROTA_DATABASE_URL="postgresql://rota:hush@db/rota")
     assert "hush" not in repr(settings)
 
 
-def test_the_command_says_which_variable_to_mend() -> None:
+def test_the_command_names_the_variable_to_fix() -> None:
     variables = {name: value for name, value in os.environ.items() if not name.startswith("ROTA_")}
     ended = subprocess.run(
         [sys.executable, "-m", "rota.cli", "serve"],

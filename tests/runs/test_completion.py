@@ -4,7 +4,7 @@ import asyncio
 
 import httpx
 
-from tests.answers import MOMENT, assert_error
+from tests.assertions import MOMENT, assert_error
 from tests.runs.runner import Runner, until
 from tests.runs.scripted import Scripted, calls, conversation, says
 from tests.service import Person

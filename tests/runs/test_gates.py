@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.answers import MOMENT, assert_error, assert_invalid
+from tests.assertions import MOMENT, assert_error, assert_invalid
 from tests.runs.model_server import DEFINITIONS
 from tests.runs.runner import Runner
 from tests.runs.scripted import Scripted, calls, last_message, says

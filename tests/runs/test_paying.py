@@ -12,7 +12,7 @@ from rota.credits import ledger, verify
 from rota.credits.money import of_cents
 from rota.dev.stack import Stack
 from rota.platform.db import Database
-from tests.answers import assert_error
+from tests.assertions import assert_error
 from tests.runs.runner import Runner, until
 from tests.runs.scripted import Scripted, calls, says
 from tests.runs.test_questions_and_delegation import delegates

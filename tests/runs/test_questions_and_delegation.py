@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.answers import assert_error
+from tests.assertions import assert_error
 from tests.runs.runner import Runner, until
 from tests.runs.scripted import Scripted, calls, last_message, says
 from tests.service import Person
@@ -112,7 +112,10 @@ async def test_delegation_stops_at_the_deepest_level_of_subtasks(
         parent = await create(person, parentTaskId=parent["id"])
     script = await scripted.script(calls(delegates("writer", "")), says("By myself."))
     await runner.finish(person, "director", script, parentTaskId=parent["id"])
-    assert last_message((await scripted.asked(script))[1]) == "Tasks can be nested at most 8 levels deep."
+    assert (
+        last_message((await scripted.asked(script))[1])
+        == "Tasks can be nested at most 8 levels deep."
+    )
 
 
 async def test_waiting_subtasks_are_listed_oldest_first_while_their_parent_runs(

@@ -1,1 +1,1 @@
-"""Who there is: users, the accounts that own everything else, and members of companies."""
+"""Users, accounts, and the members of companies."""

@@ -1,4 +1,4 @@
-"""Users and accounts as the rest of the code sees them."""
+"""Users and accounts."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,7 +19,7 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """An account, and the role that the user asking has in it."""
+    """An account, with the role of the user that it was loaded for."""
 
     id: UUID
     kind: Kind

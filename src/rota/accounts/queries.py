@@ -1,10 +1,20 @@
-"""The SQL of users and accounts."""
+"""SQL for users and accounts."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from rota.accounts.model import Account, Role, User
 from rota.platform.db import AccountReader, AccountTransaction, ReadConnection, WriteConnection
+
+
+@dataclass(frozen=True, slots=True)
+class Seats:
+    # None means unlimited.
+    limit: int | None
+    taken: int
 
 
 async def user_of_identity(connection: ReadConnection, issuer: str, subject: str) -> UUID | None:
@@ -17,7 +27,7 @@ async def user_of_identity(connection: ReadConnection, issuer: str, subject: str
 async def claim_identity(
     connection: WriteConnection, issuer: str, subject: str, user_id: UUID
 ) -> bool:
-    """Whether the identity is this user's now; False when somebody was faster."""
+    """False if a concurrent sign-in has created the identity."""
     claimed = await connection.fetchval(
         """
         INSERT INTO identities (issuer, subject, user_id) VALUES ($1, $2, $3)
@@ -37,7 +47,7 @@ async def create_user(
     name: str | None,
     trial_ends_at: datetime | None,
 ) -> None:
-    """A user with the personal account that every user has, under the same UUID."""
+    """Creates a user, and the user's personal account with the same UUID."""
     await connection.execute(
         """
         WITH account AS (
@@ -70,10 +80,10 @@ async def update_profile(
 async def user_with_accounts(
     connection: ReadConnection, user_id: UUID
 ) -> tuple[User, list[Account]] | None:
-    """The user and every account the user may select, the personal one first."""
+    """The user and every account the user can select, the personal one first."""
     rows = await connection.fetch(
         """
-        SELECT u.email, u.name AS user_name, u.created_at AS user_created_at,
+        SELECT u.email AS user_email, u.name AS user_name, u.created_at AS user_created_at,
                a.id, a.kind, a.name, a.tier, coalesce(m.role, 'owner') AS role,
                a.trial_ends_at, a.created_at
         FROM users u
@@ -88,16 +98,24 @@ async def user_with_accounts(
     if not rows:
         return None
     first = rows[0]
-    user = User(user_id, first["email"], first["user_name"], first["user_created_at"])
+    user = User(
+        id=user_id,
+        email=first["user_email"],
+        name=first["user_name"],
+        created_at=first["user_created_at"],
+    )
     return user, [_account(row) for row in rows]
 
 
-def _account(row: dict[str, object]) -> Account:
+def _account(row: Mapping[str, Any]) -> Account:
     return Account(
-        *(
-            row[name]
-            for name in ("id", "kind", "name", "tier", "role", "trial_ends_at", "created_at")
-        )  # type: ignore[arg-type]
+        id=row["id"],
+        kind=row["kind"],
+        name=row["name"],
+        tier=row["tier"],
+        role=row["role"],
+        trial_ends_at=row["trial_ends_at"],
+        created_at=row["created_at"],
     )
 
 
@@ -112,7 +130,7 @@ async def create_company(tx: AccountTransaction, name: str, tier: str, seats: in
 
 
 async def put_member(tx: AccountTransaction, user_id: UUID, role: Role) -> bool:
-    """Whether the member is new; one who is not has another role now."""
+    """Adds a member or changes the role. Returns whether the member is new."""
     new = await tx.fetchval(
         """
         INSERT INTO members (account_id, user_id, role) VALUES ($1, $2, $3)
@@ -127,12 +145,12 @@ async def put_member(tx: AccountTransaction, user_id: UUID, role: Role) -> bool:
 
 
 async def user_exists(connection: ReadConnection, user_id: UUID) -> bool:
-    """Asked in a transaction of that user's: nobody else sees the row."""
+    """Needs a transaction of that user. Row security hides the row from all others."""
     return bool(await connection.fetchval("SELECT true FROM users WHERE id = $1", user_id))
 
 
 async def lock(tx: AccountTransaction) -> bool:
-    """Whether there is such an account; others who lock its row wait for us."""
+    """Locks the account until the transaction ends. False if it does not exist."""
     locked = await tx.fetchval(
         "SELECT true FROM accounts WHERE id = $1 FOR NO KEY UPDATE", tx.account_id
     )
@@ -140,7 +158,7 @@ async def lock(tx: AccountTransaction) -> bool:
 
 
 async def lock_company(tx: AccountTransaction) -> bool:
-    """Whether there is such a company; others who change its members wait for us."""
+    """Locks a company until the transaction ends. False if it does not exist."""
     locked = await tx.fetchval(
         "SELECT true FROM accounts WHERE id = $1 AND kind = 'company' FOR NO KEY UPDATE",
         tx.account_id,
@@ -148,16 +166,16 @@ async def lock_company(tx: AccountTransaction) -> bool:
     return bool(locked)
 
 
-async def seats(tx: AccountReader) -> tuple[int | None, int]:
-    """How many seats a company has (None is without limit), and how many are taken."""
+async def seats(tx: AccountReader) -> Seats:
+    """The seats of a company."""
     row = await tx.fetchrow(
         """
-        SELECT seats, (SELECT count(*) FROM members WHERE account_id = $1) AS taken
+        SELECT seats AS "limit", (SELECT count(*) FROM members WHERE account_id = $1) AS taken
         FROM accounts WHERE id = $1
         """,
         tx.account_id,
     )
-    return row["seats"], row["taken"]
+    return Seats(**row)
 
 
 async def tier(tx: AccountReader) -> str:

@@ -1,4 +1,4 @@
-"""Signing in for the first time, and companies with their members."""
+"""Creates users on their first sign-in, and manages companies and tiers."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -15,12 +15,36 @@ from rota.platform.db import (
     bind_account,
 )
 from rota.platform.errors import Conflict, NotFound
-from rota.platform.ids import new_uuid
+from rota.platform.ids import new_uuid, to_wire
+
+
+class AccountNotFound(NotFound):
+    def __init__(self, account_id: UUID) -> None:
+        super().__init__(f"Account {to_wire('acct', account_id)} not found.")
+
+
+class CompanyNotFound(NotFound):
+    def __init__(self, account_id: UUID) -> None:
+        super().__init__(f"Company {to_wire('acct', account_id)} not found.")
+
+
+class UserNotFound(NotFound):
+    def __init__(self, user_id: UUID) -> None:
+        super().__init__(
+            f"User {to_wire('user', user_id)} not found. A user is created at the first sign-in."
+        )
+
+
+class SeatsTaken(Conflict):
+    def __init__(self, limit: int) -> None:
+        super().__init__(
+            f"All {limit} seats of this company are taken. Remove a member or add seats first."
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What an identity provider says of somebody."""
+    """A user's profile at an identity provider."""
 
     issuer: str
     subject: str
@@ -43,7 +67,7 @@ async def sign_in(
             ends = clock.now() + signup_trial if signup_trial else None
             await queries.create_user(tx, candidate, profile.email, profile.name, ends)
             return tx
-        # A concurrent first sign-in has just created the user; its commit made the row visible.
+        # A concurrent first sign-in created the user, and its commit has made the row visible.
         user_id = await queries.user_of_identity(connection, profile.issuer, profile.subject)
         assert user_id is not None
     tx = await bind_account(connection, user_id, user_id)
@@ -63,25 +87,23 @@ async def create_company(
 
 
 async def put_member(db: Database, account_id: UUID, user_id: UUID, role: Role) -> None:
-    """Adds a member, or gives a member another role."""
+    """Adds a member, or changes a member's role."""
     async with db.write(account_id, user_id) as tx:
         if not await queries.lock_company(tx):
-            raise NotFound("There is no such company.")
+            raise CompanyNotFound(account_id)
         await _check_user(tx, user_id)
         new = await queries.put_member(tx, user_id, role)
-        limit, taken = await queries.seats(tx)
-        if new and limit is not None and taken > limit:
-            raise Conflict(
-                f"All {limit} seats of this company are taken. Free one or add seats first."
-            )
+        seats = await queries.seats(tx)
+        if new and seats.limit is not None and seats.taken > seats.limit:
+            raise SeatsTaken(seats.limit)
 
 
 async def set_tier(db: Database, account_id: UUID, tier: str) -> None:
     async with db.write(account_id) as tx:
         if not await queries.set_tier(tx, tier):
-            raise NotFound("There is no such account.")
+            raise AccountNotFound(account_id)
 
 
 async def _check_user(connection: ReadConnection, user_id: UUID) -> None:
     if not await queries.user_exists(connection, user_id):
-        raise NotFound("There is no such user. Users are made when they first sign in.")
+        raise UserNotFound(user_id)

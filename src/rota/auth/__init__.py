@@ -1,1 +1,1 @@
-"""Who is calling: ID tokens, sessions, API keys, and the Caller every endpoint receives."""
+"""Authentication: ID tokens, sessions, API keys, and the Caller that every endpoint receives."""

@@ -1,8 +1,8 @@
-"""From the headers of a request to its Caller.
+"""Finds the Caller of a request from its headers.
 
-Answers are kept for half a second per process, so that a busy caller costs
-the database two look-ups a second and a revocation takes hold within one
-second everywhere, with no message that could get lost.
+Each process caches callers for half a second. A busy caller then costs two database lookups per
+second, and a revocation takes effect in every process within a second without messages between
+processes.
 """
 
 from uuid import UUID
@@ -10,24 +10,22 @@ from uuid import UUID
 from rota.auth import queries, secrets
 from rota.auth.caller import Caller
 from rota.auth.compact import BadToken
-from rota.auth.queries import Standing
+from rota.auth.errors import (
+    AccountNotSelectable,
+    ApiKeyInvalid,
+    AuthorizationMalformed,
+    CompanyAmbiguous,
+    KeyOfAnotherAccount,
+    SessionTokenInvalid,
+)
+from rota.auth.queries import AccountAccess
 from rota.auth.tokens import SessionClaims, SessionTokens
 from rota.platform import ids
 from rota.platform.cache import ExpiringCache
 from rota.platform.db import Database, ReadConnection
-from rota.platform.errors import AuthenticationFailed, Forbidden
+from rota.platform.errors import AuthenticationFailed
 
-REMEMBER_S = 0.5
-
-_BAD_SCHEME = "The Authorization header must be: Bearer <API key or session token>."
-_BAD_KEY = "The API key is not valid: unknown, revoked or expired."
-_BAD_TOKEN = (
-    "The session token is not valid: expired, revoked or not ours. "
-    "Renew it with POST /api/auth/refresh or sign in again."
-)
-NOT_YOURS = (
-    "You do not belong to the account that X-Service-Account selects. GET /api/me lists yours."
-)
+CACHE_S = 0.5
 
 
 class Authenticator:
@@ -35,22 +33,22 @@ class Authenticator:
         self._db = db
         self._tokens = tokens
         self._idle_days = idle_days
-        # By user and session: a session is nobody's but its user's.
+        # The key includes the user, because a session is valid only for its own user.
         self._sessions: ExpiringCache[tuple[UUID, UUID], dict[str | None, Caller]] = ExpiringCache(
-            max_items=10_000, max_age_s=REMEMBER_S
+            max_items=10_000, max_age_s=CACHE_S
         )
         self._keys: ExpiringCache[bytes, Caller] = ExpiringCache(
-            max_items=10_000, max_age_s=REMEMBER_S
+            max_items=10_000, max_age_s=CACHE_S
         )
 
     async def authenticate(self, authorization: str | None, selection: str | None) -> Caller:
-        token = bearer(authorization)
+        token = bearer_token(authorization)
         if token.startswith(secrets.PREFIX):
             caller = await self._by_key(token)
-            if selection is not None and not _names(
+            if selection is not None and not _selects(
                 selection, caller.account_id, caller.account_kind
             ):
-                raise Forbidden("This API key belongs to another account than X-Service-Account.")
+                raise KeyOfAnotherAccount(caller.account_id)
             return caller
         return await self._by_session(token, selection)
 
@@ -64,7 +62,7 @@ class Authenticator:
         try:
             claims = await self._tokens.verify(token)
         except BadToken:
-            raise AuthenticationFailed(_BAD_TOKEN) from None
+            raise SessionTokenInvalid from None
         session = (claims.user_id, claims.session_id)
         callers = self._sessions.get(session)
         if callers is None:
@@ -72,86 +70,83 @@ class Authenticator:
             self._sessions.put(session, callers)
         caller = callers.get(selection)
         if caller is None:
-            caller = await self._look_up(claims, selection)
+            caller = await self._load_session_caller(claims, selection)
             callers[selection] = caller
         return caller
 
-    async def _look_up(self, claims: SessionClaims, selection: str | None) -> Caller:
+    async def _load_session_caller(self, claims: SessionClaims, selection: str | None) -> Caller:
         user_id = claims.user_id
         async with self._db.read(user_id, user_id) as tx:
-            standing = await queries.session_standing(
-                tx, user_id, claims.session_id, self._idle_days
-            )
-            if standing is None:
-                raise AuthenticationFailed(_BAD_TOKEN)
-            if selection is not None and not _names(selection, user_id, "personal"):
-                standing = await _selected_company(tx, user_id, selection)
-        return _caller(user_id, standing, scopes=None, session_id=claims.session_id)
+            access = await queries.session_access(tx, user_id, claims.session_id, self._idle_days)
+            if access is None:
+                raise SessionTokenInvalid
+            if selection is not None and not _selects(selection, user_id, "personal"):
+                access = await _selected_company(tx, user_id, selection)
+        return _caller(user_id, access, scopes=None, session_id=claims.session_id)
 
     async def _by_key(self, secret: str) -> Caller:
         if not secrets.is_well_formed(secret):
-            raise AuthenticationFailed(_BAD_KEY)
+            raise ApiKeyInvalid
         secret_hash = secrets.hash_of(secret)
         caller = self._keys.get(secret_hash)
         if caller is None:
-            caller = await self._look_up_key(secret_hash)
+            caller = await self._load_key_caller(secret_hash)
             self._keys.put(secret_hash, caller)
         return caller
 
-    async def _look_up_key(self, secret_hash: bytes) -> Caller:
+    async def _load_key_caller(self, secret_hash: bytes) -> Caller:
         async with self._db.directory() as connection:
-            owner = await queries.owner_of_key(connection, secret_hash)
+            owner = await queries.find_key_owner(connection, secret_hash)
         if owner is None:
-            raise AuthenticationFailed(_BAD_KEY)
+            raise ApiKeyInvalid
         async with self._db.write(owner.account_id, owner.user_id) as tx:
-            scopes = await queries.key_scopes(tx, owner.key_id)
+            scopes = await queries.use_key(tx, owner.key_id)
             if owner.account_id == owner.user_id:
-                standing = await queries.personal_standing(tx, owner.user_id)
+                access = await queries.personal_access(tx, owner.user_id)
             else:
-                # A key does not outlive its maker's membership.
-                companies = await queries.company_standings(tx, owner.user_id)
-                standing = next((c for c in companies if c.account_id == owner.account_id), None)
-        if scopes is None or standing is None:
-            raise AuthenticationFailed(_BAD_KEY)
-        return _caller(owner.user_id, standing, scopes=frozenset(scopes), session_id=None)
+                # A key stops working when its creator is no longer a member.
+                companies = await queries.company_access(tx, owner.user_id)
+                access = next((c for c in companies if c.account_id == owner.account_id), None)
+        if scopes is None or access is None:
+            raise ApiKeyInvalid
+        return _caller(owner.user_id, access, scopes=frozenset(scopes), session_id=None)
 
 
-def bearer(authorization: str | None) -> str:
+def bearer_token(authorization: str | None) -> str:
     if authorization is None:
         raise AuthenticationFailed.missing()
     scheme, _, token = authorization.partition(" ")
     if scheme.lower() != "bearer" or not token:
-        raise AuthenticationFailed(_BAD_SCHEME)
+        raise AuthorizationMalformed
     return token
 
 
-def _names(selection: str, account_id: UUID, kind: str) -> bool:
+def _selects(selection: str, account_id: UUID, kind: str) -> bool:
     return selection == kind or selection == ids.to_wire("acct", account_id)
 
 
-async def _selected_company(connection: ReadConnection, user_id: UUID, selection: str) -> Standing:
-    companies = await queries.company_standings(connection, user_id)
-    matching = [c for c in companies if _names(selection, c.account_id, "company")]
+async def _selected_company(
+    connection: ReadConnection, user_id: UUID, selection: str
+) -> AccountAccess:
+    companies = await queries.company_access(connection, user_id)
+    matching = [c for c in companies if _selects(selection, c.account_id, "company")]
     if len(matching) > 1:
-        raise Forbidden(
-            "You belong to several companies. Name one by its id in X-Service-Account; "
-            "GET /api/me lists them."
-        )
+        raise CompanyAmbiguous(len(matching))
     if not matching:
-        raise Forbidden(NOT_YOURS)
+        raise AccountNotSelectable
     return matching[0]
 
 
 def _caller(
-    user_id: UUID, standing: Standing, *, scopes: frozenset[str] | None, session_id: UUID | None
+    user_id: UUID, access: AccountAccess, *, scopes: frozenset[str] | None, session_id: UUID | None
 ) -> Caller:
     return Caller(
-        user_id,
-        standing.account_id,
-        standing.kind,
-        standing.role,
-        standing.tier,
-        standing.user_tier,
-        scopes,
-        session_id,
+        user_id=user_id,
+        account_id=access.account_id,
+        account_kind=access.kind,
+        role=access.role,
+        tier=access.tier,
+        user_tier=access.user_tier,
+        scopes=scopes,
+        session_id=session_id,
     )

@@ -1,11 +1,11 @@
-"""The Caller: who sends a request, for which account, and what it may do there."""
+"""The Caller of a request: its user, its account and its permissions."""
 
 from dataclasses import dataclass
 from typing import Literal, get_args
 from uuid import UUID
 
 from rota.accounts.model import Kind, Role
-from rota.platform.errors import Forbidden
+from rota.auth.errors import AdminRequired
 
 Scope = Literal[
     "tasks:read",
@@ -27,10 +27,10 @@ class Caller:
     account_id: UUID
     account_kind: Kind
     role: Role
-    # The selected account's tier, and the tier of the user's personal account.
+    # The tier of the selected account, and the tier of the user's personal account.
     tier: str
     user_tier: str
-    # None is a session, which may do all that the role may.
+    # None for a session, which has all scopes.
     scopes: frozenset[str] | None
     session_id: UUID | None
 
@@ -39,4 +39,4 @@ class Caller:
 
     def check_may_bill(self) -> None:
         if self.role == "member":
-            raise Forbidden("Only owners and admins of a company change its plan and its billing.")
+            raise AdminRequired("change its plan and billing")

@@ -1,7 +1,7 @@
-"""Reading compact JSON web tokens with no room for interpretation.
+"""A strict parser for compact JSON web tokens.
 
-Whatever libraries forgive (padding, duplicate names, odd encodings) is refused
-before any key is chosen; joserfc then verifies the signature.
+It rejects what libraries tolerate (padding, duplicate names, unusual encodings) before a key is
+selected. joserfc then verifies the signature.
 """
 
 import base64
@@ -19,18 +19,18 @@ from joserfc.jwk import Key
 from rota.platform import json
 
 MAX_TOKEN_CHARACTERS = 8192
-# Beyond this, numbers and their differences are no longer exact.
+# Above this, floating-point numbers and their differences are not exact.
 _MAX_TIME = 2**53
 _COMPACT = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 
 
 class BadToken(Exception):
-    """The token is not acceptable. The reason is for logs and tests, not for its sender."""
+    """The token is not valid. The reason is for logs and tests and is not sent to the client."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compact:
-    """A token taken apart. Nothing in it is to be believed before `verify`."""
+    """A parsed token. Its content is not trusted before `verify`."""
 
     text: str
     header: dict[str, Any]
@@ -38,19 +38,19 @@ class Compact:
 
     @property
     def signing_input(self) -> str:
-        # A signature can be written in more than one way; what it signs cannot.
+        # A signature can have several encodings. The signed text has only one.
         return self.text.rpartition(".")[0]
 
     def text_claim(self, name: str) -> str:
         value = self.claims.get(name)
         if not isinstance(value, str) or not value:
-            raise BadToken(f"claim {name} is missing or no text")
+            raise BadToken(f"claim {name} is missing or not a string")
         return value
 
     def time_claim(self, name: str) -> float:
         value = self.claims.get(name)
         if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > _MAX_TIME:
-            raise BadToken(f"claim {name} is missing or no time")
+            raise BadToken(f"claim {name} is missing or not a time")
         return value
 
 
@@ -67,11 +67,11 @@ def parse(text: str) -> Compact:
 
 def verify(token: Compact, key: Key, algorithms: Sequence[str]) -> None:
     if "crit" in token.header or "b64" in token.header:
-        raise BadToken("header asks for extensions")
+        raise BadToken("header requires extensions")
     if token.header.get("alg") not in algorithms:
         raise BadToken("algorithm not allowed")
     try:
-        # Header members that we do not know are to be ignored (RFC 7515, section 4).
+        # Unknown header members must be ignored (RFC 7515, section 4).
         registry = jws.JWSRegistry(algorithms=list(algorithms), strict_check_header=False)
         jws.deserialize_compact(token.text, key, registry=registry)
     except (JoseError, ValueError, TypeError) as error:

@@ -1,4 +1,4 @@
-"""Identity providers: their published keys, and whether an ID token is theirs and meant for us."""
+"""Verifies ID tokens with the keys that identity providers publish."""
 
 import asyncio
 import hashlib
@@ -16,8 +16,8 @@ from joserfc.jwk import JWKRegistry, Key
 from rota.accounts.service import Profile
 from rota.auth import compact
 from rota.auth.compact import BadToken, Compact
+from rota.auth.errors import IssuerUnavailable
 from rota.platform import json
-from rota.platform.errors import Unavailable
 from rota.platform.settings import Issuer
 
 ALGORITHMS = (
@@ -27,17 +27,17 @@ ALGORITHMS = (
 SYMMETRIC = frozenset({"oct"})
 
 MAX_AGE_S = 600
-# Clocks differ a little; a token may not be from further ahead than this.
+# Clocks differ slightly. A token issued further in the future than this is rejected.
 LEEWAY_S = 30
-# However many unknown key ids arrive, the provider is asked no more often than this.
-REFETCH_FLOOR_S = 30
-# With no key at all there is nothing to fall back on, so the next try comes sooner.
-RETRY_FLOOR_S = 1
-# Known keys are looked at again after this time, and used on if that fails.
+# Unknown key IDs cause at most one fetch in this time.
+MIN_REFETCH_S = 30
+# Without any key, no token can be verified, so the next attempt comes sooner.
+MIN_RETRY_S = 1
+# Known keys are fetched again after this time. If that fails, they stay in use.
 STALE_AFTER_S = 600
 FETCH_TIMEOUT_S = 10
 MAX_DOCUMENT_BYTES = 512 * 1024
-# OpenID Connect allows a subject no more.
+# The maximum length in OpenID Connect.
 MAX_SUBJECT_CHARACTERS = 255
 
 log = structlog.get_logger()
@@ -45,7 +45,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Somebody whom an issuer vouches for, and the mark that makes the token single-use."""
+    """A verified identity, and the hash that makes its token single-use."""
 
     profile: Profile
     token_hash: bytes
@@ -53,7 +53,7 @@ class Identity:
 
 
 class KeyCache:
-    """The keys one issuer publishes, fetched seldom and kept when the issuer is away."""
+    """The published keys of one issuer. They stay in use while the issuer is down."""
 
     def __init__(self, issuer: str, client: httpx.AsyncClient) -> None:
         self._issuer = issuer
@@ -69,7 +69,7 @@ class KeyCache:
         if key is not None:
             stale = time.monotonic() - self._fetched_at > STALE_AFTER_S
             if stale and (self._renewal is None or self._renewal.done()):
-                # Nobody waits for this: the known key is good until we hear otherwise.
+                # In the background: the known key stays valid until a fetch removes it.
                 self._renewal = asyncio.create_task(self._refetch())
             return key
         await self._refetch()
@@ -77,19 +77,19 @@ class KeyCache:
         if key is not None:
             return key
         if not self._keys:
-            raise Unavailable("The identity provider does not answer. Try again in a moment.")
-        raise BadToken("signed by a key that the issuer does not publish")
+            raise IssuerUnavailable(self._issuer)
+        raise BadToken("the issuer does not publish the signing key")
 
     def _known(self, kid: str | None) -> Key | None:
         if kid is None:
-            # Allowed by OpenID Connect where there is no doubt which key is meant.
+            # OpenID Connect allows this if the issuer has only one key.
             return self._keys[0] if len(self._keys) == 1 else None
         return next((key for key in self._keys if key.kid == kid), None)
 
     async def _refetch(self) -> None:
         async with self._lock:
-            floor = REFETCH_FLOOR_S if self._keys else RETRY_FLOOR_S
-            if time.monotonic() - self._tried_at < floor:
+            interval_s = MIN_REFETCH_S if self._keys else MIN_RETRY_S
+            if time.monotonic() - self._tried_at < interval_s:
                 return
             self._tried_at = time.monotonic()
             try:
@@ -97,18 +97,20 @@ class KeyCache:
                     self._keys = await self._fetch()
                 self._fetched_at = time.monotonic()
             except Exception as error:
-                # Whatever is wrong with somebody else's documents, known keys stay good.
-                log.warning("issuer keys not fetched", issuer=self._issuer, reason=repr(error))
+                # Known keys stay in use, whatever is wrong with the issuer's documents.
+                log.warning("issuer_keys_not_fetched", issuer=self._issuer, error=repr(error))
 
     async def _fetch(self) -> tuple[Key, ...]:
         url = self._issuer.rstrip("/") + "/.well-known/openid-configuration"
         discovery = await self._get(url)
         if discovery["issuer"] != self._issuer:
-            raise ValueError(f"discovery names another issuer: {discovery['issuer']!r}")
+            raise ValueError(
+                f"the discovery document is for another issuer: {discovery['issuer']!r}"
+            )
         document = await self._get(discovery["jwks_uri"])
         keys = tuple(key for jwk in document["keys"] if (key := _usable(jwk)))
         if not keys:
-            raise ValueError("the issuer publishes no key that can sign")
+            raise ValueError("the issuer publishes no signing keys")
         return keys
 
     async def _get(self, url: str) -> Any:
@@ -123,7 +125,7 @@ class KeyCache:
 
 
 def _usable(jwk: Any) -> Key | None:
-    """A public key for signatures; None for keys that we have no use for or do not understand."""
+    """A public key for signatures, or None if the key has another purpose or an unknown type."""
     try:
         if jwk["kty"] in SYMMETRIC or jwk.get("use", "sig") != "sig":
             return None
@@ -133,7 +135,7 @@ def _usable(jwk: Any) -> Key | None:
 
 
 class Issuers:
-    """Checks ID tokens of the issuers that the operator trusts."""
+    """Verifies ID tokens of the configured issuers."""
 
     def __init__(self, issuers: Sequence[Issuer], client: httpx.AsyncClient) -> None:
         self._issuers = {issuer.issuer: issuer for issuer in issuers}
@@ -145,15 +147,15 @@ class Issuers:
         if issuer is None:
             raise BadToken("unknown issuer")
         if token.header.get("typ", "JWT") != "JWT":
-            raise BadToken("another kind of token")
-        # Everything that needs no key is checked first: strangers cause no fetches with it.
+            raise BadToken("wrong type of token")
+        # Checks without a key come first, so that invalid tokens cause no fetches.
         if token.header.get("alg") not in ALGORITHMS:
             raise BadToken("algorithm not allowed")
         _check_audience(token, issuer.client_id)
         expires_at = _check_times(token)
         kid = token.header.get("kid")
         if kid is not None and not isinstance(kid, str):
-            raise BadToken("kid is no text")
+            raise BadToken("kid is not a string")
         key = await self._keys[issuer.issuer].find(kid)
         if key.alg is not None and key.alg != token.header["alg"]:
             raise BadToken("the key is for another algorithm")
@@ -177,7 +179,7 @@ def _check_audience(token: Compact, client_id: str) -> None:
     audience = token.claims.get("aud")
     audiences = audience if isinstance(audience, list) else [audience]
     if client_id not in audiences:
-        raise BadToken("meant for another client")
+        raise BadToken("the audience is another client")
     authorized = token.claims.get("azp")
     if authorized != client_id and (authorized is not None or len(audiences) > 1):
         raise BadToken("issued to another client")
@@ -194,7 +196,7 @@ def _check_times(token: Compact) -> float:
         raise BadToken("issued too long ago")
     if "nbf" in token.claims and token.time_claim("nbf") > now + LEEWAY_S:
         raise BadToken("not valid yet")
-    # It is remembered as used until it is too old to be accepted anyway.
+    # The token is stored as used until it is too old to be accepted.
     return min(expires, issued + MAX_AGE_S)
 
 

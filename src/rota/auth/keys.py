@@ -1,16 +1,17 @@
-"""API keys: listing, making and revoking them."""
+"""Lists, creates and revokes API keys."""
 
 from uuid import UUID
 
 from rota.auth import queries, schemas, secrets
 from rota.auth.authenticator import Authenticator
 from rota.auth.caller import ALL_SCOPES, Caller
+from rota.auth.errors import AdminRequired, ApiKeyNotFound, TooManyKeys
 from rota.auth.queries import ApiKey, KeyOwner
 from rota.auth.record import Record
 from rota.auth.schemas import CreateKey, KeyCreatedResponse
 from rota.platform import clock
 from rota.platform.db import AccountTransaction, Database
-from rota.platform.errors import Conflict, FieldError, Forbidden, NotFound, ValidationFailed
+from rota.platform.errors import FieldError, ValidationFailed
 from rota.platform.idempotency import Idempotency, Outcome
 from rota.platform.ids import new_uuid, to_wire
 
@@ -32,7 +33,7 @@ class Keys:
             return await queries.list_keys(tx)
 
     async def create(self, caller: Caller, body: CreateKey, idempotency_key: str | None) -> Outcome:
-        """Answers with the key and its secret, which is known to nobody after this."""
+        """Creates a key. Only this response contains its secret."""
         _check_role(caller)
         async with self._db.write(caller.account_id, caller.user_id) as tx:
             return await self._idempotency.once(
@@ -60,18 +61,18 @@ class Keys:
         )
         owner = KeyOwner(caller.account_id, caller.user_id, key.id)
         if not await queries.create_key(tx, owner, key, secrets.hash_of(secret), MAX_KEYS):
-            raise Conflict(f"An account has at most {MAX_KEYS} keys. Delete one first.")
+            raise TooManyKeys(MAX_KEYS)
         await self._record_event(tx, "key.created", key.id)
         return KeyCreatedResponse(key=schemas.ApiKey.of(key), secret=secret)
 
     async def delete(self, caller: Caller, key_id: UUID | None) -> None:
         _check_role(caller)
         if key_id is None:
-            raise NotFound("There is no such API key.")
+            raise ApiKeyNotFound
         async with self._db.write(caller.account_id, caller.user_id) as tx:
             secret_hash = await queries.delete_key(tx, key_id)
             if secret_hash is None:
-                raise NotFound("There is no such API key.")
+                raise ApiKeyNotFound
             await self._record_event(tx, "key.revoked", key_id)
         self._authenticator.forget_key(secret_hash)
 
@@ -82,4 +83,4 @@ class Keys:
 
 def _check_role(caller: Caller) -> None:
     if caller.role == "member":
-        raise Forbidden("Only owners and admins of a company manage its API keys.")
+        raise AdminRequired("manage its API keys")

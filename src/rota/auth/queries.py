@@ -1,4 +1,4 @@
-"""The SQL of sessions, API keys and signing keys."""
+"""SQL for sessions, API keys and signing keys."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,8 +11,8 @@ from rota.platform.db import AccountReader, AccountTransaction, ReadConnection, 
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """What a user is in the account that a request selects."""
+class AccountAccess:
+    """A user's role in an account, and the tiers that apply."""
 
     account_id: UUID
     kind: Kind
@@ -49,11 +49,11 @@ class ApiKey:
 _KEY_COLUMNS = "id, name, prefix, scopes, created_at, last_used_at, expires_at"
 
 
-async def take_id_token(
+async def use_id_token(
     connection: WriteConnection, token_hash: bytes, expires_at: datetime
 ) -> bool:
-    """Whether the token was not taken before. Sweeps out a few that have expired."""
-    taken = await connection.fetchval(
+    """Stores the token as used. False if it was used before. Also deletes some expired rows."""
+    stored = await connection.fetchval(
         """
         WITH swept AS (
             DELETE FROM used_id_tokens WHERE token_hash IN (
@@ -67,7 +67,7 @@ async def take_id_token(
         token_hash,
         expires_at,
     )
-    return bool(taken)
+    return bool(stored)
 
 
 async def create_session(connection: WriteConnection, user_id: UUID, session_id: UUID) -> None:
@@ -76,10 +76,10 @@ async def create_session(connection: WriteConnection, user_id: UUID, session_id:
     )
 
 
-async def live_session(
+async def is_session_active(
     connection: ReadConnection, user_id: UUID, session_id: UUID, idle_days: int
 ) -> bool:
-    live = await connection.fetchval(
+    active = await connection.fetchval(
         """
         SELECT true FROM sessions
         WHERE user_id = $1 AND id = $2 AND revoked_at IS NULL
@@ -89,10 +89,10 @@ async def live_session(
         session_id,
         idle_days,
     )
-    return bool(live)
+    return bool(active)
 
 
-async def touch_session(connection: WriteConnection, user_id: UUID, session_id: UUID) -> None:
+async def record_refresh(connection: WriteConnection, user_id: UUID, session_id: UUID) -> None:
     await connection.execute(
         "UPDATE sessions SET refreshed_at = now() WHERE user_id = $1 AND id = $2",
         user_id,
@@ -101,7 +101,7 @@ async def touch_session(connection: WriteConnection, user_id: UUID, session_id: 
 
 
 async def revoke_session(connection: WriteConnection, user_id: UUID, session_id: UUID) -> bool:
-    """Whether the session was good until now."""
+    """Whether the session was active before."""
     revoked = await connection.fetchval(
         """
         UPDATE sessions SET revoked_at = now()
@@ -113,17 +113,17 @@ async def revoke_session(connection: WriteConnection, user_id: UUID, session_id:
     return bool(revoked)
 
 
-async def personal_standing(connection: ReadConnection, user_id: UUID) -> Standing | None:
+async def personal_access(connection: ReadConnection, user_id: UUID) -> AccountAccess | None:
     tier = await connection.fetchval(
         "SELECT a.tier FROM accounts a JOIN users u ON u.id = a.id WHERE a.id = $1", user_id
     )
-    return Standing(user_id, "personal", "owner", tier, tier) if tier is not None else None
+    return AccountAccess(user_id, "personal", "owner", tier, tier) if tier is not None else None
 
 
-async def session_standing(
+async def session_access(
     connection: ReadConnection, user_id: UUID, session_id: UUID, idle_days: int
-) -> Standing | None:
-    """`live_session` and `personal_standing` at once: the way most requests go."""
+) -> AccountAccess | None:
+    """`is_session_active` and `personal_access` in one query, for most requests."""
     tier = await connection.fetchval(
         """
         SELECT a.tier FROM sessions s
@@ -136,13 +136,13 @@ async def session_standing(
         session_id,
         idle_days,
     )
-    return Standing(user_id, "personal", "owner", tier, tier) if tier is not None else None
+    return AccountAccess(user_id, "personal", "owner", tier, tier) if tier is not None else None
 
 
-async def company_standings(connection: ReadConnection, user_id: UUID) -> list[Standing]:
+async def company_access(connection: ReadConnection, user_id: UUID) -> list[AccountAccess]:
     rows = await connection.fetch(
         """
-        SELECT a.id, m.role, a.tier, p.tier AS user_tier
+        SELECT a.id AS account_id, a.kind, m.role, a.tier, p.tier AS user_tier
         FROM members m
         JOIN accounts a ON a.id = m.account_id
         JOIN accounts p ON p.id = m.user_id
@@ -150,24 +150,23 @@ async def company_standings(connection: ReadConnection, user_id: UUID) -> list[S
         """,
         user_id,
     )
-    return [
-        Standing(row["id"], "company", row["role"], row["tier"], row["user_tier"]) for row in rows
-    ]
+    return [AccountAccess(**row) for row in rows]
 
 
-async def owner_of_key(connection: ReadConnection, secret_hash: bytes) -> KeyOwner | None:
+async def find_key_owner(connection: ReadConnection, secret_hash: bytes) -> KeyOwner | None:
     row = await connection.fetchrow(
         "SELECT account_id, user_id, key_id FROM api_key_hashes WHERE secret_hash = $1",
         secret_hash,
     )
-    return KeyOwner(*row) if row else None
+    return KeyOwner(**row) if row else None
 
 
-async def key_scopes(tx: AccountTransaction, key_id: UUID) -> list[str] | None:
-    """The scopes of a key that is good now; notes its use, at most once a minute."""
+async def use_key(tx: AccountTransaction, key_id: UUID) -> list[str] | None:
+    """The scopes of a valid key. Records its use, at most once a minute."""
     row = await tx.fetchrow(
         """
-        SELECT scopes, last_used_at IS NULL OR last_used_at < now() - interval '1 minute' AS unnoted
+        SELECT scopes,
+               last_used_at IS NULL OR last_used_at < now() - interval '1 minute' AS record_use
         FROM api_keys
         WHERE account_id = $1 AND id = $2 AND (expires_at IS NULL OR expires_at > now())
         """,
@@ -176,7 +175,7 @@ async def key_scopes(tx: AccountTransaction, key_id: UUID) -> list[str] | None:
     )
     if row is None:
         return None
-    if row["unnoted"]:
+    if row["record_use"]:
         await tx.execute(
             "UPDATE api_keys SET last_used_at = now() WHERE account_id = $1 AND id = $2",
             tx.account_id,
@@ -191,14 +190,14 @@ async def list_keys(tx: AccountReader) -> list[ApiKey]:
         f"SELECT {_KEY_COLUMNS} FROM api_keys WHERE account_id = $1 ORDER BY id DESC",  # noqa: S608
         tx.account_id,
     )
-    return [ApiKey(*row) for row in rows]
+    return [ApiKey(**row) for row in rows]
 
 
 async def create_key(
     tx: AccountTransaction, owner: KeyOwner, key: ApiKey, secret_hash: bytes, limit: int
 ) -> bool:
-    """Whether there was room for one more key in the account."""
-    # Before the statement that counts, which would not see keys made while it waits.
+    """False if the account already has `limit` keys."""
+    # Lock first: the statement that counts must see the keys of concurrent transactions.
     await accounts.lock(tx)
     created = await tx.fetchval(
         """
@@ -227,7 +226,7 @@ async def create_key(
 
 
 async def delete_key(tx: AccountTransaction, key_id: UUID) -> bytes | None:
-    """The hash of the deleted key's secret, or None when there is no such key."""
+    """The hash of the deleted key's secret, or None if the key does not exist."""
     secret_hash: bytes | None = await tx.fetchval(
         """
         WITH key AS (
@@ -251,7 +250,7 @@ async def signing_keys(connection: ReadConnection) -> list[SigningKeyRow]:
         ORDER BY created_at DESC, kid
         """
     )
-    return [SigningKeyRow(*row) for row in rows]
+    return [SigningKeyRow(**row) for row in rows]
 
 
 async def insert_signing_key(
@@ -266,7 +265,7 @@ async def insert_signing_key(
 
 
 async def retire_signing_keys(connection: WriteConnection, after_s: int) -> None:
-    """Gives every key that is still in full use the moment at which it ends."""
+    """Makes every key retire after `after_s` seconds, unless it retires sooner."""
     await connection.execute(
         """
         UPDATE signing_keys SET retires_at = now() + make_interval(secs => $1)

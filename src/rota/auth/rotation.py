@@ -1,4 +1,4 @@
-"""Rotating the keys that sign session tokens: an operator's command, never a request."""
+"""Rotates the keys that sign session tokens. Only operator commands use this module."""
 
 import secrets
 
@@ -10,7 +10,7 @@ from rota.platform.settings import DAY_S, Settings
 
 
 async def rotate(database_url: str, vault: Vault, *, overlap_s: int) -> str:
-    """Adds a key that signs from now on; older ones verify for `overlap_s` more."""
+    """Adds a new signing key. Tokens of older keys stay valid for `overlap_s` seconds."""
     kid = secrets.token_hex(6)
     async with owner_connection(database_url) as connection, connection.transaction():
         await queries.retire_signing_keys(connection, overlap_s)
@@ -19,7 +19,7 @@ async def rotate(database_url: str, vault: Vault, *, overlap_s: int) -> str:
 
 
 async def ensure_key(database_url: str, vault: Vault) -> None:
-    """Makes the first key of a new database."""
+    """Creates the first signing key of a new database."""
     async with owner_connection(database_url) as connection, connection.transaction():
         await connection.execute("LOCK TABLE signing_keys IN EXCLUSIVE MODE")
         if not await queries.signing_keys(connection):
@@ -27,5 +27,5 @@ async def ensure_key(database_url: str, vault: Vault) -> None:
 
 
 def default_overlap_s(settings: Settings) -> int:
-    """An old token can be refreshed for as long as its session lives; its key must last as long."""
+    """How long an expired token can still be refreshed. Its key has to last as long."""
     return LIFETIME_S + settings.session_idle_days * DAY_S

@@ -5,10 +5,10 @@ from typing import Any
 from fastapi import APIRouter, Response
 from starlette.requests import Request
 
-from rota.accounts import queries as accounts
 from rota.auth import schemas
-from rota.auth.authenticator import NOT_YOURS, bearer
+from rota.auth.authenticator import bearer_token
 from rota.auth.keys import Keys
+from rota.auth.profiles import Profiles
 from rota.auth.routing import AnyCaller, SessionCaller, public_router, secured_router
 from rota.auth.schemas import (
     AuthConfigResponse,
@@ -24,10 +24,8 @@ from rota.auth.schemas import (
 from rota.auth.sessions import Sessions
 from rota.auth.tokens import KeyRing
 from rota.platform import ids
-from rota.platform.db import Database
-from rota.platform.errors import AuthenticationFailed, Forbidden
-from rota.platform.http.answers import respond
 from rota.platform.http.description import documented
+from rota.platform.http.responses import respond
 from rota.platform.http.schemas import Text
 from rota.platform.idempotency import IdempotencyKey
 from rota.platform.settings import Issuer
@@ -59,7 +57,7 @@ def sign_in_routes(sessions: Sessions, variant: str, issuers: tuple[Issuer, ...]
         openapi_extra={"security": [{"bearer": []}]},
     )
     async def refresh_session(request: Request) -> TokenResponse:
-        token = bearer(request.headers.get("authorization"))
+        token = bearer_token(request.headers.get("authorization"))
         return TokenResponse(token=await sessions.refresh(token))
 
     return public
@@ -76,27 +74,16 @@ def logout_routes(sessions: Sessions) -> APIRouter:
     return router
 
 
-def me_routes(db: Database, variant: str) -> APIRouter:
+def me_routes(profiles: Profiles, variant: str) -> APIRouter:
     router = secured_router("Account")
 
     @router.get("/api/me", summary="Who is calling, and for which account")
     async def me(caller: AnyCaller) -> MeResponse:
-        async with db.read(caller.account_id, caller.user_id) as tx:
-            found = await accounts.user_with_accounts(tx, caller.user_id)
-        if found is None:
-            raise AuthenticationFailed("The user of this token no longer exists.")
-        user, all_accounts = found
-        selected = next((a for a in all_accounts if a.id == caller.account_id), None)
-        if selected is None:
-            # A membership that ended a moment ago.
-            raise Forbidden(NOT_YOURS)
-        if caller.session_id is None:
-            # Whoever holds a key need not know where else its maker belongs.
-            all_accounts = [selected]
+        profile = await profiles.me(caller)
         return MeResponse(
-            user=schemas.User.of(user),
-            account=schemas.Account.of(selected),
-            accounts=[schemas.Account.of(account) for account in all_accounts],
+            user=schemas.User.of(profile.user),
+            account=schemas.Account.of(profile.account),
+            accounts=[schemas.Account.of(account) for account in profile.accounts],
             effective_tier=caller.tier.upper(),
             user_tier=caller.user_tier.upper(),
             variant=variant,

@@ -1,7 +1,7 @@
-"""Routes that know their caller: closed unless they say otherwise.
+"""Routers for authenticated and for public routes.
 
-A `secured` router refuses before it reads a body; inside, an endpoint asks for
-the Caller with the scope that it needs.
+A secured router refuses unauthenticated requests before it reads the body. Its endpoints declare
+the scope that they need.
 """
 
 from collections.abc import Callable
@@ -13,11 +13,12 @@ from starlette.responses import Response
 from starlette.types import Scope as AsgiScope
 
 from rota.auth.caller import Caller, Scope
+from rota.auth.errors import SessionRequired
 from rota.platform.errors import ApiError, AuthenticationFailed, Forbidden
 from rota.platform.http.description import documented
 from rota.platform.http.routes import Handler, Route, by_name
 
-# Where the gate leaves the Caller, or the error that keeps it from being known.
+# The request guard stores the Caller here, or the error of the authentication.
 CALLER = "rota.caller"
 
 
@@ -59,7 +60,7 @@ async def _any_caller(request: Request) -> Caller:
 async def _session(request: Request) -> Caller:
     caller = caller_of(request.scope)
     if caller.session_id is None:
-        raise Forbidden("An API key cannot do this. Sign in and use a session token.")
+        raise SessionRequired
     return caller
 
 

@@ -1,8 +1,8 @@
-"""The secret of an API key: how it is made, recognised and kept.
+"""Creates and checks the secrets of API keys.
 
-`rota_`, 32 characters of base 62, and a CRC32 of them in 6 more. The checksum
-lets a typing error or a made-up key be refused without asking the database,
-and lets scanners recognise a leaked key. Only the SHA-256 is stored.
+A secret is `rota_`, 32 characters in base 62, and a CRC32 of them in 6 more. With the checksum, the
+service rejects mistyped and invented keys without a database query, and scanners can recognise
+leaked keys. Only the SHA-256 hash is stored.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ def is_well_formed(secret: str) -> bool:
     return (
         len(secret) == _LENGTH
         and secret.startswith(PREFIX)
-        # Of ASCII, letters and digits are just what base 62 is written in.
+        # The ASCII letters and digits are exactly the alphabet of base 62.
         and secret.isascii()
         and secret[len(PREFIX) :].isalnum()
         and secret[-_CHECKSUM:] == _checksum(secret[:-_CHECKSUM])

@@ -1,4 +1,4 @@
-"""Sessions: from an ID token to a session token, and on to the next, until it ends."""
+"""Starts a session from an ID token, refreshes its token, and ends it."""
 
 from datetime import timedelta
 from uuid import UUID
@@ -8,15 +8,17 @@ from rota.auth import queries
 from rota.auth.authenticator import Authenticator
 from rota.auth.caller import Caller
 from rota.auth.compact import BadToken
+from rota.auth.errors import (
+    IdTokenInvalid,
+    IdTokenUsed,
+    SessionAccountNotFound,
+    SessionInvalid,
+)
 from rota.auth.issuers import Issuers
 from rota.auth.record import Record
 from rota.auth.tokens import SessionTokens
 from rota.platform.db import AccountTransaction, Database
-from rota.platform.errors import AuthenticationFailed, NotFound
 from rota.platform.ids import new_uuid, to_wire
-
-_BAD_ID_TOKEN = "The ID token is not valid here. Sign in again at your identity provider."
-_BAD_SESSION = "The session is no longer valid. Sign in again with POST /api/auth/session."
 
 
 class Sessions:
@@ -43,15 +45,11 @@ class Sessions:
         try:
             identity = await self._issuers.verify(id_token)
         except BadToken:
-            raise AuthenticationFailed(_BAD_ID_TOKEN) from None
+            raise IdTokenInvalid from None
         session_id = new_uuid()
         async with self._db.directory() as connection:
-            if not await queries.take_id_token(
-                connection, identity.token_hash, identity.expires_at
-            ):
-                raise AuthenticationFailed(
-                    "This ID token was used already. Sign in again at your identity provider."
-                )
+            if not await queries.use_id_token(connection, identity.token_hash, identity.expires_at):
+                raise IdTokenUsed
             tx = await accounts.sign_in(connection, identity.profile, self._signup_trial)
             await queries.create_session(tx, tx.user_id, session_id)
             await self._record_event(tx, "session.created", session_id)
@@ -61,15 +59,15 @@ class Sessions:
         try:
             claims = await self._tokens.verify(token, allow_expired=True)
         except BadToken:
-            raise AuthenticationFailed(_BAD_SESSION) from None
+            raise SessionInvalid from None
         async with self._db.write(claims.user_id, claims.user_id) as tx:
-            if not await queries.live_session(
+            if not await queries.is_session_active(
                 tx, claims.user_id, claims.session_id, self._idle_days
             ):
-                raise AuthenticationFailed(_BAD_SESSION)
-            if await queries.personal_standing(tx, claims.user_id) is None:
-                raise NotFound("The account of this session no longer exists.")
-            await queries.touch_session(tx, claims.user_id, claims.session_id)
+                raise SessionInvalid
+            if await queries.personal_access(tx, claims.user_id) is None:
+                raise SessionAccountNotFound
+            await queries.record_refresh(tx, claims.user_id, claims.session_id)
         return await self._tokens.issue(claims.user_id, claims.session_id)
 
     async def end(self, caller: Caller) -> None:
@@ -80,6 +78,6 @@ class Sessions:
         self._authenticator.forget_session(caller.user_id, caller.session_id)
 
     async def _record_event(self, tx: AccountTransaction, kind: str, session_id: UUID) -> None:
-        """Events about sessions belong to the user's personal account."""
+        """Session events belong to the user's personal account."""
         data = {"sessionId": to_wire("sess", session_id), "by": to_wire("user", tx.user_id)}
         await self._record(tx, kind, data)

@@ -1,9 +1,8 @@
-"""Session tokens: the JSON web tokens that this service itself issues, and their keys.
+"""Session tokens, which this service issues as JSON web tokens, and their signing keys.
 
-Keys live in the database, the private half sealed. Every process reads them
-twice a second, so a rotation, also that of a leaked key, reaches all of them
-within one second and with nothing to restart. The newest key signs as soon as
-every process can verify with it; older ones verify until they retire.
+The keys are in the database, with the private part sealed. Every process reads them twice a second,
+so a rotation takes effect everywhere within a second and without a restart. The newest key signs as
+soon as every process has read it. Older keys verify tokens until they retire.
 """
 
 import asyncio
@@ -19,25 +18,25 @@ from joserfc.jwk import OKPKey
 
 from rota.auth import compact, queries
 from rota.auth.compact import BadToken
+from rota.auth.errors import SigningKeyMissing
 from rota.platform import clock, ids
 from rota.platform.cache import ExpiringCache
 from rota.platform.crypto import Vault
 from rota.platform.db import Database, WriteConnection
-from rota.platform.errors import Unavailable
 from rota.platform.settings import DAY_S
 
 LIFETIME_S = 7 * DAY_S
 ALGORITHM = "Ed25519"
 TYPE = "session+jwt"
 AUDIENCE = "rota"
-# Tokens of an older version are retired legacy tokens.
+# Tokens of older versions are rejected.
 VERSION = 1
 
 RELOAD_AFTER_S = 0.5
-# However many sign-ins and unknown key ids come, the database is asked ten times a second.
-RELOAD_FLOOR_S = 0.1
-# By then every process has read a new key, however slow it is.
-SPREAD = timedelta(seconds=2)
+# Sign-ins and unknown key IDs cause at most ten reads per second.
+MIN_RELOAD_S = 0.1
+# After this time, every process has read a new key.
+PROPAGATION = timedelta(seconds=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +55,7 @@ class SigningKey:
 
 
 class KeyRing:
-    """The signing keys that are not retired, as fresh as `RELOAD_AFTER_S` asks."""
+    """The signing keys that are not retired, at most `RELOAD_AFTER_S` old."""
 
     def __init__(self, db: Database, vault: Vault) -> None:
         self._db = db
@@ -66,30 +65,30 @@ class KeyRing:
         self._lock = asyncio.Lock()
 
     async def active(self) -> SigningKey:
-        # Seldom asked for, and a token of a key that has just been retired is worth nothing.
-        keys = await self._current(RELOAD_FLOOR_S)
+        # Tokens are issued rarely, and a key that was just retired must not sign.
+        keys = await self._current(MIN_RELOAD_S)
         if not keys:
-            raise Unavailable("There is no key to sign sessions with. Run: rota keys rotate")
-        spread = (key for key in keys.values() if key.created_at <= clock.now() - SPREAD)
-        return next(spread, next(iter(keys.values())))
+            raise SigningKeyMissing
+        propagated = (key for key in keys.values() if key.created_at <= clock.now() - PROPAGATION)
+        return next(propagated, next(iter(keys.values())))
 
     async def find(self, kid: object) -> SigningKey:
         if not isinstance(kid, str):
-            raise BadToken("kid is missing or no text")
+            raise BadToken("kid is missing or not a string")
         key = (await self._current(RELOAD_AFTER_S)).get(kid)
         if key is None:
-            # Another process may have rotated a moment ago.
-            key = (await self._current(RELOAD_FLOOR_S)).get(kid)
+            # The key may be new.
+            key = (await self._current(MIN_RELOAD_S)).get(kid)
         if key is None:
             raise BadToken("unknown or retired key")
         return key
 
     async def public_keys(self) -> list[dict[str, Any]]:
-        keys = await self._current(RELOAD_FLOOR_S)
+        keys = await self._current(MIN_RELOAD_S)
         return [dict(key.key.as_dict(private=False)) for key in keys.values()]
 
     async def _current(self, max_age_s: float) -> dict[str, SigningKey]:
-        """By kid, the newest first."""
+        """The keys by kid, the newest first."""
         if time.monotonic() - self._loaded_at >= max_age_s:
             async with self._lock:
                 if time.monotonic() - self._loaded_at >= max_age_s:
@@ -97,12 +96,12 @@ class KeyRing:
         return self._keys
 
     async def _load(self) -> None:
-        # What is read may be as old as the question.
-        asked_at = time.monotonic()
+        # The rows can be as old as the start of the query.
+        started_at = time.monotonic()
         async with self._db.directory() as connection:
             rows = await queries.signing_keys(connection)
         self._keys = {row.kid: self._known(row) for row in rows}
-        self._loaded_at = asked_at
+        self._loaded_at = started_at
 
     def _known(self, row: queries.SigningKeyRow) -> SigningKey:
         held = self._keys.get(row.kid)
@@ -124,13 +123,13 @@ async def add_key(connection: WriteConnection, vault: Vault, kid: str) -> None:
 
 
 class SessionTokens:
-    """Issues session tokens and tells ours from all others."""
+    """Issues and verifies session tokens."""
 
     def __init__(self, ring: KeyRing, issuer: str, clock: Callable[[], float] = time.time) -> None:
         self._ring = ring
         self._issuer = issuer
         self._clock = clock
-        # Tokens whose signatures are good. Whether they still count is asked every time.
+        # Tokens with verified signatures. Expiry and key are checked again on every use.
         self._verified: ExpiringCache[str, SessionClaims] = ExpiringCache(
             max_items=10_000, max_age_s=600
         )
@@ -143,7 +142,7 @@ class SessionTokens:
             "aud": AUDIENCE,
             "sub": ids.to_wire("user", user_id),
             "sid": ids.to_wire("sess", session_id),
-            # Two tokens of the same second are two tokens.
+            # Makes two tokens of the same second different.
             "jti": secrets.token_hex(8),
             "ver": VERSION,
             "iat": issued,
@@ -153,7 +152,7 @@ class SessionTokens:
         return compact.sign(header, claims, signing.key)
 
     async def verify(self, text: str, *, allow_expired: bool = False) -> SessionClaims:
-        """The claims of a token of ours; whether its session still lives is not asked here."""
+        """The claims of a valid token. Does not check whether its session is still active."""
         claims = self._verified.get(text)
         if claims is None:
             claims = await self._read(text)
@@ -167,19 +166,19 @@ class SessionTokens:
     async def _read(self, text: str) -> SessionClaims:
         token = compact.parse(text)
         if token.header.get("typ") != TYPE:
-            raise BadToken("another kind of token")
+            raise BadToken("wrong type of token")
         signing = await self._ring.find(token.header.get("kid"))
         compact.verify(token, signing.key, [ALGORITHM])
         claims = token.claims
         if claims.get("iss") != self._issuer or claims.get("aud") != AUDIENCE:
-            raise BadToken("not ours")
+            raise BadToken("wrong issuer or audience")
         if type(claims.get("ver")) is not int or claims["ver"] != VERSION:
             raise BadToken("retired version")
         issued, expires = token.time_claim("iat"), token.time_claim("exp")
         if issued > self._clock() + 60 or expires - issued != LIFETIME_S:
-            raise BadToken("odd times")
+            raise BadToken("invalid times")
         user_id = ids.from_wire("user", token.text_claim("sub"))
         session_id = ids.from_wire("sess", token.text_claim("sid"))
         if user_id is None or session_id is None:
-            raise BadToken("odd ids")
+            raise BadToken("invalid IDs")
         return SessionClaims(user_id, session_id, signing.kid, expires)

@@ -23,8 +23,8 @@ from rota.credits.schemas import (
 from rota.credits.service import Credits
 from rota.platform import clock
 from rota.platform.errors import FieldError, ValidationFailed
-from rota.platform.http.answers import respond
 from rota.platform.http.description import documented
+from rota.platform.http.responses import respond
 from rota.platform.http.schemas import QueryInt
 from rota.platform.idempotency import IdempotencyKey
 

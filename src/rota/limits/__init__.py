@@ -1,1 +1,1 @@
-"""How many requests a caller may make: the rolling window, its headers, and whose window it is."""
+"""Rate limits: the rolling window, its response headers, and the guard that applies it."""

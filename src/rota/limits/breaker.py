@@ -1,9 +1,8 @@
-"""Whether Redis answers. Nobody waits long for the answer, and nobody waits at all once it is no.
+"""A circuit breaker around Redis: calls wait briefly for an outage, and not at all during one.
 
-What counts as away is silence: something waits, and Redis answers nobody. A
-time limit on each call would be simpler and wrong, since a process busy with
-hundreds of requests is late to read answers that have long arrived, and would
-give up on a Redis that is well.
+An outage is silence: at least one call waits, and Redis answers no call. A timeout per call would
+be simpler but wrong. A process that is busy with hundreds of requests reads replies late and would
+time out although Redis is healthy.
 """
 
 import asyncio
@@ -17,86 +16,86 @@ from redis.exceptions import RedisError
 
 DEGRADED = Gauge(
     "rota_limiter_degraded",
-    "1 while Redis is away and each process enforces its own share of the rate limits.",
+    "1 while Redis is down and each process enforces its own share of the rate limits.",
 )
 # TimeoutError is an OSError.
 FAILURES = (RedisError, OSError)
-# So many looks in a row that find no answer are an outage. Looks are counted, not seconds, so
-# that an event loop that was blocked for long has still read its sockets before it judges.
-LOOKS = 4
-# One connection may die in silence while others are answered. Its caller waits for so many.
-CALL_LOOKS = 100
+# This many ticks in a row without a reply are an outage. Ticks are counted instead of seconds, so
+# that an event loop that was blocked reads its sockets before the breaker trips.
+SILENT_TICKS = 4
+# A single connection can fail silently while others work. Its call is given up after this many.
+CALL_TICKS = 100
 
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
 
-class RedisAwayError(Exception):
-    """Redis did not answer this call. It may have carried it out."""
+class RedisUnavailable(Exception):
+    """Redis did not answer this call. It may have run the command."""
 
 
-class Breaker:
+class CircuitBreaker:
     def __init__(
         self, probe: Callable[[], Awaitable[object]], *, timeout_s: float, probe_every_s: float
     ) -> None:
         self.open = False
         self._probe = probe
         self._probe_every_s = probe_every_s
-        # An answer may come right after a look, so one more than those that count fits in.
-        self._look_every_s = timeout_s / (LOOKS + 1)
-        self._looks = 0
-        self._silent_looks = 0
-        # What waits, and since which look; the longest wait comes first.
+        # A call can start just before a tick, so the timeout holds one tick more than it counts.
+        self._tick_s = timeout_s / (SILENT_TICKS + 1)
+        self._ticks = 0
+        self._silent_ticks = 0
+        # The waiting calls and the tick at which each started, the oldest first.
         self._waiting: dict[asyncio.Timeout, int] = {}
-        self._watch: asyncio.TimerHandle | None = None
+        self._timer: asyncio.TimerHandle | None = None
         self._recovery: asyncio.Task[None] | None = None
 
-    async def call(self, ask: Awaitable[T]) -> T:
-        """Waits for an answer of Redis while there is hope for one, and else trips and raises."""
+    async def call(self, command: Awaitable[T]) -> T:
+        """Waits for the reply to a command. Raises `RedisUnavailable` in an outage."""
         try:
             async with asyncio.timeout(None) as wait:
                 if not self._waiting:
-                    self._silent_looks = 0
-                    if self._watch is None:
-                        self._look_later()
-                self._waiting[wait] = self._looks
+                    self._silent_ticks = 0
+                    if self._timer is None:
+                        self._schedule_tick()
+                self._waiting[wait] = self._ticks
                 try:
-                    answer = await ask
+                    reply = await command
                 finally:
                     self._waiting.pop(wait, None)
         except FAILURES as error:
             self._trip(error)
-            raise RedisAwayError from error
-        # The look to come finds this answer, and counts from one again after it.
-        self._silent_looks = -1
-        return answer
+            raise RedisUnavailable from error
+        # The next tick sets this to 0 and the count of silent ticks starts again.
+        self._silent_ticks = -1
+        return reply
 
     async def aclose(self) -> None:
-        if self._watch:
-            self._watch.cancel()
+        if self._timer:
+            self._timer.cancel()
         if self._recovery:
             self._recovery.cancel()
             await asyncio.wait([self._recovery])
 
-    def _look(self) -> None:
-        """Looks after what waits, as long as something does."""
-        self._watch = None
+    def _tick(self) -> None:
+        """Detects silence. Runs only while a call waits."""
+        self._timer = None
         if not self._waiting:
             return
-        self._look_later()
-        self._looks += 1
-        self._silent_looks += 1
-        longest, since = next(iter(self._waiting.items()))
-        if self._silent_looks == LOOKS:
-            self._trip(TimeoutError("Redis is silent"))
+        self._schedule_tick()
+        self._ticks += 1
+        self._silent_ticks += 1
+        oldest, since = next(iter(self._waiting.items()))
+        if self._silent_ticks == SILENT_TICKS:
+            self._trip(TimeoutError("Redis does not answer"))
             for wait in list(self._waiting):
                 self._give_up(wait)
-        elif self._looks - since > CALL_LOOKS:
-            self._give_up(longest)
+        elif self._ticks - since > CALL_TICKS:
+            self._give_up(oldest)
 
-    def _look_later(self) -> None:
+    def _schedule_tick(self) -> None:
         loop = asyncio.get_running_loop()
-        self._watch = loop.call_later(self._look_every_s, self._look)
+        self._timer = loop.call_later(self._tick_s, self._tick)
 
     def _give_up(self, wait: asyncio.Timeout) -> None:
         """Makes a waiting call raise TimeoutError."""
@@ -114,7 +113,7 @@ class Breaker:
     async def _recover(self) -> None:
         while self.open:
             await asyncio.sleep(self._probe_every_s)
-            # Whatever it is that fails, the next try may succeed, and nobody else will make it.
+            # Any failure is retried: this task is the only one that closes the breaker.
             with suppress(Exception):
                 await self.call(self._probe())
                 self.open = False

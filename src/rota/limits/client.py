@@ -1,7 +1,7 @@
-"""Whose window an unauthenticated request counts in: the client's address, as far as it is known.
+"""The client address that unauthenticated requests are counted by.
 
-X-Forwarded-For is written by anyone. Only what a trusted proxy has appended to
-it counts, so that a forged header gives nobody a second window.
+Any client can send X-Forwarded-For. Only the part that trusted proxies appended counts, so a forged
+header does not give a client a second window.
 """
 
 from collections.abc import Sequence
@@ -13,15 +13,15 @@ UNKNOWN = "unknown"
 def client_ip(
     peer: str | None, forwarded_for: str | None, trusted: Sequence[IPv4Network | IPv6Network]
 ) -> str:
-    """The address nearest to us that is not a trusted proxy's.
+    """The nearest address that does not belong to a trusted proxy.
 
-    Several X-Forwarded-For headers are one list: join them with commas first.
+    Several X-Forwarded-For headers form one list. Join them with commas first.
     """
     client = _parse(peer or "")
     if client is None:
         return UNKNOWN
-    # Each proxy appends the peer it saw. What stands left of an address that is not a trusted
-    # proxy's, or of something that is no address, could have been written by the client.
+    # Each proxy appends the peer it saw. The client can have written everything to the left of an
+    # untrusted or invalid address.
     for hop in reversed((forwarded_for or "").split(",")):
         if not any(client in network for network in trusted):
             break
@@ -30,12 +30,12 @@ def client_ip(
         client = address
     if isinstance(client, IPv4Address):
         return str(client)
-    # A subscriber has at least a /64, and can take any address in it.
+    # A subscriber has at least a /64 and can use any address in it.
     return f"{IPv6Address(int(client) >> 64 << 64)}/64"
 
 
 def _parse(text: str) -> IPv4Address | IPv6Address | None:
-    """An address without brackets, port and zone; IPv4 inside IPv6 is IPv4."""
+    """An address without brackets, port and zone. A mapped IPv4 address becomes IPv4."""
     text = text.strip()
     if text.startswith("["):
         text = text[1:].partition("]")[0]

@@ -1,7 +1,7 @@
-"""The limiter that stands in while Redis is away: exact, in this process alone, bounded in size.
+"""The limiter used while Redis is down: exact, in this process only, and bounded in memory.
 
-Processes cannot see each other's requests then, so each enforces its share of
-a ceiling, and together they admit no more than the whole of it.
+Processes cannot see each other's requests during an outage. Each one enforces its share of a
+ceiling, so together they admit at most the whole ceiling.
 """
 
 from array import array
@@ -10,13 +10,13 @@ from collections import OrderedDict
 from collections.abc import Callable
 from time import monotonic_ns
 
-from rota.limits.verdict import WINDOW_S, Ceilings, Verdict, policy
+from rota.limits.result import WINDOW_S, Ceilings, LimitResult, policy
 
 SECOND_NS = 1_000_000_000
 WINDOW_NS = WINDOW_S * SECOND_NS
 
 
-class Fallback:
+class FallbackLimiter:
     def __init__(
         self,
         *,
@@ -30,21 +30,21 @@ class Fallback:
         self._max_hits = max_hits
         self._clock_ns = clock_ns
         self._hits = 0
-        # Of each key, least recently used first: when its requests were admitted, all of them
-        # and those to AI endpoints. An array holds such a time in 8 bytes.
+        # For each key, the times of all admitted requests and of those to AI endpoints. The least
+        # recently used key comes first. An array stores a time in 8 bytes.
         self._logs: OrderedDict[str, tuple[array[int], array[int]]] = OrderedDict()
 
-    def admit(self, key: str, ceilings: Ceilings, *, ai: bool) -> Verdict:
+    def admit(self, key: str, ceilings: Ceilings, *, ai: bool) -> LimitResult:
         now = self._clock_ns()
         logs = self._logs.setdefault(key, (array("q"), array("q")))
         self._logs.move_to_end(key)
         for log in logs:
-            gone = bisect_right(log, now - WINDOW_NS)
-            del log[:gone]
-            self._hits -= gone
+            expired = bisect_right(log, now - WINDOW_NS)
+            del log[:expired]
+            self._hits -= expired
 
         limits = (ceilings.all, ceilings.ai) if ai else (ceilings.all,)
-        # A pair for each ceiling that the request counts toward: this process' share, and the log.
+        # One pair for each ceiling that applies: the share of this process, and its log.
         windows = [
             (max(1, limit // self._processes), log)
             for limit, log in zip(limits, logs, strict=False)
@@ -54,10 +54,10 @@ class Fallback:
             for _, log in windows:
                 log.append(now)
             self._hits += len(windows)
-            self._forget(now)
+            self._evict(now)
 
-        # As in Redis: the fewest remaining and, of two alike, the later to give a request back.
-        # The limit told is the tier's own, because that is what the caller bought.
+        # As in Redis, the result describes the ceiling with the fewest requests remaining, or the
+        # longer wait if they are equal. Its limit is the tier's, not the share of this process.
         remaining, negative_wait_ns, limit = min(
             (
                 max(0, share - len(log)),
@@ -66,10 +66,11 @@ class Fallback:
             )
             for limit, (share, log) in zip(limits, windows, strict=True)
         )
-        return Verdict(allowed, limit, remaining, -(negative_wait_ns // SECOND_NS), policy(*limits))
+        reset_s = -(negative_wait_ns // SECOND_NS)
+        return LimitResult(allowed, limit, remaining, reset_s, policy(*limits))
 
-    def _forget(self, now: int) -> None:
-        """Drops keys past their window or beyond the bounds, least recently used first."""
+    def _evict(self, now: int) -> None:
+        """Removes expired keys, and the least recently used ones above the memory bounds."""
         while len(self._logs) > 1:
             key, (log, ai_log) = next(iter(self._logs.items()))
             within_bounds = len(self._logs) <= self._max_keys and self._hits <= self._max_hits

@@ -1,7 +1,7 @@
-"""The gate every request passes: who calls is found out first, then the window is asked.
+"""Authenticates every request, then applies the rate limit of its account or address.
 
-An account pays for its own requests only. Whoever cannot be told, or fails to
-prove it, is counted by address, so a stranger never spends an account's quota.
+A request counts toward an account only if its credentials are valid. Every other request counts by
+client address, so an unauthenticated client cannot use up an account's quota.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,20 +14,20 @@ from rota.auth.authenticator import Authenticator
 from rota.auth.caller import Caller
 from rota.auth.routing import CALLER
 from rota.limits.client import client_ip
-from rota.limits.window import Ceilings, Verdict, Window, headers, untouched
+from rota.limits.result import Ceilings, LimitResult, full_window, rate_limit_headers
+from rota.limits.window import Window
 from rota.platform import ids
 from rota.platform.errors import ApiError, AuthenticationFailed
-from rota.platform.http.answers import json_response
-from rota.platform.http.edge import Pass, as_api_error
+from rota.platform.http.edge import Admission, as_api_error
+from rota.platform.http.responses import json_response
 
-# Signed messages of the payment processor come in bursts, from few addresses.
+# The payment processor sends its webhooks in bursts from few addresses.
 UNLIMITED = ("/health", "/metrics", "/openapi.json", "/docs", "/.well-known", "/webhooks")
-# Chat, agents and media generation are AI endpoints; agents are what there is of them.
 AI_PREFIXES = ("/api/agents",)
 
 
 def is_below(path: str, prefixes: tuple[str, ...]) -> bool:
-    """Whether the path is one of these or lies below one: /docs/x, but not /docsx."""
+    """Whether the path is one of the prefixes or below one: /docs/x, but not /docsx."""
     return path.startswith(prefixes) and any(
         path == prefix or path.startswith(f"{prefix}/") for prefix in prefixes
     )
@@ -48,15 +48,15 @@ class RequestGuard:
         self._window = window
         self._ceilings_of = ceilings_of
         self._by_address = ceilings_of(lowest_tier)
-        self._unlimited = headers(untouched(self._by_address))
+        self._unlimited = rate_limit_headers(full_window(self._by_address))
         self._trusted = trusted_proxies
         self._ai_prefixes = ai_prefixes
 
-    async def __call__(self, scope: Scope, given: dict[bytes, bytes]) -> Pass:
+    async def __call__(self, scope: Scope, headers: dict[bytes, bytes]) -> Admission:
         path: str = scope["path"]
         if is_below(path, UNLIMITED):
-            return Pass(self._unlimited)
-        caller = await self._caller(scope, given)
+            return Admission(self._unlimited)
+        caller = await self._caller(scope, headers)
         scope[CALLER] = caller
         ai = is_below(path, self._ai_prefixes)
         if isinstance(caller, Caller):
@@ -65,23 +65,27 @@ class RequestGuard:
             account = ids.to_wire("acct", caller.account_id)
         else:
             ceilings, key, account = self._by_address, f"ip:{self._address(scope)}", None
-        verdict = await self._window.admit(key, ceilings, ai=ai)
-        return Pass(headers(verdict), None if verdict.allowed else _refuse(verdict), account)
+        result = await self._window.admit(key, ceilings, ai=ai)
+        return Admission(
+            headers=rate_limit_headers(result),
+            refusal=None if result.allowed else _too_many_requests(result),
+            account=account,
+        )
 
-    async def _caller(self, scope: Scope, given: dict[bytes, bytes]) -> Caller | ApiError:
-        if b"authorization" not in given:
+    async def _caller(self, scope: Scope, headers: dict[bytes, bytes]) -> Caller | ApiError:
+        if b"authorization" not in headers:
             return AuthenticationFailed.missing()
-        if len(given) < len(scope["headers"]) and _count(scope, b"authorization") > 1:
-            # Which of them somebody means is not ours to guess.
-            return AuthenticationFailed("Send one Authorization header, not several.")
-        selection = given.get(b"x-service-account")
+        if len(headers) < len(scope["headers"]) and _count(scope, b"authorization") > 1:
+            # It is not clear which of them the client means.
+            return AuthenticationFailed("Send exactly one Authorization header.")
+        selection = headers.get(b"x-service-account")
         try:
             return await self._authenticator.authenticate(
-                given[b"authorization"].decode("latin-1"),
+                headers[b"authorization"].decode("latin-1"),
                 selection.decode("latin-1") if selection is not None else None,
             )
         except Exception as error:
-            # Also a database that is away: the answer must still carry its headers.
+            # Includes database failures: the response still needs its rate limit headers.
             return as_api_error(error)
 
     def _address(self, scope: Scope) -> str:
@@ -96,10 +100,10 @@ def _count(scope: Scope, header: bytes) -> int:
     return sum(name == header for name, _ in scope["headers"])
 
 
-def _refuse(verdict: Verdict) -> Response:
+def _too_many_requests(result: LimitResult) -> Response:
     body = {
         "error": {
-            "message": f"Too many requests. Wait {verdict.reset_s} s before the next one.",
+            "message": f"Too many requests. Wait {result.reset_s} s before the next one.",
             "code": "RATE_LIMIT_EXCEEDED",
         }
     }

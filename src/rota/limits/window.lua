@@ -1,11 +1,11 @@
--- Decides one request against one or two exact rolling windows, in one atomic step.
+-- Checks one request against one or two exact rolling windows and counts it, in one atomic step.
 --
 -- KEYS  one log for each ceiling that the request counts toward
 -- ARGV  the window in microseconds, then the ceiling of each log
--- Gives {admitted, which log the headers describe, remaining, reset in seconds, time in microseconds}.
+-- Returns {admitted, which log the headers describe, remaining, reset in seconds, time in microseconds}.
 --
--- A log is a list of the times of admitted requests, oldest first. Redis packs integers of a list
--- into 10 bytes each, so that 6,000 of them take about 61 KB; a sorted set would take ten times that.
+-- A log is a list of the times of admitted requests, oldest first. Redis stores each integer of a
+-- list in 10 bytes, so 6,000 of them need about 61 KB. A sorted set would need ten times as much.
 
 local window = tonumber(ARGV[1])
 local clock = redis.call('TIME')
@@ -15,9 +15,9 @@ local function append(key, time)
   redis.call('RPUSH', key, string.format('%.0f', time))
 end
 
--- Redis' clock has gone back, so the newest entry lies in the future. Moving the whole log back
--- until its newest entry is now keeps the distances between entries and makes none of them older
--- than it is: no request too many passes, and the window moves on at once.
+-- The clock of Redis went back, so the newest entry is in the future. The whole log moves back until
+-- its newest entry is now. The distances between entries stay the same and no entry becomes older
+-- than it is, so the limit still holds and the window keeps moving.
 local function move_back(key, by)
   local log = redis.call('LRANGE', key, 0, -1)
   redis.call('DEL', key)
@@ -26,9 +26,9 @@ local function move_back(key, by)
   end
 end
 
--- Drops what has left the window and gives the number of entries that stay. The log is sorted, so
--- the first one to stay is found in steps that double and then halve: a burst of thousands that
--- leaves at once costs some twenty looks, and the usual one or two entries cost two.
+-- Removes expired entries and returns the number of those that remain. The log is sorted, so an
+-- exponential search finds the first entry that remains: about twenty lookups for a burst of
+-- thousands that expires at once, and two for the usual one or two entries.
 local function trim(key)
   local newest = redis.call('LINDEX', key, -1)
   if not newest then
@@ -38,21 +38,21 @@ local function trim(key)
     move_back(key, newest - now)
   end
   local size = redis.call('LLEN', key)
-  local function gone(index)
+  local function expired(index)
     return redis.call('LINDEX', key, index) + window <= now
   end
-  if not gone(0) then
+  if not expired(0) then
     return size
   end
-  local last_gone, first_kept = 0, 1
-  while first_kept < size and gone(first_kept) do
-    last_gone, first_kept = first_kept, first_kept * 2
+  local last_expired, first_kept = 0, 1
+  while first_kept < size and expired(first_kept) do
+    last_expired, first_kept = first_kept, first_kept * 2
   end
   first_kept = math.min(first_kept, size)
-  while first_kept - last_gone > 1 do
-    local middle = math.floor((last_gone + first_kept) / 2)
-    if gone(middle) then
-      last_gone = middle
+  while first_kept - last_expired > 1 do
+    local middle = math.floor((last_expired + first_kept) / 2)
+    if expired(middle) then
+      last_expired = middle
     else
       first_kept = middle
     end
@@ -73,21 +73,21 @@ end
 if admitted == 1 then
   for i, key in ipairs(KEYS) do
     append(key, now)
-    -- A second longer than the window, because expiry is rounded to milliseconds and must never
-    -- come before the last entry's own time.
+    -- A second longer than the window, because Redis rounds the expiry to milliseconds and the log
+    -- must not expire before its last entry.
     redis.call('PEXPIRE', key, math.ceil(window / 1000) + 1000)
     sizes[i] = sizes[i] + 1
   end
 end
 
--- The headers describe the log with the fewer requests remaining and, of two alike, the one that
--- gives a request back later: a caller that waits for that one finds room in both.
+-- The headers describe the log with fewer requests remaining or, if both have the same, the one with
+-- the longer wait: after that wait, both logs have room.
 local which, remaining, wait
 for i, key in ipairs(KEYS) do
   local ceiling = tonumber(ARGV[i + 1])
   local left = math.max(ceiling - sizes[i], 0)
-  -- The entry that must leave before a request is given back. It is the oldest one, unless the
-  -- ceiling was lowered below what is in the log.
+  -- The entry that has to expire before another request is allowed. It is the oldest one, unless the
+  -- ceiling was lowered below the size of the log.
   local blocking = redis.call('LINDEX', key, math.max(sizes[i] - ceiling, 0)) or now
   local until_then = blocking + window - now
   if not which or left < remaining or (left == remaining and until_then > wait) then

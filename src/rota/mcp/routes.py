@@ -21,8 +21,8 @@ from rota.mcp.schemas import (
 )
 from rota.mcp.service import Servers
 from rota.platform import ids
-from rota.platform.http.answers import respond
 from rota.platform.http.description import documented
+from rota.platform.http.responses import respond
 from rota.platform.http.schemas import Text
 from rota.platform.idempotency import IdempotencyKey
 

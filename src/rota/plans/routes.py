@@ -17,8 +17,8 @@ from rota.plans.schemas import (
     SubscriptionResponse,
     SubscriptionsResponse,
 )
-from rota.platform.http.answers import respond
 from rota.platform.http.description import documented
+from rota.platform.http.responses import respond
 from rota.platform.idempotency import IdempotencyKey
 
 Reader = Annotated[Caller, Depends(allowed("billing:read"))]

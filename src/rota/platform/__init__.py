@@ -1,1 +1,1 @@
-"""What knows nothing of the product: database, errors, HTTP, crypto, ids, clock, telemetry."""
+"""Infrastructure without product rules: database, errors, HTTP, crypto, IDs, clock, telemetry."""

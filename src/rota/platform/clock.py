@@ -1,4 +1,4 @@
-"""Time: UTC everywhere, milliseconds and `Z` on the wire."""
+"""Time: always UTC, with milliseconds and `Z` on the wire."""
 
 import calendar
 from datetime import UTC, datetime
@@ -13,7 +13,7 @@ def to_wire(moment: datetime) -> str:
 
 
 def months_after(anchor: datetime, months: int) -> datetime:
-    """The same day and time so many months later, or the month's last day where it has none."""
+    """The same day and time some months later, or the last day of a month that is too short."""
     year, month = divmod(anchor.year * 12 + anchor.month - 1 + months, 12)
     day = min(anchor.day, calendar.monthrange(year, month + 1)[1])
     return anchor.replace(year=year, month=month + 1, day=day)

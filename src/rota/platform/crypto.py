@@ -1,9 +1,9 @@
-"""Secrets at rest: AES-256-GCM with a data key of its own for every value.
+"""Encryption of stored secrets: AES-256-GCM with a separate data key for every value.
 
-The data key is wrapped by the service key. Both layers are bound to a context
-(account, row and field), so a ciphertext moved to another place does not open.
-A sealed value names the service key that wraps it: while keys are exchanged,
-old ones still open, and only the wrapping has to be made anew.
+The service key wraps the data key. Both layers are bound to a context (account, row and column), so
+a ciphertext that is copied to another place cannot be opened. A sealed value names the service key
+that wraps it. During a key rotation, old keys still open their values, and only the data key has to
+be wrapped again.
 """
 
 import hashlib
@@ -12,8 +12,8 @@ import os
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-# The first form did not name its key; values in it open until they are sealed anew.
-_NAMELESS = b"\x01"
+# The first format did not name its key. Values in it can be opened until they are rewrapped.
+_WITHOUT_KEY_NAME = b"\x01"
 _VERSION = b"\x02"
 _KEY_NAME = 8
 _NONCE = 12
@@ -21,7 +21,7 @@ _WRAPPED = 32 + 16
 
 
 class SealBroken(Exception):
-    """A sealed value was altered, moved, or sealed with a key that is not here."""
+    """A sealed value was changed or moved, or its key is not configured."""
 
 
 def key_name(key: bytes) -> bytes:
@@ -29,7 +29,7 @@ def key_name(key: bytes) -> bytes:
 
 
 class Vault:
-    """Seals with the first key, and opens with any."""
+    """Seals with the first key and opens with any of them."""
 
     def __init__(self, key: bytes, *old: bytes) -> None:
         self._name = key_name(key)
@@ -46,20 +46,20 @@ class Vault:
         try:
             return AESGCM(data_key).decrypt(body[:_NONCE], body[_NONCE:], _bound(version, context))
         except (InvalidTag, ValueError):
-            raise SealBroken(f"the sealed value for {context} does not open") from None
+            raise SealBroken(f"cannot open the sealed value of {context}") from None
 
     def is_current(self, sealed: bytes) -> bool:
         return sealed.startswith(self.current)
 
     @property
     def current(self) -> bytes:
-        """How values that the current key wraps begin."""
+        """The first bytes of every value that the current key wraps."""
         return _VERSION + self._name
 
     def rewrap(self, sealed: bytes, context: str) -> bytes:
-        """The same value under the current key. Its contents are not written anew."""
+        """The same value, wrapped by the current key. The encrypted content does not change."""
         version, data_key, body = self._unwrap(sealed, context)
-        if version == _NAMELESS:
+        if version == _WITHOUT_KEY_NAME:
             return self.seal(self.open(sealed, context), context)
         return self._wrap(data_key, context) + body
 
@@ -76,7 +76,7 @@ class Vault:
         nonce = sealed[at : at + _NONCE]
         wrapped = sealed[at + _NONCE : at + _NONCE + _WRAPPED]
         body = sealed[at + _NONCE + _WRAPPED :]
-        if version not in (_VERSION, _NAMELESS) or len(body) < _NONCE:
+        if version not in (_VERSION, _WITHOUT_KEY_NAME) or len(body) < _NONCE:
             raise SealBroken("not a sealed value")
         name = sealed[1:at]
         wrappers = [self._wrappers.get(name)] if named else list(self._wrappers.values())
@@ -87,7 +87,7 @@ class Vault:
                     return version, wrapper.decrypt(nonce, wrapped, bound), body
             except InvalidTag:
                 continue
-        raise SealBroken(f"the sealed value for {context} does not open")
+        raise SealBroken(f"cannot open the sealed value of {context}")
 
 
 def _bound(head: bytes, context: str) -> bytes:

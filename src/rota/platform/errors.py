@@ -1,8 +1,8 @@
 """The errors that a client can see.
 
-One base class; a subclass fixes status and code, and its message tells the
-reader what to do next. It derives from Starlette's HTTPException because
-FastAPI rewrites every other exception raised while a body is being read.
+A subclass of ApiError sets the status and the code. Its message says what happened and what to do
+next. ApiError derives from Starlette's HTTPException because FastAPI replaces every other exception
+that is raised while a body is read.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One thing that is wrong with a request, and where."""
+    """One error in a request, and the field that it is in."""
 
     field: str
     message: str
@@ -22,7 +22,7 @@ class FieldError:
 
 class ApiError(HTTPException):
     status: ClassVar[int] = 500
-    # None leaves `code` out of the envelope.
+    # None omits `code` from the envelope.
     code: ClassVar[str | None] = "INTERNAL_SERVER_ERROR"
 
     def __init__(
@@ -61,7 +61,7 @@ class AuthenticationFailed(ApiError):
     @classmethod
     def missing(cls) -> "AuthenticationFailed":
         return cls(
-            "Authentication is needed. Send the header Authorization: Bearer <API key or token>."
+            "Authentication required. Send the header Authorization: Bearer <API key or token>."
         )
 
 
@@ -85,7 +85,7 @@ class PayloadTooLarge(ApiError):
     code = "PAYLOAD_TOO_LARGE"
 
     def __init__(self, message: str) -> None:
-        # What is still coming is not worth reading.
+        # The rest of the body is not read.
         super().__init__(message, headers={"Connection": "close"})
 
 
@@ -95,7 +95,7 @@ class UnsupportedMediaType(ApiError):
 
 
 class Unavailable(ApiError):
-    """A part that this request cannot do without does not answer."""
+    """A service that this request needs is down."""
 
     status = 503
     code = "SERVICE_UNAVAILABLE"
@@ -106,7 +106,7 @@ class DatabaseFailed(ApiError):
     code = "DATABASE_ERROR"
 
 
-# Codes of statuses that the framework itself answers with.
+# The codes of statuses that the framework returns.
 CODES: Mapping[int, str] = {
     kind.status: str(kind.code)
     for kind in (
@@ -126,7 +126,7 @@ CODES: Mapping[int, str] = {
 def envelope(
     message: str, code: str | None, details: object, *, timestamp: str, path: str
 ) -> dict[str, Any]:
-    """The error body that every failed request carries."""
+    """The body of every error response."""
     error: dict[str, Any] = {"message": message}
     if code is not None:
         error["code"] = code

@@ -24,6 +24,18 @@ IdempotencyKey = Annotated[
 ]
 
 
+class IdempotencyKeyReused(Conflict):
+    def __init__(self) -> None:
+        super().__init__("This Idempotency-Key was used for a different request. Use a new key.")
+
+
+class RequestInProgress(Conflict):
+    def __init__(self) -> None:
+        super().__init__(
+            "A request with this Idempotency-Key is in progress. Wait for it, then try again."
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """The response of a request that can be repeated: its status and its JSON body."""
@@ -96,7 +108,7 @@ class Idempotency:
         if row is None:
             return None
         if row["fingerprint"] != _fingerprint(*request):
-            raise Conflict("This Idempotency-Key was used for a different request. Use a new key.")
+            raise IdempotencyKeyReused
         body = self._vault.open(row["sealed_body"], seal_context(tx.account_id, key))
         return Outcome(row["status"], body, replayed=True)
 
@@ -110,9 +122,7 @@ async def _claim(tx: AccountTransaction, key: str) -> None:
     digest = hashlib.sha256(tx.account_id.bytes + key.encode()).digest()
     number = int.from_bytes(digest[:8], "big", signed=True)
     if not await tx.fetchval("SELECT pg_try_advisory_xact_lock($1)", number):
-        raise Conflict(
-            "A request with this Idempotency-Key is in progress. Wait for it, then try again."
-        )
+        raise RequestInProgress
 
 
 def _fingerprint(operation: str, body: BaseModel | None) -> bytes:

@@ -1,6 +1,6 @@
-"""Public ids: a prefix that says what it names, and a UUIDv7 in hexadecimal.
+"""Public IDs: a prefix for the kind of object, and a UUIDv7 in hexadecimal.
 
-The database holds the UUID alone. Ids sort by their time of creation.
+The database stores only the UUID. IDs sort by creation time.
 """
 
 from datetime import UTC, datetime
@@ -14,7 +14,7 @@ def new_uuid() -> UUID:
 
 
 def time_of(value: UUID) -> datetime:
-    """The moment inside a UUIDv7, in milliseconds."""
+    """The creation time of a UUIDv7, in milliseconds."""
     return datetime.fromtimestamp((value.int >> 80) / 1000, UTC)
 
 
@@ -23,10 +23,10 @@ def to_wire(prefix: str, value: UUID) -> str:
 
 
 def from_wire(prefix: str, text: str) -> UUID | None:
-    """The UUID in `text`, or None when it is no id of this kind.
+    """The UUID in `text`, or None if it is not an ID of this kind.
 
-    Only the one spelling that `to_wire` gives is accepted, so that an id has
-    exactly one name in URLs, logs and caches.
+    Only the spelling of `to_wire` is accepted, so an ID has exactly one form in URLs, logs and
+    caches.
     """
     head, _, tail = text.rpartition("_")
     if head != prefix or len(tail) != 32 or tail.strip("0123456789abcdef"):

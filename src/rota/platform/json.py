@@ -1,8 +1,7 @@
-"""JSON from strangers: one reader that refuses what other readers let through.
+"""A strict JSON parser for untrusted input.
 
-Duplicate keys, NaN and Infinity, lone surrogates, NUL, numbers of absurd
-length, nesting without end and values without number are errors here, so
-nothing behind the edge ever has to think of them.
+It rejects duplicate keys, NaN and Infinity, lone surrogates, NUL, very long numbers, deep nesting
+and too many values, so that no other code has to check for them.
 """
 
 import json
@@ -12,13 +11,13 @@ from itertools import islice
 from typing import Any
 
 MAX_DEPTH = 64
-# Two million zeros fit in a body, and would hold the process for a second or more.
+# Two million zeros fit in a body and would block the process for a second or more.
 MAX_VALUES = 10_000
 MAX_NUMBER_CHARACTERS = 400
 
 
 class InvalidJson(ValueError):
-    """The text is not JSON that this service accepts; the message says why."""
+    """The text is not JSON that this service accepts. The message says why."""
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -54,15 +53,15 @@ _decoder = json.JSONDecoder(
 )
 
 
-# Each value but the first follows a comma or a bracket that opens. This finds the next such
-# character outside strings; it never goes back, so the input cannot make it slow.
+# Each value except the first follows a comma or an opening bracket. This pattern finds the next
+# such character outside strings. It never backtracks, so no input makes it slow.
 _BEFORE_VALUE = re.compile(rb'(?:[^",\[{]|"[^"\\]*+(?:\\.[^"\\]*+)*+"?)*+(?:[,\[{]|\Z)', re.DOTALL)
 
 
 def _has_too_many_values(raw: bytes) -> bool:
     if raw.count(b",") + raw.count(b"[") + raw.count(b"{") <= MAX_VALUES:
         return False
-    # Most of them may be text, so these are counted one by one.
+    # Most of these characters may be inside strings, so count only those outside.
     return next(islice(_BEFORE_VALUE.finditer(raw), MAX_VALUES, None), None) is not None
 
 
@@ -76,7 +75,7 @@ def _check_text(text: str) -> None:
 
 
 def _walk(root: Any) -> None:
-    """Checks depth and texts level by level: the input decides how deep it goes."""
+    """Checks depth and strings level by level, without recursion."""
     level, depth = [root], 0
     while level:
         below: list[Any] = []
@@ -96,7 +95,7 @@ def _walk(root: Any) -> None:
 
 def loads(raw: bytes) -> Any:
     if _has_too_many_values(raw):
-        raise InvalidJson(f"there are more than {MAX_VALUES} values")
+        raise InvalidJson(f"it has more than {MAX_VALUES} values")
     try:
         text = raw.decode()
     except UnicodeDecodeError:
@@ -107,7 +106,7 @@ def loads(raw: bytes) -> Any:
         raise InvalidJson(f"nested deeper than {MAX_DEPTH} levels") from None
     except json.JSONDecodeError as error:
         raise InvalidJson(f"{error.msg} at character {error.pos}") from None
-    # Raw NULs and surrogates cannot get this far: only escapes can bring them.
+    # The decoders reject raw NULs and surrogates, so only escapes can contain them.
     if "\\u" in text or text.count("[") + text.count("{") > MAX_DEPTH:
         _walk(value)
     return value

@@ -1,4 +1,4 @@
-"""Applies the migrations, from a checkout or from an installed package."""
+"""Applies the database migrations, from a checkout or an installed package."""
 
 from pathlib import Path
 
@@ -10,13 +10,13 @@ import rota
 
 def migrations_folder() -> Path:
     package = Path(rota.__file__).parent
-    # A wheel carries the folder inside the package, a checkout beside it.
+    # A wheel has the folder inside the package, a checkout next to `src`.
     inside = package / "migrations"
     return inside if inside.is_dir() else package.parents[1] / "migrations"
 
 
 def migrate(database_url: str) -> None:
-    """Brings the database up to date. Blocking: call it from a thread or a command."""
+    """Updates the database schema. It blocks, so call it from a thread or a command."""
     config = Config()
     config.set_main_option("script_location", str(migrations_folder()))
     config.attributes["url"] = database_url

@@ -1,7 +1,7 @@
-"""Every setting of the service, read once from `ROTA_*` environment variables.
+"""All settings of the service, read once from `ROTA_*` environment variables.
 
-Nothing else in the package reads the environment. Composition roots build a
-`Settings` and hand the parts of it to whoever needs them.
+No other module reads the environment. Commands create a `Settings`, and the composition passes its
+values to the parts that need them.
 """
 
 import base64
@@ -18,7 +18,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 DAY_S = 86_400
 
-# Good enough to sign in on a laptop, refused in production.
+# For development only. Production refuses it.
 DEVELOPMENT_SECRET_KEY = base64.b64encode(b"rota-development-key-not-secret!").decode()
 
 
@@ -41,16 +41,16 @@ class ModelChoice(BaseModel):
 
     provider: Literal["openai", "anthropic", "google"] = "openai"
     model: str
-    # Anything that speaks OpenAI's protocol, with the provider `openai`.
+    # For the provider `openai`: any server with an OpenAI-compatible API.
     base_url: str | None = None
     api_key: SecretStr | None = None
-    # Prices of the operator's own; without them a public table is asked.
+    # The operator's prices. Without them, a public price list is used.
     input_usd_per_million: Decimal | None = None
     output_usd_per_million: Decimal | None = None
     free: bool = False
-    # No answer is longer than this.
+    # The maximum length of a response.
     max_output_tokens: Annotated[int, Field(ge=64)] = 8_192
-    # Sent along with every request: {"temperature": 0.2, …}
+    # Sent with every request: {"temperature": 0.2, …}
     settings: dict[str, float] = {}
 
 
@@ -62,18 +62,18 @@ class Settings(BaseSettings):
 
     host: str = "127.0.0.1"
     port: int = 8080
-    # /metrics is here and nowhere else; unset, it is on the main port. Production must set it.
+    # The port of /metrics. If it is not set, /metrics is on the main port. Required in production.
     metrics_port: int | None = None
     public_url: str = "http://127.0.0.1:8080"
-    # Service processes that run beside each other. The limiter that stands in
-    # while Redis is away gives each process its share of a ceiling.
+    # How many `rota serve` processes run in total. While Redis is down, each process enforces its
+    # share of the rate limits.
     processes: Annotated[int, Field(ge=1)] = 1
-    # Only these peers may say who the client is with X-Forwarded-For.
+    # X-Forwarded-For is trusted only from these addresses and networks.
     trusted_proxies: Annotated[tuple[str, ...], NoDecode] = ()
     shutdown_grace_s: float = 20
 
     database_url: SecretStr = SecretStr("postgresql://rota@127.0.0.1:5432/rota")
-    # Who applies migrations, where that is another role than the service's own.
+    # The login that applies migrations, if it is not the one in `database_url`.
     migration_database_url: SecretStr | None = None
     database_pool_size: Annotated[int, Field(ge=1)] = 10
     redis_url: SecretStr = SecretStr("redis://127.0.0.1:6379/0")
@@ -82,29 +82,29 @@ class Settings(BaseSettings):
 
     # JSON: [{"issuer": "https://…", "clientId": "…", "name": "…"}]
     oidc_issuers: Annotated[tuple[Issuer, ...], NoDecode] = ()
-    # 32 bytes, base64. Wraps everything secret that is kept in the database.
+    # 32 bytes in base64. Wraps the data keys of all secrets in the database.
     secret_key: SecretStr = SecretStr(DEVELOPMENT_SECRET_KEY)
-    # Keys from before, separated by commas: they still open what they sealed.
+    # Previous keys, separated by commas. They still open the values that they sealed.
     secret_keys_old: Annotated[tuple[SecretStr, ...], NoDecode] = ()
     session_idle_days: Annotated[int, Field(ge=1)] = 30
-    # Days that a new account of Variant B may use what the pass gives.
+    # Variant B: how many days a new account can use the connect pass for free.
     signup_trial_days: Annotated[int, Field(ge=0)] = 14
-    # Days that a first subscription to a plan is free.
+    # How many days the first subscription to a plan is free.
     plan_trial_days: Annotated[int, Field(ge=0, le=730)] = 0
-    # Days that a plan goes on when a renewal was not paid.
+    # How many days a plan continues after a renewal was not paid.
     grace_days: Annotated[int, Field(ge=0)] = 7
 
-    # JSON: {"basic": 500, …}. What accounts of a tier may spend each month, in cents, where it is
-    # not the variant's own figure.
+    # JSON: {"basic": 500, …}. A tier's monthly allowance in cents, if it differs from the variant's
+    # figure.
     allowances: dict[str, Annotated[int, Field(ge=0)]] = {}
 
-    # Without a key nothing is sold.
+    # Without a key, payments are off.
     stripe_secret_key: SecretStr | None = None
-    # Separated by commas: each is good, so that one can take the place of another.
+    # Separated by commas. All of them are accepted, so that a secret can be rotated.
     stripe_webhook_secrets: Annotated[tuple[SecretStr, ...], NoDecode] = ()
-    # Another address than Stripe's own, such as that of a stand-in.
+    # Another address with a Stripe-compatible API, such as a test server.
     stripe_api_url: str | None = None
-    # Where people come back to after they paid; unset, it is /billing of the public URL.
+    # Where a checkout sends people afterwards. The default is /billing at the public URL.
     billing_return_url: str | None = None
 
     # How long a task waits for a person before it is cancelled.
@@ -112,28 +112,29 @@ class Settings(BaseSettings):
 
     # JSON: {"default": {"provider": "openai", "model": "…", "apiKey": "…"}, "fast": …}
     models: dict[str, ModelChoice] = {}
-    # The local model of `rota dev`, used for everything while `models` is empty.
+    # The local model of `rota dev`. It is used for all agents if `models` is empty.
     model_url: str | None = None
     run_max_tokens: Annotated[int, Field(ge=1)] = 1_000_000
     run_max_hours: Annotated[int, Field(ge=1)] = 24
-    # A worker that is silent for this long in a call is taken for dead.
+    # A worker without a heartbeat for this long during a call is considered dead.
     run_heartbeat_s: Annotated[float, Field(gt=0)] = 15
-    # Model and tool calls under way at once in one worker.
+    # The maximum number of model and tool calls in progress per worker.
     worker_calls: Annotated[int, Field(ge=1)] = 50
 
-    # Networks (10.1.0.0/16) and host names that tool servers and webhooks may be at although
-    # they are not in the open internet.
+    # Networks (10.1.0.0/16) and host names that tool servers and webhooks can use although they are
+    # not on the public internet.
     egress_allow: Annotated[tuple[str, ...], NoDecode] = ()
-    # How long a tool server may take: to be connected to, and to answer a call.
+    # Timeouts for tool servers: to connect, and to answer a call.
     mcp_connect_s: Annotated[float, Field(gt=0)] = 10
     mcp_call_s: Annotated[float, Field(gt=0)] = 60
-    # Open connections to tool servers in one process, and how long one stays unused.
+    # The maximum number of open connections to tool servers per process, and how long an unused
+    # one stays open.
     mcp_sessions: Annotated[int, Field(ge=1)] = 200
     mcp_idle_s: Annotated[float, Field(gt=0)] = 300
-    # Each tool server is looked at this often by the workers.
+    # How often the workers check each tool server.
     mcp_check_minutes: Annotated[float, Field(gt=0)] = 15
 
-    # A collector that takes OTLP over HTTP, such as http://127.0.0.1:4318.
+    # A trace collector that accepts OTLP over HTTP, such as http://127.0.0.1:4318.
     otlp_endpoint: str | None = None
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     log_format: Literal["json", "console"] = "json"
@@ -154,7 +155,7 @@ class Settings(BaseSettings):
     @field_validator("oidc_issuers", mode="before")
     @classmethod
     def _from_json(cls, value: object) -> object:
-        # Here and not by pydantic-settings, whose own error says neither where nor what.
+        # The error of pydantic-settings for invalid JSON would not say what is wrong.
         return json.loads(value) if isinstance(value, str) else value
 
     @field_validator("trusted_proxies")
@@ -177,7 +178,7 @@ class Settings(BaseSettings):
         except binascii.Error:
             length = 0
         if length != 32:
-            raise ValueError("must be 32 bytes in base64; make one with: openssl rand -base64 32")
+            raise ValueError("must be 32 bytes in base64; create one with: openssl rand -base64 32")
         return value
 
     @model_validator(mode="after")
@@ -187,25 +188,25 @@ class Settings(BaseSettings):
         if self.secret_key.get_secret_value() == DEVELOPMENT_SECRET_KEY:
             raise ValueError("ROTA_SECRET_KEY must be set in production: openssl rand -base64 32")
         if not self.oidc_issuers:
-            raise ValueError("ROTA_OIDC_ISSUERS must name at least one issuer in production")
+            raise ValueError("ROTA_OIDC_ISSUERS must have at least one issuer in production")
         if insecure := [i.issuer for i in self.oidc_issuers if not i.issuer.startswith("https://")]:
             raise ValueError(
-                f"ROTA_OIDC_ISSUERS must be https in production, and not {', '.join(insecure)}"
+                f"ROTA_OIDC_ISSUERS must start with https:// in production: {', '.join(insecure)}"
             )
         if self.metrics_port is None:
             raise ValueError(
-                "ROTA_METRICS_PORT must be set in production: /metrics asks nobody who they are"
+                "ROTA_METRICS_PORT must be set in production: /metrics needs no authentication"
             )
         if self.stripe_secret_key and not self.stripe_webhook_secrets:
             raise ValueError(
-                "ROTA_STRIPE_WEBHOOK_SECRETS must be set with ROTA_STRIPE_SECRET_KEY: without it "
-                "nobody gets what they paid for"
+                "ROTA_STRIPE_WEBHOOK_SECRETS must be set with ROTA_STRIPE_SECRET_KEY: payments are "
+                "recorded only from webhooks"
             )
         return self
 
     @property
     def return_url(self) -> str:
-        """Where people come back to from the payment processor's page."""
+        """Where the payment processor sends people after a checkout."""
         return self.billing_return_url or f"{self.public_url}/billing"
 
     @cached_property
@@ -214,7 +215,7 @@ class Settings(BaseSettings):
 
     @cached_property
     def secret_keys(self) -> tuple[bytes, ...]:
-        """The key that seals, and those from before it."""
+        """The current key, then the previous ones."""
         old = (base64.b64decode(key.get_secret_value()) for key in self.secret_keys_old)
         return (self.secret_key_bytes, *old)
 

@@ -1,4 +1,4 @@
-"""Logs and metrics: one JSON line per event, Prometheus figures, never a secret."""
+"""Logs and metrics: one JSON line per event, Prometheus metrics, and no secrets in either."""
 
 import logging
 import re
@@ -14,10 +14,14 @@ from prometheus_client import Counter, Histogram, start_http_server
 from rota.platform import tracing
 from rota.platform.settings import Settings
 
-REQUESTS = Counter("rota_http_requests_total", "Requests answered.", ["method", "route", "status"])
+REQUESTS = Counter(
+    "rota_http_requests_total",
+    "HTTP requests.",
+    ["method", "route", "status"],
+)
 REQUEST_SECONDS = Histogram(
     "rota_http_request_seconds",
-    "Time from the first byte of a request to the last of its answer.",
+    "Seconds from the start of a request to the end of its response.",
     ["route"],
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10),
 )
@@ -26,8 +30,8 @@ HIDDEN = "[hidden]"
 _SECRET_NAMES = re.compile(
     r"authorization|cookie|password|secret|token|api_?key|private|credential", re.IGNORECASE
 )
-# API keys, also those of the payment processor, JSON web tokens, whatever follows "Bearer", and
-# passwords inside URLs, wherever they stand in a text.
+# API keys, keys of the payment processor, JSON web tokens, the text after "Bearer", and passwords
+# in URLs.
 _SECRET_TEXTS = re.compile(
     r"rota_[0-9A-Za-z]{20,}|[sr]k_(?:live|test)_\w+|whsec_\w+|eyJ[\w-]{8,}\.[\w-]*\.?[\w-]*"
     r"|(?<=[Bb]earer )\S+|(?<=://)[^/@\s:]*:[^/@\s]+(?=@)"
@@ -43,7 +47,7 @@ def _without_secrets(name: str, value: Any) -> Any:
     if _is_secret(name):
         return HIDDEN
     if isinstance(value, str):
-        # Nearly every text is harmless, and this tells so at a tenth of the cost.
+        # A cheap check first: nearly all texts contain no secret.
         if "rota_" in value or "eyJ" in value or "earer " in value or "://" in value:
             return _SECRET_TEXTS.sub(HIDDEN, value)
         return value
@@ -93,7 +97,7 @@ def configure_logging(level: str, fmt: str) -> None:
 
 
 class _ToStructlog(logging.Handler):
-    """Libraries log through the standard library; their lines join ours."""
+    """Sends the standard library's log records to structlog."""
 
     def emit(self, record: logging.LogRecord) -> None:
         structlog.get_logger().log(
@@ -105,7 +109,7 @@ class _ToStructlog(logging.Handler):
 
 
 def observe(settings: Settings, service: str) -> None:
-    """Logs, traces where somebody collects them, metrics on a port of their own if one is set."""
+    """Sets up logging, tracing and the metrics port of a process, as the settings say."""
     configure_logging(settings.log_level, settings.log_format)
     tracing.configure(settings.otlp_endpoint, service)
     if settings.metrics_port is not None:

@@ -1,10 +1,10 @@
-"""The connection to Temporal, dialled when it is first needed."""
+"""The connection to Temporal, opened on first use."""
 
 from temporalio.client import Client
 
 
 class Temporal:
-    """Lazy, so that the service starts and serves while Temporal is away."""
+    """Connects lazily, so that the service starts and works while Temporal is down."""
 
     def __init__(self, address: str, namespace: str) -> None:
         self._address = address
@@ -17,7 +17,7 @@ class Temporal:
         return self._client
 
     async def connect(self) -> Client:
-        """A client that has its connection, as a worker needs it; fails while Temporal is away."""
+        """A connected client, as a worker needs it. Fails while Temporal is down."""
         return await Client.connect(self._address, namespace=self._namespace)
 
     async def ping(self) -> None:

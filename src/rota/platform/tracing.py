@@ -1,7 +1,7 @@
-"""Traces: where a task's time went, from the request through the worker to the model.
+"""Traces of a task's time, from the request through the worker to the model.
 
-Off unless a collector is named; then spans go to it by OTLP. A span carries
-ids, names and numbers, and never a text of a customer's.
+Tracing is off unless a collector is configured. Spans are sent to it with OTLP. A span contains
+IDs, names and numbers, and never a customer's text.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ _enabled = False
 
 
 def configure(endpoint: str | None, process: str) -> None:
-    """Sends spans of this process to the collector at `endpoint`, if there is one."""
+    """Sends the spans of this process to the collector at `endpoint`, if one is given."""
     global _enabled
     if endpoint is None:
         return
@@ -36,7 +36,7 @@ def enabled() -> bool:
 
 
 def here() -> str | None:
-    """The W3C `traceparent` of the current span, for whoever goes on with the work."""
+    """The W3C `traceparent` of the current span, for the process that continues the work."""
     if not _enabled:
         return None
     carrier: dict[str, str] = {}
@@ -52,14 +52,14 @@ def span(
     kind: SpanKind = SpanKind.INTERNAL,
     attributes: Mapping[str, str | int | float] | None = None,
 ) -> Iterator[Span]:
-    """A span below the current one, or below the one that `parent` names."""
+    """A child of the current span, or of the span in the traceparent `parent`."""
     context = propagate.extract({"traceparent": parent}) if parent else None
     with _tracer.start_as_current_span(
         name,
         context=context,
         kind=kind,
         attributes=dict(attributes or {}),
-        # What an exception says can be a text of a customer's.
+        # The message of an exception can contain a customer's text.
         record_exception=False,
         set_status_on_exception=False,
     ) as current:

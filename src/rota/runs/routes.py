@@ -7,16 +7,13 @@ from fastapi import APIRouter, Depends, Query
 from rota.auth.caller import Caller
 from rota.auth.routing import allowed, secured_router
 from rota.platform import ids
-from rota.platform.db import Database
 from rota.platform.http.description import documented
 from rota.platform.http.schemas import QueryInt, Text
-from rota.runs import timeline
 from rota.runs.schemas import TimelineResponse, TimelineStep
-from rota.tasks import queries
-from rota.tasks.errors import TaskNotFound
+from rota.runs.timeline import Timelines
 
 
-def run_routes(db: Database) -> APIRouter:
+def run_routes(timelines: Timelines) -> APIRouter:
     router = secured_router("Tasks")
 
     @router.get(
@@ -30,11 +27,7 @@ def run_routes(db: Database) -> APIRouter:
         limit: Annotated[QueryInt, Query(ge=1, le=100)] = 50,
         offset: Annotated[QueryInt, Query(ge=0, le=2**31 - 1)] = 0,
     ) -> TimelineResponse:
-        task_id = ids.from_wire("task", id)
-        async with db.snapshot(caller.account_id, caller.user_id) as tx:
-            if not task_id or not await queries.find(tx, task_id):
-                raise TaskNotFound
-            entries, total = await timeline.page(tx, task_id, limit, offset)
+        entries, total = await timelines.page(caller, ids.from_wire("task", id), limit, offset)
         return TimelineResponse(steps=[TimelineStep.of(entry) for entry in entries], total=total)
 
     return router

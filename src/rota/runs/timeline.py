@@ -5,8 +5,11 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
-from rota.platform.db import AccountReader
+from rota.auth.caller import Caller
+from rota.platform.db import AccountReader, Database
+from rota.tasks import queries as tasks
 from rota.tasks import review_queries
+from rota.tasks.errors import TaskNotFound
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,3 +64,17 @@ async def page(
         offset,
     )
     return [Entry(**row) for row in rows], total
+
+
+class Timelines:
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    async def page(
+        self, caller: Caller, task_id: UUID | None, limit: int, offset: int
+    ) -> tuple[list[Entry], int]:
+        """A page of one task's timeline, if the task belongs to the caller's account."""
+        async with self._db.snapshot(caller.account_id, caller.user_id) as tx:
+            if task_id is None or not await tasks.find(tx, task_id):
+                raise TaskNotFound
+            return await page(tx, task_id, limit, offset)

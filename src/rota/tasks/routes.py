@@ -13,8 +13,8 @@ from rota.auth.routing import allowed, secured_router
 from rota.events.routes import After, LastEventId, still_allowed
 from rota.events.stream import Streams
 from rota.platform import ids
-from rota.platform.http.answers import respond
 from rota.platform.http.description import documented
+from rota.platform.http.responses import respond
 from rota.platform.http.schemas import QueryInt, Text
 from rota.platform.idempotency import IdempotencyKey
 from rota.tasks import schemas

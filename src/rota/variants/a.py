@@ -1,7 +1,7 @@
 """Variant A: five subscription tiers."""
 
 from rota.agents.access import AgentAccess, always, for_tiers
-from rota.limits.verdict import Ceilings
+from rota.limits.result import Ceilings
 from rota.mcp.allowance import same_for_all
 from rota.variants.variant import Tier, Variant
 

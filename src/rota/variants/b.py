@@ -1,7 +1,7 @@
 """Variant B: two tiers, and a personal add-on with a trial at signup."""
 
 from rota.agents.access import AgentAccess, when_open
-from rota.limits.verdict import Ceilings
+from rota.limits.result import Ceilings
 from rota.mcp.allowance import without_pass
 from rota.variants.variant import Tier, Variant
 

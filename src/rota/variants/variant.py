@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from rota.agents.access import AgentAccess
 from rota.credits.allowance import AllowanceOf
 from rota.credits.money import of_cents
-from rota.limits.verdict import Ceilings
+from rota.limits.result import Ceilings
 from rota.mcp.allowance import Allowance
 
 

@@ -1,1 +1,1 @@
-"""HTTP manners: the edge every request passes, strict bodies, the error envelope."""
+"""HTTP: the layer around all routes, strict request bodies, and the error envelope."""

@@ -1,9 +1,8 @@
-"""The outermost layer of the service: what holds for every request whatever its route.
+"""The outermost layer of the service, which handles what all requests have in common.
 
-It gives each request an id, refuses unknown contract versions and bodies that
-are too large, lets a gate decide whether the request may pass (who calls, and
-is there room in the window), writes the headers on the way out, turns what
-crashes into an answer, and logs and counts each request once.
+It gives each request an ID, refuses unknown API versions and bodies that are too large, asks the
+guard to admit the request, adds headers to the response, turns exceptions into error responses, and
+logs and counts each request once.
 """
 
 import asyncio
@@ -28,39 +27,41 @@ from rota.platform.errors import (
     Unavailable,
     ValidationFailed,
 )
-from rota.platform.http.answers import error_response
+from rota.platform.http.responses import error_response
 from rota.platform.telemetry import REQUEST_SECONDS, REQUESTS
 
 API_VERSION = "2026-11-01"
 MAX_BODY_BYTES = 2 * 1024 * 1024
-# How much more is read and forgotten of a body that was refused for its size, and how long.
+# How much more of a refused body is read and discarded, and for how long.
 LINGER_BYTES = 4 * 1024 * 1024
 LINGER_S = 2.0
 
-_SANE_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+_VALID_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _VERSION_HEADER = (b"api-version", API_VERSION.encode())
-_TOO_LARGE = f"The body is larger than {MAX_BODY_BYTES} bytes. Send less at once."
+_TOO_LARGE = (
+    f"The request body is larger than {MAX_BODY_BYTES} bytes. Send the data in smaller requests."
+)
 
 log = structlog.get_logger()
 
 
 @dataclass(slots=True)
-class Pass:
-    """What the gate says of a request: headers for its answer, and a refusal, if any."""
+class Admission:
+    """The guard's result for a request: headers for the response, and a refusal if it has one."""
 
     headers: list[tuple[bytes, bytes]] = field(default_factory=list)
     refusal: ASGIApp | None = None
-    # Who the log line names.
+    # The account to log the request with.
     account: str | None = None
 
 
-Gate = Callable[[Scope, dict[bytes, bytes]], Awaitable[Pass]]
+Guard = Callable[[Scope, dict[bytes, bytes]], Awaitable[Admission]]
 
 
 class Edge:
-    def __init__(self, app: ASGIApp, gate: Gate) -> None:
+    def __init__(self, app: ASGIApp, guard: Guard) -> None:
         self._app = app
-        self._gate = gate
+        self._guard = guard
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -69,40 +70,40 @@ class Edge:
         started = time.perf_counter()
         headers = dict(scope["headers"])
         request_id = _request_id(headers)
-        # Whatever is logged on the way says which request it belongs to.
+        # Every line that is logged during the request includes its ID.
         structlog.contextvars.bind_contextvars(request_id=request_id)
-        answer = _Answer(receive, send, request_id)
-        admitted = Pass()
+        writer = _ResponseWriter(receive, send, request_id)
+        admitted = Admission()
         try:
-            admitted = await self._gate(scope, headers)
-            answer.headers += admitted.headers
+            admitted = await self._guard(scope, headers)
+            writer.headers += admitted.headers
             app = admitted.refusal or _refuse_early(headers) or self._app
             if tracing.enabled():
                 app = _traced(app, headers)
-            await app(scope, _bounded(receive), answer.send)
-        except (Exception, asyncio.CancelledError) as error:
-            problem = as_api_error(error)
-            if answer.status:
-                # Too late for another answer; the server closes the connection.
+            await app(scope, _bounded(receive), writer.send)
+        except (Exception, asyncio.CancelledError) as raised:
+            error = as_api_error(raised)
+            if writer.status:
+                # The response has started. The server closes the connection.
                 raise
-            await error_response(scope["path"], problem)(scope, receive, answer.send)
+            await error_response(scope["path"], error)(scope, receive, writer.send)
         route = getattr(scope.get("route"), "path_format", None) or "unmatched"
         seconds = time.perf_counter() - started
-        REQUESTS.labels(scope["method"], route, answer.status).inc()
+        REQUESTS.labels(scope["method"], route, writer.status).inc()
         REQUEST_SECONDS.labels(route).observe(seconds)
         log.info(
             "request",
             method=scope["method"],
             route=route,
             path=scope["path"],
-            status=answer.status,
+            status=writer.status,
             ms=round(seconds * 1000, 2),
             account=admitted.account,
         )
 
 
-class _Answer:
-    """The way out: adds the edge's headers and remembers what was answered."""
+class _ResponseWriter:
+    """Sends the response: adds the common headers and records the status."""
 
     def __init__(self, receive: Receive, send: Send, request_id: str) -> None:
         self._receive = receive
@@ -121,7 +122,7 @@ class _Answer:
         await self._send(message)
 
     async def _linger(self) -> None:
-        """Reads on for a moment: a sender cut off in full flow would not see its answer."""
+        """Reads on briefly: a client that is cut off while it sends cannot read the response."""
         left = LINGER_BYTES
         with suppress(TimeoutError):
             async with asyncio.timeout(LINGER_S):
@@ -133,42 +134,42 @@ class _Answer:
 
 
 def as_api_error(error: BaseException) -> ApiError:
-    """What a client is told of a failure that nothing foresaw. The log is told everything."""
+    """The error that the client sees. Unexpected exceptions are logged and not shown."""
     if isinstance(error, ApiError):
         return error
     if isinstance(error, asyncio.CancelledError):
-        return Unavailable("The service is being stopped. Try again.")
-    log.error("request failed", exc_info=error)
+        return Unavailable("The service is shutting down. Try again.")
+    log.error("request_failed", exc_info=error)
     if isinstance(error, DATABASE_ERRORS):
         return DatabaseFailed(
-            "The database did not answer as expected. Try again, waiting longer each time."
+            "The database returned an error. Try again, and wait longer after each attempt."
         )
     return ApiError(
-        "Something went wrong on our side. Try again, and quote X-Request-Id if it goes on."
+        "An internal error occurred. Try again. If it happens again, report the X-Request-Id."
     )
 
 
 def _request_id(headers: dict[bytes, bytes]) -> str:
-    given = headers.get(b"x-request-id")
-    if given is not None and _SANE_ID.fullmatch(text := given.decode("latin-1")):
+    sent = headers.get(b"x-request-id")
+    if sent is not None and _VALID_ID.fullmatch(text := sent.decode("latin-1")):
         return text
     return uuid4().hex
 
 
 def _refuse_early(headers: dict[bytes, bytes]) -> ASGIApp | None:
-    """An answer that needs no route: a wrong version, or a body that announces its size."""
+    """Refuses an unknown API version, or a body whose Content-Length is too large."""
     version = headers.get(b"api-version")
     if version is not None and version != _VERSION_HEADER[1]:
-        problem: ApiError = ValidationFailed.of(
-            FieldError("Api-Version", f"is not known here; this service speaks {API_VERSION}")
+        error: ApiError = ValidationFailed.of(
+            FieldError("Api-Version", f"is not supported; use {API_VERSION}")
         )
     elif (length := headers.get(b"content-length")) and int(length) > MAX_BODY_BYTES:
-        problem = PayloadTooLarge(_TOO_LARGE)
+        error = PayloadTooLarge(_TOO_LARGE)
     else:
         return None
 
     async def refuse(scope: Scope, receive: Receive, send: Send) -> None:
-        await error_response(scope["path"], problem)(scope, receive, send)
+        await error_response(scope["path"], error)(scope, receive, send)
 
     return refuse
 
@@ -187,7 +188,7 @@ def _traced(app: ASGIApp, headers: dict[bytes, bytes]) -> ASGIApp:
 
 
 def _bounded(receive: Receive) -> Receive:
-    """Cuts a body off while it is being read, for senders that do not say how long it is."""
+    """Stops reading a body at the limit, for requests without a Content-Length."""
     total = 0
 
     async def bounded() -> Message:

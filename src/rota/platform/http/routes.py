@@ -1,4 +1,4 @@
-"""Routes that read bodies strictly: JSON only, and only JSON that is beyond doubt."""
+"""Routes that accept only JSON bodies, and only unambiguous JSON."""
 
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -14,7 +14,7 @@ Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 def by_name(route: APIRoute) -> str:
-    """What the description calls an operation."""
+    """The operation ID of a route in the OpenAPI description."""
     return route.name
 
 
@@ -23,7 +23,9 @@ class StrictRequest(Request):
         body = await super().body()
         kind = self.headers.get("content-type", "").partition(";")[0].strip().lower()
         if body and kind != "application/json":
-            raise UnsupportedMediaType("Send JSON, with the header Content-Type: application/json.")
+            raise UnsupportedMediaType(
+                "The request body must be JSON. Send the header Content-Type: application/json."
+            )
         return body
 
     async def json(self) -> Any:
@@ -31,7 +33,7 @@ class StrictRequest(Request):
             return json.loads(await self.body())
         except json.InvalidJson as error:
             raise ValidationFailed.of(
-                FieldError("", f"The body is no valid JSON: {error}.")
+                FieldError("", f"The request body is not valid JSON: {error}.")
             ) from None
 
 

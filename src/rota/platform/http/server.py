@@ -1,4 +1,4 @@
-"""The HTTP server under the application: uvicorn, with the bounds and manners it lacks."""
+"""The HTTP server: uvicorn with a limit on request headers, JSON errors and a clean shutdown."""
 
 import asyncio
 import http
@@ -20,9 +20,9 @@ MAX_HEAD_BYTES = 64 * 1024
 
 
 class Protocol(HttpToolsProtocol):
-    """uvicorn's own, where a request's head has to end some time, and JSON answers what is no HTTP.
+    """uvicorn's protocol with a limit on request headers, and JSON responses to invalid HTTP.
 
-    The request line and the headers are kept in memory until they are complete.
+    The request line and the headers stay in memory until they are complete.
     """
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -33,7 +33,7 @@ class Protocol(HttpToolsProtocol):
         self._head_bytes += len(data)
         super().data_received(data)
         if self._in_head and self._head_bytes > MAX_HEAD_BYTES and not self.transport.is_closing():
-            self._refuse(431, f"The headers are larger than {MAX_HEAD_BYTES} bytes.")
+            self._refuse(431, f"The request headers are larger than {MAX_HEAD_BYTES} bytes.")
 
     def on_headers_complete(self) -> None:
         self._in_head = False
@@ -47,7 +47,7 @@ class Protocol(HttpToolsProtocol):
         self._refuse(400, msg)
 
     def _unsupported_upgrade_warning(self) -> None:
-        """Says nothing: anyone may ask for an upgrade, and gets an ordinary answer."""
+        """Does not log: the client gets a normal response."""
 
     def _start_head(self) -> None:
         self._in_head, self._head_bytes = True, 0
@@ -65,15 +65,15 @@ class Protocol(HttpToolsProtocol):
         self.transport.close()
 
     def _path(self) -> str:
-        # As far as it is known: what came may have no path at all.
+        # An invalid request may not have a path.
         url: bytes = getattr(self, "url", b"")
         return url.partition(b"?")[0][:1000].decode("latin-1")
 
 
 def run(app: ASGIApp, settings: Settings, *, on_stop: Callable[[], None]) -> None:
-    """Serves until a signal comes, and then until what is under way has its answer.
+    """Serves until a signal arrives, then finishes the requests in progress.
 
-    `on_stop` ends, as soon as the signal comes, what would not end by itself.
+    `on_stop` runs when the signal arrives. It ends responses that have no end of their own.
     """
 
     class Server(uvicorn.Server):
@@ -81,8 +81,8 @@ def run(app: ASGIApp, settings: Settings, *, on_stop: Callable[[], None]) -> Non
             on_stop()
             super().handle_exit(sig, frame)
 
-    # When all is done, uvicorn sends itself the signal that it got. Without this, that would
-    # be a violent death, where the sender looks for an end without errors.
+    # After a clean shutdown uvicorn raises the signal again. Without this handler the process would
+    # exit with an error status.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     server = Server(server_config(app, settings))
     server.run()
@@ -100,10 +100,10 @@ def server_config(app: ASGIApp, settings: Settings) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         server_header=False,
-        # The gate itself decides whom to believe about the client's address.
+        # The request guard reads X-Forwarded-For itself.
         proxy_headers=False,
-        # Longer than proxies and clients keep an idle connection, commonly up to 60 s: where the
-        # server is the first to close one, a request may be on its way there already.
+        # Longer than proxies and clients keep an idle connection, commonly 60 s. If the server
+        # closed first, it could miss a request that is already on its way.
         timeout_keep_alive=75,
         timeout_graceful_shutdown=int(settings.shutdown_grace_s),
     )

@@ -1,4 +1,4 @@
-"""Turns every failure into the error envelope: ours, the framework's, and crashes."""
+"""JSON responses, and the error envelope for the errors of the service and the framework."""
 
 from typing import Any
 
@@ -16,8 +16,8 @@ from rota.platform.errors import CODES, ApiError, FieldError, ValidationFailed, 
 from rota.platform.idempotency import Outcome
 
 _MESSAGES = {
-    404: "There is nothing at this path. GET /openapi.json lists what there is.",
-    405: "This path does not answer to that method. The Allow header lists the ones it does.",
+    404: "Path not found. GET /openapi.json lists all paths.",
+    405: "Method not allowed for this path. The Allow header lists the allowed methods.",
 }
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 MAX_FIELD_CHARACTERS = 200
@@ -40,19 +40,19 @@ def error_response(path: str, error: HTTPException) -> Response:
 
 
 def _field(location: tuple[Any, ...]) -> str:
-    # The first part says body, query or path; a client knows that by the name.
-    # The name may be the client's own, and as long as the body.
+    # The first part is body, query or path, which the name makes clear. The client can choose the
+    # name, and it can be as long as the body.
     return ".".join(str(part) for part in location[1:])[:MAX_FIELD_CHARACTERS]
 
 
 def validation_failed(error: RequestValidationError) -> ValidationFailed:
-    # A body can be wrong in a thousand places; the first twenty are enough to go on.
+    # A body can have thousands of errors. The first twenty are enough.
     found = [FieldError(_field(item["loc"]), item["msg"]) for item in error.errors()[:20]]
     return ValidationFailed.of(*found)
 
 
 def _methods_at(app: FastAPI, scope: Scope) -> str:
-    """All methods of a path. The router tells only those of the first route that it finds."""
+    """All methods of a path. The router knows only those of the first matching route."""
     return ", ".join(
         method
         for method in _METHODS
@@ -64,8 +64,8 @@ def _methods_at(app: FastAPI, scope: Scope) -> str:
 
 
 def add_handlers(app: FastAPI) -> None:
-    # The path is read from the scope: `request.url` would read the Host header too, which
-    # the caller writes as it likes.
+    # The path comes from the scope. `request.url` also uses the Host header, which the client
+    # controls.
     async def on_http(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         response = error_response(request.scope["path"], error)
@@ -77,14 +77,14 @@ def add_handlers(app: FastAPI) -> None:
         assert isinstance(error, RequestValidationError)
         return error_response(request.scope["path"], validation_failed(error))
 
-    # A path has one spelling; a redirect would be an answer without a body.
+    # Each path has one spelling. A redirect would be a response without a body.
     app.router.redirect_slashes = False
     app.add_exception_handler(HTTPException, on_http)
     app.add_exception_handler(RequestValidationError, on_validation)
 
 
 def respond(outcome: Outcome) -> Response:
-    """The HTTP response for work that an idempotency key may have replayed."""
+    """The HTTP response for an outcome, which may be a replayed one."""
     headers = {"Idempotent-Replayed": "true"} if outcome.replayed else None
     return Response(
         outcome.body, status_code=outcome.status, headers=headers, media_type="application/json"

@@ -1,0 +1,115 @@
+"""The errors of authentication and of API keys."""
+
+from uuid import UUID
+
+from rota.platform import ids
+from rota.platform.errors import AuthenticationFailed, Conflict, Forbidden, NotFound, Unavailable
+
+
+class AuthorizationMalformed(AuthenticationFailed):
+    def __init__(self) -> None:
+        super().__init__("The Authorization header must be: Bearer <API key or session token>.")
+
+
+class ApiKeyInvalid(AuthenticationFailed):
+    def __init__(self) -> None:
+        super().__init__("The API key is not valid. It is unknown, revoked or expired.")
+
+
+class SessionTokenInvalid(AuthenticationFailed):
+    def __init__(self) -> None:
+        super().__init__(
+            "The session token is not valid. It is expired, revoked or not from this service. "
+            "Refresh it with POST /api/auth/refresh, or sign in again."
+        )
+
+
+class SessionInvalid(AuthenticationFailed):
+    """The session itself has ended, so its tokens cannot be refreshed."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The session is no longer valid. Sign in again with POST /api/auth/session."
+        )
+
+
+class IdTokenInvalid(AuthenticationFailed):
+    def __init__(self) -> None:
+        super().__init__("The ID token is not valid. Sign in again with your identity provider.")
+
+
+class IdTokenUsed(AuthenticationFailed):
+    def __init__(self) -> None:
+        super().__init__(
+            "This ID token was already used. Sign in again with your identity provider."
+        )
+
+
+class UserDeleted(AuthenticationFailed):
+    def __init__(self) -> None:
+        super().__init__("The user of this token no longer exists.")
+
+
+class SessionAccountNotFound(NotFound):
+    def __init__(self) -> None:
+        super().__init__("The account of this session no longer exists.")
+
+
+class AccountNotSelectable(Forbidden):
+    """One message for accounts of others and for accounts that do not exist."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "You are not a member of the account in X-Service-Account. "
+            "GET /api/me lists your accounts."
+        )
+
+
+class CompanyAmbiguous(Forbidden):
+    def __init__(self, companies: int) -> None:
+        super().__init__(
+            f"You belong to several companies ({companies}). Send the ID of one in "
+            "X-Service-Account. GET /api/me lists them."
+        )
+
+
+class KeyOfAnotherAccount(Forbidden):
+    def __init__(self, account_id: UUID) -> None:
+        super().__init__(
+            "This API key does not belong to the account in X-Service-Account. "
+            f"It belongs to {ids.to_wire('acct', account_id)}."
+        )
+
+
+class SessionRequired(Forbidden):
+    def __init__(self) -> None:
+        super().__init__("API keys cannot use this endpoint. Sign in and use a session token.")
+
+
+class AdminRequired(Forbidden):
+    """The role `member` is not enough for this."""
+
+    def __init__(self, action: str) -> None:
+        super().__init__(f"Only owners and admins of a company can {action}.")
+
+
+class ApiKeyNotFound(NotFound):
+    """One message for keys of other accounts and for keys that do not exist."""
+
+    def __init__(self) -> None:
+        super().__init__("API key not found.")
+
+
+class TooManyKeys(Conflict):
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"An account can have at most {limit} API keys. Delete one first.")
+
+
+class SigningKeyMissing(Unavailable):
+    def __init__(self) -> None:
+        super().__init__("No signing key for session tokens. Run: rota admin signing-keys rotate")
+
+
+class IssuerUnavailable(Unavailable):
+    def __init__(self, issuer: str) -> None:
+        super().__init__(f"The identity provider {issuer} is not available. Try again in a moment.")
