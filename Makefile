@@ -45,5 +45,5 @@ dev: setup  ## Run everything on this machine
 	$(BIN)/rota dev
 
 openapi: setup  ## Renew the descriptions in openapi/
-	$(BIN)/rota openapi --variant a --output openapi/variant-a.json
-	$(BIN)/rota openapi --variant b --output openapi/variant-b.json
+	$(BIN)/rota admin openapi --variant a --output openapi/variant-a.json
+	$(BIN)/rota admin openapi --variant b --output openapi/variant-b.json

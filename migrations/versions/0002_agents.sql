@@ -1,5 +1,5 @@
 -- The catalog belongs to the operator and is the same for every account, so these
--- tables have no row security. Only `rota agents sync` writes here, as their owner.
+-- tables have no row security. Only `rota admin agents sync` writes here, as their owner.
 -- It holds hundreds of rows, not millions: counting and sorting all of it is cheap.
 
 CREATE TABLE agent_versions (

@@ -201,10 +201,10 @@ async def test_the_service_itself_can_only_read_the_catalog(url: str, folder: Fo
 
 
 async def run(url: str, *arguments: str) -> Result:
-    """`rota agents sync`, in a thread, because it has an event loop of its own."""
+    """`rota admin agents sync`, in a thread, because it has an event loop of its own."""
     environment = {"ROTA_DATABASE_URL": url, "COLUMNS": "200"}
     return await asyncio.to_thread(
-        CliRunner().invoke, cli, ["agents", "sync", *arguments], env=environment
+        CliRunner().invoke, cli, ["admin", "agents", "sync", *arguments], env=environment
     )
 
 
@@ -253,7 +253,7 @@ async def test_the_command_says_when_the_database_is_not_migrated(
         await connection.execute("CREATE DATABASE agents_bare")
     result = await run(f"{base}/agents_bare", str(folder(one=agent_text("one"))))
     assert result.exit_code == 1
-    assert "rota migrate" in result.stderr
+    assert "rota admin migrate" in result.stderr
 
 
 async def test_the_command_says_when_the_database_is_away(folder: Folder) -> None:

@@ -84,7 +84,7 @@ async def broken(world: World, acknowledged: Collection[str]) -> dict[str, int]:
 
 
 async def _unproven(world: World) -> int:
-    """What `rota ledger verify` would find: charges missing or twice, holds left open."""
+    """What `rota admin ledger verify` would find: charges missing or twice, holds left open."""
     db = Database(world.service.database_url, pool_size=1)
     await db.open()
     try:

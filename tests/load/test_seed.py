@@ -210,7 +210,7 @@ def test_production_is_refused() -> None:
         "ROTA_METRICS_PORT": "9090",
         "ROTA_OIDC_ISSUERS": '[{"issuer": "https://id.example", "clientId": "rota"}]',
     }
-    answer = CliRunner().invoke(cli, ["bench", "seed", "--tasks", "10"], env=environment)
+    answer = CliRunner().invoke(cli, ["admin", "seed", "--tasks", "10"], env=environment)
     assert answer.exit_code == 1
     assert "production" in answer.output
 

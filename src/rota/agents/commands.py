@@ -1,4 +1,4 @@
-"""`rota agents`: what an operator does to the catalog."""
+"""`rota admin agents`: what an operator does to the catalog."""
 
 import asyncio
 from pathlib import Path
@@ -22,7 +22,7 @@ def sync_command(database_url: str, folder: Path | None, *, dry_run: bool) -> No
             typer.echo(str(problem), err=True)
         _fail(f"Nothing was changed: {_counted(len(invalid.problems), 'problem')} to mend first.")
     except asyncpg.UndefinedTableError:
-        _fail("The database has no catalog yet. Run: rota migrate")
+        _fail("The database has no catalog yet. Run: rota admin migrate")
     except (OSError, asyncpg.PostgresError) as error:
         _fail(f"The database refused ({error}). Check ROTA_MIGRATION_DATABASE_URL.")
     Console().print(_table(report))

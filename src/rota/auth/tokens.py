@@ -69,7 +69,9 @@ class KeyRing:
         # Seldom asked for, and a token of a key that has just been retired is worth nothing.
         keys = await self._current(RELOAD_FLOOR_S)
         if not keys:
-            raise Unavailable("There is no key to sign sessions with. Run: rota keys rotate")
+            raise Unavailable(
+                "There is no key to sign sessions with. Run: rota admin signing-keys rotate"
+            )
         spread = (key for key in keys.values() if key.created_at <= clock.now() - SPREAD)
         return next(spread, next(iter(keys.values())))
 

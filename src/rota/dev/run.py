@@ -38,8 +38,8 @@ class Options:
     port: int = 8080
     fresh: bool = False
     without: tuple[str, ...] = ()
-    migrate: Sequence[str] = (sys.executable, "-m", "rota.cli", "migrate")
-    sync: Sequence[str] = (sys.executable, "-m", "rota.cli", "agents", "sync")
+    migrate: Sequence[str] = (sys.executable, "-m", "rota.cli", "admin", "migrate")
+    sync: Sequence[str] = (sys.executable, "-m", "rota.cli", "admin", "agents", "sync")
     serve: Sequence[str] = (sys.executable, "-m", "rota.cli", "serve")
     work: Sequence[str] = (sys.executable, "-m", "rota.cli", "worker")
 

@@ -1,4 +1,4 @@
-"""`rota bench seed`: fills a migrated database with tasks, fast, to measure it at size.
+"""`rota admin seed`: fills a migrated database with tasks, fast, to measure it at size.
 
 The rows are made inside the server and are what the service itself would have written:
 external tasks that were created in the state they are in, each with its event, its
@@ -386,14 +386,14 @@ def seed_command(
     except (SeedRefused, ValueError) as error:
         _fail(str(error))
     except asyncpg.UndefinedTableError:
-        _fail("The database has no tables yet. Run: rota migrate")
+        _fail("The database has no tables yet. Run: rota admin migrate")
     except (OSError, asyncpg.PostgresError) as error:
         _fail(f"The database refused ({error}). Check ROTA_MIGRATION_DATABASE_URL.")
     rate = plan.tasks / seeded.seconds
     typer.echo(
         f"{plan.tasks} tasks in {seeded.seconds:.0f} s ({rate:.0f} a second)."
         f" The largest account is {ids.to_wire('acct', seeded.largest_account)};"
-        " look at it after: rota accounts put-member <account> <your user id> --role owner"
+        " look at it after: rota admin companies set-member <account> <your user id> --role owner"
     )
 
 

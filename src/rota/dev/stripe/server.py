@@ -101,7 +101,7 @@ class Server:
             await asyncio.sleep(TICK_S)
 
     async def _sell(self) -> None:
-        """Does what an operator does with `rota payments setup`."""
+        """Does what an operator does with `rota admin payments setup`."""
         if not self.products:
             return
         stripe = Stripe("sk_test_itself", return_url=self.base_url, api_url=self.base_url)
