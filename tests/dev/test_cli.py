@@ -12,27 +12,27 @@ GROUPS = ("accounts", "agents", "companies", "ledger", "payments", "secrets", "s
 
 
 def test_the_top_level_lists_four_commands() -> None:
-    answer = CliRunner().invoke(cli, ["--help"])
-    assert answer.exit_code == 0
-    assert "Rota runs tasks with AI agents" in answer.output
-    listed = re.findall(r"^│ ([a-z]+) ", answer.output, re.MULTILINE)
+    result = CliRunner().invoke(cli, ["--help"])
+    assert result.exit_code == 0
+    assert "Rota runs tasks with AI agents" in result.output
+    listed = re.findall(r"^│ ([a-z]+) ", result.output, re.MULTILINE)
     assert listed == ["dev", "serve", "worker", "admin"]
 
 
 @pytest.mark.parametrize("group", [(), *((name,) for name in GROUPS)])
 def test_every_group_of_operator_commands_has_help(group: tuple[str, ...]) -> None:
-    answer = CliRunner().invoke(cli, ["admin", *group, "--help"])
-    assert answer.exit_code == 0
-    assert "Commands" in answer.output
+    result = CliRunner().invoke(cli, ["admin", *group, "--help"])
+    assert result.exit_code == 0
+    assert "Commands" in result.output
 
 
 def test_the_version_is_that_of_the_installed_package() -> None:
-    answer = CliRunner().invoke(cli, ["--version"])
-    assert (answer.exit_code, answer.output) == (0, f"rota {version('rota')}\n")
+    result = CliRunner().invoke(cli, ["--version"])
+    assert (result.exit_code, result.output) == (0, f"rota {version('rota')}\n")
 
 
 def test_an_unknown_variant_is_a_usage_error() -> None:
-    answer = CliRunner().invoke(cli, ["admin", "openapi", "--variant", "c"])
-    assert answer.exit_code == 2
-    assert "'c' is not one of 'a', 'b'" in answer.output
-    assert "Traceback" not in answer.output
+    result = CliRunner().invoke(cli, ["admin", "openapi", "--variant", "c"])
+    assert result.exit_code == 2
+    assert "'c' is not one of 'a', 'b'" in result.output
+    assert "Traceback" not in result.output

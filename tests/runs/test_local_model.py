@@ -14,7 +14,7 @@ async def test_a_real_model_answers_and_its_tokens_and_time_are_in_the_timeline(
 ) -> None:
     data = Path(tmp_path_factory.mktemp("model"))
     async with (
-        Stack(data, parts=("model",), durable=False) as local,
+        Stack(data, components=("model",), durable=False) as local,
         Runner.start(
             stack,
             scripted,
