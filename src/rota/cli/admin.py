@@ -291,7 +291,7 @@ def seed(
 
     Example: rota admin seed --tasks 1000000
     """
-    from rota.dev.seed import seed_command
+    from rota.dev.seed.command import seed_command
 
     settings = load_settings()
     if settings.env == "production":
