@@ -37,7 +37,7 @@ class Login:
     def __init__(self, client: httpx.AsyncClient) -> None:
         self.client = client
         self.verifier = secrets.token_urlsafe(48)
-        self.asked = {
+        self.params = {
             "client_id": "rota-dev",
             "redirect_uri": REDIRECT,
             "response_type": "code",
@@ -50,8 +50,8 @@ class Login:
 
     async def choose(self, email: str = "ada@example.test") -> dict[str, str]:
         """The parameters that the client gets after a user was chosen on the page."""
-        answer = await self.client.post("/authorize", params=self.asked, data={"email": email})
-        return redirect_params(answer)
+        response = await self.client.post("/authorize", params=self.params, data={"email": email})
+        return redirect_params(response)
 
     async def exchange(self, code: str, **changes: str) -> httpx.Response:
         form = {
@@ -64,10 +64,10 @@ class Login:
         return await self.client.post("/token", data=form | changes)
 
 
-def redirect_params(answer: httpx.Response) -> dict[str, str]:
-    assert answer.status_code == 303, answer.text
-    assert answer.headers["location"].startswith(f"{REDIRECT}?")
-    query = parse_qs(urlsplit(answer.headers["location"]).query)
+def redirect_params(response: httpx.Response) -> dict[str, str]:
+    assert response.status_code == 303, response.text
+    assert response.headers["location"].startswith(f"{REDIRECT}?")
+    query = parse_qs(urlsplit(response.headers["location"]).query)
     return {name: value for name, (value,) in query.items()}
 
 
@@ -90,13 +90,13 @@ async def verified(client: httpx.AsyncClient, token: str) -> dict[str, Any]:
 
 
 async def test_a_user_signs_in_with_code_and_pkce(client: httpx.AsyncClient, login: Login) -> None:
-    page = await client.get("/authorize", params=login.asked)
+    page = await client.get("/authorize", params=login.params)
     assert page.status_code == 200
     assert "Grace Hopper" in page.text
 
-    answer = await login.choose("grace@example.test")
-    assert answer["state"] == login.asked["state"]
-    tokens = (await login.exchange(answer["code"])).json()
+    response = await login.choose("grace@example.test")
+    assert response["state"] == login.params["state"]
+    tokens = (await login.exchange(response["code"])).json()
 
     claims = await verified(client, tokens["id_token"])
     assert claims["sub"] == "grace"
@@ -104,17 +104,17 @@ async def test_a_user_signs_in_with_code_and_pkce(client: httpx.AsyncClient, log
     assert claims["email_verified"] is True
     assert claims["name"] == "Grace Hopper"
     assert claims["azp"] == "rota-dev"
-    assert claims["nonce"] == login.asked["nonce"]
+    assert claims["nonce"] == login.params["nonce"]
     assert claims["exp"] - claims["iat"] == 600
     bearer = {"Authorization": f"Bearer {tokens['access_token']}"}
     assert (await client.get("/userinfo", headers=bearer)).json()["sub"] == "grace"
 
 
 async def test_a_user_can_enter_any_email_address(client: httpx.AsyncClient, login: Login) -> None:
-    answer = await client.post(
-        "/authorize", params=login.asked, data={"other": "Someone@Elsewhere.example"}
+    response = await client.post(
+        "/authorize", params=login.params, data={"other": "Someone@Elsewhere.example"}
     )
-    tokens = (await login.exchange(redirect_params(answer)["code"])).json()
+    tokens = (await login.exchange(redirect_params(response)["code"])).json()
     claims = await verified(client, tokens["id_token"])
     assert claims["sub"] == claims["email"] == "someone@elsewhere.example"
 
@@ -151,11 +151,11 @@ async def test_a_code_works_only_with_its_redirect_uri(login: Login) -> None:
 async def test_an_invalid_request_gets_an_error_at_the_redirect_uri(
     client: httpx.AsyncClient, login: Login, field: str, value: str, error: str
 ) -> None:
-    answer = await client.get("/authorize", params=login.asked | {field: value})
-    assert redirect_params(answer) | {"error_description": ""} == {
+    response = await client.get("/authorize", params=login.params | {field: value})
+    assert redirect_params(response) | {"error_description": ""} == {
         "error": error,
         "error_description": "",
-        "state": login.asked["state"],
+        "state": login.params["state"],
         "iss": str(client.base_url).rstrip("/"),
     }
 
@@ -175,8 +175,8 @@ async def test_an_invalid_request_gets_an_error_at_the_redirect_uri(
 async def test_a_redirect_to_another_machine_is_refused(
     client: httpx.AsyncClient, login: Login, uri: str
 ) -> None:
-    answer = await client.get("/authorize", params=login.asked | {"redirect_uri": uri})
-    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_request")
+    response = await client.get("/authorize", params=login.params | {"redirect_uri": uri})
+    assert (response.status_code, response.json()["error"]) == (400, "invalid_request")
 
 
 async def test_an_unknown_client_and_grant_are_refused(login: Login) -> None:
@@ -189,13 +189,13 @@ async def test_an_unknown_client_and_grant_are_refused(login: Login) -> None:
 async def test_a_script_gets_a_token_that_the_published_keys_verify(
     client: httpx.AsyncClient,
 ) -> None:
-    answer = await client.post("/dev/token", json={"sub": "ada"})
-    claims = await verified(client, answer.json()["idToken"])
+    response = await client.post("/dev/token", json={"sub": "ada"})
+    claims = await verified(client, response.json()["idToken"])
     assert (claims["sub"], claims["email"]) == ("ada", "ada@example.test")
 
     named = {"sub": "u1", "email": "me@example.org", "name": "Me"}
-    answer = await client.post("/dev/token", json=named)
-    claims = await verified(client, answer.json()["idToken"])
+    response = await client.post("/dev/token", json=named)
+    claims = await verified(client, response.json()["idToken"])
     assert {name: claims[name] for name in named} == named
 
 
@@ -203,16 +203,16 @@ async def test_a_script_gets_a_token_that_the_published_keys_verify(
 async def test_a_token_request_without_a_subject_is_refused(
     client: httpx.AsyncClient, body: str
 ) -> None:
-    answer = await client.post("/dev/token", content=body)
-    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_request")
+    response = await client.post("/dev/token", content=body)
+    assert (response.status_code, response.json()["error"]) == (400, "invalid_request")
 
 
 async def test_cors_allows_origins_of_this_machine_only(
     client: httpx.AsyncClient,
 ) -> None:
     for origin, allowed in (("http://localhost:5173", True), ("https://evil.example", False)):
-        answer = await client.get("/jwks", headers={"Origin": origin})
-        assert ("access-control-allow-origin" in answer.headers) is allowed
+        response = await client.get("/jwks", headers={"Origin": origin})
+        assert ("access-control-allow-origin" in response.headers) is allowed
 
 
 async def test_a_restart_keeps_the_keys(client: httpx.AsyncClient, stack: Stack) -> None:

@@ -171,8 +171,15 @@ def guarded(code: str, grace_s: float = 10) -> subprocess.Popen[str]:
     """Runs code under a guard, and waits until the code prints a line."""
     process = subprocess.Popen(
         [
-            *(sys.executable, "-I", "-S", guard.__file__, str(int(signal.SIGTERM)), str(grace_s)),
-            *(sys.executable, "-c", code),
+            sys.executable,
+            "-I",
+            "-S",
+            guard.__file__,
+            str(int(signal.SIGTERM)),
+            str(grace_s),
+            sys.executable,
+            "-c",
+            code,
         ],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -243,7 +243,7 @@ def test_a_missing_model_file_is_named(data: Path) -> None:
 
 async def test_the_model_answers(data: Path) -> None:
     async with Stack(data, components=("model",)) as stack, httpx.AsyncClient(timeout=60) as client:
-        answer = await client.post(
+        response = await client.post(
             f"{stack.endpoints.model_url}/chat/completions",
             json={
                 "model": "smollm2",
@@ -251,7 +251,7 @@ async def test_the_model_answers(data: Path) -> None:
                 "max_tokens": 8,
             },
         )
-    assert answer.json()["choices"][0]["message"]["content"]
+    assert response.json()["choices"][0]["message"]["content"]
 
 
 async def test_fresh_deletes_all_data(data: Path) -> None:

@@ -232,11 +232,11 @@ async def test_errors_are_shown_with_the_message_of_the_api(a: Tab) -> None:
     await a.page.goto("/billing")
     await a.page.get_by_label("Session token or API key").fill("rota_unknown")
     await a.press("Show my billing")
-    answer = await a.world.service.http.get(
+    response = await a.world.service.http.get(
         "/api/me", headers={"Authorization": "Bearer rota_unknown"}
     )
     problem = a.page.get_by_role("alert")
-    await expect(problem).to_have_text(answer.json()["error"]["message"])
+    await expect(problem).to_have_text(response.json()["error"]["message"])
 
     await signed_in(a)
     await a.page.get_by_label("Another amount in dollars").fill("4")

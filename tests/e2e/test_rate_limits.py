@@ -22,14 +22,14 @@ async def times(number: int, send: object, *arguments: object) -> list[httpx.Res
 
     async def one() -> httpx.Response:
         async with room:
-            answer: httpx.Response = await send(*arguments)  # type: ignore[operator]
-        return answer
+            response: httpx.Response = await send(*arguments)  # type: ignore[operator]
+        return response
 
     return list(await asyncio.gather(*(one() for _ in range(number))))
 
 
-def statuses(answers: list[httpx.Response]) -> dict[int, int]:
-    found = [answer.status_code for answer in answers]
+def statuses(responses: list[httpx.Response]) -> dict[int, int]:
+    found = [response.status_code for response in responses]
     return {status: found.count(status) for status in set(found)}
 
 
@@ -38,13 +38,13 @@ async def remaining(person: Person) -> int:
     return int((await person.get("/api/me")).headers["RateLimit-Remaining"])
 
 
-def assert_refused(answer: httpx.Response) -> None:
-    assert answer.status_code == 429
-    assert_headers(answer)
-    assert answer.headers["Content-Type"] == "application/json"
-    assert answer.headers["RateLimit-Remaining"] == "0"
-    assert answer.headers["Retry-After"] == answer.headers["RateLimit-Reset"]
-    body = answer.json()
+def assert_refused(response: httpx.Response) -> None:
+    assert response.status_code == 429
+    assert_headers(response)
+    assert response.headers["Content-Type"] == "application/json"
+    assert response.headers["RateLimit-Remaining"] == "0"
+    assert response.headers["Retry-After"] == response.headers["RateLimit-Reset"]
+    body = response.json()
     assert body.keys() == {"error"}
     assert body["error"].keys() == {"message", "code"}
     assert body["error"]["code"] == "RATE_LIMIT_EXCEEDED"
@@ -55,12 +55,12 @@ async def test_the_301st_ai_request_is_refused_while_other_requests_pass(
     each: Service,
 ) -> None:
     ada = await each.sign_in()
-    answers = await times(300, ada.get, AI)
-    assert statuses(answers) == {200: 300}
-    for answer in answers:
-        assert answer.headers["RateLimit-Limit"] == "300"
-        assert answer.headers["RateLimit-Policy"] == "600;w=60, 300;w=60"
-    assert min(int(a.headers["RateLimit-Remaining"]) for a in answers) == 0
+    responses = await times(300, ada.get, AI)
+    assert statuses(responses) == {200: 300}
+    for response in responses:
+        assert response.headers["RateLimit-Limit"] == "300"
+        assert response.headers["RateLimit-Policy"] == "600;w=60, 300;w=60"
+    assert min(int(a.headers["RateLimit-Remaining"]) for a in responses) == 0
 
     refused = await ada.get(AI)
     assert_refused(refused)
@@ -116,10 +116,10 @@ async def test_requests_without_a_valid_token_do_not_count_in_an_accounts_window
         headers = {"X-Forwarded-For": address}
         if token is not None:
             headers["Authorization"] = f"Bearer {token}"
-        answer = await limited.http.get("/api/me", headers=headers)
-        assert_error(answer, 401, "AUTHENTICATION_ERROR", "/api/me")
-        assert answer.headers["RateLimit-Limit"] == "600"
-        remainders.append(int(answer.headers["RateLimit-Remaining"]))
+        response = await limited.http.get("/api/me", headers=headers)
+        assert_error(response, 401, "AUTHENTICATION_ERROR", "/api/me")
+        assert response.headers["RateLimit-Limit"] == "600"
+        remainders.append(int(response.headers["RateLimit-Remaining"]))
     assert remainders == list(range(599, 599 - len(tokens), -1))
     # Creating the key, and this request.
     assert await remaining(ada) == before - 2
@@ -156,10 +156,10 @@ async def test_forged_addresses_before_the_proxys_own_do_not_give_a_new_window(
     address = next(_addresses)
     remainders = []
     for forged in ("203.0.113.1", "203.0.113.2, 203.0.113.3", "nonsense", "127.0.0.1", ""):
-        answer = await limited.http.get(
+        response = await limited.http.get(
             "/api/auth/config", headers={"X-Forwarded-For": f"{forged}, {address}"}
         )
-        remainders.append(int(answer.headers["RateLimit-Remaining"]))
+        remainders.append(int(response.headers["RateLimit-Remaining"]))
     assert remainders == [599, 598, 597, 596, 595]
 
 
@@ -168,8 +168,8 @@ async def test_without_a_trusted_proxy_forwarded_addresses_are_ignored(stack: St
         remainders = []
         for number in range(5):
             headers = {"X-Forwarded-For": f"203.0.113.{number}", "Forwarded": f"for=1.1.1.{number}"}
-            answer = await service.http.get("/api/auth/config", headers=headers)
-            remainders.append(int(answer.headers["RateLimit-Remaining"]))
+            response = await service.http.get("/api/auth/config", headers=headers)
+            remainders.append(int(response.headers["RateLimit-Remaining"]))
         assert remainders == [599, 598, 597, 596, 595]
 
 
@@ -180,13 +180,13 @@ async def test_a_new_tier_changes_the_limit_within_a_second(each: Service) -> No
     async with each.owner() as connection:
         await connection.execute("UPDATE accounts SET tier = $1 WHERE id = $2", tier, ada.user_id)
     async with asyncio.timeout(1):
-        while (answer := await ada.get("/api/me")).headers["RateLimit-Limit"] != str(ceiling):
+        while (response := await ada.get("/api/me")).headers["RateLimit-Limit"] != str(ceiling):
             await asyncio.sleep(0.02)
-    assert answer.headers["RateLimit-Policy"] == f"{ceiling};w=60"
+    assert response.headers["RateLimit-Policy"] == f"{ceiling};w=60"
     ai_response = await ada.get(AI)
     assert ai_response.headers["RateLimit-Policy"] == f"{ceiling};w=60, {ai_ceiling};w=60"
     # Earlier requests still count.
-    assert int(answer.headers["RateLimit-Remaining"]) < ceiling - 2
+    assert int(response.headers["RateLimit-Remaining"]) < ceiling - 2
 
 
 async def test_processes_share_the_windows(limited: Service) -> None:

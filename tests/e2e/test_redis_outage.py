@@ -42,10 +42,10 @@ class Load:
         while True:
             for path, times_s in (("/api/me", self.times_s), ("/health/live", self.control_s)):
                 started = time.perf_counter()
-                answer = await person.get(path)
+                response = await person.get(path)
                 times_s.append(time.perf_counter() - started)
-                self.statuses.add(answer.status_code)
-                assert_headers(answer)
+                self.statuses.add(response.status_code)
+                assert_headers(response)
             await asyncio.sleep(PAUSE_S)
 
     def reset(self) -> None:
@@ -58,9 +58,9 @@ def p99_s(times_s: list[float]) -> float:
 
 
 async def status(service: Service) -> str:
-    answer = await service.http.get("/health/ready")
-    assert answer.status_code == 200, answer.text
-    return str(answer.json()["status"])
+    response = await service.http.get("/health/ready")
+    assert response.status_code == 200, response.text
+    return str(response.json()["status"])
 
 
 async def until_status(service: Service, wanted: str) -> None:
@@ -157,14 +157,14 @@ async def test_limits_hold_in_each_process_while_redis_is_away(
         await own_redis.redis.kill()
         ada = await service.sign_in()
         await until_status(service, "degraded")
-        answers = await asyncio.gather(*(ada.get("/api/me") for _ in range(400)))
-        passed = [answer for answer in answers if answer.status_code == 200]
-        refused = [answer for answer in answers if answer.status_code == 429]
+        responses = await asyncio.gather(*(ada.get("/api/me") for _ in range(400)))
+        passed = [response for response in responses if response.status_code == 200]
+        refused = [response for response in responses if response.status_code == 429]
         # This process has half of the 600 requests, and signing in used one.
         assert (len(passed), len(refused)) == (299, 101)
-        for answer in (*passed, *refused):
-            assert_headers(answer)
-            assert answer.headers["RateLimit-Limit"] == "600"
+        for response in (*passed, *refused):
+            assert_headers(response)
+            assert response.headers["RateLimit-Limit"] == "600"
         await own_redis.redis.start()
         await until_degraded(service, False)
         assert (await ada.get("/api/me")).status_code == 200

@@ -35,8 +35,8 @@ def _new_session() -> str:
     person = {"sub": os.environ["FUZZ_SUBJECT"], "email": "fuzz@example.test"}
     id_token = httpx.post(f"{ISSUER}/dev/token", json=person).json()["idToken"]
     url = f"{SERVICE}/api/auth/session"
-    answer = httpx.post(url, json={"idToken": id_token}, headers=AUTHORIZATION)
-    return str(answer.json()["token"])
+    response = httpx.post(url, json={"idToken": id_token}, headers=AUTHORIZATION)
+    return str(response.json()["token"])
 
 
 @schemathesis.auth(refresh_interval=None)

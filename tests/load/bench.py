@@ -184,9 +184,9 @@ async def pairs(people: list[Person]) -> list[Pair]:
 async def _tasks_of(person: Person) -> list[UUID]:
     found = []
     for _ in range(TASKS_OF_A_PERSON):
-        answer = await person.post("/api/tasks", BODY)
-        assert answer.status_code == 201, answer.text
-        task_id = ids.from_wire("task", answer.json()["task"]["id"])
+        response = await person.post("/api/tasks", BODY)
+        assert response.status_code == 201, response.text
+        task_id = ids.from_wire("task", response.json()["task"]["id"])
         assert task_id is not None
         found.append(task_id)
     return found

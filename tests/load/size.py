@@ -68,8 +68,8 @@ class Side:
     warm: bool = False
 
     async def total(self, **filters: str) -> int:
-        answer = await self.http.get("/api/tasks", params={"limit": 1, **filters})
-        total: int = answer.raise_for_status().json()["total"]
+        response = await self.http.get("/api/tasks", params={"limit": 1, **filters})
+        total: int = response.raise_for_status().json()["total"]
         return total
 
     @contextmanager
@@ -170,8 +170,8 @@ async def over_http(side: Side, number: int, end: int, middle: int) -> None:
     await _get(side, "list", "/api/tasks")
     await _get(side, "fetch", f"/api/tasks/{task_id}")
     with side.timed("create"):
-        answer = await side.http.post("/api/tasks", json=BODY)
-    assert answer.status_code == 201, answer.text
+        response = await side.http.post("/api/tasks", json=BODY)
+    assert response.status_code == 201, response.text
     await _get(side, "by status", "/api/tasks?status=COMPLETED")
     if number % 4 == 0:
         await _get(side, "end", f"/api/tasks?offset={end}")
@@ -180,8 +180,8 @@ async def over_http(side: Side, number: int, end: int, middle: int) -> None:
 
 async def _get(side: Side, what: str, path: str) -> None:
     with side.timed(what):
-        answer = await side.http.get(path)
-    assert answer.status_code == 200, answer.text
+        response = await side.http.get(path)
+    assert response.status_code == 200, response.text
 
 
 async def statements(side: Side, number: int, end: int, middle: int) -> None:

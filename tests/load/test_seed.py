@@ -163,15 +163,15 @@ async def test_the_api_lists_the_largest_account(service: Service, seeded: Seede
     chosen = {"X-Service-Account": ids.to_wire("acct", seeded.largest_account)}
     found: list[dict[str, Any]] = []
     for offset in range(0, PLAN.largest, 100):
-        answer = await person.get(f"/api/tasks?limit=100&offset={offset}", headers=chosen)
-        assert answer.status_code == 200, answer.text
-        assert answer.json()["total"] == PLAN.largest
-        found += answer.json()["tasks"]
+        response = await person.get(f"/api/tasks?limit=100&offset={offset}", headers=chosen)
+        assert response.status_code == 200, response.text
+        assert response.json()["total"] == PLAN.largest
+        found += response.json()["tasks"]
     assert len({task["id"] for task in found}) == PLAN.largest
     assert [task["id"] for task in found] == sorted((t["id"] for t in found), reverse=True)
     for status in {task["status"] for task in found}:
-        answer = await person.get(f"/api/tasks?status={status}", headers=chosen)
-        assert answer.json()["total"] == sum(task["status"] == status for task in found)
+        response = await person.get(f"/api/tasks?status={status}", headers=chosen)
+        assert response.json()["total"] == sum(task["status"] == status for task in found)
 
 
 async def test_the_schema_does_not_change(

@@ -161,10 +161,11 @@ def stop_command(options: Options) -> int:
 
 def arguments(options: Options) -> list[str]:
     return [
-        *("--variant", options.variant, "--port", str(options.port)),
-        *("--data", str(options.data.absolute())),
-        *(("--fresh",) if options.fresh else ()),
-        *(word for name in options.without for word in ("--without", name)),
+        f"--variant={options.variant}",
+        f"--port={options.port}",
+        f"--data={options.data.absolute()}",
+        *(["--fresh"] if options.fresh else []),
+        *(f"--without={name}" for name in options.without),
     ]
 
 

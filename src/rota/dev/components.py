@@ -95,26 +95,31 @@ class Temporal(Component):
 
     def command(self) -> Sequence[str]:
         ui = (
-            ("--ui-port", str(self.ui_port), "--ui-disable-news-fetch")
+            (f"--ui-port={self.ui_port}", "--ui-disable-news-fetch")
             if self.ui_port
             else ("--headless",)
         )
         synchronous = "normal" if self.site.durable else "off"
         return [
-            *(program("temporal") or "", "server", "start-dev", "--log-level", "warn"),
-            *("--ip", "127.0.0.1", "--port", str(self.port), *ui),
-            *("--db-filename", str(self.site.directory.path / "temporal.db")),
-            *("--sqlite-pragma", "journal_mode=wal"),
-            *("--sqlite-pragma", f"synchronous={synchronous}"),
+            program("temporal") or "",
+            "server",
+            "start-dev",
+            "--log-level=warn",
+            "--ip=127.0.0.1",
+            f"--port={self.port}",
+            *ui,
+            f"--db-filename={self.site.directory.path / 'temporal.db'}",
+            "--sqlite-pragma=journal_mode=wal",
+            f"--sqlite-pragma=synchronous={synchronous}",
             # With the default of 20, each step of a workflow waits.
-            *("--dynamic-config-value", "history.transferProcessorMaxPollRPS=100"),
-            *("--dynamic-config-value", "history.timerProcessorMaxPollRPS=100"),
+            "--dynamic-config-value=history.transferProcessorMaxPollRPS=100",
+            "--dynamic-config-value=history.timerProcessorMaxPollRPS=100",
             # One account that floods the queue must not delay the others.
-            *("--dynamic-config-value", "matching.enableFairness=true"),
+            "--dynamic-config-value=matching.enableFairness=true",
             # Fairness applies within a partition of a queue. With one partition it is exact, and
             # one is enough for one machine.
-            *("--dynamic-config-value", "matching.numTaskqueueReadPartitions=1"),
-            *("--dynamic-config-value", "matching.numTaskqueueWritePartitions=1"),
+            "--dynamic-config-value=matching.numTaskqueueReadPartitions=1",
+            "--dynamic-config-value=matching.numTaskqueueWritePartitions=1",
         ]
 
     async def check(self) -> None:
@@ -143,8 +148,11 @@ class IdentityProvider(Component):
 
     def command(self) -> Sequence[str]:
         return [
-            *(sys.executable, "-m", "rota.dev.idp", "--port", str(self.port)),
-            *("--data", str(self.site.directory.path / "idp")),
+            sys.executable,
+            "-m",
+            "rota.dev.idp",
+            f"--port={self.port}",
+            f"--data={self.site.directory.path / 'idp'}",
         ]
 
     async def check(self) -> None:
@@ -173,10 +181,13 @@ class Payments(Component):
     def command(self) -> Sequence[str]:
         variant = self.site.environ.get("ROTA_VARIANT")
         return [
-            *(sys.executable, "-m", "rota.dev.stripe", "--port", str(self.port)),
-            *("--data", str(self.site.directory.path / "stripe")),
-            *(("--webhook-url", self.webhook_url) if self.webhook_url else ()),
-            *(("--variant", variant) if variant else ()),
+            sys.executable,
+            "-m",
+            "rota.dev.stripe",
+            f"--port={self.port}",
+            f"--data={self.site.directory.path / 'stripe'}",
+            *([f"--webhook-url={self.webhook_url}"] if self.webhook_url else []),
+            *([f"--variant={variant}"] if variant else []),
         ]
 
     def environment(self) -> Mapping[str, str]:
@@ -218,8 +229,11 @@ class Model(Component):
 
     def command(self) -> Sequence[str]:
         return [
-            *(sys.executable, "-m", "rota.dev.model", "--port", str(self.port)),
-            *("--weights", str(self._weights())),
+            sys.executable,
+            "-m",
+            "rota.dev.model",
+            f"--port={self.port}",
+            f"--weights={self._weights()}",
         ]
 
     async def check(self) -> None:

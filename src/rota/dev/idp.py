@@ -144,31 +144,31 @@ def is_loopback(uri: str) -> bool:
     return re.fullmatch(LOOPBACK, f"{parts.scheme}://{parts.netloc}") is not None
 
 
-def client_redirect(asked: Mapping[str, str]) -> tuple[str, str | None]:
+def client_redirect(params: Mapping[str, str]) -> tuple[str, str | None]:
     """Returns the checked redirect_uri, and the state.
 
     Until redirect_uri is known to be valid, an error must not be redirected to it.
     """
-    if asked.get("client_id") != CLIENT_ID:
+    if params.get("client_id") != CLIENT_ID:
         raise OAuthError("invalid_request", f"client_id must be {CLIENT_ID}.")
-    redirect_uri = asked.get("redirect_uri", "")
+    redirect_uri = params.get("redirect_uri", "")
     if not is_loopback(redirect_uri):
         raise OAuthError("invalid_request", "redirect_uri must be an http URL on this machine.")
-    return redirect_uri, asked.get("state")
+    return redirect_uri, params.get("state")
 
 
-def check_authorization(asked: Mapping[str, str]) -> None:
-    if asked.get("response_type") != "code":
+def check_authorization(params: Mapping[str, str]) -> None:
+    if params.get("response_type") != "code":
         raise OAuthError("unsupported_response_type", "response_type must be code.")
-    if "openid" not in asked.get("scope", "").split():
+    if "openid" not in params.get("scope", "").split():
         raise OAuthError("invalid_scope", "scope must include openid.")
-    if asked.get("code_challenge_method") != "S256":
+    if params.get("code_challenge_method") != "S256":
         raise OAuthError("invalid_request", "code_challenge_method must be S256.")
-    if not CHALLENGE.fullmatch(asked.get("code_challenge", "")):
+    if not CHALLENGE.fullmatch(params.get("code_challenge", "")):
         raise OAuthError(
             "invalid_request", "code_challenge must be the Base64url encoding of a SHA-256 hash."
         )
-    if asked.get("prompt") == "none":
+    if params.get("prompt") == "none":
         raise OAuthError(
             "login_required", "The provider keeps no sessions, so the user must sign in."
         )
@@ -215,10 +215,10 @@ def build(provider: Provider) -> Starlette:
         return JSONResponse({"keys": [provider.key.as_dict(private=False)]})
 
     async def authorize(request: Request) -> Response:
-        asked = text(request.query_params)
-        redirect_uri, state = client_redirect(asked)
+        params = text(request.query_params)
+        redirect_uri, state = client_redirect(params)
         try:
-            check_authorization(asked)
+            check_authorization(params)
         except OAuthError as error:
             return redirect(redirect_uri, state, {**error.body, "iss": provider.issuer})
         if request.method == "GET":
@@ -230,10 +230,10 @@ def build(provider: Provider) -> Starlette:
             return HTMLResponse(page, status_code=400, headers=idp_page.HEADERS)
         person = Person.of(subject_of(email), email, idp_page.PEOPLE.get(email))
         expires_at = time.monotonic() + CODE_LIFE_S
-        nonce = asked.get("nonce")
-        grant = Grant(person, redirect_uri, asked["code_challenge"], nonce, expires_at)
-        params = {"code": provider.grant(grant), "iss": provider.issuer}
-        return redirect(redirect_uri, state, params)
+        nonce = params.get("nonce")
+        grant = Grant(person, redirect_uri, params["code_challenge"], nonce, expires_at)
+        granted = {"code": provider.grant(grant), "iss": provider.issuer}
+        return redirect(redirect_uri, state, granted)
 
     async def token(request: Request) -> Response:
         form = await read_form(request)

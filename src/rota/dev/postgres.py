@@ -117,9 +117,14 @@ class Postgres(Component):
         assert programs is not None
         command = [
             *_unprivileged(),
-            *(str(programs / "initdb"), "-D", str(fresh), "-U", SUPERUSER),
-            *("--auth=scram-sha-256", f"--pwfile={self.site.directory.path}/postgres.password"),
-            *("--encoding=UTF8", "--locale=C", "--no-instructions"),
+            str(programs / "initdb"),
+            f"--pgdata={fresh}",
+            f"--username={SUPERUSER}",
+            "--auth=scram-sha-256",
+            f"--pwfile={self.site.directory.path}/postgres.password",
+            "--encoding=UTF8",
+            "--locale=C",
+            "--no-instructions",
             # The built-in C.UTF-8 does not need a locale of the operating system.
             *(
                 ("--locale-provider=builtin", "--builtin-locale=C.UTF-8")
@@ -198,8 +203,13 @@ def _unprivileged() -> Sequence[str]:
     account = _account()
     capability = "-all,+dac_read_search"
     return (
-        *("setpriv", f"--reuid={account.pw_uid}", f"--regid={account.pw_gid}", "--clear-groups"),
-        *(f"--inh-caps={capability}", f"--ambient-caps={capability}"),
+        "setpriv",
+        f"--reuid={account.pw_uid}",
+        f"--regid={account.pw_gid}",
+        "--clear-groups",
+        f"--inh-caps={capability}",
+        f"--ambient-caps={capability}",
+        f"--bounding-set={capability}",
         # Changing the user resets the signal that the guard has set.
-        *(f"--bounding-set={capability}", "--pdeathsig=KILL"),
+        "--pdeathsig=KILL",
     )

@@ -177,12 +177,25 @@ class Api:
 
 
 SESSION = (
-    *("mode", "line_items", "success_url", "cancel_url", "customer", "customer_email"),
-    *("customer_creation", "metadata", "payment_intent_data", "subscription_data"),
+    "mode",
+    "line_items",
+    "success_url",
+    "cancel_url",
+    "customer",
+    "customer_email",
+    "customer_creation",
+    "metadata",
+    "payment_intent_data",
+    "subscription_data",
     "client_reference_id",
 )
 PRICE = (
-    *("currency", "product", "unit_amount", "recurring", "lookup_key", "transfer_lookup_key"),
+    "currency",
+    "product",
+    "unit_amount",
+    "recurring",
+    "lookup_key",
+    "transfer_lookup_key",
     "metadata",
 )
 SUBSCRIPTIONS = ("status", "customer", *PAGE)

@@ -188,11 +188,11 @@ class Server:
         """Moving the clock forward processes everything that becomes due on the way."""
         now = self.store.clock.now()
         if request.method == "POST":
-            asked = await _json(request)
-            if "now" in asked:
-                moment = int(datetime.fromisoformat(asked["now"]).timestamp())
+            body = await _json(request)
+            if "now" in body:
+                moment = int(datetime.fromisoformat(body["now"]).timestamp())
             else:
-                moment = now + int(asked["advance_seconds"])
+                moment = now + int(body["advance_seconds"])
             if moment < now:
                 raise StripeError("The clock cannot go back. Send a later time.")
             self.billing.run_until(moment)
@@ -210,8 +210,8 @@ class Server:
 
     async def control_webhooks(self, request: Request) -> Response:
         if request.method == "POST":
-            asked = await _json(request)
-            self.webhooks.set(url=asked.get("url"), hold=asked.get("hold"))
+            body = await _json(request)
+            self.webhooks.set(url=body.get("url"), hold=body.get("hold"))
         return JSONResponse(
             {
                 "url": self.webhooks.url,
@@ -225,22 +225,22 @@ class Server:
         return JSONResponse({"events": self.webhooks.events})
 
     async def deliver(self, request: Request) -> Response:
-        asked = await _json(request)
-        least, most = asked.get("duplicates", (1, 1))
+        body = await _json(request)
+        least, most = body.get("duplicates", (1, 1))
         attempts = await self.webhooks.deliver(
-            again=bool(asked.get("again")),
+            again=bool(body.get("again")),
             duplicates=(int(least), int(most)),
-            seed=int(asked.get("seed", 0)),
-            at_once=int(asked.get("at_once", 1)),
+            seed=int(body.get("seed", 0)),
+            at_once=int(body.get("at_once", 1)),
         )
         return JSONResponse({"attempts": attempts})
 
     async def control_faults(self, request: Request) -> Response:
-        asked = await _json(request)
-        if asked.get("mode") not in FAULTS:
+        body = await _json(request)
+        if body.get("mode") not in FAULTS:
             raise StripeError(f"Invalid fault. Use one of: {', '.join(FAULTS)}.", param="mode")
         # A new fault replaces earlier ones.
-        self.faults = [Fault(asked["path"], asked["mode"], int(asked.get("times", 1)))]
+        self.faults = [Fault(body["path"], body["mode"], int(body.get("times", 1)))]
         return JSONResponse({"faults": [vars(fault) for fault in self.faults]})
 
 
@@ -250,12 +250,12 @@ async def _text(request: Request) -> str:
 
 async def _json(request: Request) -> Object:
     try:
-        asked = json.loads(await request.body())
+        body = json.loads(await request.body())
     except ValueError:
-        asked = None
-    if not isinstance(asked, dict):
+        body = None
+    if not isinstance(body, dict):
         raise StripeError("The request body must be a JSON object.")
-    return asked
+    return body
 
 
 async def _show_error(_: Request, error: Exception) -> Response:
