@@ -65,8 +65,8 @@ bench: setup  ## Measure against bare handlers and workflows, and 10 million tas
 ##@ Update
 
 openapi: setup  ## Update the descriptions in openapi/
-	$(BIN)/rota openapi --variant a --output openapi/variant-a.json
-	$(BIN)/rota openapi --variant b --output openapi/variant-b.json
+	$(BIN)/rota admin openapi --variant a --output openapi/variant-a.json
+	$(BIN)/rota admin openapi --variant b --output openapi/variant-b.json
 
 lock: | $(BIN)/uv  ## Update requirements.lock from pyproject.toml
 	$(UV) export --quiet --no-emit-project --all-extras --all-groups --no-header --no-annotate --prune llm --prune llama-cpp-python --output-file requirements.lock

@@ -1,7 +1,7 @@
-"""How Alembic reaches the database: one connection, one transaction for all that is due.
+"""Runs Alembic: one connection and one transaction for all pending migrations.
 
-Each migration is a `.sql` file beside its `.py` file of the same name, sent as
-it is. There are no downgrades: a mistake is mended by the next migration.
+The statements of a migration are in a `.sql` file with the name of its `.py` file. There are no
+downgrades: a later migration corrects a mistake.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from sqlalchemy.util import await_only
 
 
 def run_sql(migration: str) -> None:
-    """Sends the SQL file of a migration whole: the driver itself takes many statements."""
+    """Sends the whole SQL file. The driver accepts several statements at once."""
     driver = op.get_bind().connection.driver_connection
     assert driver is not None
     await_only(driver.execute(Path(migration).with_suffix(".sql").read_text()))
@@ -24,7 +24,7 @@ def apply(connection: Connection) -> None:
     context.config.attributes["run_sql"] = run_sql
     context.configure(connection=connection, transaction_per_migration=False)
     with context.begin_transaction():
-        # Two deployments that start at once take turns instead of colliding.
+        # Deployments that start at the same time run one after the other.
         connection.exec_driver_sql("SELECT pg_advisory_xact_lock(727168)")
         context.run_migrations()
 

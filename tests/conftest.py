@@ -19,7 +19,7 @@ PARTS = ("postgres", "redis", "temporal", "idp")
 async def stack(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stack]:
     # The path must be short, because it contains PostgreSQL's socket.
     data = tmp_path_factory.mktemp("rota")
-    async with Stack(Path(data), parts=PARTS, durable=False) as started:
+    async with Stack(Path(data), components=PARTS, durable=False) as started:
         yield started
 
 

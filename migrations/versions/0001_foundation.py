@@ -1,4 +1,4 @@
-"""Users, accounts, sessions, API keys, and the row security that keeps tenants apart."""
+"""Users, accounts, sessions, API keys, and row security between accounts."""
 
 from alembic import context
 

@@ -1,15 +1,15 @@
--- The role that the service works as. It owns nothing, so row security binds it.
+-- The role of the service. It owns nothing, so row security applies to it.
 DO $$
 BEGIN
     IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'rota_app') THEN
         CREATE ROLE rota_app NOLOGIN NOSUPERUSER NOBYPASSRLS;
     END IF;
 EXCEPTION
-    -- Roles belong to the cluster: another database may be migrated at this moment.
+    -- Roles belong to the cluster, and another database can create the role at the same time.
     WHEN duplicate_object OR unique_violation THEN NULL;
 END
 $$;
--- A superuser may take any role; anyone else has to be made a member.
+-- A superuser can use any role. Other users must be members of it.
 DO $$
 BEGIN
     IF NOT pg_has_role(current_user, 'rota_app',
@@ -21,7 +21,7 @@ END
 $$;
 GRANT USAGE ON SCHEMA public TO rota_app;
 
--- Whose data the transaction may see. No setting, or an empty one, is nobody.
+-- The account whose rows a transaction can read. NULL if the setting is missing or empty.
 CREATE FUNCTION current_account_id() RETURNS uuid
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN nullif(current_setting('rota.account_id', true), '')::uuid;
@@ -29,8 +29,8 @@ CREATE FUNCTION current_user_id() RETURNS uuid
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN nullif(current_setting('rota.user_id', true), '')::uuid;
 
--- Directories: they find an account from what a stranger holds, and tell nothing
--- else. They are keyed by what is held, so they shard by that key.
+-- Directories: they map a credential to its account before the account is known. The credential is
+-- the key, so they can be sharded by it.
 
 CREATE TABLE identities (
     issuer  text NOT NULL,
@@ -48,28 +48,28 @@ CREATE TABLE api_key_hashes (
 );
 GRANT SELECT, INSERT, DELETE ON api_key_hashes TO rota_app;
 
--- ID tokens that were taken already: each is good for one session.
+-- ID tokens that were used. Each creates one session.
 CREATE TABLE used_id_tokens (
     token_hash bytea PRIMARY KEY,
     expires_at timestamptz NOT NULL
 );
 CREATE INDEX used_id_tokens_by_expiry ON used_id_tokens (expires_at);
--- UPDATE is for SELECT … FOR UPDATE, which the sweep uses.
+-- The sweep needs UPDATE for SELECT … FOR UPDATE.
 GRANT SELECT, INSERT, UPDATE, DELETE ON used_id_tokens TO rota_app;
 
--- Our own token keys. Only the operator's commands write here.
+-- The keys that sign session tokens. Only operator commands write here.
 CREATE TABLE signing_keys (
     kid            text PRIMARY KEY,
     public_jwk     jsonb NOT NULL,
     sealed_private bytea NOT NULL,
     created_at     timestamptz NOT NULL DEFAULT now(),
-    -- From this moment on a token of this key is a retired legacy token.
+    -- From this time on, tokens of this key are not accepted.
     retires_at     timestamptz
 );
 GRANT SELECT ON signing_keys TO rota_app;
 
--- Tenants' tables. A user's personal account has the user's own UUID, so what
--- belongs to a user is found, secured and sharded by the same key.
+-- Tables of accounts. A personal account has the UUID of its user, so rows of a user are found,
+-- secured and sharded by the same key.
 
 CREATE TABLE users (
     id         uuid PRIMARY KEY,
@@ -88,7 +88,7 @@ CREATE TABLE accounts (
     created_at    timestamptz NOT NULL DEFAULT now()
 );
 
--- Members of company accounts. A personal account has its user and nobody else.
+-- Members of company accounts. A personal account has only its user.
 CREATE TABLE members (
     account_id uuid NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
     user_id    uuid NOT NULL,
@@ -136,7 +136,7 @@ CREATE POLICY of_user ON members FOR SELECT USING (user_id = current_user_id());
 ALTER TABLE accounts ENABLE ROW LEVEL SECURITY;
 ALTER TABLE accounts FORCE ROW LEVEL SECURITY;
 CREATE POLICY selected ON accounts USING (id = current_account_id());
--- A user sees every account that the user belongs to, to choose among them.
+-- A user can read every account that the user belongs to, to select one.
 CREATE POLICY joined ON accounts FOR SELECT USING (
     id = current_user_id()
     OR id IN (SELECT account_id FROM members WHERE user_id = current_user_id())

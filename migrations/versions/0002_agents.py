@@ -1,4 +1,4 @@
-"""The catalog of agents: what each one is now, every version that it had, and its search."""
+"""The catalog of agents with all their versions, and its search."""
 
 from alembic import context
 

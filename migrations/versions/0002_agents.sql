@@ -1,9 +1,9 @@
--- The catalog belongs to the operator and is the same for every account, so these
--- tables have no row security. Only `rota agents sync` writes here, as their owner.
--- It holds hundreds of rows, not millions: counting and sorting all of it is cheap.
+-- The catalog belongs to the operator and is the same for every account, so these tables have no
+-- row security. Only `rota admin agents sync` writes here, as the owner of the tables.
+-- The catalog has hundreds of rows, so counting and sorting all of them is cheap.
 
 CREATE TABLE agent_versions (
-    -- Byte order, so that a list has one order whatever the database's locale.
+    -- Byte order, so that lists have the same order with every locale of the database.
     name          text COLLATE "C" NOT NULL,
     version       integer NOT NULL CHECK (version > 0),
     display_name  text NOT NULL,
@@ -27,10 +27,10 @@ CREATE TABLE agent_versions (
 
 CREATE TABLE agents (
     name       text COLLATE "C" PRIMARY KEY,
-    -- The version that new work gets. Work under way keeps the one it started with.
+    -- The version for new tasks. Running tasks keep the version they started with.
     version    integer NOT NULL,
     search     tsvector NOT NULL,
-    -- Its file is gone: kept for the versions' sake, and no longer offered.
+    -- Set when the file is removed. The row stays for its versions, and the agent is not listed.
     retired_at timestamptz,
     FOREIGN KEY (name, version) REFERENCES agent_versions (name, version)
 );
@@ -43,16 +43,16 @@ CREATE VIEW current_agents AS
 
 GRANT SELECT ON agents, agent_versions, current_agents TO rota_app;
 
--- Search. The text is cut into plain words first, the same way for agents and for
--- queries: PostgreSQL's parser would otherwise see hosts, paths and tags in it, and
--- no operator of its query language is left.
+-- Search. Agents and queries are split into plain words in the same way. Otherwise PostgreSQL's
+-- parser would find hosts, paths and tags in the text. It also removes the operators of its query
+-- language.
 CREATE FUNCTION agent_words(given text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN regexp_replace(given, '[^a-zA-Z0-9\u0080-\U0010ffff]+', ' ', 'g');
 
--- Each word as it is written, for prefixes ("writi" finds "writing"), and its English
--- stem, for other forms of it ("writes" finds "writing"). Stems alone would break
--- prefixes, since "writi" is no prefix of the stem "write".
+-- Each word as it is written, for prefixes ("writi" finds "writing"), and its English stem, for
+-- other forms ("writes" finds "writing"). Stems alone would break prefixes, because "writi" is not
+-- a prefix of the stem "write".
 CREATE FUNCTION agent_lexemes(given text) RETURNS tsvector
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN to_tsvector('pg_catalog.simple', agent_words(given))
@@ -65,10 +65,10 @@ CREATE FUNCTION agent_document(name text, display_name text, tags text[], descri
         || setweight(agent_lexemes(array_to_string(tags, ' ')), 'B')
         || setweight(agent_lexemes(description), 'C');
 
--- Every word must be there, whole, begun or in another form. Words like "the" and
--- "for" count only where there is nothing else. NULL, which finds nothing, when
--- there is no word at all. A stem that is the word itself is left out: ranking keeps
--- one of two equal words, and must keep the one that is a prefix.
+-- Every word must match: as a word, as a prefix or in another form. Words like "the" and "for"
+-- count only if the query has no other words. The result is NULL, which finds nothing, if the query
+-- has no word at all. A stem that equals its word is left out: ranking keeps one of two equal
+-- words, and it must keep the prefix.
 CREATE FUNCTION agent_search(given text) RETURNS tsquery
     LANGUAGE sql STABLE PARALLEL SAFE
 BEGIN ATOMIC

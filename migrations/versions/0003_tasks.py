@@ -1,4 +1,4 @@
-"""Tasks, their reviews, the event log, the outbox, and answers kept for replay."""
+"""Tasks, reviews, the event journal, the outbox, and responses for idempotency keys."""
 
 from alembic import context
 

@@ -1,8 +1,7 @@
--- One row for each account: the number of its last event, and how many tasks it
--- has in each state. Every change to an account's tasks locks this row first.
--- That makes event numbers gapless and totals exact, and no two changes can
--- wait for each other in a circle. What it costs is that an account's own
--- writes take turns, and their rate is bounded by the account's own ceiling.
+-- One row for each account: the number of its last event, and the number of its tasks in each
+-- state. Every change to an account's tasks locks this row first. So event numbers have no gaps,
+-- totals are exact, and two changes cannot deadlock. The cost: the writes of one account run one
+-- after the other. The account's rate limit bounds their number.
 CREATE TABLE account_heads (
     account_id       uuid PRIMARY KEY,
     last_sequence    bigint NOT NULL DEFAULT 0,
@@ -12,7 +11,7 @@ CREATE TABLE account_heads (
     failed           bigint NOT NULL DEFAULT 0,
     cancelled        bigint NOT NULL DEFAULT 0,
     waiting_approval bigint NOT NULL DEFAULT 0
-) WITH (fillfactor = 50);  -- Room to update in place.
+) WITH (fillfactor = 50);  -- Leaves room for updates in place.
 
 CREATE FUNCTION open_account_head() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -23,8 +22,8 @@ $$;
 CREATE TRIGGER open_head AFTER INSERT ON accounts
     FOR EACH ROW EXECUTE FUNCTION open_account_head();
 
--- A task's id is a UUIDv7 and created_at is the time inside it, so the primary
--- key is also the order in which tasks are listed.
+-- A task's id is a UUIDv7 and created_at is the time in it, so the primary key is also the order of
+-- lists.
 CREATE TABLE tasks (
     account_id     uuid NOT NULL,
     id             uuid NOT NULL,
@@ -61,7 +60,7 @@ CREATE INDEX tasks_by_project ON tasks (account_id, project_id, id) WHERE projec
 CREATE INDEX tasks_by_parent ON tasks (account_id, parent_task_id, id)
     WHERE parent_task_id IS NOT NULL;
 
--- How many tasks match a filter by agent, project or parent, for each state.
+-- The number of tasks for each filter by agent, project or parent, and each state.
 CREATE TABLE task_counts (
     account_id uuid NOT NULL,
     dimension  text NOT NULL CHECK (dimension IN ('agent', 'project', 'parent')),
@@ -71,7 +70,7 @@ CREATE TABLE task_counts (
     PRIMARY KEY (account_id, dimension, value, status)
 ) WITH (fillfactor = 50);
 
--- Each time a task has waited for a person, and what the person said.
+-- One row for each time a task waited for approval, with the decision.
 CREATE TABLE reviews (
     account_id   uuid NOT NULL,
     task_id      uuid NOT NULL,
@@ -86,10 +85,10 @@ CREATE TABLE reviews (
     items        jsonb NOT NULL DEFAULT '[]',
     PRIMARY KEY (account_id, task_id, number)
 );
--- For the sweep that looks through all accounts for what has expired.
+-- For the sweep that finds expired reviews of all accounts.
 CREATE INDEX reviews_due ON reviews (expires_at) WHERE state = 'pending';
 
--- What happened, append-only, numbered for each account without gaps.
+-- The event journal: append-only, numbered per account without gaps.
 CREATE TABLE events (
     account_id uuid NOT NULL,
     sequence   bigint NOT NULL,
@@ -113,8 +112,7 @@ BEGIN
 END
 $$;
 
--- Instructions on their way out of the database. A row goes when its
--- instruction has been carried out; the relay of any worker may take it.
+-- Instructions for Temporal. The relay of any worker can process a row, and deletes it afterwards.
 CREATE TABLE outbox (
     id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     account_id uuid NOT NULL,
@@ -126,7 +124,7 @@ CREATE TABLE outbox (
 );
 CREATE INDEX outbox_due ON outbox (due_at, id);
 
--- Answers of requests that carried an Idempotency-Key, sealed, for replay.
+-- Encrypted responses to requests with an Idempotency-Key. A repeated request gets the same one.
 CREATE TABLE idempotency_keys (
     account_id  uuid NOT NULL,
     key         text NOT NULL,
@@ -138,7 +136,7 @@ CREATE TABLE idempotency_keys (
 );
 CREATE INDEX idempotency_keys_by_age ON idempotency_keys (account_id, created_at);
 
--- Even the owner sees no row of a table with forced row security.
+-- Forced row security also applies to the owner of the table.
 ALTER TABLE accounts NO FORCE ROW LEVEL SECURITY;
 INSERT INTO account_heads (account_id) SELECT id FROM accounts;
 ALTER TABLE accounts FORCE ROW LEVEL SECURITY;
@@ -160,7 +158,7 @@ BEGIN
     END LOOP;
 END
 $$;
--- The relay works for everyone, but has to say so; requests never do.
+-- Background work for all accounts, such as the relay, sets rota.relay. Requests never do.
 CREATE FUNCTION is_relay() RETURNS boolean
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN coalesce(current_setting('rota.relay', true), '') = 'on';

@@ -1,4 +1,4 @@
-"""Steps: the transcript of every run, each model call and tool call with its price."""
+"""The steps of every run: each model call and tool call with its cost."""
 
 from alembic import context
 

@@ -1,5 +1,5 @@
--- The transcript. Call 0 of a step is the model's; calls 1, 2, … are the tools
--- that it asked for. What a run does next follows from these rows alone.
+-- The steps of every run. Call 0 of a step is the model call; calls 1, 2, … are its tool calls.
+-- These rows alone determine what a run does next.
 CREATE TABLE steps (
     account_id      uuid NOT NULL,
     task_id         uuid NOT NULL,
@@ -7,8 +7,8 @@ CREATE TABLE steps (
     step            integer NOT NULL,
     call            integer NOT NULL,
     kind            text NOT NULL CHECK (kind IN ('model', 'tool')),
-    -- planned: may start. gated: waits for a person. started: under way, or its
-    -- worker died in it. delegated: waits for a subtask. finished: has its result.
+    -- planned: can start. gated: waits for approval. started: is running, or its worker crashed.
+    -- delegated: waits for a subtask. finished: has its result.
     state           text NOT NULL CHECK (state IN
         ('planned', 'gated', 'started', 'delegated', 'finished')),
     name            text NOT NULL,
@@ -19,14 +19,14 @@ CREATE TABLE steps (
     definition_hash text,
     result          jsonb,
     outcome         text,
-    -- What a person said of it, for the model to read.
+    -- The reviewer's comment, which the model reads.
     note            text,
     child_task_id   uuid,
     input_tokens    bigint NOT NULL DEFAULT 0,
     output_tokens   bigint NOT NULL DEFAULT 0,
     cost_micros     bigint NOT NULL DEFAULT 0,
     price_version   text,
-    -- Taken over from the run before, and paid for there.
+    -- Copied from the earlier run, which paid for it.
     copied          boolean NOT NULL DEFAULT false,
     planned_at      timestamptz NOT NULL DEFAULT clock_timestamp(),
     started_at      timestamptz,

@@ -1,4 +1,4 @@
-"""Tool servers, the tools that they offer, and what a person has accepted of them."""
+"""Tool servers, and the offered and accepted definitions of their tools."""
 
 from alembic import context
 

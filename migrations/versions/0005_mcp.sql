@@ -6,9 +6,9 @@ CREATE TABLE mcp_servers (
     transport       text NOT NULL CHECK (transport IN ('streamable-http', 'sse')),
     status          text NOT NULL CHECK (status IN
         ('CONNECTED', 'UNREACHABLE', 'AUTH_FAILED', 'CHANGED')),
-    -- What agents and invoke may use of it; NULL is everything.
+    -- The tools that agents and invoke can use. NULL means all tools.
     allowed_tools   text[],
-    -- Headers to send along, sealed; the account, the row and the column are bound into it.
+    -- Encrypted headers. The account, the row and the column are bound into the encryption.
     sealed_headers  bytea,
     last_error      text,
     last_checked_at timestamptz NOT NULL,
@@ -19,13 +19,13 @@ CREATE TABLE mcp_servers (
     CONSTRAINT mcp_servers_name UNIQUE (account_id, name),
     CONSTRAINT mcp_servers_url UNIQUE (account_id, url)
 );
--- For the sweep that looks after everyone's servers, and for rotating keys.
+-- For the sweep that checks all servers, and for rotating the service key.
 CREATE INDEX mcp_servers_due ON mcp_servers (check_due_at);
 CREATE INDEX mcp_servers_sealed ON mcp_servers (account_id, id) WHERE sealed_headers IS NOT NULL;
 
--- `accepted` is the definition that a person agreed to, `live` what the server
--- says now. Only where they are equal is a tool used. Not accepted yet: NULL.
--- No longer offered: `live` is NULL, and what was accepted stays accepted.
+-- `accepted` is the definition that a person has accepted, NULL before that. `live` is the
+-- definition that the server offers now, NULL if it no longer offers the tool. A tool is used only
+-- while both are equal.
 CREATE TABLE mcp_tools (
     account_id    uuid NOT NULL,
     server_id     uuid NOT NULL,
@@ -53,8 +53,7 @@ BEGIN
     END LOOP;
 END
 $$;
--- The sweep takes what is due from every account, and a rotation of the service
--- key wraps everyone's secrets anew. Neither can open a row to anybody else.
+-- The sweep and the rotation of the service key read and update rows of all accounts.
 CREATE POLICY relay_reads ON mcp_servers FOR SELECT USING (is_relay());
 CREATE POLICY relay_writes ON mcp_servers FOR UPDATE USING (is_relay());
 CREATE POLICY relay_reads ON idempotency_keys FOR SELECT USING (is_relay());

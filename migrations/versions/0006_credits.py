@@ -1,4 +1,4 @@
-"""The ledger: balances, the entries that prove them, and what runs have on hold."""
+"""The ledger: balances, entries and the holds of runs."""
 
 from alembic import context
 

@@ -1,18 +1,19 @@
 -- Money is in micro-dollars: a cent is 10,000.
 --
--- An account has eight books. What it may spend: allowance, topup. What its runs
--- have reserved of each: held_allowance, held_topup. What it has spent: spent. What
--- it spent and could not pay for: owed, never above zero. And where money came from
--- and went to, below zero for what came in: granted (allowances), outside (payments).
+-- An account has eight books:
+--   allowance, topup            money that it can spend
+--   held_allowance, held_topup  money on hold for its runs
+--   spent                       money that it has spent
+--   owed                        money that it spent and could not pay; never above zero
+--   granted, outside            where money came from (allowances, payments); negative
 
--- Each movement is one row that takes from some books and puts into others. The
--- service may add rows and nothing else.
+-- Each entry is one row that moves money between books. The service can only add rows.
 CREATE TABLE entries (
     account_id     uuid NOT NULL,
     id             uuid NOT NULL,
     kind           text NOT NULL CHECK (kind IN
         ('allowance', 'top_up', 'hold', 'charge', 'release', 'expiry', 'refund')),
-    -- What it is for. Nothing is entered twice.
+    -- Identifies the operation, so that it is entered only once.
     key            text NOT NULL,
     at             timestamptz NOT NULL,
     allowance      bigint NOT NULL DEFAULT 0,
@@ -28,9 +29,9 @@ CREATE TABLE entries (
     step           integer,
     model          text,
     price_version  text,
-    -- What a charge would have been without the bound of its hold.
+    -- The amount of a charge before it was limited to its hold.
     cost           bigint,
-    -- The processor's name of a payment.
+    -- The payment's ID at the payment processor.
     reference      text,
     PRIMARY KEY (account_id, id),
     CONSTRAINT balanced CHECK (allowance + topup + held_allowance + held_topup
@@ -40,7 +41,7 @@ CREATE UNIQUE INDEX entries_once ON entries (account_id, key);
 CREATE INDEX entries_by_reference ON entries (account_id, reference) WHERE reference IS NOT NULL;
 CREATE INDEX entries_by_task ON entries (account_id, task_id, id) WHERE task_id IS NOT NULL;
 
--- The sum of an account's entries, kept with them.
+-- The sums of an account's entries.
 CREATE TABLE balances (
     account_id      uuid PRIMARY KEY,
     allowance       bigint NOT NULL DEFAULT 0 CHECK (allowance >= 0),
@@ -53,9 +54,9 @@ CREATE TABLE balances (
     outside         bigint NOT NULL DEFAULT 0,
     entries         bigint NOT NULL DEFAULT 0,
     allow_overflow  boolean NOT NULL DEFAULT true,
-    -- Whether the account was told that its money is used up, and had none since.
+    -- Whether the event for an empty balance was sent. Reset when money arrives.
     told_depleted   boolean NOT NULL DEFAULT false,
-    -- This month's allowance, and for which tier and seats it was given.
+    -- This month's allowance, and the tier and seats it was granted for.
     tier            text,
     seats           integer,
     period          integer NOT NULL DEFAULT 0,
@@ -65,9 +66,8 @@ CREATE TABLE balances (
     allowance_used  bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50);
 
--- What a run has reserved and not spent yet. A task has one for each of its runs, open
--- for as long as the task has not ended. `allowance` and `topup` are the rest; once it is
--- closed, what of it was given back.
+-- The hold of each run, open until the task ends. `allowance` and `topup` are the amounts that are
+-- not spent yet, and after closing the amounts that were released.
 CREATE TABLE holds (
     account_id     uuid NOT NULL,
     task_id        uuid NOT NULL,
@@ -76,10 +76,10 @@ CREATE TABLE holds (
     allowance      bigint NOT NULL CHECK (allowance >= 0),
     topup          bigint NOT NULL CHECK (topup >= 0),
     charged        bigint NOT NULL DEFAULT 0,
-    -- The month that the part from the allowance belongs to.
+    -- The month of the allowance in this hold.
     period         integer NOT NULL,
-    -- A subtask takes what it needs from the hold of the task above it, call by call, and
-    -- `drawn` is never more than its own budget.
+    -- A subtask takes money from the hold of its parent task, call by call. `drawn` never exceeds
+    -- the budget of the subtask.
     parent_task_id uuid,
     parent_run     integer,
     budget         bigint NOT NULL,
@@ -89,7 +89,7 @@ CREATE TABLE holds (
 ) PARTITION BY HASH (account_id);
 CREATE INDEX holds_open ON holds (account_id) WHERE open;
 
--- What was used on each day, for charts.
+-- Usage per day, for charts.
 CREATE TABLE usage_days (
     account_id    uuid NOT NULL,
     day           date NOT NULL,
@@ -102,7 +102,7 @@ CREATE TABLE usage_days (
     PRIMARY KEY (account_id, day, agent, model)
 ) WITH (fillfactor = 50);
 
--- What the payment processor calls an account, from its first payment on.
+-- The account's customer ID at the payment processor, from the first payment on.
 CREATE TABLE customers (
     account_id  uuid PRIMARY KEY,
     customer_id text NOT NULL
@@ -128,7 +128,7 @@ $$;
 CREATE TRIGGER open_balance AFTER INSERT ON accounts
     FOR EACH ROW EXECUTE FUNCTION open_balance();
 
--- Even the owner sees no row of a table with forced row security.
+-- Forced row security also applies to the owner of the table.
 ALTER TABLE accounts NO FORCE ROW LEVEL SECURITY;
 INSERT INTO balances (account_id) SELECT id FROM accounts;
 ALTER TABLE accounts FORCE ROW LEVEL SECURITY;
@@ -148,5 +148,5 @@ BEGIN
     END LOOP;
 END
 $$;
--- Whoever checks all books has to know whose there are.
+-- For the command that verifies the ledgers of all accounts.
 CREATE POLICY relay ON balances FOR SELECT USING (is_relay());

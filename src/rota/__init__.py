@@ -1,3 +1,1 @@
-"""Rota: hand work to named AI agents and stay in charge of it."""
-
-__version__ = "0.1.0"
+"""Rota runs tasks with AI agents and lets people approve what the agents do."""

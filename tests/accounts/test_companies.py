@@ -15,11 +15,9 @@ from tests.service import Person, Service, environment
 
 
 async def rota(service: Service, *arguments: str) -> Result:
-    """`rota accounts …`, in a thread: the command has an event loop of its own."""
+    """`rota admin …`, in a thread: the command has an event loop of its own."""
     env = dict(environment(service.settings))
-    return await asyncio.to_thread(
-        lambda: CliRunner().invoke(cli, ["accounts", *arguments], env=env)
-    )
+    return await asyncio.to_thread(lambda: CliRunner().invoke(cli, ["admin", *arguments], env=env))
 
 
 async def told(service: Service, *arguments: str) -> str:
@@ -36,15 +34,18 @@ def user(person: Person) -> str:
 async def test_a_company_gets_a_member_a_role_and_a_tier(service: Service) -> None:
     owner, member = await service.sign_in(), await service.sign_in()
     tier = "CORPORATE" if service.variant == "a" else "BUSINESS"
-    company = await told(service, "create-company", "Acme", "--owner", user(owner))
+    company = await told(service, "companies", "create", "Acme", "--owner", user(owner))
     seen = await me(owner, company)
     assert seen["account"]["name"] == "Acme"
     assert (seen["account"]["role"], seen["effectiveTier"]) == ("owner", "BASIC")
 
-    await told(service, "put-member", company, user(member))
+    await told(service, "companies", "set-member", company, user(member))
     assert (await me(member, company))["account"]["role"] == "member"
-    await told(service, "put-member", company, user(member), "--role", "admin")
-    assert await told(service, "set-tier", company, tier.lower()) == f"{company} is {tier}."
+    await told(service, "companies", "set-member", company, user(member), "--role", "admin")
+    assert (
+        await told(service, "accounts", "set-tier", company, tier.lower())
+        == f"{company} has the tier {tier}."
+    )
 
     # A new session is not cached, so it sees the change immediately.
     again = await service.sign_in(member.subject)
@@ -56,14 +57,14 @@ async def test_a_company_gets_a_member_a_role_and_a_tier(service: Service) -> No
 async def test_a_company_cannot_have_more_members_than_seats(service_a: Service) -> None:
     people = [await service_a.sign_in() for _ in range(4)]
     company = await told(
-        service_a, "create-company", "Acme", "--owner", user(people[0]), "--seats", "2"
+        service_a, "companies", "create", "Acme", "--owner", user(people[0]), "--seats", "2"
     )
-    await told(service_a, "put-member", company, user(people[1]))
-    full = await rota(service_a, "put-member", company, user(people[2]))
+    await told(service_a, "companies", "set-member", company, user(people[1]))
+    full = await rota(service_a, "companies", "set-member", company, user(people[2]))
     assert full.exit_code == 1
     assert "All 2 seats" in full.output
     # The role of a current member can change.
-    await told(service_a, "put-member", company, user(people[1]), "--role", "owner")
+    await told(service_a, "companies", "set-member", company, user(people[1]), "--role", "owner")
     assert len((await me(people[2]))["accounts"]) == 1
 
 
@@ -103,7 +104,7 @@ async def test_a_company_over_its_seats_can_still_change_roles(service_a: Servic
 async def test_a_personal_account_cannot_have_members(service_a: Service) -> None:
     person, guest = await service_a.sign_in(), await service_a.sign_in()
     account = to_wire("acct", person.user_id)
-    result = await rota(service_a, "put-member", account, user(guest))
+    result = await rota(service_a, "companies", "set-member", account, user(guest))
     assert result.exit_code == 1
     assert f"Company {account} not found" in result.output
     assert len((await me(guest))["accounts"]) == 1
@@ -111,13 +112,13 @@ async def test_a_personal_account_cannot_have_members(service_a: Service) -> Non
 
 async def test_an_unknown_user_company_or_account_is_reported(service_a: Service) -> None:
     person = await service_a.sign_in()
-    company = await told(service_a, "create-company", "Acme", "--owner", user(person))
+    company = await told(service_a, "companies", "create", "Acme", "--owner", user(person))
     nobody, nothing = to_wire("user", uuid4()), to_wire("acct", uuid4())
     for arguments, said in (
-        (("create-company", "Acme", "--owner", nobody), f"User {nobody} not found"),
-        (("put-member", company, nobody), f"User {nobody} not found"),
-        (("put-member", nothing, user(person)), f"Company {nothing} not found"),
-        (("set-tier", nothing, "basic"), f"Account {nothing} not found"),
+        (("companies", "create", "Acme", "--owner", nobody), f"User {nobody} not found"),
+        (("companies", "set-member", company, nobody), f"User {nobody} not found"),
+        (("companies", "set-member", nothing, user(person)), f"Company {nothing} not found"),
+        (("accounts", "set-tier", nothing, "basic"), f"Account {nothing} not found"),
     ):
         result = await rota(service_a, *arguments)
         assert result.exit_code == 1, result.output
@@ -133,10 +134,10 @@ async def test_invalid_arguments_are_reported(service_a: Service) -> None:
     person = await service_a.sign_in()
     account = to_wire("acct", person.user_id)
     for arguments in (
-        ("create-company", "Acme", "--owner", "somebody"),
-        ("create-company", "Acme", "--owner", user(person), "--tier", "business"),
-        ("put-member", account, user(person), "--role", "emperor"),
-        ("put-member", "acme", user(person)),
-        ("set-tier", account, "golden"),
+        ("companies", "create", "Acme", "--owner", "somebody"),
+        ("companies", "create", "Acme", "--owner", user(person), "--tier", "business"),
+        ("companies", "set-member", account, user(person), "--role", "emperor"),
+        ("companies", "set-member", "acme", user(person)),
+        ("accounts", "set-tier", account, "golden"),
     ):
         assert (await rota(service_a, *arguments)).exit_code == 2

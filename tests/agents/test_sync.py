@@ -212,7 +212,7 @@ async def run(url: str, *arguments: str) -> Result:
     """Runs the command in a thread, because it starts its own event loop."""
     environment = {"ROTA_DATABASE_URL": url, "COLUMNS": "200"}
     return await asyncio.to_thread(
-        CliRunner().invoke, cli, ["agents", "sync", *arguments], env=environment
+        CliRunner().invoke, cli, ["admin", "agents", "sync", *arguments], env=environment
     )
 
 

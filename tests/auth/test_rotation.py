@@ -60,7 +60,7 @@ async def opened(service: Service) -> AsyncIterator[KeyRing]:
 async def test_keys_rotate_with_and_without_overlap(service: Service) -> None:
     before = await service.sign_in()
     old = header_of(before.token)["kid"]
-    said = await rota(service, "keys", "rotate")
+    said = await rota(service, "admin", "signing-keys", "rotate")
     new = next(kid for kid in await published(service) if kid != old)
     assert new in said
     assert sorted(await published(service)) == sorted([old, new])
@@ -73,7 +73,7 @@ async def test_keys_rotate_with_and_without_overlap(service: Service) -> None:
     assert (await before.get("/api/me")).status_code == 200
 
     after = await service.sign_in()
-    said = await rota(service, "keys", "rotate", "--immediately")
+    said = await rota(service, "admin", "signing-keys", "rotate", "--immediately")
 
     async def refused() -> bool:
         return (await after.get("/api/me")).status_code == 401

@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 from rota.agents.sync import sync
-from rota.dev.processes import Part, Site
+from rota.dev.processes import Component, Site
 from rota.dev.stack import Stack
 from rota.platform.telemetry import configure_logging
 from tests.chaos.invariants import violations
@@ -83,7 +83,7 @@ _MEANINGS = {
 BOUNDARIES = [Boundary(*at, when) for at in _MEANINGS for when in ("before", "after")]
 
 
-class WorkerForks(Part):
+class WorkerForks(Component):
     name = "worker-forks"
 
     def __init__(self, site: Site, folder: Path) -> None:
@@ -240,7 +240,7 @@ async def violations_of(lane: Lane) -> dict[str, int]:
 async def main(times: int) -> None:
     configure_logging("WARNING", "console")
     with tempfile.TemporaryDirectory() as data:
-        async with Stack(Path(data), parts=PARTS, durable=False) as stack:
+        async with Stack(Path(data), components=PARTS, durable=False) as stack:
             found = await kill_at_every_boundary(stack, times)
     seconds = {b: [s for lane in found for s in lane.seconds.get(b, [])] for b in BOUNDARIES}
     table = Table(title=f"A worker is killed at every commit of a run, {times} times each")

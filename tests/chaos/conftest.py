@@ -12,5 +12,5 @@ from tests.chaos.world import PARTS
 @pytest.fixture(scope="session")
 async def killable_stack(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stack]:
     data = tmp_path_factory.mktemp("killable")
-    async with Stack(Path(data), parts=PARTS, durable=False) as started:
+    async with Stack(Path(data), components=PARTS, durable=False) as started:
         yield started

@@ -12,7 +12,7 @@ from typing import Any
 
 import psutil
 
-from rota.dev.processes import Part
+from rota.dev.processes import Component
 from rota.dev.stack import Stack
 from rota.platform.telemetry import configure_logging
 from tests.chaos.invariants import violations
@@ -179,7 +179,7 @@ async def _violations(world: World, acknowledged: list[str]) -> dict[str, int]:
     return {name: count for name, count in wrong.items() if count}
 
 
-def _rss_mb(part: Part) -> float:
+def _rss_mb(part: Component) -> float:
     """The memory of the largest process under the part's guard, which is the part itself."""
     assert part._child is not None
     below = psutil.Process(part._child._process.pid).children(recursive=True)
@@ -189,7 +189,7 @@ def _rss_mb(part: Part) -> float:
 async def main(away_s: float, tasks: int, flood: int, few: int) -> int:
     configure_logging("WARNING", "console")
     with tempfile.TemporaryDirectory() as data:
-        async with Stack(Path(data), parts=PARTS, durable=False) as stack:
+        async with Stack(Path(data), components=PARTS, durable=False) as stack:
             found = {
                 "without workers": await without_workers(stack, away_s),
                 "waiting": await waiting(stack, tasks),

@@ -21,7 +21,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from rota.dev.processes import Part
+from rota.dev.processes import Component
 from rota.dev.stack import Stack
 from rota.platform import ids
 from rota.platform.telemetry import configure_logging
@@ -101,10 +101,10 @@ class Storm:
             await asyncio.sleep(away_s)
             await start_again(victim)
 
-    def _victim(self, name: str, rng: random.Random) -> Part:
+    def _victim(self, name: str, rng: random.Random) -> Component:
         if name == "worker":
             return rng.choice(self.world.workers)
-        return self.world.api if name == "api" else self.world.stack.part(name)
+        return self.world.api if name == "api" else self.world.stack.component(name)
 
     async def _decide(self, over: asyncio.Event) -> None:
         """Approves and rejects unknown writes in turn."""
@@ -202,7 +202,7 @@ def report(found: Storm) -> None:
 async def main(tasks: int, kills: int, seed: int, victims: list[str], durable: bool) -> int:
     configure_logging("WARNING", "console")
     with tempfile.TemporaryDirectory() as data:
-        async with Stack(Path(data), parts=PARTS, durable=durable) as stack:
+        async with Stack(Path(data), components=PARTS, durable=durable) as stack:
             found = await storm(stack, tasks=tasks, kills=kills, seed=seed, victims=victims)
     report(found)
     return 0 if found.holds else 1

@@ -14,7 +14,7 @@ from temporalio.client import Client
 
 from rota.agents.sync import sync
 from rota.dev import components
-from rota.dev.processes import Part, PartError
+from rota.dev.processes import Component, ComponentError
 from rota.dev.stack import Stack
 from rota.platform.settings import Settings
 from tests.runs.runner import CATALOG, new_namespace, until
@@ -178,9 +178,9 @@ class World:
     async def restart_everything(self) -> None:
         """Kills all parts at the same time, then starts them again."""
         ours = (self.api, *self.workers)
-        everything = [*ours, *(self.stack.part(name) for name in self.stack.names)]
+        everything = [*ours, *(self.stack.component(name) for name in self.stack.names)]
         await asyncio.gather(*(part.kill() for part in everything))
-        await asyncio.gather(*(self.stack.part(name).start() for name in self.stack.names))
+        await asyncio.gather(*(self.stack.component(name).start() for name in self.stack.names))
         await asyncio.gather(*(part.start() for part in ours))
 
     async def temporal(self) -> Client:
@@ -194,14 +194,14 @@ def _variables(settings: Settings) -> dict[str, str]:
     return {name: text for name, text in environment(settings).items() if text not in ("[]", "()")}
 
 
-async def start_again(part: Part, deadline_s: float = 120) -> None:
+async def start_again(part: Component, deadline_s: float = 120) -> None:
     """Starts a part like a supervisor: repeatedly, until what it needs is available."""
     async with asyncio.timeout(deadline_s):
         while True:
             try:
                 await part.start()
                 return
-            except PartError:
+            except ComponentError:
                 await asyncio.sleep(0.5)
 
 

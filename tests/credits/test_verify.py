@@ -1,4 +1,4 @@
-"""`rota ledger verify` finds nothing in sound books, and every kind of damage."""
+"""`rota admin ledger verify` finds nothing in sound books, and every kind of damage."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -160,7 +160,7 @@ async def test_the_command_says_what_is_wrong_and_fails(shop: Shop, sound: Sound
 
     async def run(*more: str) -> tuple[int, str]:
         result = await asyncio.to_thread(
-            runner.invoke, cli, ["ledger", "verify", *more], env=environment
+            runner.invoke, cli, ["admin", "ledger", "verify", *more], env=environment
         )
         return result.exit_code, result.output
 

@@ -1,4 +1,4 @@
-"""Programs as users start them, and what is left of them afterwards."""
+"""Runs `rota dev` as a user does, and finds the processes that it leaves behind."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ Dev = Callable[..., "Program"]
 
 
 class Program:
-    """A `rota dev` in the foreground, whose lines can be waited for."""
+    """A `rota dev` in the foreground. Tests can wait for its output."""
 
     def __init__(self, data: Path, *arguments: str) -> None:
         self.process = subprocess.Popen(
@@ -24,14 +24,14 @@ class Program:
         )
         self.output = ""
 
-    def wait_for(self, words: str) -> None:
-        """Until it says so. It ends by itself when a part does not start in time."""
+    def wait_for(self, text: str) -> None:
+        """Waits for a line with this text. The program exits if a component fails to start."""
         assert self.process.stdout is not None
         for line in self.process.stdout:
             self.output += line
-            if words in line:
+            if text in line:
                 return
-        raise AssertionError(f"ended without saying {words!r}:\n{self.output}")
+        raise AssertionError(f"the program ended before it printed {text!r}:\n{self.output}")
 
     def wait(self) -> int:
         rest, _ = self.process.communicate(timeout=DEADLINE_S)
@@ -46,8 +46,8 @@ def command(data: Path, *arguments: str) -> list[str]:
     return [sys.executable, str(STUB), "--data", str(data), *arguments]
 
 
-def lives(process: psutil.Process) -> bool:
-    """One that has ended and waits for init to take note of it does not."""
+def is_alive(process: psutil.Process) -> bool:
+    """A zombie, which only waits for init to reap it, does not count."""
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -55,9 +55,9 @@ def lives(process: psutil.Process) -> bool:
 
 
 def left_of(family: list[psutil.Process]) -> list[psutil.Process]:
-    """Those that still live when time is up."""
+    """The processes that are still alive at the deadline."""
     deadline = time.monotonic() + DEADLINE_S
-    while left := list(filter(lives, family)):
+    while left := list(filter(is_alive, family)):
         if time.monotonic() > deadline:
             return left
         time.sleep(0.02)

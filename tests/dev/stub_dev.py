@@ -1,4 +1,4 @@
-"""`rota dev` with a stand-in for the service and its migrations, as a program."""
+"""`rota dev` as a program, with a stub instead of the service and its migrations."""
 
 import argparse
 import sys

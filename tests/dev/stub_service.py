@@ -1,6 +1,6 @@
-"""Stands in for the service and the worker: ready when asked, and with a child of its own.
+"""A stub of the service and the worker, which answers requests and has a child process.
 
-With `crash` as its argument it ends as soon as it has been ready once.
+With the argument `crash` it exits after its first response.
 """
 
 import http.server
@@ -23,6 +23,6 @@ if __name__ == "__main__":
     subprocess.Popen(
         [sys.executable, "-c", "import signal; signal.pause()"], start_new_session=True
     )
-    # The worker's stand-in answers where its metrics would be.
+    # The stub of the worker answers on the metrics port.
     port = int(os.environ.get("ROTA_METRICS_PORT") or os.environ["ROTA_PORT"])
     http.server.HTTPServer(("127.0.0.1", port), Handler).serve_forever()

@@ -1,4 +1,4 @@
-"""The development identity provider, over HTTP, as a browser and a service use it."""
+"""The development identity provider over HTTP, as browsers and the service use it."""
 
 import os
 import secrets
@@ -21,7 +21,7 @@ REDIRECT = "http://127.0.0.1:5173/callback"
 
 @pytest.fixture(scope="module")
 async def stack(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stack]:
-    async with Stack(tmp_path_factory.mktemp("idp") / "data", parts=("idp",)) as stack:
+    async with Stack(tmp_path_factory.mktemp("idp") / "data", components=("idp",)) as stack:
         yield stack
 
 
@@ -32,12 +32,12 @@ async def client(stack: Stack) -> AsyncIterator[httpx.AsyncClient]:
 
 
 class Login:
-    """One sign-in, with a verifier of its own."""
+    """One sign-in with its own verifier."""
 
     def __init__(self, client: httpx.AsyncClient) -> None:
         self.client = client
         self.verifier = secrets.token_urlsafe(48)
-        self.asked = {
+        self.params = {
             "client_id": "rota-dev",
             "redirect_uri": REDIRECT,
             "response_type": "code",
@@ -49,9 +49,9 @@ class Login:
         }
 
     async def choose(self, email: str = "ada@example.test") -> dict[str, str]:
-        """What the client is told after somebody was chosen on the page."""
-        answer = await self.client.post("/authorize", params=self.asked, data={"email": email})
-        return sent_back(answer)
+        """The parameters that the client gets after a user was chosen on the page."""
+        response = await self.client.post("/authorize", params=self.params, data={"email": email})
+        return redirect_params(response)
 
     async def exchange(self, code: str, **changes: str) -> httpx.Response:
         form = {
@@ -64,10 +64,10 @@ class Login:
         return await self.client.post("/token", data=form | changes)
 
 
-def sent_back(answer: httpx.Response) -> dict[str, str]:
-    assert answer.status_code == 303, answer.text
-    assert answer.headers["location"].startswith(f"{REDIRECT}?")
-    query = parse_qs(urlsplit(answer.headers["location"]).query)
+def redirect_params(response: httpx.Response) -> dict[str, str]:
+    assert response.status_code == 303, response.text
+    assert response.headers["location"].startswith(f"{REDIRECT}?")
+    query = parse_qs(urlsplit(response.headers["location"]).query)
     return {name: value for name, (value,) in query.items()}
 
 
@@ -77,28 +77,26 @@ def login(client: httpx.AsyncClient) -> Login:
 
 
 async def verified(client: httpx.AsyncClient, token: str) -> dict[str, Any]:
-    about = (await client.get("/.well-known/openid-configuration")).json()
-    keys = KeySet.import_key_set((await client.get(about["jwks_uri"])).json())
+    metadata = (await client.get("/.well-known/openid-configuration")).json()
+    keys = KeySet.import_key_set((await client.get(metadata["jwks_uri"])).json())
     decoded = jwt.decode(token, keys, algorithms=["RS256"])
     assert decoded.header["kid"] == keys.keys[0].kid
     jwt.JWTClaimsRegistry(
-        iss={"essential": True, "value": about["issuer"]},
+        iss={"essential": True, "value": metadata["issuer"]},
         aud={"essential": True, "value": "rota-dev"},
         exp={"essential": True},
     ).validate(decoded.claims)
     return decoded.claims
 
 
-async def test_a_person_signs_in_with_code_and_pkce(
-    client: httpx.AsyncClient, login: Login
-) -> None:
-    page = await client.get("/authorize", params=login.asked)
+async def test_a_user_signs_in_with_code_and_pkce(client: httpx.AsyncClient, login: Login) -> None:
+    page = await client.get("/authorize", params=login.params)
     assert page.status_code == 200
     assert "Grace Hopper" in page.text
 
-    answer = await login.choose("grace@example.test")
-    assert answer["state"] == login.asked["state"]
-    tokens = (await login.exchange(answer["code"])).json()
+    response = await login.choose("grace@example.test")
+    assert response["state"] == login.params["state"]
+    tokens = (await login.exchange(response["code"])).json()
 
     claims = await verified(client, tokens["id_token"])
     assert claims["sub"] == "grace"
@@ -106,36 +104,36 @@ async def test_a_person_signs_in_with_code_and_pkce(
     assert claims["email_verified"] is True
     assert claims["name"] == "Grace Hopper"
     assert claims["azp"] == "rota-dev"
-    assert claims["nonce"] == login.asked["nonce"]
+    assert claims["nonce"] == login.params["nonce"]
     assert claims["exp"] - claims["iat"] == 600
     bearer = {"Authorization": f"Bearer {tokens['access_token']}"}
     assert (await client.get("/userinfo", headers=bearer)).json()["sub"] == "grace"
 
 
-async def test_anyone_may_be_typed_in(client: httpx.AsyncClient, login: Login) -> None:
-    answer = await client.post(
-        "/authorize", params=login.asked, data={"other": "Someone@Elsewhere.example"}
+async def test_a_user_can_enter_any_email_address(client: httpx.AsyncClient, login: Login) -> None:
+    response = await client.post(
+        "/authorize", params=login.params, data={"other": "Someone@Elsewhere.example"}
     )
-    tokens = (await login.exchange(sent_back(answer)["code"])).json()
+    tokens = (await login.exchange(redirect_params(response)["code"])).json()
     claims = await verified(client, tokens["id_token"])
     assert claims["sub"] == claims["email"] == "someone@elsewhere.example"
 
 
-async def test_a_wrong_verifier_is_refused_and_spends_the_code(login: Login) -> None:
+async def test_a_wrong_verifier_is_refused_and_uses_up_the_code(login: Login) -> None:
     code = (await login.choose())["code"]
     refused = await login.exchange(code, code_verifier="x" * 43)
     assert (refused.status_code, refused.json()["error"]) == (400, "invalid_grant")
     assert (await login.exchange(code)).status_code == 400
 
 
-async def test_a_code_is_good_once(login: Login) -> None:
+async def test_a_code_works_once(login: Login) -> None:
     code = (await login.choose())["code"]
     assert (await login.exchange(code)).status_code == 200
     again = await login.exchange(code)
     assert (again.status_code, again.json()["error"]) == (400, "invalid_grant")
 
 
-async def test_a_code_belongs_to_its_redirect_uri(login: Login) -> None:
+async def test_a_code_works_only_with_its_redirect_uri(login: Login) -> None:
     code = (await login.choose())["code"]
     refused = await login.exchange(code, redirect_uri="http://127.0.0.1:9999/")
     assert refused.json()["error"] == "invalid_grant"
@@ -150,14 +148,14 @@ async def test_a_code_belongs_to_its_redirect_uri(login: Login) -> None:
         ("scope", "email", "invalid_scope"),
     ],
 )
-async def test_a_request_that_is_wrong_is_told_so_at_the_redirect_uri(
+async def test_an_invalid_request_gets_an_error_at_the_redirect_uri(
     client: httpx.AsyncClient, login: Login, field: str, value: str, error: str
 ) -> None:
-    answer = await client.get("/authorize", params=login.asked | {field: value})
-    assert sent_back(answer) | {"error_description": ""} == {
+    response = await client.get("/authorize", params=login.params | {field: value})
+    assert redirect_params(response) | {"error_description": ""} == {
         "error": error,
         "error_description": "",
-        "state": login.asked["state"],
+        "state": login.params["state"],
         "iss": str(client.base_url).rstrip("/"),
     }
 
@@ -174,45 +172,47 @@ async def test_a_request_that_is_wrong_is_told_so_at_the_redirect_uri(
         "",
     ],
 )
-async def test_nobody_is_sent_to_another_machine(
+async def test_a_redirect_to_another_machine_is_refused(
     client: httpx.AsyncClient, login: Login, uri: str
 ) -> None:
-    answer = await client.get("/authorize", params=login.asked | {"redirect_uri": uri})
-    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_request")
+    response = await client.get("/authorize", params=login.params | {"redirect_uri": uri})
+    assert (response.status_code, response.json()["error"]) == (400, "invalid_request")
 
 
 async def test_an_unknown_client_and_grant_are_refused(login: Login) -> None:
-    unknown = await login.exchange("x", client_id="somebody")
+    unknown = await login.exchange("x", client_id="unknown")
     assert (unknown.status_code, unknown.json()["error"]) == (401, "invalid_client")
     grant = await login.exchange("x", grant_type="password")
     assert grant.json()["error"] == "unsupported_grant_type"
 
 
-async def test_a_script_gets_a_token_that_its_keys_verify(client: httpx.AsyncClient) -> None:
-    answer = await client.post("/dev/token", json={"sub": "ada"})
-    claims = await verified(client, answer.json()["idToken"])
+async def test_a_script_gets_a_token_that_the_published_keys_verify(
+    client: httpx.AsyncClient,
+) -> None:
+    response = await client.post("/dev/token", json={"sub": "ada"})
+    claims = await verified(client, response.json()["idToken"])
     assert (claims["sub"], claims["email"]) == ("ada", "ada@example.test")
 
     named = {"sub": "u1", "email": "me@example.org", "name": "Me"}
-    answer = await client.post("/dev/token", json=named)
-    claims = await verified(client, answer.json()["idToken"])
+    response = await client.post("/dev/token", json=named)
+    claims = await verified(client, response.json()["idToken"])
     assert {name: claims[name] for name in named} == named
 
 
 @pytest.mark.parametrize("body", ["", "[]", "{}", '{"sub": 7}'])
-async def test_a_script_that_names_nobody_is_told_what_to_send(
+async def test_a_token_request_without_a_subject_is_refused(
     client: httpx.AsyncClient, body: str
 ) -> None:
-    answer = await client.post("/dev/token", content=body)
-    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_request")
+    response = await client.post("/dev/token", content=body)
+    assert (response.status_code, response.json()["error"]) == (400, "invalid_request")
 
 
-async def test_pages_of_this_machine_may_ask_and_others_may_not(
+async def test_cors_allows_origins_of_this_machine_only(
     client: httpx.AsyncClient,
 ) -> None:
     for origin, allowed in (("http://localhost:5173", True), ("https://evil.example", False)):
-        answer = await client.get("/jwks", headers={"Origin": origin})
-        assert ("access-control-allow-origin" in answer.headers) is allowed
+        response = await client.get("/jwks", headers={"Origin": origin})
+        assert ("access-control-allow-origin" in response.headers) is allowed
 
 
 async def test_a_restart_keeps_the_keys(client: httpx.AsyncClient, stack: Stack) -> None:
@@ -232,4 +232,4 @@ def test_it_does_not_start_in_production(stack: Stack) -> None:
         check=False,
     )
     assert ended.returncode == 1
-    assert "not in production" in ended.stderr
+    assert "ROTA_ENV is production" in ended.stderr

@@ -1,4 +1,4 @@
-"""Whatever happens to `rota dev`, nothing of it is left and nothing blocks the next one."""
+"""However `rota dev` ends, it leaves no process behind and does not block the next start."""
 
 import asyncio
 import os
@@ -18,12 +18,12 @@ from rota.dev.run import OFFSETS
 from tests.dev.conftest import DEADLINE_S, Dev, command, left_of
 
 READY = "Logs "
-# Enough to show what a test is about, and fast.
-FEW = tuple(word for part in ("model", "temporal", "idp", "stripe") for word in ("--without", part))
+# Starts only the components that most tests here need, to be fast.
+FEW = tuple(word for name in ("model", "temporal", "idp", "stripe") for word in ("--without", name))
 
 
 def free_base() -> int:
-    """A port after which all those of the parts are free too."""
+    """A port for which the ports of all components are free too."""
     while True:
         base = ports.find(besides=set())
         if all(ports.is_free(base + offset) for offset in OFFSETS.values()):
@@ -54,7 +54,7 @@ async def test_kill_9_leaves_no_process_and_the_next_start_finds_the_data(
     program.wait_for(READY)
     connection = await connect(data, base)
     await connection.execute("CREATE TABLE kept AS SELECT 42 AS answer")
-    # A backend in the middle of a statement does not look whether its server is gone.
+    # A backend that runs a statement does not notice that its server is gone.
     sleeper = await connect(data, base)
     busy = asyncio.create_task(sleeper.fetchval("SELECT pg_sleep(600)"))
     await until_busy(connection)
@@ -73,7 +73,7 @@ async def test_kill_9_leaves_no_process_and_the_next_start_finds_the_data(
     await connection.close()
 
 
-def test_ctrl_c_leaves_no_process_and_ends_well(dev: Dev) -> None:
+def test_ctrl_c_leaves_no_process_and_exits_with_0(dev: Dev) -> None:
     program = dev("--port", str(free_base()), "--without", "model")
     program.wait_for(READY)
     family = program.family()
@@ -101,7 +101,7 @@ def test_kill_9_during_the_first_start_does_not_block_the_next(dev: Dev, data: P
     dev("--port", str(free_base()), *FEW).wait_for(READY)
 
 
-def test_a_second_one_on_the_same_data_is_refused_and_told_who_runs(dev: Dev, data: Path) -> None:
+def test_a_second_one_on_the_same_data_is_refused_and_names_the_first(dev: Dev, data: Path) -> None:
     base = free_base()
     first = dev("--port", str(base), *FEW)
     first.wait_for(READY)
@@ -114,7 +114,7 @@ def test_a_second_one_on_the_same_data_is_refused_and_told_who_runs(dev: Dev, da
     assert first.process.poll() is None
 
 
-def test_a_detached_one_returns_when_ready_and_can_be_stopped(data: Path) -> None:
+def test_detach_returns_when_ready_and_stop_stops_it(data: Path) -> None:
     started = subprocess.run(
         command(data, "--detach", "--port", str(free_base()), *FEW),
         capture_output=True,
@@ -128,16 +128,16 @@ def test_a_detached_one_returns_when_ready_and_can_be_stopped(data: Path) -> Non
     assert running.url in started.stdout
     family = [psutil.Process(running.pid), *psutil.Process(running.pid).children(recursive=True)]
 
-    for said in ("Stopped.", "Nothing is running"):
+    for expected in ("Stopped.", "Nothing is running"):
         stopped = subprocess.run(
             command(data, "--stop"), capture_output=True, text=True, timeout=60, check=True
         )
-        assert said in stopped.stdout
+        assert expected in stopped.stdout
 
     assert not left_of(family)
 
 
-def test_a_failing_part_is_named_with_its_last_words_and_all_else_stops(dev: Dev) -> None:
+def test_a_failed_component_is_named_with_its_last_log_lines_and_all_others_stop(dev: Dev) -> None:
     program = dev(
         "--port",
         str(free_base()),
@@ -147,16 +147,16 @@ def test_a_failing_part_is_named_with_its_last_words_and_all_else_stops(dev: Dev
     )
     program.wait_for("postgres   starting")
     assert program.wait() == 1
-    assert "migrations: ended with exit code 1\n  | no such table" in program.output
+    assert "migrations: exited with code 1\n  | no such table" in program.output
     assert "postgres   stopped" in program.output
 
 
-def test_fresh_deletes_only_what_is_ours(dev: Dev, data: Path) -> None:
+def test_fresh_refuses_a_directory_that_rota_did_not_create(dev: Dev, data: Path) -> None:
     data.mkdir()
     (data / "thesis.txt").write_text("years of work")
     program = dev("--fresh")
     assert program.wait() == 1
-    assert "has other files in it" in program.output
+    assert "contains other files" in program.output
     assert (data / "thesis.txt").exists()
 
 
@@ -164,15 +164,22 @@ def test_production_is_refused(dev: Dev, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("ROTA_ENV", "production")
     program = dev()
     assert program.wait() == 1
-    assert "ROTA_ENV says production" in program.output
+    assert "ROTA_ENV is production" in program.output
 
 
 def guarded(code: str, grace_s: float = 10) -> subprocess.Popen[str]:
-    """Code under a guard; it prints a line when it is set up."""
+    """Runs code under a guard, and waits until the code prints a line."""
     process = subprocess.Popen(
         [
-            *(sys.executable, "-I", "-S", guard.__file__, str(int(signal.SIGTERM)), str(grace_s)),
-            *(sys.executable, "-c", code),
+            sys.executable,
+            "-I",
+            "-S",
+            guard.__file__,
+            str(int(signal.SIGTERM)),
+            str(grace_s),
+            sys.executable,
+            "-c",
+            code,
         ],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -190,7 +197,7 @@ print("up", flush=True)
 while True: signal.pause()
 """
 
-# The second fork's child belongs to no one but the subreaper.
+# The child of the second fork has no parent except the subreaper.
 DAEMON = """
 import os, signal, sys
 if os.fork() == 0:
@@ -204,7 +211,7 @@ signal.pause()
 """
 
 
-def test_a_command_that_will_not_stop_is_killed() -> None:
+def test_a_command_that_ignores_the_stop_signal_is_killed() -> None:
     process = guarded(STUBBORN, grace_s=0.2)
     family = psutil.Process(process.pid).children(recursive=True)
     process.communicate(timeout=DEADLINE_S)
@@ -220,8 +227,10 @@ def test_a_daemon_that_left_its_parent_is_killed_too() -> None:
     assert not left_of(family)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child of its parent's end")
-def test_a_command_ends_even_when_its_guard_is_killed() -> None:
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="only Linux can signal a child when its parent ends"
+)
+def test_a_command_ends_when_its_guard_is_killed() -> None:
     process = guarded(STUBBORN)
     family = psutil.Process(process.pid).children(recursive=True)
     os.kill(process.pid, signal.SIGKILL)

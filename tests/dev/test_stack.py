@@ -1,4 +1,4 @@
-"""The stack as tests use it: start parts, lose one, get it back, leave others' alone."""
+"""The stack as tests use it: starting, crashing and restarting components, and external servers."""
 
 import asyncio
 import os
@@ -19,7 +19,7 @@ from rota.dev import ports
 from rota.dev import stack as stack_module
 from rota.dev.components import WITHOUT_WEIGHTS, Model, Redis, Service
 from rota.dev.directory import DataDirectory, DirectoryInUseError
-from rota.dev.processes import Part, PartError, PartState, Site, Status
+from rota.dev.processes import Component, ComponentError, ComponentState, Site, Status
 from rota.dev.stack import Stack
 
 DEADLINE_S = 20
@@ -28,23 +28,23 @@ DEADLINE_S = 20
 @pytest.fixture(scope="module")
 async def stack(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stack]:
     data = tmp_path_factory.mktemp("stack") / "data"
-    async with Stack(data, parts=("postgres", "redis"), durable=False) as stack:
+    async with Stack(data, components=("postgres", "redis"), durable=False) as stack:
         yield stack
 
 
-class Stubborn(Part):
-    """Something small to start: a command that says why it does not start."""
+class Failing(Component):
+    """A command that prints the reason and exits."""
 
-    name = "stubborn"
+    name = "failing"
 
     def command(self) -> Sequence[str]:
-        return [sys.executable, "-c", "import sys; sys.exit('the moon is in the wrong phase')"]
+        return [sys.executable, "-c", "import sys; sys.exit('the license has expired')"]
 
     async def check(self) -> None:
         raise ConnectionError
 
 
-async def test_the_service_role_is_bound_by_row_security(stack: Stack) -> None:
+async def test_row_security_applies_to_the_service_role(stack: Stack) -> None:
     connection = await asyncpg.connect(stack.endpoints.database_url)
     role = await connection.fetchrow("SELECT * FROM pg_roles WHERE rolname = current_user")
     encoding = await connection.fetchval("SHOW server_encoding")
@@ -56,7 +56,7 @@ async def test_the_service_role_is_bound_by_row_security(stack: Stack) -> None:
     assert (encoding, most) == ("UTF8", "200")
 
 
-async def test_nobody_gets_in_without_the_password(stack: Stack) -> None:
+async def test_connections_without_the_password_are_refused(stack: Stack) -> None:
     for user in ("postgres", "rota"):
         with pytest.raises(asyncpg.InvalidPasswordError):
             await asyncpg.connect(
@@ -70,7 +70,7 @@ async def test_nobody_gets_in_without_the_password(stack: Stack) -> None:
     assert {file.stat().st_mode & 0o777 for file in secrets} == {0o600}
 
 
-async def test_a_killed_database_comes_back_on_its_port_with_what_was_committed(
+async def test_a_killed_database_restarts_on_its_port_with_all_committed_data(
     stack: Stack,
 ) -> None:
     port = stack.postgres.port
@@ -88,28 +88,28 @@ async def test_a_killed_database_comes_back_on_its_port_with_what_was_committed(
     await connection.close()
 
 
-async def test_a_pid_file_that_names_a_stranger_does_not_block_the_database(
+async def test_a_pid_file_with_the_id_of_another_process_does_not_block_the_database(
     stack: Stack,
 ) -> None:
     await stack.postgres.kill()
     file = stack.postgres.cluster / "postmaster.pid"
     owner = file.stat()
-    stranger = subprocess.Popen(["sleep", "600"], user=owner.st_uid)
+    other = subprocess.Popen(["sleep", "600"], user=owner.st_uid)
     lines = file.read_text().splitlines()
-    file.write_text("\n".join([str(stranger.pid), *lines[1:]]) + "\n")
+    file.write_text("\n".join([str(other.pid), *lines[1:]]) + "\n")
 
     await stack.postgres.start()
 
-    assert stranger.poll() is None
-    stranger.kill()
-    stranger.wait()
+    assert other.poll() is None
+    other.kill()
+    other.wait()
 
 
-async def test_a_part_that_dies_is_noticed_and_started_again_by_the_supervisor(
+async def test_the_supervisor_restarts_a_component_that_crashes(
     stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stack_module, "BACKOFF_S", 0.01)
-    seen: asyncio.Queue[PartState] = asyncio.Queue()
+    seen: asyncio.Queue[ComponentState] = asyncio.Queue()
     monkeypatch.setattr(stack, "_on_change", seen.put_nowait)
     supervisor = asyncio.create_task(stack.supervise())
     server = next(
@@ -122,13 +122,13 @@ async def test_a_part_that_dies_is_noticed_and_started_again_by_the_supervisor(
 
     async with asyncio.timeout(DEADLINE_S):
         states = [await seen.get() for _ in range(3)]
-    assert [state.status for state in states] == [Status.DIED, Status.STARTING, Status.READY]
-    assert states[0].detail == f"ended with exit code {128 + signal.SIGKILL}"
-    assert states[2].detail == "restarted 1 of at most 3 times"
+    assert [state.status for state in states] == [Status.CRASHED, Status.STARTING, Status.READY]
+    assert states[0].detail == f"exited with code {128 + signal.SIGKILL}"
+    assert states[2].detail == "restart 1 of 3"
     supervisor.cancel()
 
 
-async def test_a_part_that_keeps_dying_ends_the_supervision_with_the_reason(
+async def test_a_component_that_keeps_crashing_stops_the_supervisor_with_the_reason(
     stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stack_module, "BACKOFF_S", 0.01)
@@ -136,55 +136,55 @@ async def test_a_part_that_keeps_dying_ends_the_supervision_with_the_reason(
     port = ports.find(besides=set())
     environment = stack.environment() | {"ROTA_PORT": str(port)}
     service = Service(stack.site, port, (sys.executable, stub, "crash"), environment)
-    # It answers once and ends; whether that answer still counted is a matter of luck.
+    # It exits after one response, so the start succeeds or fails depending on timing.
     try:
         await stack.add(service)
-    except PartError:
-        stack._deaths.put_nowait(service.name)
-    with pytest.raises(PartError, match="ended with exit code 7, after 3 restarts"):
+    except ComponentError:
+        stack._crashed.put_nowait(service.name)
+    with pytest.raises(ComponentError, match="exited with code 7, after 3 restarts"):
         async with asyncio.timeout(DEADLINE_S):
             await stack.supervise()
 
 
-async def test_a_part_that_does_not_start_says_why_and_where_its_log_is(stack: Stack) -> None:
-    part = Stubborn(stack.site)
-    with pytest.raises(PartError) as failure:
-        await part.start()
-    assert "ended with exit code 1\n  | the moon is in the wrong phase" in str(failure.value)
-    assert str(part.log) in str(failure.value)
-    assert part.state.status is Status.FAILED
+async def test_a_component_that_does_not_start_reports_the_reason_and_its_log(stack: Stack) -> None:
+    component = Failing(stack.site)
+    with pytest.raises(ComponentError) as failure:
+        await component.start()
+    assert "exited with code 1\n  | the license has expired" in str(failure.value)
+    assert str(component.log) in str(failure.value)
+    assert component.state.status is Status.FAILED
 
 
-async def test_a_directory_serves_one_stack_at_a_time(stack: Stack) -> None:
+async def test_only_one_stack_at_a_time_uses_a_directory(stack: Stack) -> None:
     with pytest.raises(DirectoryInUseError, match=f"process {os.getpid()}"):
-        await Stack(stack.directory.path, parts=("redis",)).start()
+        await Stack(stack.directory.path, components=("redis",)).start()
 
 
-async def test_a_port_that_is_taken_is_replaced_and_said_so(data: Path) -> None:
+async def test_a_port_in_use_is_replaced_and_reported(data: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         taken = listener.getsockname()[1]
-        async with Stack(data, parts=("redis",), ports={"redis": taken}) as stack:
+        async with Stack(data, components=("redis",), ports={"redis": taken}) as stack:
             assert stack.redis.port != taken
-            assert stack.redis.state.detail == f"port {taken} is taken"
+            assert stack.redis.state.detail == f"port {taken} is in use"
             assert stack.redis.running
 
 
-async def test_servers_of_others_are_asked_and_left_alone(stack: Stack, data: Path) -> None:
+async def test_external_servers_are_checked_and_never_stopped(stack: Stack, data: Path) -> None:
     at = stack.endpoints
     environ = {"ROTA_REDIS_URL": at.redis_url, "ROTA_DATABASE_URL": at.database_url}
-    async with Stack(data, parts=("postgres", "redis"), environ=environ) as other:
+    async with Stack(data, components=("postgres", "redis"), environ=environ) as other:
         assert other.endpoints.redis_url == at.redis_url
         assert other.environment()["ROTA_DATABASE_URL"] == at.database_url
-        assert other.redis.state.detail == "not ours: ROTA_REDIS_URL"
+        assert other.redis.state.detail == "external: ROTA_REDIS_URL"
         assert not (data / "postgres").exists()
     async with redis.asyncio.from_url(at.redis_url) as client:
         assert await client.ping()
 
 
-async def test_the_stand_in_for_stripe_knows_where_the_service_is_also_after_a_restart(
+async def test_the_simulated_stripe_server_keeps_its_webhook_url_after_a_restart(
     data: Path,
 ) -> None:
-    async with Stack(data, parts=("stripe",)) as stack, httpx.AsyncClient() as client:
+    async with Stack(data, components=("stripe",)) as stack, httpx.AsyncClient() as client:
         url = stack.endpoints.stripe_url
         variables = stack.environment()
         assert variables["ROTA_STRIPE_API_URL"] == url == stack.stripe.state.url
@@ -193,57 +193,57 @@ async def test_the_stand_in_for_stripe_knows_where_the_service_is_also_after_a_r
 
         await stack.stripe.send_webhooks_to("http://127.0.0.1:9/webhooks/stripe")
         for _ in range(2):
-            told = (await client.get(f"{url}/_control/webhooks")).json()
-            assert told["url"] == "http://127.0.0.1:9/webhooks/stripe"
+            settings = (await client.get(f"{url}/_control/webhooks")).json()
+            assert settings["url"] == "http://127.0.0.1:9/webhooks/stripe"
             await stack.stripe.restart()
 
 
-async def test_with_a_key_of_stripes_own_there_is_no_stand_in_and_the_key_is_not_shown(
+async def test_with_a_stripe_key_there_is_no_simulated_server_and_the_key_is_not_shown(
     data: Path,
 ) -> None:
     environ = {"ROTA_STRIPE_SECRET_KEY": "sk_live_secret"}
-    async with Stack(data, parts=("stripe",), environ=environ) as stack:
+    async with Stack(data, components=("stripe",), environ=environ) as stack:
         await stack.stripe.send_webhooks_to("http://127.0.0.1:9/webhooks/stripe")
-        assert stack.stripe.state.detail == "not ours: ROTA_STRIPE_SECRET_KEY"
+        assert stack.stripe.state.detail == "external: ROTA_STRIPE_SECRET_KEY"
         assert "sk_live" not in str(stack.stripe.state)
         assert stack.endpoints.stripe_url is None
         assert stack.environment() == {}
         assert not (data / "stripe").exists()
 
 
-async def test_a_server_of_others_that_does_not_answer_is_a_failure(
+async def test_an_external_server_that_does_not_answer_is_an_error(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    nobody = ports.find(besides=set())
+    unused = ports.find(besides=set())
     monkeypatch.setattr(Redis, "ready_within_s", 0.3)
-    environ = {"ROTA_REDIS_URL": f"redis://127.0.0.1:{nobody}/0"}
-    with pytest.raises(PartError, match=r"redis: was not ready within 0 s: ConnectionError"):
-        async with Stack(data, parts=("redis",), environ=environ):
+    environ = {"ROTA_REDIS_URL": f"redis://127.0.0.1:{unused}/0"}
+    with pytest.raises(ComponentError, match=r"redis: was not ready within 0 s: ConnectionError"):
+        async with Stack(data, components=("redis",), environ=environ):
             pass
     assert not DataDirectory(data).in_use()
 
 
-async def test_without_weights_the_model_is_left_out_and_the_rest_goes_on(
+async def test_without_weights_the_model_is_left_out_and_the_others_start(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Model, "_weights", lambda _: None)
-    async with Stack(data, parts=("redis", "model")) as stack:
+    async with Stack(data, components=("redis", "model")) as stack:
         assert stack.model.state.status is Status.MISSING
         assert stack.model.state.detail == WITHOUT_WEIGHTS
         assert stack.endpoints.model_url is None
         assert stack.redis.running
 
 
-def test_a_file_that_is_not_there_is_named(data: Path) -> None:
+def test_a_missing_model_file_is_named(data: Path) -> None:
     directory = DataDirectory(data)
     directory.adopt()
     model = Model(Site(directory, environ={"ROTA_MODEL_PATH": "/no/such.gguf"}))
-    assert model.missing() == "there is no file /no/such.gguf (ROTA_MODEL_PATH)"
+    assert model.missing() == "ROTA_MODEL_PATH: file not found: /no/such.gguf"
 
 
 async def test_the_model_answers(data: Path) -> None:
-    async with Stack(data, parts=("model",)) as stack, httpx.AsyncClient(timeout=60) as client:
-        answer = await client.post(
+    async with Stack(data, components=("model",)) as stack, httpx.AsyncClient(timeout=60) as client:
+        response = await client.post(
             f"{stack.endpoints.model_url}/chat/completions",
             json={
                 "model": "smollm2",
@@ -251,10 +251,10 @@ async def test_the_model_answers(data: Path) -> None:
                 "max_tokens": 8,
             },
         )
-    assert answer.json()["choices"][0]["message"]["content"]
+    assert response.json()["choices"][0]["message"]["content"]
 
 
-async def test_fresh_forgets_everything_that_was_there(data: Path) -> None:
+async def test_fresh_deletes_all_data(data: Path) -> None:
     directory = await DataDirectory(data).claim()
     password = directory.password("redis")
     directory.log("redis").write_text("old")

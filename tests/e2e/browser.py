@@ -1,4 +1,4 @@
-"""A real browser, and what people do in it on the billing page and where they pay."""
+"""A real browser, and the actions of a user on the billing and payment pages."""
 
 import shutil
 from collections.abc import AsyncIterator
@@ -20,9 +20,9 @@ from playwright.async_api import (
 from tests.plans.world import World
 from tests.service import Person
 
-# The machine's own: nothing is downloaded.
+# The installed browser. Playwright does not download one.
 CHROMIUM = "chromium"
-# A machine that does other things as well is given time.
+# Enough time for a busy machine.
 expect.set_options(timeout=15_000)
 
 
@@ -42,7 +42,7 @@ async def chromium() -> AsyncIterator[Browser]:
 
 @dataclass
 class Tab:
-    """A tab, and what went wrong or elsewhere in it."""
+    """A tab, its errors and the hosts that it contacted."""
 
     world: World
     page: Page
@@ -87,11 +87,11 @@ class Tab:
     async def press(self, name: str) -> None:
         await self.page.get_by_role("button", name=name, exact=True).click()
 
-    async def says(self, words: str) -> None:
-        await expect(self.page.get_by_role("status")).to_contain_text(words)
+    async def says(self, text: str) -> None:
+        await expect(self.page.get_by_role("status")).to_contain_text(text)
 
     async def pay(self, card: str | None = None) -> None:
-        """On the hosted page."""
+        """Pays on the hosted page."""
         await expect(self.page.get_by_label("Card number")).to_be_visible()
         if card is not None:
             await self.page.get_by_label("Card number").fill(card)

@@ -12,9 +12,9 @@ from tests.service import Service
 
 @asynccontextmanager
 async def start(stack: Stack, variant: str) -> AsyncIterator[Service]:
-    """With an AI endpoint that does nothing but count, behind a proxy that is trusted."""
+    """A service with an AI endpoint that only counts requests, behind a trusted proxy."""
     with pytest.MonkeyPatch.context() as patch:
-        # Clients and service share a thread here, and its stalls are not Redis' silence.
+        # Clients and service share a thread here, so a busy client could look like a slow Redis.
         patch.setattr("rota.composition.Window", partial(Window, timeout_s=2.0))
         async with Service.start(
             stack,
@@ -41,6 +41,6 @@ async def limited_b(stack: Stack) -> AsyncIterator[Service]:
 
 @pytest.fixture(params=["limited", "limited_b"], ids=["a", "b"])
 def each(request: pytest.FixtureRequest) -> Service:
-    """The service of each variant, for what the variants decide."""
+    """The service of each variant, for tests where the variants differ."""
     found: Service = request.getfixturevalue(request.param)
     return found

@@ -1,4 +1,4 @@
-"""The billing page in a real browser: out to the page where one pays, and back."""
+"""The billing page in a real browser, including the way to the payment page and back."""
 
 from collections.abc import AsyncIterator
 from uuid import UUID
@@ -73,7 +73,7 @@ async def join_company(world: World, person: Person) -> None:
 
 
 async def run_a_task(world: World, person: Person) -> UUID:
-    """A run with one model call, over and settled."""
+    """A finished and settled run with one model call."""
     db = Database(world.service.database_url, pool_size=1)
     await db.open()
     async with db.write(person.user_id) as tx:
@@ -95,7 +95,7 @@ async def test_a_top_up_is_paid_and_shows_in_balance_and_transactions(tab: Tab) 
     [row] = await tab.page.locator("#movements tr").all()
     await expect(row).to_contain_text("Top-up")
     await expect(row).to_contain_text("+$5.00")
-    # Told once: whoever loads the page again is not thanked again.
+    # The message appears once, not again after a reload.
     assert tab.page.url == f"{tab.world.service.settings.public_url}/billing"
     await tab.page.reload()
     await expect(tab.balance).to_have_text("$5.00")
@@ -103,7 +103,7 @@ async def test_a_top_up_is_paid_and_shows_in_balance_and_transactions(tab: Tab) 
     assert tab.errors == []
 
 
-async def test_whoever_turns_back_is_charged_nothing(tab: Tab) -> None:
+async def test_a_user_who_cancels_the_payment_is_not_charged(tab: Tab) -> None:
     person = await signed_in(tab)
     await tab.page.get_by_label("Another amount in dollars").fill("12.34")
     await tab.press("Pay $12.34")
@@ -115,7 +115,7 @@ async def test_whoever_turns_back_is_charged_nothing(tab: Tab) -> None:
     assert (await person.get("/api/credits/balance")).json()["totalLoadedCents"] == 0
 
 
-async def test_the_page_waits_for_a_payment_that_is_slow_to_arrive(a: Tab) -> None:
+async def test_the_page_waits_for_a_payment_that_arrives_late(a: Tab) -> None:
     await signed_in(a)
     await a.world.standin.hold()
     try:
@@ -170,7 +170,7 @@ async def test_a_company_buys_a_plan_with_seats(a: Tab) -> None:
     await a.press("Subscribe to Corporate")
     await expect(a.page.get_by_text("$90.00 a month")).to_be_visible()
     await a.pay()
-    # It comes back to the account that was chosen.
+    # The page returns to the selected account.
     await expect(a.tier).to_have_text("Corporate")
     await expect(a.page.locator("#plan-note")).to_contain_text("Corporate with 3 seats")
     await expect(a.page.locator("#allowance-used")).to_have_text("$0.00 of $75.00")
@@ -197,7 +197,7 @@ async def test_the_connect_pass_is_bought_cancelled_and_resumed(b: Tab) -> None:
     assert b.errors == []
 
 
-async def test_what_a_task_cost_is_told_in_words_and_drawn(a: Tab) -> None:
+async def test_the_cost_of_a_task_is_shown_as_text_and_in_the_chart(a: Tab) -> None:
     person = await a.world.service.sign_in()
     await a.world.buy(person, "standard")
     await person.get("/api/credits/balance")
@@ -215,7 +215,7 @@ async def test_what_a_task_cost_is_told_in_words_and_drawn(a: Tab) -> None:
     assert a.errors == []
 
 
-async def test_a_token_stays_in_its_tab_until_its_owner_signs_out(a: Tab) -> None:
+async def test_a_token_stays_in_its_tab_until_the_user_signs_out(a: Tab) -> None:
     person = await signed_in(a)
     assert person.token not in a.page.url
     assert await a.page.evaluate("document.cookie + JSON.stringify(localStorage)") == "{}"
@@ -228,15 +228,15 @@ async def test_a_token_stays_in_its_tab_until_its_owner_signs_out(a: Tab) -> Non
     await expect(a.page.get_by_role("heading", name="Balance")).to_be_hidden()
 
 
-async def test_refusals_are_shown_in_the_words_of_the_api(a: Tab) -> None:
+async def test_errors_are_shown_with_the_message_of_the_api(a: Tab) -> None:
     await a.page.goto("/billing")
-    await a.page.get_by_label("Session token or API key").fill("rota_nobody")
+    await a.page.get_by_label("Session token or API key").fill("rota_unknown")
     await a.press("Show my billing")
-    answer = await a.world.service.http.get(
-        "/api/me", headers={"Authorization": "Bearer rota_nobody"}
+    response = await a.world.service.http.get(
+        "/api/me", headers={"Authorization": "Bearer rota_unknown"}
     )
     problem = a.page.get_by_role("alert")
-    await expect(problem).to_have_text(answer.json()["error"]["message"])
+    await expect(problem).to_have_text(response.json()["error"]["message"])
 
     await signed_in(a)
     await a.page.get_by_label("Another amount in dollars").fill("4")
@@ -246,13 +246,15 @@ async def test_refusals_are_shown_in_the_words_of_the_api(a: Tab) -> None:
     await a.world.standin.fault("/v1/checkout/sessions", "500", times=3)
     await a.press("Pay $5.00")
     await expect(problem).to_contain_text("payment processor")
-    # The button works again, and so does the processor.
+    # The fault is over, and the button still works.
     await a.press("Pay $5.00")
     await a.pay()
     await expect(a.balance).to_have_text("$5.00")
 
 
-async def test_a_request_that_got_no_answer_is_sent_again_with_its_key(a: Tab) -> None:
+async def test_a_request_without_a_response_is_repeated_with_the_same_idempotency_key(
+    a: Tab,
+) -> None:
     await signed_in(a)
     keys: list[str] = []
 
@@ -273,7 +275,7 @@ async def test_a_request_that_got_no_answer_is_sent_again_with_its_key(a: Tab) -
     assert len(set(keys)) == 1
 
 
-async def test_it_runs_nothing_from_elsewhere_and_nothing_that_is_slipped_in(a: Tab) -> None:
+async def test_the_page_loads_nothing_from_other_hosts_and_blocks_injected_code(a: Tab) -> None:
     await signed_in(a)
     assert a.origins == {f"127.0.0.1:{a.world.service.settings.port}"}
     assert a.errors == []

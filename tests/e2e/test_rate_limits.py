@@ -1,4 +1,4 @@
-"""Rate limits as callers meet them: whose window a request counts in, and what it is told."""
+"""Rate limits as clients see them: which window a request counts in, and the response headers."""
 
 import asyncio
 from itertools import count
@@ -17,34 +17,34 @@ _addresses = (f"198.51.{n // 250}.{n % 250 + 1}" for n in count())
 
 
 async def times(number: int, send: object, *arguments: object) -> list[httpx.Response]:
-    """That many requests, a few at a time."""
+    """Sends this number of requests, at most 20 at a time."""
     room = asyncio.Semaphore(20)
 
     async def one() -> httpx.Response:
         async with room:
-            answer: httpx.Response = await send(*arguments)  # type: ignore[operator]
-        return answer
+            response: httpx.Response = await send(*arguments)  # type: ignore[operator]
+        return response
 
     return list(await asyncio.gather(*(one() for _ in range(number))))
 
 
-def statuses(answers: list[httpx.Response]) -> dict[int, int]:
-    found = [answer.status_code for answer in answers]
+def statuses(responses: list[httpx.Response]) -> dict[int, int]:
+    found = [response.status_code for response in responses]
     return {status: found.count(status) for status in set(found)}
 
 
 async def remaining(person: Person) -> int:
-    """What is left of the account's window after this request."""
+    """The remaining requests in the account's window after this request."""
     return int((await person.get("/api/me")).headers["RateLimit-Remaining"])
 
 
-def assert_refused(answer: httpx.Response) -> None:
-    assert answer.status_code == 429
-    assert_headers(answer)
-    assert answer.headers["Content-Type"] == "application/json"
-    assert answer.headers["RateLimit-Remaining"] == "0"
-    assert answer.headers["Retry-After"] == answer.headers["RateLimit-Reset"]
-    body = answer.json()
+def assert_refused(response: httpx.Response) -> None:
+    assert response.status_code == 429
+    assert_headers(response)
+    assert response.headers["Content-Type"] == "application/json"
+    assert response.headers["RateLimit-Remaining"] == "0"
+    assert response.headers["Retry-After"] == response.headers["RateLimit-Reset"]
+    body = response.json()
     assert body.keys() == {"error"}
     assert body["error"].keys() == {"message", "code"}
     assert body["error"]["code"] == "RATE_LIMIT_EXCEEDED"
@@ -55,12 +55,12 @@ async def test_the_301st_ai_request_is_refused_while_other_requests_pass(
     each: Service,
 ) -> None:
     ada = await each.sign_in()
-    answers = await times(300, ada.get, AI)
-    assert statuses(answers) == {200: 300}
-    for answer in answers:
-        assert answer.headers["RateLimit-Limit"] == "300"
-        assert answer.headers["RateLimit-Policy"] == "600;w=60, 300;w=60"
-    assert min(int(a.headers["RateLimit-Remaining"]) for a in answers) == 0
+    responses = await times(300, ada.get, AI)
+    assert statuses(responses) == {200: 300}
+    for response in responses:
+        assert response.headers["RateLimit-Limit"] == "300"
+        assert response.headers["RateLimit-Policy"] == "600;w=60, 300;w=60"
+    assert min(int(a.headers["RateLimit-Remaining"]) for a in responses) == 0
 
     refused = await ada.get(AI)
     assert_refused(refused)
@@ -70,17 +70,17 @@ async def test_the_301st_ai_request_is_refused_while_other_requests_pass(
     assert other.status_code == 200
     assert other.headers["RateLimit-Limit"] == "600"
     assert other.headers["RateLimit-Policy"] == "600;w=60"
-    # Signing in looked once; the refused request counts toward neither ceiling.
+    # Signing in sent one request. The refused request counts in no window.
     assert int(other.headers["RateLimit-Remaining"]) == 600 - 1 - 300 - 1
     assert_refused(await ada.get(AI))
 
 
-async def test_the_601st_request_is_refused_everywhere_but_where_nothing_is_counted(
+async def test_the_601st_request_is_refused_on_every_path_with_a_limit(
     limited: Service,
 ) -> None:
     ada, bob = await limited.sign_in(), await limited.sign_in()
     assert statuses(await times(599, ada.get, "/api/me")) == {200: 599}
-    # Before anything else is found out about a request.
+    # The limit is checked before the path, the method and the body.
     for method, path in (("GET", "/api/me"), ("GET", AI), ("GET", "/nothing"), ("PUT", "/api/me")):
         assert_refused(await ada.request(method, path))
     assert_refused(await ada.request("POST", "/api/keys", content=b"\xff"))
@@ -95,14 +95,15 @@ async def test_all_keys_and_sessions_of_an_account_share_its_window(limited: Ser
     key = (await ada.post("/api/keys", {"name": "one"})).json()["secret"]
     other = (await again.post("/api/keys", {"name": "two"})).json()["secret"]
     before = await remaining(ada)
-    for person in (
-        *(ada, again, Person(limited, ada.subject, key), Person(limited, ada.subject, other)),
-    ):
+    with_key, with_other = (Person(limited, ada.subject, secret) for secret in (key, other))
+    for person in (ada, again, with_key, with_other):
         before -= 1
         assert await remaining(person) == before
 
 
-async def test_strangers_and_invalid_tokens_spend_no_accounts_window(limited: Service) -> None:
+async def test_requests_without_a_valid_token_do_not_count_in_an_accounts_window(
+    limited: Service,
+) -> None:
     ada = await limited.sign_in()
     before = await remaining(ada)
     address = next(_addresses)
@@ -110,21 +111,23 @@ async def test_strangers_and_invalid_tokens_spend_no_accounts_window(limited: Se
     forged = f"{head}.{signature[::-1]}"
     key = (await ada.post("/api/keys", {"name": "one"})).json()["secret"]
     tokens = (None, forged, "rota_" + "x" * 38, key[:-1] + "_", "nonsense")
-    lefts = []
+    remainders = []
     for token in tokens:
         headers = {"X-Forwarded-For": address}
         if token is not None:
             headers["Authorization"] = f"Bearer {token}"
-        answer = await limited.http.get("/api/me", headers=headers)
-        assert_error(answer, 401, "AUTHENTICATION_ERROR", "/api/me")
-        assert answer.headers["RateLimit-Limit"] == "600"
-        lefts.append(int(answer.headers["RateLimit-Remaining"]))
-    assert lefts == list(range(599, 599 - len(tokens), -1))
-    # Making the key, and this look.
+        response = await limited.http.get("/api/me", headers=headers)
+        assert_error(response, 401, "AUTHENTICATION_ERROR", "/api/me")
+        assert response.headers["RateLimit-Limit"] == "600"
+        remainders.append(int(response.headers["RateLimit-Remaining"]))
+    assert remainders == list(range(599, 599 - len(tokens), -1))
+    # Creating the key, and this request.
     assert await remaining(ada) == before - 2
 
 
-async def test_an_account_that_is_not_the_callers_is_not_charged(limited: Service) -> None:
+async def test_a_request_for_another_users_account_does_not_count_in_its_window(
+    limited: Service,
+) -> None:
     ada, bob = await limited.sign_in(), await limited.sign_in()
     before = await remaining(ada)
     account = f"acct_{ada.user_id.hex}"
@@ -133,7 +136,7 @@ async def test_an_account_that_is_not_the_callers_is_not_charged(limited: Servic
     assert await remaining(ada) == before - 1
 
 
-async def test_a_stranger_has_the_lowest_ceiling(limited: Service) -> None:
+async def test_a_client_without_a_token_has_the_lowest_limit(limited: Service) -> None:
     headers = {"X-Forwarded-For": next(_addresses)}
 
     async def ask() -> httpx.Response:
@@ -141,49 +144,49 @@ async def test_a_stranger_has_the_lowest_ceiling(limited: Service) -> None:
 
     assert statuses(await times(600, ask)) == {200: 600}
     assert_refused(await ask())
-    # Not even to find out that there is nothing.
+    # Unknown paths are limited too.
     assert_refused(await limited.http.get("/nothing", headers=headers))
     fresh = {"X-Forwarded-For": next(_addresses)}
     assert (await limited.http.get("/api/auth/config", headers=fresh)).status_code == 200
 
 
-async def test_what_a_client_writes_left_of_the_proxys_word_gives_no_new_window(
+async def test_forged_addresses_before_the_proxys_own_do_not_give_a_new_window(
     limited: Service,
 ) -> None:
     address = next(_addresses)
-    lefts = []
+    remainders = []
     for forged in ("203.0.113.1", "203.0.113.2, 203.0.113.3", "nonsense", "127.0.0.1", ""):
-        answer = await limited.http.get(
+        response = await limited.http.get(
             "/api/auth/config", headers={"X-Forwarded-For": f"{forged}, {address}"}
         )
-        lefts.append(int(answer.headers["RateLimit-Remaining"]))
-    assert lefts == [599, 598, 597, 596, 595]
+        remainders.append(int(response.headers["RateLimit-Remaining"]))
+    assert remainders == [599, 598, 597, 596, 595]
 
 
-async def test_without_a_trusted_proxy_a_forwarded_address_is_not_believed(stack: Stack) -> None:
+async def test_without_a_trusted_proxy_forwarded_addresses_are_ignored(stack: Stack) -> None:
     async with Service.start(stack, variant="a", name="untrusting") as service:
-        lefts = []
+        remainders = []
         for number in range(5):
             headers = {"X-Forwarded-For": f"203.0.113.{number}", "Forwarded": f"for=1.1.1.{number}"}
-            answer = await service.http.get("/api/auth/config", headers=headers)
-            lefts.append(int(answer.headers["RateLimit-Remaining"]))
-        assert lefts == [599, 598, 597, 596, 595]
+            response = await service.http.get("/api/auth/config", headers=headers)
+            remainders.append(int(response.headers["RateLimit-Remaining"]))
+        assert remainders == [599, 598, 597, 596, 595]
 
 
-async def test_another_tier_is_another_ceiling_within_a_second(each: Service) -> None:
+async def test_a_new_tier_changes_the_limit_within_a_second(each: Service) -> None:
     ada = await each.sign_in()
     tier, ceiling, ai_ceiling = HIGHEST[each.variant]
     assert (await ada.get("/api/me")).headers["RateLimit-Limit"] == "600"
     async with each.owner() as connection:
         await connection.execute("UPDATE accounts SET tier = $1 WHERE id = $2", tier, ada.user_id)
     async with asyncio.timeout(1):
-        while (answer := await ada.get("/api/me")).headers["RateLimit-Limit"] != str(ceiling):
+        while (response := await ada.get("/api/me")).headers["RateLimit-Limit"] != str(ceiling):
             await asyncio.sleep(0.02)
-    assert answer.headers["RateLimit-Policy"] == f"{ceiling};w=60"
-    thought = await ada.get(AI)
-    assert thought.headers["RateLimit-Policy"] == f"{ceiling};w=60, {ai_ceiling};w=60"
-    # What was sent before still counts.
-    assert int(answer.headers["RateLimit-Remaining"]) < ceiling - 2
+    assert response.headers["RateLimit-Policy"] == f"{ceiling};w=60"
+    ai_response = await ada.get(AI)
+    assert ai_response.headers["RateLimit-Policy"] == f"{ceiling};w=60, {ai_ceiling};w=60"
+    # Earlier requests still count.
+    assert int(response.headers["RateLimit-Remaining"]) < ceiling - 2
 
 
 async def test_processes_share_the_windows(limited: Service) -> None:

@@ -1,4 +1,4 @@
-"""The README, followed as a new user would: `rota dev`, then its examples, as they stand."""
+"""Follows the README as a new user does: `rota dev`, then its examples without changes."""
 
 import asyncio
 import os
@@ -28,18 +28,18 @@ async def run(*command: str, **variables: str) -> str:
 
 
 async def rota_dev(*options: str) -> float:
-    """How long `rota dev` took."""
-    began = time.monotonic()
+    """Runs `rota dev` and returns how long it took."""
+    started = time.monotonic()
     await run(sys.executable, "-m", "rota.cli", "dev", *options)
-    return time.monotonic() - began
+    return time.monotonic() - started
 
 
 def base_port() -> int:
-    """One with room for the parts' ports beside it."""
+    """A port that leaves room for the ports of the other components."""
     return free_port() // 20 * 20
 
 
-async def test_a_new_user_is_up_in_half_a_minute_and_has_a_first_task_carried_out(
+async def test_a_new_user_starts_within_half_a_minute_and_completes_a_first_task(
     tmp_path: Path,
 ) -> None:
     [_, example, money] = re.findall(

@@ -1,6 +1,6 @@
-"""Redis goes away under load and comes back: nobody fails, and hardly anyone notices.
+"""Redis stops under load and starts again: no request fails, and few become slower.
 
-`ROTA_TEST_REDIS_OUTAGE_S` says for how long: 5 seconds here, 20 in `make chaos`.
+`ROTA_TEST_REDIS_OUTAGE_S` sets the length of the outage: 5 seconds here, 20 in `make chaos`.
 """
 
 import asyncio
@@ -25,30 +25,30 @@ PAUSE_S = 0.02
 
 @dataclass
 class Load:
-    """Callers who ask again and again, and note what they get and how long it took."""
+    """Clients that send requests in a loop and record the statuses and times."""
 
     people: list[Person]
     times_s: list[float] = field(default_factory=list)
-    # Of requests that never ask Redis: what the machine itself makes them wait.
+    # Times of requests that do not use Redis, to measure the load of the machine itself.
     control_s: list[float] = field(default_factory=list)
     statuses: set[int] = field(default_factory=set)
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
             for person in self.people:
-                group.create_task(self._ask(person))
+                group.create_task(self._send(person))
 
-    async def _ask(self, person: Person) -> None:
+    async def _send(self, person: Person) -> None:
         while True:
             for path, times_s in (("/api/me", self.times_s), ("/health/live", self.control_s)):
                 started = time.perf_counter()
-                answer = await person.get(path)
+                response = await person.get(path)
                 times_s.append(time.perf_counter() - started)
-                self.statuses.add(answer.status_code)
-                assert_headers(answer)
+                self.statuses.add(response.status_code)
+                assert_headers(response)
             await asyncio.sleep(PAUSE_S)
 
-    def start_over(self) -> None:
+    def reset(self) -> None:
         self.times_s.clear()
         self.control_s.clear()
 
@@ -58,9 +58,9 @@ def p99_s(times_s: list[float]) -> float:
 
 
 async def status(service: Service) -> str:
-    answer = await service.http.get("/health/ready")
-    assert answer.status_code == 200, answer.text
-    return str(answer.json()["status"])
+    response = await service.http.get("/health/ready")
+    assert response.status_code == 200, response.text
+    return str(response.json()["status"])
 
 
 async def until_status(service: Service, wanted: str) -> None:
@@ -81,11 +81,11 @@ async def until_degraded(service: Service, wanted: bool) -> None:
 
 @pytest.fixture
 async def own_redis(tmp_path: Path) -> AsyncIterator[Stack]:
-    async with Stack(tmp_path, parts=("redis",), durable=False) as started:
+    async with Stack(tmp_path, components=("redis",), durable=False) as started:
         yield started
 
 
-async def test_redis_away_costs_no_answer_and_little_time(
+async def test_without_redis_no_request_fails_and_few_take_longer(
     stack: Stack, own_redis: Stack, tmp_path: Path
 ) -> None:
     log = tmp_path / "service.log"
@@ -97,7 +97,7 @@ async def test_redis_away_costs_no_answer_and_little_time(
             redis_url=SecretStr(own_redis.endpoints.redis_url),
             log_level="INFO",
         ) as first,
-        # A process of its own, because the callers' work must not slow down the service.
+        # In a separate process, so that the clients do not slow down the service.
         first.process(output=log) as service,
     ):
         people = [await first.sign_in() for _ in range(CALLERS)]
@@ -107,36 +107,36 @@ async def test_redis_away_costs_no_answer_and_little_time(
         load = Load([Person(service, person.subject, person.token) for person in people])
         callers = asyncio.create_task(load.run())
 
-        async def go_on(seconds: float) -> None:
+        async def keep_sending(seconds: float) -> None:
             await asyncio.wait([callers], timeout=seconds)
             if callers.done():
                 callers.result()
 
-        # The first answers come from a process that is still cold.
-        await go_on(0.5)
-        load.start_over()
-        await go_on(2)
+        # Warm up the process first.
+        await keep_sending(0.5)
+        load.reset()
+        await keep_sending(2)
         normal_s = p99_s(load.times_s)
-        load.start_over()
+        load.reset()
         await own_redis.redis.kill()
         await until_degraded(service, True)
         await until_status(service, "degraded")
-        await go_on(OUTAGE_S)
-        away_s, control_s = p99_s(load.times_s), p99_s(load.control_s)
+        await keep_sending(OUTAGE_S)
+        outage_s, control_s = p99_s(load.times_s), p99_s(load.control_s)
         assert len(load.times_s) > OUTAGE_S * CALLERS
         assert await degraded(service)
         await own_redis.redis.start()
         await until_degraded(service, False)
         await until_status(service, "ready")
-        await go_on(0.5)
+        await keep_sending(0.5)
         callers.cancel()
         await asyncio.wait([callers])
 
     assert load.statuses == {200}
-    assert away_s < max(normal_s, control_s) + 0.05, (away_s, normal_s, control_s)
+    assert outage_s < max(normal_s, control_s) + 0.05, (outage_s, normal_s, control_s)
     events = [json.loads(line)["event"] for line in log.read_bytes().splitlines()]
-    # A line each way, however many requests there were. On a machine with too much to do, Redis
-    # may be silent for a moment once more, which is an outage of its own.
+    # One log line per change, for any number of requests. On an overloaded machine Redis can be
+    # slow for a moment, which counts as another outage.
     changes = [event for event in events if event.startswith("limiter_")]
     outages = len(changes) // 2
     assert changes == ["limiter_degraded", "limiter_recovered"] * outages
@@ -157,14 +157,14 @@ async def test_limits_hold_in_each_process_while_redis_is_away(
         await own_redis.redis.kill()
         ada = await service.sign_in()
         await until_status(service, "degraded")
-        answers = await asyncio.gather(*(ada.get("/api/me") for _ in range(400)))
-        passed = [answer for answer in answers if answer.status_code == 200]
-        refused = [answer for answer in answers if answer.status_code == 429]
-        # This process' half of 600, less the look at signing in.
+        responses = await asyncio.gather(*(ada.get("/api/me") for _ in range(400)))
+        passed = [response for response in responses if response.status_code == 200]
+        refused = [response for response in responses if response.status_code == 429]
+        # This process has half of the 600 requests, and signing in used one.
         assert (len(passed), len(refused)) == (299, 101)
-        for answer in (*passed, *refused):
-            assert_headers(answer)
-            assert answer.headers["RateLimit-Limit"] == "600"
+        for response in (*passed, *refused):
+            assert_headers(response)
+            assert response.headers["RateLimit-Limit"] == "600"
         await own_redis.redis.start()
         await until_degraded(service, False)
         assert (await ada.get("/api/me")).status_code == 200

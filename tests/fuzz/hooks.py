@@ -1,4 +1,4 @@
-"""How Schemathesis signs in: it loads this module, in a process of its own."""
+"""Hooks that Schemathesis loads in its own process: signing in, and one more check."""
 
 import os
 from itertools import count
@@ -14,12 +14,12 @@ ISSUER = os.environ["FUZZ_ISSUER_URL"]
 TOKEN = os.environ["FUZZ_TOKEN"]
 AUTHORIZATION = {"Authorization": f"Bearer {TOKEN}"}
 
-# Rules that no schema can express: the field that a 400 may blame although its value is well
-# formed.
+# Rules that a schema cannot express: fields that a 400 can name although the value matches the
+# schema.
 RULES = {
     ("GET", "/api/agents/resolve"): {"name"},
     ("POST", "/api/keys"): {"expiresAt"},
-    # Whether there is a server can only be tried.
+    # Rota connects to the URL to check it.
     ("POST", "/api/mcp"): {"url", "headers", "auth", "auth.token"},
     ("GET", "/api/usage"): {"from", "to"},
     ("POST", "/api/subscriptions/subscribe"): {"plan", "seats"},
@@ -35,14 +35,14 @@ def _new_session() -> str:
     person = {"sub": os.environ["FUZZ_SUBJECT"], "email": "fuzz@example.test"}
     id_token = httpx.post(f"{ISSUER}/dev/token", json=person).json()["idToken"]
     url = f"{SERVICE}/api/auth/session"
-    answer = httpx.post(url, json={"idToken": id_token}, headers=AUTHORIZATION)
-    return str(answer.json()["token"])
+    response = httpx.post(url, json={"idToken": id_token}, headers=AUTHORIZATION)
+    return str(response.json()["token"])
 
 
 @schemathesis.auth(refresh_interval=None)
 class Session:
     def get(self, case: Any, context: Any) -> str:
-        # Whoever logs out ends a session of its own, and leaves the others theirs.
+        # Logging out ends the session, so it gets a new one each time.
         return _new_session() if case.operation.path == "/api/auth/logout" else TOKEN
 
     def set(self, case: Any, data: str, context: Any) -> None:
@@ -52,19 +52,19 @@ class Session:
 
 @schemathesis.hook
 def before_call(context: Any, case: Any, kwargs: dict[str, Any]) -> None:
-    """Sends each request from another address, so that strangers' limits stop nothing."""
+    """Sends each request from another address, so that the limits per address do not apply."""
     number = next(_numbers)
     case.headers = case.headers or {}
     case.headers["X-Forwarded-For"] = f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
 
 
 @schemathesis.check
-def acceptance_but_for_rules(ctx: Any, response: Any, case: Any) -> None:
-    """What is well formed is accepted, unless it breaks a rule of the operation."""
+def acceptance_except_rules(ctx: Any, response: Any, case: Any) -> None:
+    """Valid data is accepted, unless it breaks a rule of the operation."""
     try:
         positive_data_acceptance(ctx, response, case)
     except RejectedPositiveData:
         rules = RULES.get((case.operation.method.upper(), case.operation.path), set())
-        blamed = {item["field"] for item in response.json()["error"].get("details", ())}
-        if not blamed or not blamed <= rules:
+        named = {item["field"] for item in response.json()["error"].get("details", ())}
+        if not named or not named <= rules:
             raise

@@ -1,7 +1,7 @@
-"""Schemathesis reads the description and tries to find an answer that is not in it.
+"""Schemathesis reads the OpenAPI description and searches for responses that contradict it.
 
-`ROTA_FUZZ_EXAMPLES` is the number of examples per operation: few here, 500 in
-`make fuzz`. The seed is fixed unless `ROTA_FUZZ_SEED` says otherwise.
+`ROTA_FUZZ_EXAMPLES` is the number of examples per operation: 10 by default, 500 in `make fuzz`.
+`ROTA_FUZZ_SEED` changes the seed.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ CHECKS = (
     "response_headers_conformance",
     "response_schema_conformance",
     "negative_data_rejection",
-    "acceptance_but_for_rules",
+    "acceptance_except_rules",
     "missing_required_header",
     "unsupported_method",
     "allow_header_conformance",
@@ -35,7 +35,7 @@ CHECKS = (
 )
 
 
-async def test_every_answer_to_generated_requests_is_as_described(
+async def test_every_response_to_generated_requests_matches_the_description(
     stack: Stack, tmp_path: Path
 ) -> None:
     async with _service(stack, "a") as a, _service(stack, "b") as b, asyncio.TaskGroup() as group:
@@ -67,7 +67,7 @@ async def _fuzz(service: Service, folder: Path) -> None:
             person.user_id,
         )
     url = f"http://127.0.0.1:{service.settings.port}"
-    # An event stream does not end, so there is no whole answer to look at.
+    # An event stream does not end, so its response cannot be checked.
     paths = (await service.http.get("/openapi.json")).json()["paths"]
     streams = [
         path
@@ -88,12 +88,12 @@ async def _fuzz(service: Service, folder: Path) -> None:
         "--seed",
         SEED,
         "--continue-on-failure",
-        *(part for path in streams for part in ("--exclude-path", path)),
+        *(word for path in streams for word in ("--exclude-path", path)),
         "--generation-allow-x00",
         "false",
         "--generation-database",
         "none",
-        # The answer that says how long to wait is waited for.
+        # Wait as long as a 429 response asks for.
         "--rate-limit",
         "auto",
         "--request-timeout",

@@ -1,7 +1,7 @@
-"""The yardstick: bare FastAPI handlers that do the same necessary I/O and nothing else.
+"""The baseline: bare FastAPI handlers that do the same I/O and nothing else.
 
-One EVALSHA of the limiter's script and the endpoint's own statements, under the
-same row security, on the raw driver. No authentication, no envelope, no logs.
+Each sends one EVALSHA of the limiter's script and the statements of the endpoint, with the same row
+security, on the raw driver. No authentication, no error format, no logs.
 """
 
 import os
@@ -31,7 +31,7 @@ ORDER BY a.kind = 'personal' DESC, a.id
 """
 
 
-async def _leave_as_is(_: Any) -> None:
+async def _skip_reset(_: Any) -> None:
     pass
 
 
@@ -43,8 +43,8 @@ def create() -> FastAPI:
         state["pool"] = await asyncpg.create_pool(
             os.environ["ROTA_DATABASE_URL"],
             server_settings={"role": "rota_app", "plan_cache_mode": "force_generic_plan"},
-            # Not even the reset between two uses, which the service does without as well.
-            reset=_leave_as_is,
+            # Without a reset between two uses, like the service.
+            reset=_skip_reset,
         )
         state["redis"] = redis = Redis.from_url(os.environ["ROTA_REDIS_URL"], protocol=2)
         state["sha"] = await redis.script_load(SCRIPT)

@@ -1,7 +1,7 @@
-"""`make bench`: our endpoints beside bare handlers, in one run on one machine.
+"""`make bench`: Rota's endpoints compared with bare handlers on the same machine.
 
-Machines are noisy, so every figure is a ratio: the two sides take turns, and
-the middle of the rounds' ratios is what counts.
+Machines are noisy, so every result is a ratio. The two sides take turns, and the result is the
+median of the ratios of all rounds.
 """
 
 import argparse
@@ -30,28 +30,28 @@ from tests.load import runs_bench
 from tests.load.statements import BODY
 from tests.service import Person, Service, free_port, until_live
 
-PARTS = ("postgres", "redis", "temporal", "idp")
-# Each has an account, and an account its own ceiling of 6,000 requests a minute.
-PEOPLE = 64
+COMPONENTS = ("postgres", "redis", "temporal", "idp")
+# Each user has an account, and each account can send 6,000 requests per minute.
+USERS = 64
 CONNECTIONS = 32
 TASKS_OF_A_PERSON = 4
-AIM = 0.6
+TARGET = 0.6
 
 
 @dataclass
 class Row:
     name: str
     target: float
-    ours: list[float]
+    rota: list[float]
     bare: list[float]
 
     @property
     def ratio(self) -> float:
-        return statistics.median(o / b for o, b in zip(self.ours, self.bare, strict=True))
+        return statistics.median(r / b for r, b in zip(self.rota, self.bare, strict=True))
 
 
 async def wrk(url: str, script: str, seconds: int) -> float:
-    """Requests a second, all of which must have succeeded."""
+    """Returns the requests per second. Every request must succeed."""
     with tempfile.NamedTemporaryFile("w", suffix=".lua") as file:
         file.write(script)
         file.flush()
@@ -67,7 +67,7 @@ async def wrk(url: str, script: str, seconds: int) -> float:
         )
         text = (await process.communicate())[0].decode()
     if "Non-2xx" in text or "Socket errors" in text:
-        raise RuntimeError(f"not every request of {url} succeeded:\n{text}")
+        raise RuntimeError(f"Some requests to {url} failed:\n{text}")
     found = re.search(r"Requests/sec:\s+([\d.]+)", text)
     assert found, text
     return float(found[1])
@@ -82,7 +82,7 @@ class Request:
 
 
 def rotating(requests: list[Request]) -> str:
-    """A wrk script that goes round a list of requests."""
+    """A wrk script that repeats a list of requests."""
 
     def lua(request: Request) -> str:
         headers = ",".join(f'["{k}"]="{v}"' for k, v in request.headers.items())
@@ -132,28 +132,28 @@ async def bare_server(service: Service) -> AsyncIterator[str]:
 
 @dataclass(frozen=True)
 class Pair:
-    """The same work asked of both sides."""
+    """The same requests for both sides."""
 
     name: str
-    ours: list[Request]
+    rota: list[Request]
     bare: list[Request]
 
-    async def measure(self, ours_url: str, bare_url: str, rounds: int, seconds: int) -> Row:
-        row = Row(self.name, AIM, [], [])
+    async def measure(self, rota_url: str, bare_url: str, rounds: int, seconds: int) -> Row:
+        row = Row(self.name, TARGET, [], [])
         sides = {
-            "ours": (ours_url, rotating(self.ours)),
+            "rota": (rota_url, rotating(self.rota)),
             "bare": (bare_url, rotating(self.bare)),
         }
         for number in range(rounds):
-            # Who goes first changes from round to round.
-            for side in ("ours", "bare") if number % 2 else ("bare", "ours"):
+            # The sides take turns to go first.
+            for side in ("rota", "bare") if number % 2 else ("bare", "rota"):
                 getattr(row, side).append(await wrk(*sides[side], seconds))
         return row
 
 
 async def people_of(service: Service) -> list[Person]:
-    # The limiter counts sign-ins by address; these are not what is measured.
-    people = [await service.sign_in() for _ in range(PEOPLE)]
+    # Signed in before the measurement, because the limiter counts sign-ins by address.
+    people = [await service.sign_in() for _ in range(USERS)]
     async with service.owner() as connection:
         await connection.execute("UPDATE accounts SET tier = 'enterprise'")
     return people
@@ -184,23 +184,23 @@ async def pairs(people: list[Person]) -> list[Pair]:
 async def _tasks_of(person: Person) -> list[UUID]:
     found = []
     for _ in range(TASKS_OF_A_PERSON):
-        answer = await person.post("/api/tasks", BODY)
-        assert answer.status_code == 201, answer.text
-        task_id = ids.from_wire("task", answer.json()["task"]["id"])
+        response = await person.post("/api/tasks", BODY)
+        assert response.status_code == 201, response.text
+        task_id = ids.from_wire("task", response.json()["task"]["id"])
         assert task_id is not None
         found.append(task_id)
     return found
 
 
 async def main(rounds: int, seconds: int, only: str) -> int:
-    # The service in this process only prepares; its log would bury the table.
+    # The service in this process only creates data. Its log would hide the table.
     configure_logging("WARNING", "console")
     if shutil.which("wrk") is None:
-        print("wrk is needed: apt-get install wrk", file=sys.stderr)
+        print("This benchmark needs wrk. Install it: apt-get install wrk", file=sys.stderr)
         return 2
     with tempfile.TemporaryDirectory() as data:
         async with (
-            Stack(Path(data), parts=PARTS) as stack,
+            Stack(Path(data), components=COMPONENTS) as stack,
             Service.start(stack, variant="a", name="bench") as inside,
         ):
             work = await pairs(await people_of(inside))
@@ -217,17 +217,19 @@ async def main(rounds: int, seconds: int, only: str) -> int:
 
 
 def report(rows: list[Row]) -> None:
-    table = Table(title="Ours beside a bare handler with the same I/O (requests/s, medians)")
-    for column in ("what", "ours", "bare", "ratio", "aim", ""):
-        table.add_column(column, justify="left" if column in ("what", "") else "right")
+    table = Table(
+        title="Rota compared with bare handlers that do the same I/O (requests/s, medians)"
+    )
+    for column in ("endpoint", "rota", "bare", "ratio", "target", ""):
+        table.add_column(column, justify="left" if column in ("endpoint", "") else "right")
     for row in rows:
         table.add_row(
             row.name,
-            f"{statistics.median(row.ours):.0f}",
+            f"{statistics.median(row.rota):.0f}",
             f"{statistics.median(row.bare):.0f}",
             f"{row.ratio:.2f}",
             f"≥ {row.target:.2f}",
-            "holds" if row.ratio >= row.target else "falls short",
+            "pass" if row.ratio >= row.target else "FAIL",
         )
     Console(width=100).print(table)
 
@@ -236,7 +238,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=4)
-    parser.add_argument("--only", default="", help="rows whose name has this in it")
+    parser.add_argument("--only", default="", help="only endpoints whose name contains this")
     options = parser.parse_args()
     code = asyncio.run(main(options.rounds, options.seconds, options.only))
     if options.only in runs_bench.NAME:

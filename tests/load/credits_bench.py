@@ -258,7 +258,7 @@ async def main(rounds: int, seconds: float, only: str = "") -> int:
         return 2
     rows: dict[str, dict[str, list[float]]] = {}
     with tempfile.TemporaryDirectory(prefix="rota") as data:
-        async with Stack(Path(data), parts=("postgres", "redis", "idp")) as stack:
+        async with Stack(Path(data), components=("postgres", "redis", "idp")) as stack:
             settings = await prepared_settings(stack, "a", "credits_bench")
             url = settings.database_url.get_secret_value()
             await prepare(url)

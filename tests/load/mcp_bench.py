@@ -53,7 +53,7 @@ async def main(seconds: float) -> int:
     try:
         with tempfile.TemporaryDirectory(prefix="rota") as data:
             async with Stack(
-                Path(data), parts=("postgres", "redis", "idp"), durable=False
+                Path(data), components=("postgres", "redis", "idp"), durable=False
             ) as stack:
                 worst = await compare(stack, url, seconds)
     finally:

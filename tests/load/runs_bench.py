@@ -183,7 +183,7 @@ async def main(rounds: int = 3, count: int = 200) -> int:
     # Listing tools is not part of a run: the tools of tool servers come from the database.
     os.environ["TEST_TOOLS_FIXED"] = "yes"
     with tempfile.TemporaryDirectory() as data:
-        async with Stack(Path(data), parts=PARTS) as stack:
+        async with Stack(Path(data), components=PARTS) as stack:
             figures = await measure(stack, rounds, count)
     report(figures)
     return 0 if figures.ratio >= AIM else 1

@@ -1,8 +1,7 @@
-"""`make bench`, second part: does it stay as fast when the tables grow a thousandfold?
+"""`make bench`, second part: response times with small tables and with tables 1,000 times larger.
 
-Two databases on one PostgreSQL cluster, a small and a large one, each with a service
-process of its own. The same requests go to both in turn, one at a time, over one
-connection that is kept; the middle of many is what counts.
+One PostgreSQL cluster has a small and a large database, each with its own service process. Both get
+the same requests in turn, one at a time, over one open connection. The results are medians.
 """
 
 import argparse
@@ -35,17 +34,18 @@ from rota.platform.migrate import migrate
 from rota.platform.settings import Settings
 from rota.tasks import queries
 from rota.tasks.queries import Filter
-from tests.load.bench import PARTS
+from tests.load.bench import COMPONENTS
 from tests.load.statements import BODY, Recorder, external_task
 from tests.service import Person, Service, free_port, prepared_settings
 
 SMALL, LARGE = "size_small", "size_large"
 PAGE = 50
-# Size may cost this much, and the far end of a list this many first pages.
+# Targets: the large database takes at most this many times as long as the small one, and the end of
+# its list at most this many times as long as its first page.
 GROWTH, DEPTH = 1.3, 25
 RESULTS = Path("bench-results")
 
-# A round is four to six requests, and an account may make 6,000 in a minute.
+# A round sends four to six requests, and an account can send 6,000 per minute.
 ROUNDS = 400
 WARM_UP = 20
 
@@ -54,37 +54,37 @@ console = Console(width=110)
 
 @dataclass
 class Side:
-    """One of the databases, the service in front of it, and its largest account."""
+    """One of the databases, its service and its largest account."""
 
     name: str
     service: Service
     account: UUID
     http: httpx.AsyncClient
-    # As the service's role, bound by row security like the service.
+    # With the role of the service, so row security applies.
     connection: Any
     ids: list[UUID]
-    # Seconds, by what was done, once the warming up is over.
+    # Seconds by operation, without the warm-up.
     times: dict[str, list[float]] = field(default_factory=dict)
     warm: bool = False
 
     async def total(self, **filters: str) -> int:
-        answer = await self.http.get("/api/tasks", params={"limit": 1, **filters})
-        total: int = answer.raise_for_status().json()["total"]
+        response = await self.http.get("/api/tasks", params={"limit": 1, **filters})
+        total: int = response.raise_for_status().json()["total"]
         return total
 
     @contextmanager
-    def timed(self, what: str) -> Iterator[None]:
+    def timed(self, operation: str) -> Iterator[None]:
         started = time.perf_counter()
         yield
         if self.warm:
-            self.times.setdefault(what, []).append(time.perf_counter() - started)
+            self.times.setdefault(operation, []).append(time.perf_counter() - started)
 
-    def median_ms(self, what: str) -> float:
-        return statistics.median(self.times[what]) * 1000
+    def median_ms(self, operation: str) -> float:
+        return statistics.median(self.times[operation]) * 1000
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[AccountTransaction]:
-        """Never committed: what is timed here must not change what is measured next."""
+        """Always rolled back, so that one measurement does not affect the next."""
         await self.connection.execute(
             f"BEGIN; SET LOCAL rota.account_id = '{self.account}'; "
             f"SET LOCAL rota.user_id = '{self.account}'"
@@ -95,11 +95,11 @@ class Side:
             await self.connection.execute("ROLLBACK")
 
 
-# Preparing
+# Preparation
 
 
 async def ready(stack: Stack, base: Settings, name: str, plan: Plan) -> Settings:
-    """A seeded database, made now or, in a cluster that was kept, found."""
+    """Creates a seeded database, or uses the existing one with --data."""
     server = stack.endpoints.database_url.rpartition("/")[0]
     url = f"{server}/{name}"
     settings = base.model_copy(update={"database_url": SecretStr(url)})
@@ -144,7 +144,7 @@ async def side(stack: Stack, name: str, settings: Settings) -> AsyncIterator[Sid
 
 
 async def _largest(owner: Any, person: Person) -> tuple[UUID, list[UUID]]:
-    """The largest account, of which the person becomes a member, and some of its tasks."""
+    """Adds the user to the largest account. Returns the account and some of its tasks."""
     account = await owner.fetchval(
         "SELECT account_id FROM account_heads ORDER BY last_sequence DESC LIMIT 1"
     )
@@ -158,34 +158,34 @@ async def _largest(owner: Any, person: Person) -> tuple[UUID, list[UUID]]:
         account,
         ROUNDS + WARM_UP,
     )
-    return account, [row[0] for row in rows]
+    return account, [row["id"] for row in rows]
 
 
-# Measuring
+# Measurement
 
 
-async def over_http(side: Side, number: int, far: int, middle: int) -> None:
-    """One round of requests, each timed from sending it to having read the answer."""
+async def over_http(side: Side, number: int, end: int, middle: int) -> None:
+    """One round of requests, each timed from sending it to reading the whole response."""
     task_id = ids.to_wire("task", side.ids[number % len(side.ids)])
     await _get(side, "list", "/api/tasks")
     await _get(side, "fetch", f"/api/tasks/{task_id}")
     with side.timed("create"):
-        answer = await side.http.post("/api/tasks", json=BODY)
-    assert answer.status_code == 201, answer.text
+        response = await side.http.post("/api/tasks", json=BODY)
+    assert response.status_code == 201, response.text
     await _get(side, "by status", "/api/tasks?status=COMPLETED")
     if number % 4 == 0:
-        await _get(side, "far end", f"/api/tasks?offset={far}")
+        await _get(side, "end", f"/api/tasks?offset={end}")
         await _get(side, "middle", f"/api/tasks?offset={middle}")
 
 
 async def _get(side: Side, what: str, path: str) -> None:
     with side.timed(what):
-        answer = await side.http.get(path)
-    assert answer.status_code == 200, answer.text
+        response = await side.http.get(path)
+    assert response.status_code == 200, response.text
 
 
-async def statements(side: Side, number: int, far: int, middle: int) -> None:
-    """The same round as bare statements, on one connection, with the rows read."""
+async def statements(side: Side, number: int, end: int, middle: int) -> None:
+    """The same round as SQL statements on one connection, including reading the rows."""
     account, task_id = side.account, side.ids[number % len(side.ids)]
     plain = Filter()
     async with side.transaction() as tx:
@@ -199,7 +199,7 @@ async def statements(side: Side, number: int, far: int, middle: int) -> None:
             matching = await queries.total(tx, wanted)
             await queries.page(tx, wanted, PAGE, 0, matching)
         if number % 4 == 0:
-            for what, offset in (("far end sql", far), ("middle sql", middle)):
+            for what, offset in (("end sql", end), ("middle sql", middle)):
                 with side.timed(what):
                     await queries.page(tx, plain, PAGE, offset, total)
         task = external_task(ids.new_uuid())
@@ -211,7 +211,7 @@ Round = Callable[[Side, int, int, int], Awaitable[None]]
 
 
 async def alternate(sides: list[Side], work: Round, rounds: int) -> None:
-    """Both sides in turn, and who goes first changes from round to round."""
+    """Runs the rounds on both sides. The sides take turns to go first."""
     totals = {side.name: await side.total() for side in sides}
     for number in range(WARM_UP + rounds):
         for side in sides if number % 2 else reversed(sides):
@@ -221,19 +221,19 @@ async def alternate(sides: list[Side], work: Round, rounds: int) -> None:
 
 
 async def check_totals(side: Side) -> list[str]:
-    """`total` beside a count of the rows, without a filter and for each state."""
+    """Compares `total` with a count of the rows, for all tasks and for each status."""
     async with side.service.owner() as owner:
         rows = await owner.fetch(
-            "SELECT status, count(*) FROM tasks WHERE account_id = $1 GROUP BY status",
+            "SELECT status, count(*) AS tasks FROM tasks WHERE account_id = $1 GROUP BY status",
             side.account,
         )
-    counted = {row[0]: row[1] for row in rows}
+    counted = {row["status"]: row["tasks"] for row in rows}
     wrong = []
     if (total := await side.total()) != sum(counted.values()):
-        wrong.append(f"{side.name}: total is {total}, rows are {sum(counted.values())}")
+        wrong.append(f"{side.name}: total is {total}, but there are {sum(counted.values())} rows")
     for status, rows_of in counted.items():
         if (total := await side.total(status=status)) != rows_of:
-            wrong.append(f"{side.name}: total of {status} is {total}, rows are {rows_of}")
+            wrong.append(f"{side.name}: total of {status} is {total}, but there are {rows_of} rows")
     return wrong
 
 
@@ -241,13 +241,13 @@ async def check_totals(side: Side) -> list[str]:
 
 
 async def plans(side: Side) -> str:
-    """How PostgreSQL goes about it: knowing the arguments, and planning for any account."""
+    """The query plans of PostgreSQL, custom and generic."""
     account = side.account
     total = await side.total()
     texts = []
     wanted: list[tuple[str, Callable[[AccountTransaction], Awaitable[Any]]]] = [
         ("list", lambda tx: queries.page(tx, Filter(), PAGE, 0, total)),
-        ("far end", lambda tx: queries.page(tx, Filter(), PAGE, total - PAGE, total)),
+        ("end", lambda tx: queries.page(tx, Filter(), PAGE, total - PAGE, total)),
         ("middle", lambda tx: queries.page(tx, Filter(), PAGE, total // 2, total)),
         (
             "by status",
@@ -273,17 +273,19 @@ async def plans(side: Side) -> str:
             async with side.transaction() as tx:
                 await tx.execute(f"SET LOCAL plan_cache_mode = {mode}")
                 rows = await _explain(tx, text, arguments)
-            texts.append(f"## {side.name}, {name}, {mode}\n" + "\n".join(row[0] for row in rows))
+            texts.append(
+                f"## {side.name}, {name}, {mode}\n" + "\n".join(row["QUERY PLAN"] for row in rows)
+            )
     return "\n\n".join(texts) + "\n"
 
 
 async def _explain(
     connection: AccountTransaction, text: str, arguments: tuple[Any, ...]
 ) -> list[Any]:
-    # EXPLAIN with arguments always knows them; only EXECUTE shows a generic plan.
+    # EXPLAIN with arguments always shows a custom plan. Only EXECUTE shows a generic plan.
     await connection.execute(f"PREPARE measured AS {text}")
     given = ", ".join(_literal(value) for value in arguments)
-    # The second time: the first reads what the connection has not looked at yet.
+    # The second result counts. The first one includes loading the system catalogs.
     for _ in range(2):
         await connection.execute("SAVEPOINT before")
         rows = await connection.fetch(
@@ -305,7 +307,7 @@ def _literal(value: Any) -> str:
     return f"'{text}'"
 
 
-# Telling
+# Report
 
 
 @dataclass(frozen=True)
@@ -313,7 +315,7 @@ class Finding:
     name: str
     base_ms: float
     ms: float
-    aim: float | None
+    target: float | None
 
     @property
     def ratio(self) -> float:
@@ -321,13 +323,13 @@ class Finding:
 
     @property
     def verdict(self) -> str:
-        if self.aim is None:
+        if self.target is None:
             return ""
-        return "holds" if self.ratio <= self.aim else "falls short"
+        return "pass" if self.ratio <= self.target else "FAIL"
 
 
 def findings(small: Side, large: Side) -> list[Finding]:
-    """The aims are for what a client sees. What the statements alone take says why."""
+    """The targets apply to HTTP. The times of the statements alone explain the results."""
     names = {"list": "first page", "by status": "first page, one status"}
     found = []
     for how, suffix in (("HTTP", ""), ("statements", " sql")):
@@ -336,27 +338,27 @@ def findings(small: Side, large: Side) -> list[Finding]:
             base, ms = small.median_ms(what + suffix), large.median_ms(what + suffix)
             found.append(Finding(f"{names.get(what, what)}, {how}", base, ms, growth))
         first = large.median_ms("list" + suffix)
-        for what, aim in (("far end", depth), ("middle", None)):
-            name = f"{what} of the large list beside its first page, {how}"
-            found.append(Finding(name, first, large.median_ms(what + suffix), aim))
+        for what, target in (("end", depth), ("middle", None)):
+            name = f"{what} of the large list compared with its first page, {how}"
+            found.append(Finding(name, first, large.median_ms(what + suffix), target))
     return found
 
 
 def report(found: list[Finding]) -> None:
-    table = Table(title="What size costs (medians, milliseconds)")
-    for column in ("what", "base", "large", "ratio", "aim", ""):
-        table.add_column(column, justify="left" if column in ("what", "") else "right")
+    table = Table(title="Response times by size of the tables (medians, milliseconds)")
+    for column in ("operation", "base", "large", "ratio", "target", ""):
+        table.add_column(column, justify="left" if column in ("operation", "") else "right")
     for row in found:
-        aim = f"≤ {row.aim:g}" if row.aim is not None else ""
+        target = f"≤ {row.target:g}" if row.target is not None else ""
         table.add_row(
-            row.name, f"{row.base_ms:.2f}", f"{row.ms:.2f}", f"{row.ratio:.2f}", aim, row.verdict
+            row.name, f"{row.base_ms:.2f}", f"{row.ms:.2f}", f"{row.ratio:.2f}", target, row.verdict
         )
     console.print(table)
 
 
 async def main(small: Plan, large: Plan, data: Path | None, rounds: int) -> int:
     with nullcontext(data) if data else tempfile.TemporaryDirectory() as folder:
-        async with Stack(Path(folder), parts=PARTS) as stack, AsyncExitStack() as exits:
+        async with Stack(Path(folder), components=COMPONENTS) as stack, AsyncExitStack() as exits:
             base = await prepared_settings(stack, "a", "size_base")
             sides = []
             for name, plan in ((SMALL, small), (LARGE, large)):
@@ -371,17 +373,17 @@ async def main(small: Plan, large: Plan, data: Path | None, rounds: int) -> int:
     found = findings(*sides)
     report(found)
     console.print("\n".join(wrong) if wrong else "Every total equals a count of the rows.")
-    console.print(f"Plans are in {RESULTS}/size-plans.txt.")
-    return 1 if wrong or any(row.verdict == "falls short" for row in found) else 0
+    console.print(f"The query plans are in {RESULTS}/size-plans.txt.")
+    return 1 if wrong or any(row.verdict == "FAIL" for row in found) else 0
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--small", type=int, default=10_000)
     parser.add_argument("--tasks", type=int, default=10_000_000)
-    parser.add_argument("--largest", type=int, default=None, help="a tenth of --tasks if not given")
+    parser.add_argument("--largest", type=int, default=None, help="default: a tenth of --tasks")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--data", type=Path, help="keep the cluster here, and use what is in it")
+    parser.add_argument("--data", type=Path, help="keep the cluster here, and reuse it")
     options = parser.parse_args()
     raise SystemExit(
         asyncio.run(

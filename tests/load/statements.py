@@ -1,4 +1,4 @@
-"""The service's own statements, for those who send them without the service."""
+"""The SQL statements of the service, for benchmarks that send them without the service."""
 
 from typing import Any
 from uuid import UUID
@@ -10,7 +10,7 @@ from rota.tasks.model import Task
 
 
 class Recorder:
-    """A connection that notes what it is asked to do, and does nothing."""
+    """A connection that records statements and does not run them."""
 
     def __init__(self) -> None:
         self.statements: list[tuple[str, tuple[Any, ...]]] = []
@@ -37,7 +37,7 @@ class Recorder:
 
 
 def external_task(task_id: UUID, name: str = "Compare three suppliers") -> Task:
-    """A task as `POST /api/tasks` makes it of the body that the bench sends."""
+    """The task that `POST /api/tasks` creates from the body of the benchmark."""
     now = ids.time_of(task_id)
     return Task(
         id=task_id,
@@ -56,7 +56,7 @@ def external_task(task_id: UUID, name: str = "Compare three suppliers") -> Task:
         started_at=None,
         finished_at=None,
         description=None,
-        input="Please compare what they offer, and say which one you would take.",
+        input="Please compare their offers and recommend one.",
         output=None,
         actions=[],
         error=None,
@@ -69,7 +69,7 @@ def external_task(task_id: UUID, name: str = "Compare three suppliers") -> Task:
 
 BODY = {
     "name": "Compare three suppliers",
-    "input": "Please compare what they offer, and say which one you would take.",
+    "input": "Please compare their offers and recommend one.",
     "projectId": "project-1",
     "priority": 1,
 }
@@ -82,7 +82,7 @@ async def find_statement() -> str:
 
 
 class InsertStatement:
-    """`queries.insert`, taken apart: its text, and which argument is what."""
+    """The text of `queries.insert`, and the position of each argument that changes."""
 
     def __init__(self, text: str, template: list[Any], account: UUID, user: UUID, task: Task):
         self.text = text

@@ -1,4 +1,4 @@
-"""What the seeder makes is what the service would have made."""
+"""The generated rows are the same as those the service writes."""
 
 import base64
 from collections.abc import AsyncIterator
@@ -39,22 +39,24 @@ async def service(stack: Stack) -> AsyncIterator[Service]:
 
 @pytest.fixture(scope="module")
 async def schema(service: Service) -> list[str]:
-    """Of a database that was never seeded."""
+    """The schema before seeding."""
     return await _column(service, SCHEMA)
 
 
 @pytest.fixture(scope="module")
 async def seeded(service: Service, schema: list[str]) -> Seeded:
-    # As the tables' owner, whom row security binds: no superuser is needed.
+    # As the owner of the tables, to whom row security applies. A superuser is not needed.
     return await seed(service.database_url, PLAN)
 
 
 async def _column(service: Service, query: str, *args: object) -> list[Any]:
     async with service.owner() as owner:
-        return [row[0] for row in await owner.fetch(query, *args)]
+        return [next(row.values()) for row in await owner.fetch(query, *args)]
 
 
-async def test_there_are_as_many_tasks_as_wanted(service: Service, seeded: Seeded) -> None:
+async def test_the_numbers_of_tasks_and_accounts_match_the_plan(
+    service: Service, seeded: Seeded
+) -> None:
     async with service.owner() as owner:
         assert await owner.fetchval("SELECT count(*) FROM tasks") == PLAN.tasks
         assert await owner.fetchval("SELECT count(DISTINCT account_id) FROM tasks") == PLAN.accounts
@@ -66,10 +68,11 @@ async def test_ids_carry_the_time_of_creation(service: Service, seeded: Seeded) 
     async with service.owner() as owner:
         rows = await owner.fetch("SELECT id, created_at FROM tasks")
     assert len({row["id"] for row in rows}) == PLAN.tasks
-    for task_id, created_at in rows:
+    for row in rows:
+        task_id = row["id"]
         assert task_id.version == 7
         assert task_id.variant == "specified in RFC 4122"
-        assert ids.time_of(task_id) == created_at
+        assert ids.time_of(task_id) == row["created_at"]
 
 
 async def test_every_account_has_gapless_events_one_for_each_task(
@@ -134,10 +137,10 @@ async def test_totals_are_exact(service: Service, seeded: Seeded) -> None:
     assert wrong_counts == []
 
 
-async def test_whatever_waits_has_a_review_and_nothing_waits_for_a_worker(
+async def test_every_waiting_task_has_a_review_and_no_task_needs_a_worker(
     service: Service, seeded: Seeded
 ) -> None:
-    unlike = await _column(
+    wrong = await _column(
         service,
         """
         SELECT id FROM tasks t LEFT JOIN reviews r
@@ -145,13 +148,11 @@ async def test_whatever_waits_has_a_review_and_nothing_waits_for_a_worker(
         WHERE (t.status = 'WAITING_APPROVAL') <> (r.task_id IS NOT NULL) OR t.hosted
         """,
     )
-    assert unlike == []
+    assert wrong == []
     assert await _column(service, "SELECT id FROM outbox") == []
 
 
-async def test_the_largest_account_is_listed_through_the_interface(
-    service: Service, seeded: Seeded
-) -> None:
+async def test_the_api_lists_the_largest_account(service: Service, seeded: Seeded) -> None:
     person = await service.sign_in()
     async with service.owner() as owner:
         await owner.execute(
@@ -162,22 +163,24 @@ async def test_the_largest_account_is_listed_through_the_interface(
     chosen = {"X-Service-Account": ids.to_wire("acct", seeded.largest_account)}
     found: list[dict[str, Any]] = []
     for offset in range(0, PLAN.largest, 100):
-        answer = await person.get(f"/api/tasks?limit=100&offset={offset}", headers=chosen)
-        assert answer.status_code == 200, answer.text
-        assert answer.json()["total"] == PLAN.largest
-        found += answer.json()["tasks"]
+        response = await person.get(f"/api/tasks?limit=100&offset={offset}", headers=chosen)
+        assert response.status_code == 200, response.text
+        assert response.json()["total"] == PLAN.largest
+        found += response.json()["tasks"]
     assert len({task["id"] for task in found}) == PLAN.largest
     assert [task["id"] for task in found] == sorted((t["id"] for t in found), reverse=True)
     for status in {task["status"] for task in found}:
-        answer = await person.get(f"/api/tasks?status={status}", headers=chosen)
-        assert answer.json()["total"] == sum(task["status"] == status for task in found)
+        response = await person.get(f"/api/tasks?status={status}", headers=chosen)
+        assert response.json()["total"] == sum(task["status"] == status for task in found)
 
 
-async def test_the_schema_is_as_before(service: Service, schema: list[str], seeded: Seeded) -> None:
+async def test_the_schema_does_not_change(
+    service: Service, schema: list[str], seeded: Seeded
+) -> None:
     assert await _column(service, SCHEMA) == schema
 
 
-async def test_a_database_with_tasks_is_refused_unless_one_asks_to_append(
+async def test_a_database_with_tasks_is_refused_without_append(
     service: Service, seeded: Seeded
 ) -> None:
     with pytest.raises(SeedRefused, match="--append"):
@@ -193,12 +196,12 @@ async def test_a_database_with_tasks_is_refused_unless_one_asks_to_append(
 async def test_a_failed_seed_leaves_nothing(service: Service, schema: list[str]) -> None:
     before = await _column(service, "SELECT count(*) FROM accounts")
 
-    def fail(stage: str, done: int, of: int) -> None:
+    def fail(stage: str, done: int, total: int) -> None:
         if stage == "indexes":
-            raise asyncpg.PostgresError("the machine is on fire")
+            raise asyncpg.PostgresError("the disk is full")
 
-    with pytest.raises(asyncpg.PostgresError, match="on fire"):
-        await seed(service.database_url, Plan.of(10), append=True, tell=fail)
+    with pytest.raises(asyncpg.PostgresError, match="disk is full"):
+        await seed(service.database_url, Plan.of(10), append=True, on_progress=fail)
     assert await _column(service, "SELECT count(*) FROM accounts") == before
     assert await _column(service, SCHEMA) == schema
 
@@ -210,12 +213,12 @@ def test_production_is_refused() -> None:
         "ROTA_METRICS_PORT": "9090",
         "ROTA_OIDC_ISSUERS": '[{"issuer": "https://id.example", "clientId": "rota"}]',
     }
-    answer = CliRunner().invoke(cli, ["bench", "seed", "--tasks", "10"], env=environment)
-    assert answer.exit_code == 1
-    assert "production" in answer.output
+    result = CliRunner().invoke(cli, ["admin", "seed", "--tasks", "10"], env=environment)
+    assert result.exit_code == 1
+    assert "production" in result.output
 
 
 @pytest.mark.parametrize(("accounts", "largest"), [(1, 1), (5, 8), (None, 11), (None, 0)])
-def test_a_plan_that_cannot_be_is_refused(accounts: int | None, largest: int) -> None:
+def test_an_impossible_plan_is_refused(accounts: int | None, largest: int) -> None:
     with pytest.raises(ValueError, match="between"):
         Plan.of(10, accounts, largest)

@@ -240,6 +240,7 @@ async def test_keys_are_rotated_while_tools_are_called(stack: Stack) -> None:
                 sys.executable,
                 "-m",
                 "rota.cli",
+                "admin",
                 "secrets",
                 "rotate",
                 env=os.environ | environment(restarted.settings),
@@ -247,7 +248,7 @@ async def test_keys_are_rotated_while_tools_are_called(stack: Stack) -> None:
             )
             said, _ = await command.communicate()
             assert command.returncode == 0
-            assert b"tool servers: 0 wrapped anew, 0 that open with no key" in said
+            assert b"tool servers: 0 encrypted with the current key, 0 unreadable" in said
             assert counts["tool servers"] == (ROWS + 1, 0)
             assert counts["signing keys"][0] == 1
             assert {count for count, _ in again.values()} == {0}

@@ -1,4 +1,4 @@
-"""`rota payments`: what is sold is set up, and books that differ are found and mended."""
+"""`rota admin payments`: what is sold is set up, and books that differ are found and mended."""
 
 from typing import Any
 

@@ -172,10 +172,10 @@ class World:
         return {s["id"]: s["status"] for s in found["data"] if s["metadata"]["account"] == account}
 
     async def rota(self, *arguments: str) -> Result:
-        """`rota payments …`, in a thread: the command has an event loop of its own."""
+        """`rota admin payments …`, in a thread: the command has an event loop of its own."""
         env = dict(environment(self.service.settings))
         return await asyncio.to_thread(
-            lambda: CliRunner().invoke(cli, ["payments", *arguments], env=env)
+            lambda: CliRunner().invoke(cli, ["admin", "payments", *arguments], env=env)
         )
 
 

@@ -14,7 +14,7 @@ async def test_the_local_model_answers_and_the_timeline_has_its_tokens_and_time(
 ) -> None:
     data = Path(tmp_path_factory.mktemp("model"))
     async with (
-        Stack(data, parts=("model",), durable=False) as local,
+        Stack(data, components=("model",), durable=False) as local,
         Runner.start(
             stack,
             scripted,

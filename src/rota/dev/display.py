@@ -1,4 +1,4 @@
-"""What `rota dev` shows while it runs: one live table, or plain lines without a terminal."""
+"""The output of `rota dev`: a live table on a terminal, or one line for each change."""
 
 from types import TracebackType
 from typing import Self
@@ -8,7 +8,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from rota.dev.processes import PartState, Status
+from rota.dev.processes import ComponentState, Status
 
 STYLES = {
     Status.STARTING: "yellow",
@@ -16,23 +16,23 @@ STYLES = {
     Status.DONE: "green",
     Status.MISSING: "yellow",
     Status.FAILED: "bold red",
-    Status.DIED: "bold red",
+    Status.CRASHED: "bold red",
 }
 
 
-def took(state: PartState) -> str:
+def took(state: ComponentState) -> str:
     return f"{state.took_s:.1f} s" if state.took_s is not None else ""
 
 
-def remark(state: PartState) -> str:
-    """What there is to know, and for a part in trouble where to read on."""
-    if state.status in (Status.FAILED, Status.DIED):
+def remark(state: ComponentState) -> str:
+    """The detail, with the path of the log if the component has failed."""
+    if state.status in (Status.FAILED, Status.CRASHED):
         return f"{state.detail}; see {state.log}"
     return state.detail
 
 
 class Lines:
-    """For logs and pipes: a line for each change."""
+    """For logs and pipes: one line for each change."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -43,16 +43,16 @@ class Lines:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def changed(self, state: PartState) -> None:
-        words = (f"{state.name:<10}", str(state.status), took(state), state.url, remark(state))
-        self._console.print(" ".join(filter(None, words)), soft_wrap=True, highlight=False)
+    def changed(self, state: ComponentState) -> None:
+        columns = (f"{state.name:<10}", str(state.status), took(state), state.url, remark(state))
+        self._console.print(" ".join(filter(None, columns)), soft_wrap=True, highlight=False)
 
 
 class LiveTable:
-    """For people: one table that is always true."""
+    """For terminals: one table that shows the current states."""
 
     def __init__(self, console: Console) -> None:
-        self._states: dict[str, PartState] = {}
+        self._states: dict[str, ComponentState] = {}
         self._live = Live(console=console, get_renderable=self._table, refresh_per_second=8)
 
     def __enter__(self) -> Self:
@@ -67,13 +67,13 @@ class LiveTable:
     ) -> None:
         self._live.__exit__(kind, error, traceback)
 
-    def changed(self, state: PartState) -> None:
+    def changed(self, state: ComponentState) -> None:
         self._states[state.name] = state
         self._live.refresh()
 
     def _table(self) -> Table:
         table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-        for column in ("part", "state", "port", "took", "address", ""):
+        for column in ("component", "state", "port", "took", "address", ""):
             table.add_column(column, overflow="fold")
         for state in list(self._states.values()):
             table.add_row(

@@ -1,10 +1,9 @@
-"""Runs one command and makes sure that nothing of it outlives whoever started us.
+"""Runs one command, and stops it with all its processes when the parent process ends.
 
-Standard input is a pipe whose other end only the starter holds. When it closes,
-for whatever reason (`kill -9` included), the command is stopped: first as it
-likes to be, then by force, with every process it left behind. A line "kill"
-skips the first step. Run as a plain file by `python -I -S`, so it must import
-nothing but the standard library.
+Standard input is a pipe to the parent. When the parent ends, even by `kill -9`, the pipe closes.
+The guard then sends the command its stop signal, and after the grace period it kills every
+process that is left. The line "kill" on the pipe skips the stop signal. The file runs with
+`python -I -S`, so it can import only the standard library.
 """
 
 import contextlib
@@ -28,16 +27,16 @@ def prctl(option: int, value: int) -> None:
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
-def die_with_the_guard() -> None:
-    """The last resort, should somebody `kill -9` the guard itself.
+def exit_with_guard() -> None:
+    """Makes Linux kill the command if the guard itself is killed.
 
-    The signal follows the thread that forked; the guard has only one.
+    The signal depends on the thread that forked, and the guard has only one.
     """
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def parents() -> Iterator[tuple[int, int]]:
-    """(process, its parent) for every process of this machine."""
+    """Yields (process ID, parent's ID) for every process of this machine."""
     if not LINUX:
         with subprocess.Popen(["ps", "-A", "-o", "pid=,ppid="], stdout=subprocess.PIPE) as ps:  # noqa: S607
             for line in ps.stdout or ():
@@ -47,17 +46,17 @@ def parents() -> Iterator[tuple[int, int]]:
         return
     for entry in os.listdir("/proc"):
         if entry.isdigit():
-            # A process may end while we look at it.
+            # A process can end while its file is read.
             with contextlib.suppress(OSError), open(f"/proc/{entry}/stat", "rb") as file:
-                # The name in parentheses may itself hold spaces and parentheses.
+                # The name in parentheses can contain spaces and parentheses.
                 state, ppid = file.read().rpartition(b")")[2].split()[:2]
                 if state != b"Z":
                     yield int(entry), int(ppid)
 
 
 def descendants() -> set[int]:
-    """Children of ours, and theirs; PostgreSQL gives each of its own a new session,
-    so process groups would not find them."""
+    """All children and their children. Process groups would miss some: PostgreSQL starts a new
+    session for each child."""
     children: dict[int, list[int]] = {}
     for pid, parent in parents():
         children.setdefault(parent, []).append(pid)
@@ -95,14 +94,14 @@ class Guard:
             command,
             stdin=subprocess.DEVNULL,
             start_new_session=True,
-            preexec_fn=die_with_the_guard,
+            preexec_fn=exit_with_guard,
         ).pid
 
     def run(self) -> int:
-        order = self.wait_for_order()
-        # Without a subreaper (not Linux) orphans leave our tree, so remember them now.
+        action = self.wait_for_action()
+        # Only Linux has subreapers. Elsewhere orphans leave this process tree, so list them now.
         members = descendants()
-        if order == "stop":
+        if action == "stop":
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, self.stop_signal)
             deadline = time.monotonic() + self.grace_s
@@ -111,8 +110,8 @@ class Guard:
         self.kill(members)
         return self.exit_code if self.exit_code is not None else 1
 
-    def wait_for_order(self) -> str:
-        """ "ended" by itself, "stop" nicely, or "kill"."""
+    def wait_for_action(self) -> str:
+        """Returns "stop", "kill", or "ended" if the command ended by itself."""
         while True:
             ready, _, _ = select.select([0, self.wake], [], [])
             if self.wake in ready and set(os.read(self.wake, 1024)) - {signal.SIGCHLD}:
@@ -135,7 +134,7 @@ class Guard:
             self.pause()
 
     def pause(self) -> None:
-        """Until a child ends, or a moment has passed."""
+        """Waits until a child ends, for a short time at most."""
         if select.select([self.wake], [], [], POLL_S)[0]:
             os.read(self.wake, 1024)
         self.reap()
@@ -153,5 +152,5 @@ if __name__ == "__main__":
     try:
         guard = Guard(command, int(number), float(grace))
     except OSError as error:
-        sys.exit(f"{command[0]} does not start: {error}")
+        sys.exit(f"Cannot start {command[0]}: {error}")
     sys.exit(guard.run())

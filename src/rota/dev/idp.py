@@ -1,8 +1,8 @@
-"""A development identity provider: a small, real OpenID Connect issuer.
+"""A development identity provider: a small OpenID Connect issuer.
 
-Anyone may be anyone here, so it refuses to start in production. It speaks the
-authorization code flow with PKCE to public clients on loopback addresses, and
-`POST /dev/token` gives scripts an ID token without a browser.
+It implements the authorization code flow with PKCE, for clients on loopback addresses.
+`POST /dev/token` returns an ID token without a browser, for scripts. It does not check who signs
+in, so it refuses to start in production.
 """
 
 import argparse
@@ -41,7 +41,7 @@ CHALLENGE = re.compile(r"[A-Za-z0-9\-_]{43}")
 
 
 class OAuthError(Exception):
-    """An error as RFC 6749 words it."""
+    """An error in the format of RFC 6749."""
 
     def __init__(self, error: str, description: str, status: int = 400) -> None:
         self.error = error
@@ -67,7 +67,7 @@ class Person:
 
 @dataclass(frozen=True)
 class Grant:
-    """What a code stands for."""
+    """What a client gets for an authorization code."""
 
     person: Person
     redirect_uri: str
@@ -81,7 +81,7 @@ class Provider:
     issuer: str
     key: RSAKey
     grants: dict[str, Grant] = field(default_factory=dict)
-    # Access tokens are good for /userinfo only.
+    # Access tokens work for /userinfo only.
     access: dict[str, tuple[Person, float]] = field(default_factory=dict)
 
     def id_token(self, person: Person, nonce: str | None = None) -> str:
@@ -110,15 +110,17 @@ class Provider:
         return code
 
     def redeem(self, form: Mapping[str, str]) -> Grant:
-        # Taken out before anything is looked at: a code is good for one attempt.
+        # Removed before any check, so each code allows one attempt.
         grant = self.grants.pop(form.get("code", ""), None)
         if grant is None or grant.expires_at <= time.monotonic():
-            raise OAuthError("invalid_grant", "the code is unknown, used or expired")
+            raise OAuthError("invalid_grant", "The code is unknown, used or expired.")
         if form.get("redirect_uri") != grant.redirect_uri:
-            raise OAuthError("invalid_grant", "redirect_uri is not the one the code was given to")
+            raise OAuthError(
+                "invalid_grant", "redirect_uri differs from the one in the authorization request."
+            )
         verifier = form.get("code_verifier", "")
         if not VERIFIER.fullmatch(verifier) or challenge_of(verifier) != grant.challenge:
-            raise OAuthError("invalid_grant", "code_verifier does not fit the code_challenge")
+            raise OAuthError("invalid_grant", "code_verifier does not match the code_challenge.")
         return grant
 
     def access_token(self, person: Person) -> str:
@@ -135,47 +137,51 @@ def challenge_of(verifier: str) -> str:
 
 
 def is_loopback(uri: str) -> bool:
-    """Only addresses of this machine, and nothing that a browser reads differently."""
+    """Accepts only addresses of this machine that every browser reads the same way."""
     if "#" in uri or "\\" in uri or any(c.isspace() for c in uri):
         return False
     parts = urlsplit(uri)
     return re.fullmatch(LOOPBACK, f"{parts.scheme}://{parts.netloc}") is not None
 
 
-def authorization(asked: Mapping[str, str]) -> tuple[str, str | None]:
-    """(redirect_uri, state) of a request whose answer may go back to the client.
+def client_redirect(params: Mapping[str, str]) -> tuple[str, str | None]:
+    """Returns the checked redirect_uri, and the state.
 
-    Before those two are known to be good, an error must not be sent anywhere.
+    Until redirect_uri is known to be valid, an error must not be redirected to it.
     """
-    if asked.get("client_id") != CLIENT_ID:
-        raise OAuthError("invalid_request", f"client_id must be {CLIENT_ID}")
-    redirect_uri = asked.get("redirect_uri", "")
+    if params.get("client_id") != CLIENT_ID:
+        raise OAuthError("invalid_request", f"client_id must be {CLIENT_ID}.")
+    redirect_uri = params.get("redirect_uri", "")
     if not is_loopback(redirect_uri):
-        raise OAuthError("invalid_request", "redirect_uri must be an http URL on this machine")
-    return redirect_uri, asked.get("state")
+        raise OAuthError("invalid_request", "redirect_uri must be an http URL on this machine.")
+    return redirect_uri, params.get("state")
 
 
-def check_authorization(asked: Mapping[str, str]) -> None:
-    if asked.get("response_type") != "code":
-        raise OAuthError("unsupported_response_type", "response_type must be code")
-    if "openid" not in asked.get("scope", "").split():
-        raise OAuthError("invalid_scope", "scope must have openid in it")
-    if asked.get("code_challenge_method") != "S256":
-        raise OAuthError("invalid_request", "code_challenge_method must be S256")
-    if not CHALLENGE.fullmatch(asked.get("code_challenge", "")):
-        raise OAuthError("invalid_request", "code_challenge is missing or no SHA-256")
-    if asked.get("prompt") == "none":
-        raise OAuthError("login_required", "nobody is ever signed in here")
+def check_authorization(params: Mapping[str, str]) -> None:
+    if params.get("response_type") != "code":
+        raise OAuthError("unsupported_response_type", "response_type must be code.")
+    if "openid" not in params.get("scope", "").split():
+        raise OAuthError("invalid_scope", "scope must include openid.")
+    if params.get("code_challenge_method") != "S256":
+        raise OAuthError("invalid_request", "code_challenge_method must be S256.")
+    if not CHALLENGE.fullmatch(params.get("code_challenge", "")):
+        raise OAuthError(
+            "invalid_request", "code_challenge must be the Base64url encoding of a SHA-256 hash."
+        )
+    if params.get("prompt") == "none":
+        raise OAuthError(
+            "login_required", "The provider keeps no sessions, so the user must sign in."
+        )
 
 
-def sent_back(uri: str, state: str | None, answer: Mapping[str, str]) -> Response:
-    query = urlencode({**answer, **({"state": state} if state is not None else {})})
+def redirect(uri: str, state: str | None, params: Mapping[str, str]) -> Response:
+    query = urlencode({**params, **({"state": state} if state is not None else {})})
     separator = "&" if urlsplit(uri).query else "?"
     return RedirectResponse(f"{uri}{separator}{query}", status_code=303)
 
 
-async def posted(request: Request) -> dict[str, str]:
-    """A form in the one encoding that OAuth knows."""
+async def read_form(request: Request) -> dict[str, str]:
+    """OAuth requests are always URL-encoded forms."""
     return dict(parse_qsl((await request.body()).decode("utf-8", "replace")))
 
 
@@ -209,34 +215,32 @@ def build(provider: Provider) -> Starlette:
         return JSONResponse({"keys": [provider.key.as_dict(private=False)]})
 
     async def authorize(request: Request) -> Response:
-        asked = text(request.query_params)
-        redirect_uri, state = authorization(asked)
+        params = text(request.query_params)
+        redirect_uri, state = client_redirect(params)
         try:
-            check_authorization(asked)
+            check_authorization(params)
         except OAuthError as error:
-            return sent_back(redirect_uri, state, {**error.body, "iss": provider.issuer})
+            return redirect(redirect_uri, state, {**error.body, "iss": provider.issuer})
         if request.method == "GET":
             return HTMLResponse(idp_page.choose(redirect_uri), headers=idp_page.HEADERS)
-        form = await posted(request)
+        form = await read_form(request)
         email = (form.get("email") or form.get("other") or "").strip().lower()
         if not re.fullmatch(r"[^@\s]+@[^@\s]+", email):
-            page = idp_page.choose(
-                redirect_uri, problem="Choose somebody or type an e-mail address."
-            )
+            page = idp_page.choose(redirect_uri, problem="Choose a user or enter an email address.")
             return HTMLResponse(page, status_code=400, headers=idp_page.HEADERS)
         person = Person.of(subject_of(email), email, idp_page.PEOPLE.get(email))
         expires_at = time.monotonic() + CODE_LIFE_S
-        nonce = asked.get("nonce")
-        grant = Grant(person, redirect_uri, asked["code_challenge"], nonce, expires_at)
-        answer = {"code": provider.grant(grant), "iss": provider.issuer}
-        return sent_back(redirect_uri, state, answer)
+        nonce = params.get("nonce")
+        grant = Grant(person, redirect_uri, params["code_challenge"], nonce, expires_at)
+        granted = {"code": provider.grant(grant), "iss": provider.issuer}
+        return redirect(redirect_uri, state, granted)
 
     async def token(request: Request) -> Response:
-        form = await posted(request)
+        form = await read_form(request)
         if form.get("grant_type") != "authorization_code":
-            raise OAuthError("unsupported_grant_type", "grant_type must be authorization_code")
+            raise OAuthError("unsupported_grant_type", "grant_type must be authorization_code.")
         if form.get("client_id") != CLIENT_ID:
-            raise OAuthError("invalid_client", f"client_id must be {CLIENT_ID}", 401)
+            raise OAuthError("invalid_client", f"client_id must be {CLIENT_ID}.", 401)
         grant = provider.redeem(form)
         return JSONResponse(
             {
@@ -271,11 +275,13 @@ def build(provider: Provider) -> Starlette:
         except (ValueError, AttributeError):
             body = {}
         if not body.get("sub"):
-            raise OAuthError("invalid_request", 'send {"sub": "ada"}; email and name may follow')
+            raise OAuthError(
+                "invalid_request", 'Send {"sub": "ada"}. The fields email and name are optional.'
+            )
         person = Person.of(body["sub"], body.get("email"), body.get("name"))
         return JSONResponse({"idToken": provider.id_token(person)})
 
-    async def refused(_: Request, error: Exception) -> Response:
+    async def show_error(_: Request, error: Exception) -> Response:
         assert isinstance(error, OAuthError)
         return JSONResponse(
             error.body, status_code=error.status, headers={"Cache-Control": "no-store"}
@@ -302,18 +308,18 @@ def build(provider: Provider) -> Starlette:
                 allow_headers=["authorization", "content-type"],
             )
         ],
-        exception_handlers={OAuthError: refused},
+        exception_handlers={OAuthError: show_error},
     )
 
 
 def subject_of(email: str) -> str:
-    """The same person for the browser and for scripts: `ada@example.test` is `ada`."""
+    """The browser and scripts get the same subject: `ada` for `ada@example.test`."""
     name, _, domain = email.partition("@")
     return name if domain == "example.test" else email
 
 
 def load_key(folder: Path) -> RSAKey:
-    """Kept between runs, so that a restart does not make tokens and caches worthless."""
+    """Loads the signing key, which is stored so that tokens stay valid after a restart."""
     file = folder / "key.json"
     if not file.exists():
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -324,7 +330,10 @@ def load_key(folder: Path) -> RSAKey:
 
 def main() -> None:
     if os.environ.get("ROTA_ENV") == "production":
-        sys.exit("The development identity provider lets anyone be anyone: not in production.")
+        sys.exit(
+            "ROTA_ENV is production. The development identity provider does not check who signs in,"
+            " so it does not start."
+        )
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--data", type=Path, required=True)

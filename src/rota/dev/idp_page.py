@@ -1,9 +1,9 @@
-"""The pages of the development identity provider, which need nothing from elsewhere."""
+"""The pages of the development identity provider."""
 
 from html import escape
 from urllib.parse import urlsplit
 
-# The pages show no scripts, load nothing and may not be framed.
+# The pages have no scripts, load nothing and cannot be framed.
 HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; "
@@ -59,7 +59,7 @@ def _page(title: str, body: str) -> str:
 
 
 def choose(redirect_uri: str, problem: str = "") -> str:
-    """The form posts to the address it is shown at, which holds the request."""
+    """The form posts to its own address, which contains the authorization request."""
     people = "".join(
         f'<button class="person" name="email" value="{escape(email)}">'
         f"<b>{escape(name[0])}</b><span>{escape(name)}<small>{escape(email)}</small></span></button>"
@@ -67,10 +67,10 @@ def choose(redirect_uri: str, problem: str = "") -> str:
     )
     warning = f'<p class="problem" role="alert">{escape(problem)}</p>' if problem else ""
     return _page(
-        "Who are you today?",
-        f"<p>Development sign-in for {escape(urlsplit(redirect_uri).netloc)}. No passwords.</p>"
+        "Choose a user",
+        f"<p>Sign in to {escape(urlsplit(redirect_uri).netloc)}. No passwords here.</p>"
         f'{warning}<form method="post">{people}'
-        '<label for="other">Somebody else</label><div class="other">'
+        '<label for="other">Another email address</label><div class="other">'
         '<input id="other" name="other" type="email" placeholder="you@example.test">'
         '<button class="go">Continue</button></div></form>',
     )
@@ -79,9 +79,9 @@ def choose(redirect_uri: str, problem: str = "") -> str:
 def home(issuer: str) -> str:
     return _page(
         "Development identity provider",
-        "<p>For this machine only: anyone may be anyone.</p>"
+        "<p>For development on this machine. Users sign in without a password.</p>"
         f"<p>Issuer<br><code>{escape(issuer)}</code></p>"
-        "<p>An ID token for a script<br><code>curl -s "
+        "<p>To get an ID token in a script<br><code>curl -s "
         f"{escape(issuer)}/dev/token -H 'Content-Type: application/json' "
         "-d '{&quot;sub&quot;: &quot;ada&quot;}'</code></p>",
     )

@@ -1,6 +1,6 @@
-"""A small real language model behind an OpenAI-compatible HTTP server.
+"""A small language model with an OpenAI-compatible HTTP API.
 
-`python -m rota.dev.model --port N --weights FILE.gguf` runs llama.cpp's own server.
+`python -m rota.dev.model --port N --weights FILE.gguf` runs the server of llama.cpp.
 """
 
 import argparse
@@ -21,13 +21,13 @@ def serve(port: int, weights: str) -> None:
     params.port = port
     params.n_ctx = CONTEXT_TOKENS
     params.n_parallel = PARALLEL
-    # Half the cores: its threads wait for each other by spinning, so with none to spare
-    # for the rest of the stack they would mostly wait.
+    # Half the cores. The threads wait for each other by spinning, so they would slow down
+    # the rest of the stack, and each other, if they used all cores.
     params.cpuparams.n_threads = max(1, min((os.cpu_count() or 1) // 2, 4))
     params.model_alias = {ALIAS}
     params.ui = False
     server = xllamacpp.Server(params)
-    # The server has threads of its own; it lives as long as this name does.
+    # The server runs in its own threads, until this name is deleted.
     signal.sigwait({signal.SIGTERM, signal.SIGINT})
     del server
 
@@ -37,7 +37,7 @@ def main() -> None:
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--weights", required=True)
     options = parser.parse_args()
-    # Blocked before any thread exists, so that the threads inherit it.
+    # Blocked before any thread starts, because threads inherit the mask.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})
     serve(options.port, options.weights)
 

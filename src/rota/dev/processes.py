@@ -1,7 +1,7 @@
-"""A part of the local stack: a server that runs as a guarded child of ours.
+"""A component of the local stack: a server that runs as a guarded child process.
 
-It is started, waited for with a real question, stopped or killed. It is never
-started again unless somebody asks for it.
+A component can be started, stopped and killed. It counts as started when it answers a real
+request. `Stack.supervise` restarts it after a crash.
 """
 
 import asyncio
@@ -30,13 +30,13 @@ class Status(StrEnum):
     MISSING = "not installed"
     # It did not start.
     FAILED = "failed"
-    # It ended by itself after it had been ready.
-    DIED = "died"
+    # It exited by itself after it was ready.
+    CRASHED = "crashed"
     STOPPED = "stopped"
 
 
 @dataclass(frozen=True)
-class PartState:
+class ComponentState:
     name: str
     status: Status
     log: Path
@@ -46,7 +46,7 @@ class PartState:
     took_s: float | None = None
 
 
-class PartError(Exception):
+class ComponentError(Exception):
     def __init__(self, name: str, reason: str, log: Path) -> None:
         self.name = name
         self.reason = reason
@@ -54,27 +54,27 @@ class PartError(Exception):
         super().__init__(f"{name}: {reason}")
 
     def __str__(self) -> str:
-        """The reason, and what the part itself had to say last."""
+        """The reason and the last lines of the log."""
         try:
             lines = self.log.read_text(errors="replace").splitlines()[-LAST_LINES:]
         except FileNotFoundError:
             lines = []
-        said = "".join(f"\n  | {line}" for line in lines)
-        return f"{self.name}: {self.reason}{said}\n  The whole log: {self.log}"
+        tail = "".join(f"\n  | {line}" for line in lines)
+        return f"{self.name}: {self.reason}{tail}\n  Full log: {self.log}"
 
 
 @dataclass(frozen=True)
 class Site:
-    """Where parts run, and what all of them need to know."""
+    """What all components share."""
 
     directory: DataDirectory
     durable: bool = True
     environ: Mapping[str, str] = field(default_factory=dict)
-    on_change: Callable[[PartState], None] = lambda _: None
+    on_change: Callable[[ComponentState], None] = lambda _: None
 
 
 class Child:
-    """A command under a guard, which ends it when this process ends."""
+    """A command under a guard, which stops the command when this process ends."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
@@ -103,7 +103,7 @@ class Child:
                 stdout=output,
                 stderr=output,
                 env=environment,
-                # A session of its own: Ctrl-C is for us, and we decide the order.
+                # A new session: Ctrl-C must reach only this process, which stops all in order.
                 start_new_session=True,
                 pass_fds=(site.directory.lock,),
             )
@@ -129,7 +129,7 @@ class Child:
 
 
 def child_environment(site: Site, extra: Mapping[str, str]) -> dict[str, str]:
-    """Ours, without what would turn PostgreSQL's programs to another server."""
+    """This environment without PG* variables, which would point to another server."""
     inherited = site.directory.compiling(os.environ)
     return {k: v for k, v in inherited.items() if not k.startswith("PG")} | dict(extra)
 
@@ -137,7 +137,7 @@ def child_environment(site: Site, extra: Mapping[str, str]) -> dict[str, str]:
 async def run_to_end(
     site: Site, name: str, command: Sequence[str], environment: Mapping[str, str]
 ) -> None:
-    """Run a command that ends by itself; it must end well."""
+    """Runs a command to its end. Raises ComponentError if it fails."""
     log = site.directory.log(name)
     child = await Child.start(site, log, command, child_environment(site, environment))
     try:
@@ -145,15 +145,15 @@ async def run_to_end(
     finally:
         await child.stop()
     if code:
-        raise PartError(name, f"ended with exit code {code}", log)
+        raise ComponentError(name, f"exited with code {code}", log)
 
 
-class Part:
-    """Subclasses say what to run and how to ask whether it is ready."""
+class Component:
+    """Subclasses define the command and the readiness check."""
 
     name: ClassVar[str]
-    # When this names a variable that is set, the part is somebody else's server,
-    # at that address: never started or stopped, only asked.
+    # If this environment variable is set, the component is an external server at that address.
+    # The stack checks it, but never starts or stops it.
     variable: ClassVar[str | None] = None
     stop_signal: ClassVar[signal.Signals] = signal.SIGTERM
     ready_within_s: ClassVar[float] = 25
@@ -163,13 +163,13 @@ class Part:
     def __init__(self, site: Site) -> None:
         self.site = site
         self.port = 0
-        # Something to know about it that is no fault, such as a port that was taken.
+        # Shown with the state, for example that the wanted port is in use.
         self.note = ""
         self.external = site.environ.get(self.variable) if self.variable else None
         self.log = site.directory.log(self.name)
         self.log.write_bytes(b"")
-        self.state = PartState(self.name, Status.WAITING, self.log)
-        self._answer = ""
+        self.state = ComponentState(self.name, Status.WAITING, self.log)
+        self._problem = ""
         self._child: Child | None = None
         self._watch: asyncio.Task[None] | None = None
 
@@ -177,21 +177,21 @@ class Part:
         raise NotImplementedError
 
     async def check(self) -> None:
-        """Ask the part something; raise while it does not answer."""
+        """Sends a request. Raises an exception while the component is not ready."""
         raise NotImplementedError
 
     async def prepare(self) -> None:
-        """What has to be there before the part can start."""
+        """Creates what the component needs before it can start."""
 
     def missing(self) -> str | None:
-        """Why it cannot be started here, and what to do about it."""
+        """The reason why it cannot start here and what to do, or None."""
         return None
 
     def environment(self) -> Mapping[str, str]:
         return {}
 
     def shown_url(self) -> str | None:
-        """An address for people, without secrets."""
+        """The address to print, without secrets."""
         return f"127.0.0.1:{self.port}"
 
     @property
@@ -204,30 +204,30 @@ class Part:
             self._change(Status.MISSING, why)
             if self.optional:
                 return
-            raise PartError(self.name, why, self.log)
+            raise ComponentError(self.name, why, self.log)
         self._change(Status.STARTING, self.note)
         try:
             async with asyncio.timeout(self.ready_within_s):
-                await self._begin()
-        except (TimeoutError, PartError) as error:
-            if child := self._let_go():
+                await self._launch()
+        except (TimeoutError, ComponentError) as error:
+            if child := self._detach():
                 await child.kill()
-            if isinstance(error, PartError):
+            if isinstance(error, ComponentError):
                 why = error.reason
             else:
-                why = f"was not ready within {self.ready_within_s:.0f} s{self._answer}"
+                why = f"was not ready within {self.ready_within_s:.0f} s{self._problem}"
             self._change(Status.FAILED, why)
-            raise PartError(self.name, why, self.log) from None
+            raise ComponentError(self.name, why, self.log) from None
         self._change(Status.READY, self.note, took_s=time.monotonic() - began)
 
     async def stop(self) -> None:
-        if child := self._let_go():
+        if child := self._detach():
             await child.stop()
             self._change(Status.STOPPED)
 
     async def kill(self) -> None:
-        """End every process of the part at once, as a crash of the machine would."""
-        if child := self._let_go():
+        """Kills every process of the component at once, like a crash of the machine."""
+        if child := self._detach():
             await child.kill()
             self._change(Status.STOPPED, "killed")
 
@@ -235,7 +235,7 @@ class Part:
         await self.stop()
         await self.start()
 
-    async def _begin(self) -> None:
+    async def _launch(self) -> None:
         if self.external is None:
             await self.prepare()
             self._child = await Child.start(
@@ -248,30 +248,30 @@ class Part:
             )
         await self._until_ready()
         if self._child:
-            self._watch = asyncio.create_task(self._notice_death(self._child))
+            self._watch = asyncio.create_task(self._report_crash(self._child))
 
     async def _until_ready(self) -> None:
         while True:
             try:
                 await self.check()
-                self._answer = ""
+                self._problem = ""
             except Exception as error:
-                self._answer = f": {type(error).__name__} {error}"
-            # Asked after the check: an answer may have come from a stranger.
+                self._problem = f": {type(error).__name__} {error}"
+            # Tested after the check, because another process could have answered on this port.
             if self._child and self._child.exit_code is not None:
-                raise PartError(
-                    self.name, f"ended with exit code {self._child.exit_code}", self.log
+                raise ComponentError(
+                    self.name, f"exited with code {self._child.exit_code}", self.log
                 )
-            if not self._answer:
+            if not self._problem:
                 return
             await asyncio.sleep(POLL_S)
 
-    async def _notice_death(self, child: Child) -> None:
+    async def _report_crash(self, child: Child) -> None:
         code = await child.wait()
         self._child = None
-        self._change(Status.DIED, f"ended with exit code {code}")
+        self._change(Status.CRASHED, f"exited with code {code}")
 
-    def _let_go(self) -> Child | None:
+    def _detach(self) -> Child | None:
         if self._watch:
             self._watch.cancel()
         child, self._child, self._watch = self._child, None, None
@@ -279,5 +279,7 @@ class Part:
 
     def _change(self, status: Status, detail: str = "", took_s: float | None = None) -> None:
         url = self.shown_url() if self.port or self.external else None
-        self.state = PartState(self.name, status, self.log, self.port or None, url, detail, took_s)
+        self.state = ComponentState(
+            self.name, status, self.log, self.port or None, url, detail, took_s
+        )
         self.site.on_change(self.state)

@@ -1,4 +1,4 @@
-"""What `rota dev` does: parts, migrations, the catalog, the service, and keeping them running."""
+"""The work of `rota dev`: starts the components, migrates, loads the catalog and supervises."""
 
 import asyncio
 import os
@@ -12,12 +12,12 @@ from pathlib import Path
 from rota.dev import ports
 from rota.dev.components import Service, Worker
 from rota.dev.directory import DataDirectory, Running
-from rota.dev.processes import PartError, PartState, Status, run_to_end
+from rota.dev.processes import ComponentError, ComponentState, Status, run_to_end
 from rota.dev.stack import ALL, TEMPORAL_UI, Endpoints, Stack
 
 MIGRATIONS = "migrations"
 CATALOG = "catalog"
-# Each part's port is the service's and this.
+# The port of each component is the port of the service plus this number.
 OFFSETS = {
     "postgres": 1,
     "redis": 2,
@@ -38,8 +38,8 @@ class Options:
     port: int = 8080
     fresh: bool = False
     without: tuple[str, ...] = ()
-    migrate: Sequence[str] = (sys.executable, "-m", "rota.cli", "migrate")
-    sync: Sequence[str] = (sys.executable, "-m", "rota.cli", "agents", "sync")
+    migrate: Sequence[str] = (sys.executable, "-m", "rota.cli", "admin", "migrate")
+    sync: Sequence[str] = (sys.executable, "-m", "rota.cli", "admin", "agents", "sync")
     serve: Sequence[str] = (sys.executable, "-m", "rota.cli", "serve")
     work: Sequence[str] = (sys.executable, "-m", "rota.cli", "worker")
 
@@ -47,15 +47,15 @@ class Options:
 async def run(
     options: Options,
     environ: Mapping[str, str],
-    on_change: Callable[[PartState], None],
+    on_change: Callable[[ComponentState], None],
     on_ready: Callable[[str], None],
 ) -> None:
-    """Everything, until the task is cancelled or a part cannot be kept running."""
+    """Runs everything until the task is cancelled or a component keeps crashing."""
     directory = DataDirectory(options.data)
     await directory.claim(fresh=options.fresh)
     stack = Stack(
         directory,
-        parts=[name for name in ALL if name not in options.without],
+        components=[name for name in ALL if name not in options.without],
         on_change=on_change,
         ports={name: options.port + offset for name, offset in OFFSETS.items()},
         environ={**environ, "ROTA_VARIANT": options.variant},
@@ -63,17 +63,19 @@ async def run(
     try:
         await stack.start()
         service = await _serve(stack, options, on_change)
-        words = greeting(service.url, stack.endpoints, directory.path)
-        directory.announce(Running(os.getpid(), service.url, words))
-        on_ready(words)
+        text = greeting(service.url, stack.endpoints, directory.path)
+        directory.announce(Running(os.getpid(), service.url, text))
+        on_ready(text)
         await stack.supervise()
     finally:
         await stack.stop()
         directory.release()
 
 
-async def _serve(stack: Stack, options: Options, on_change: Callable[[PartState], None]) -> Service:
-    taken = {stack.part(name).port for name in stack.names}
+async def _serve(
+    stack: Stack, options: Options, on_change: Callable[[ComponentState], None]
+) -> Service:
+    taken = {stack.component(name).port for name in stack.names}
     port = ports.find(options.port, besides=taken)
     environment = stack.environment() | {
         "ROTA_ENV": "development",
@@ -82,9 +84,9 @@ async def _serve(stack: Stack, options: Options, on_change: Callable[[PartState]
         "ROTA_PORT": str(port),
         "ROTA_PUBLIC_URL": f"http://127.0.0.1:{port}",
         "ROTA_LOG_FORMAT": "console",
-        # So that the first task just works.
+        # Every account gets an allowance, so the first task needs no payment.
         "ROTA_ALLOWANCES": stack.site.environ.get("ROTA_ALLOWANCES", '{"basic": 1000}'),
-        # Tool servers on this machine are what one tries out first.
+        # Developers test with tool servers on this machine.
         "ROTA_EGRESS_ALLOW": stack.site.environ.get("ROTA_EGRESS_ALLOW", "127.0.0.0/8"),
     }
     if "stripe" in stack.names:
@@ -93,7 +95,7 @@ async def _serve(stack: Stack, options: Options, on_change: Callable[[PartState]
     await _run_once(stack, CATALOG, options.sync, environment, on_change)
     service = Service(stack.site, port, options.serve, environment)
     if port != options.port:
-        service.note = f"port {options.port} is taken"
+        service.note = f"port {options.port} is in use"
     worker_port = ports.find(options.port + WORKER_OFFSET, besides={*taken, port})
     metrics = {"ROTA_METRICS_PORT": str(worker_port)}
     worker = Worker(stack.site, worker_port, options.work, environment | metrics)
@@ -106,19 +108,19 @@ async def _run_once(
     name: str,
     command: Sequence[str],
     environment: Mapping[str, str],
-    on_change: Callable[[PartState], None],
+    on_change: Callable[[ComponentState], None],
 ) -> None:
     began = time.monotonic()
     log = stack.directory.log(name)
     log.write_bytes(b"")
-    on_change(PartState(name, Status.STARTING, log))
+    on_change(ComponentState(name, Status.STARTING, log))
     try:
         await run_to_end(stack.site, name, command, environment)
-    except PartError as error:
-        on_change(PartState(name, Status.FAILED, log, detail=error.reason))
+    except ComponentError as error:
+        on_change(ComponentState(name, Status.FAILED, log, detail=error.reason))
         raise
     took_s = time.monotonic() - began
-    on_change(PartState(name, Status.DONE, log, took_s=took_s))
+    on_change(ComponentState(name, Status.DONE, log, took_s=took_s))
 
 
 def greeting(service_url: str, at: Endpoints, data: Path) -> str:
@@ -134,7 +136,7 @@ def greeting(service_url: str, at: Endpoints, data: Path) -> str:
     }
     lines = [f"  {name:<10}{where}" for name, where in addresses.items() if where]
     if at.issuer_url:
-        lines += ["", "Sign in as Ada and ask who you are:", "", *_first_calls(service_url, at)]
+        lines += ["", "Sign in as Ada and show the account:", "", *_first_calls(service_url, at)]
     return "\n".join(lines)
 
 
@@ -153,17 +155,17 @@ def _first_calls(service_url: str, at: Endpoints) -> list[str]:
 
 
 async def until_signalled(work: asyncio.Task[None], on_abort: Callable[[], object]) -> None:
-    """Wait for the work; Ctrl-C and the like end it in order, and once more at once."""
+    """Waits for the work. The first signal stops it in order, the second at once."""
     loop = asyncio.get_running_loop()
-    asked = False
+    stopping = False
 
     def stop(number: int) -> None:
-        nonlocal asked
-        if asked:
-            # The guards see us go and finish what we began.
+        nonlocal stopping
+        if stopping:
+            # The guards notice that this process ends, and stop the components.
             on_abort()
             os._exit(128 + number)
-        asked = True
+        stopping = True
         work.cancel()
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -171,14 +173,14 @@ async def until_signalled(work: asyncio.Task[None], on_abort: Callable[[], objec
     try:
         await work
     except asyncio.CancelledError:
-        if not asked:
+        if not stopping:
             raise
 
 
 def stop_other(directory: DataDirectory) -> bool:
-    """End whoever uses the directory, and wait until no process of theirs is left.
+    """Stops the `rota dev` that uses the directory, and waits until all its processes end.
 
-    False when nobody does.
+    Returns False if the directory is not in use.
     """
     if not directory.in_use():
         return False

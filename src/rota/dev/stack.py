@@ -1,6 +1,6 @@
-"""The local stack: the parts of your choice, in one data directory, as one thing.
+"""The local stack: a set of components with one data directory.
 
-async with Stack(path, parts=("postgres", "redis"), durable=False) as stack:
+async with Stack(path, components=("postgres", "redis"), durable=False) as stack:
     pool = await asyncpg.create_pool(stack.endpoints.database_url)
     await stack.redis.kill()
     await stack.redis.start()  # on the same port
@@ -18,66 +18,67 @@ from rota.dev import CLIENT_ID, ports
 from rota.dev.components import IdentityProvider, Model, Payments, Redis, Temporal
 from rota.dev.directory import DataDirectory
 from rota.dev.postgres import Postgres
-from rota.dev.processes import Part, PartError, PartState, Site, Status
+from rota.dev.processes import Component, ComponentError, ComponentState, Site, Status
 
-KINDS: Mapping[str, type[Part]] = {
+KINDS: Mapping[str, type[Component]] = {
     kind.name: kind for kind in (Postgres, Redis, Temporal, IdentityProvider, Payments, Model)
 }
 ALL = tuple(KINDS)
 TEMPORAL_UI = "temporal-ui"
-# The stand-in takes any that looks like one for tests.
+# The simulated Stripe server accepts any test key.
 STRIPE_KEY = "sk_test_rota"
 
-P = TypeVar("P", bound=Part)
+P = TypeVar("P", bound=Component)
 
 RESTARTS = 3
 BACKOFF_S = 1.0
-FORGIVEN_AFTER_S = 300.0
+# After this time without a crash, a component has all its restarts again.
+STABLE_AFTER_S = 300.0
 
 
 @dataclass(frozen=True)
 class Endpoints:
-    """Where the parts are. Empty for a part that the stack was made without."""
+    """Where the components are. Empty for a component that is not in the stack."""
 
     database_url: str
-    # The superuser's, in the database `postgres`; None where the server is not ours.
+    # For the superuser, in the database `postgres`. None if the server is external.
     admin_database_url: str | None
     redis_url: str
     temporal_address: str
     temporal_ui_url: str | None
     issuer_url: str
-    # Of the stand-in; None where Stripe itself is used.
+    # The simulated Stripe server. None if Stripe itself is used.
     stripe_url: str | None
     model_url: str | None
 
 
 class Stack:
-    """`ports` names the wanted ones; others are free ones of no meaning. Temporal has
-    its UI only where a port is wanted for it. `environ` may say that PostgreSQL, Redis,
-    Temporal, Stripe or the model is somebody else's."""
+    """`ports` are the wanted ports. Components without one use any free port, and Temporal
+    has its web UI only with one. Variables in `environ` can point to an external PostgreSQL,
+    Redis, Temporal, Stripe or model."""
 
     def __init__(
         self,
         data: Path | DataDirectory,
         *,
-        parts: Collection[str] = ALL,
+        components: Collection[str] = ALL,
         durable: bool = True,
-        on_change: Callable[[PartState], None] | None = None,
+        on_change: Callable[[ComponentState], None] | None = None,
         ports: Mapping[str, int] | None = None,
         environ: Mapping[str, str] | None = None,
     ) -> None:
-        if unknown := set(parts) - set(ALL):
-            raise ValueError(f"unknown parts: {', '.join(sorted(unknown))}; there are {ALL}")
-        # A directory that is already claimed stays its owner's to release.
+        if unknown := set(components) - set(ALL):
+            raise ValueError(f"Unknown components: {', '.join(sorted(unknown))}. Use: {ALL}")
+        # The caller that has claimed a directory also releases it.
         self._borrowed = isinstance(data, DataDirectory)
         self.directory = data if isinstance(data, DataDirectory) else DataDirectory(data)
-        self.names = tuple(name for name in ALL if name in parts)
+        self.names = tuple(name for name in ALL if name in components)
         self._durable = durable
         self._on_change = on_change or (lambda _: None)
         self._wanted_ports = dict(ports or {})
         self._environ = dict(environ or {})
-        self._parts: dict[str, Part] = {}
-        self._deaths: asyncio.Queue[str] = asyncio.Queue()
+        self._components: dict[str, Component] = {}
+        self._crashed: asyncio.Queue[str] = asyncio.Queue()
 
     async def __aenter__(self) -> Self:
         try:
@@ -91,48 +92,48 @@ class Stack:
         await self.stop()
 
     async def start(self) -> None:
-        """Start the parts, all at the same time: none of them needs another."""
+        """Starts all components at the same time. They do not depend on each other."""
         if not self._borrowed:
             await self.directory.claim()
         self.site = Site(self.directory, self._durable, self._environ, self._changed)
         for name in self.names:
-            self._parts[name] = KINDS[name](self.site)
+            self._components[name] = KINDS[name](self.site)
         self._choose_ports()
-        await _start_together(self._parts.values())
+        await _start_together(self._components.values())
 
-    async def add(self, *parts: Part) -> None:
-        """Start more parts, which are stopped before all those they may need."""
-        self._parts |= {part.name: part for part in parts}
-        await _start_together(parts)
+    async def add(self, *components: Component) -> None:
+        """Starts more components. They stop before those that were there first."""
+        self._components |= {each.name: each for each in components}
+        await _start_together(components)
 
     async def stop(self) -> None:
-        for part in reversed(self._parts.values()):
-            await part.stop()
+        for component in reversed(self._components.values()):
+            await component.stop()
         if not self._borrowed:
             self.directory.release()
 
     async def supervise(self) -> None:
-        """Start parts again that end by themselves; raise when one keeps ending."""
+        """Restarts components that crash. Raises ComponentError if one keeps crashing."""
         restarts: dict[str, int] = {}
         last: dict[str, float] = {}
         while True:
-            name = await self._deaths.get()
-            part = self.part(name)
-            forgiven = time.monotonic() - last.get(name, 0) > FORGIVEN_AFTER_S
-            restarts[name] = 1 if forgiven else restarts.get(name, 0) + 1
+            name = await self._crashed.get()
+            component = self.component(name)
+            stable = time.monotonic() - last.get(name, 0) > STABLE_AFTER_S
+            restarts[name] = 1 if stable else restarts.get(name, 0) + 1
             if restarts[name] > RESTARTS:
-                why = f"{part.state.detail}, after {RESTARTS} restarts"
-                raise PartError(name, why, part.log)
+                why = f"{component.state.detail}, after {RESTARTS} restarts"
+                raise ComponentError(name, why, component.log)
             await asyncio.sleep(BACKOFF_S * 2 ** (restarts[name] - 1))
-            part.note = f"restarted {restarts[name]} of at most {RESTARTS} times"
+            component.note = f"restart {restarts[name]} of {RESTARTS}"
             last[name] = time.monotonic()
             try:
-                await part.start()
-            except PartError:
-                self._deaths.put_nowait(name)
+                await component.start()
+            except ComponentError:
+                self._crashed.put_nowait(name)
 
-    def part(self, name: str) -> Part:
-        return self._parts[name]
+    def component(self, name: str) -> Component:
+        return self._components[name]
 
     @property
     def postgres(self) -> Postgres:
@@ -160,7 +161,7 @@ class Stack:
 
     @property
     def endpoints(self) -> Endpoints:
-        has = self._parts.__contains__
+        has = self._components.__contains__
         return Endpoints(
             database_url=self.postgres.url if has("postgres") else "",
             admin_database_url=self.postgres.admin_url if has("postgres") else None,
@@ -173,9 +174,9 @@ class Stack:
         )
 
     def environment(self) -> dict[str, str]:
-        """The settings that lead the service, and whatever else runs, to these parts."""
+        """The settings that point the service and the worker to these components."""
         at = self.endpoints
-        # Issuers of one's own stay beside ours.
+        # Issuers from the environment stay configured.
         issuers = json.loads(self._environ.get("ROTA_OIDC_ISSUERS") or "[]")
         ours = {"issuer": at.issuer_url, "clientId": CLIENT_ID, "name": "Development"}
         variables = {
@@ -194,38 +195,41 @@ class Stack:
         return {name: value for name, value in variables.items() if value}
 
     def _typed(self, kind: type[P]) -> P:
-        part = self._parts[kind.name]
-        assert isinstance(part, kind)
-        return part
+        component = self._components[kind.name]
+        assert isinstance(component, kind)
+        return component
 
     def _choose_ports(self) -> None:
         taken: set[int] = set()
-        # Wanted ports first, so that none is given away by chance.
-        for part in sorted(self._parts.values(), key=lambda p: p.name not in self._wanted_ports):
-            if part.external:
-                part.note = f"not ours: {part.variable}"
+        # Wanted ports first, so that no other component takes one by chance.
+        wanted_first = sorted(
+            self._components.values(), key=lambda each: each.name not in self._wanted_ports
+        )
+        for component in wanted_first:
+            if component.external:
+                component.note = f"external: {component.variable}"
                 continue
-            part.port, part.note = self._choose(part.name, taken)
-            if isinstance(part, Temporal) and TEMPORAL_UI in self._wanted_ports:
-                part.ui_port, note = self._choose(TEMPORAL_UI, taken)
-                part.note = "; ".join(filter(None, (part.note, note)))
+            component.port, component.note = self._choose(component.name, taken)
+            if isinstance(component, Temporal) and TEMPORAL_UI in self._wanted_ports:
+                component.ui_port, note = self._choose(TEMPORAL_UI, taken)
+                component.note = "; ".join(filter(None, (component.note, note)))
 
     def _choose(self, name: str, taken: set[int]) -> tuple[int, str]:
         wanted = self._wanted_ports.get(name)
         port = ports.find(wanted, besides=taken)
         taken.add(port)
-        return port, f"port {wanted} is taken" if wanted and port != wanted else ""
+        return port, f"port {wanted} is in use" if wanted and port != wanted else ""
 
-    def _changed(self, state: PartState) -> None:
-        if state.status is Status.DIED:
-            self._deaths.put_nowait(state.name)
+    def _changed(self, state: ComponentState) -> None:
+        if state.status is Status.CRASHED:
+            self._crashed.put_nowait(state.name)
         self._on_change(state)
 
 
-async def _start_together(parts: Iterable[Part]) -> None:
+async def _start_together(components: Iterable[Component]) -> None:
     try:
         async with asyncio.TaskGroup() as group:
-            for part in parts:
-                group.create_task(part.start())
-    except* PartError as failures:
+            for component in components:
+                group.create_task(component.start())
+    except* ComponentError as failures:
         raise failures.exceptions[0] from None

@@ -1,4 +1,4 @@
-"""`rota payments`: what an operator does about the payment processor."""
+"""`rota admin payments`: what an operator does about the payment processor."""
 
 from collections.abc import Sequence
 from datetime import datetime

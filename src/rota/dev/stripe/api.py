@@ -1,4 +1,4 @@
-"""The endpoints of Stripe's API that the service uses, each a line in a table."""
+"""The endpoints of Stripe's API that the service uses."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ PAGE = ("limit", "starting_after")
 class Endpoint:
     method: str
     path: str
-    # Given the parameters and the id in the path, if there is one.
+    # Takes the parameters and the ID in the path, or an empty ID.
     act: Callable[[Params, str], Object]
     accepts: Sequence[str]
 
@@ -111,7 +111,10 @@ class Api:
             raise StripeError("Invalid currency", param="currency")
         interval = (params.get("recurring") or {}).get("interval")
         if interval != "month":
-            raise StripeError("The stand-in knows months only.", param="recurring[interval]")
+            raise StripeError(
+                "The simulated Stripe server supports the interval month only.",
+                param="recurring[interval]",
+            )
         product = self._store.get("product", params.get("product", ""), "product", 400)
         cents = integer(params, "unit_amount")
         key = params.get("lookup_key")
@@ -158,7 +161,7 @@ class Api:
 
     def cancel_subscription(self, params: Params, name: str) -> Object:
         subscription = self._store.get("subscription", name)
-        # Without an invoice what is to be given back would only be noted down.
+        # Without invoice_now, Stripe would only record the proration for the next invoice.
         prorate = boolean(params, "prorate") and boolean(params, "invoice_now")
         return self._billing.cancel(subscription, prorate=prorate)
 
@@ -174,12 +177,25 @@ class Api:
 
 
 SESSION = (
-    *("mode", "line_items", "success_url", "cancel_url", "customer", "customer_email"),
-    *("customer_creation", "metadata", "payment_intent_data", "subscription_data"),
+    "mode",
+    "line_items",
+    "success_url",
+    "cancel_url",
+    "customer",
+    "customer_email",
+    "customer_creation",
+    "metadata",
+    "payment_intent_data",
+    "subscription_data",
     "client_reference_id",
 )
 PRICE = (
-    *("currency", "product", "unit_amount", "recurring", "lookup_key", "transfer_lookup_key"),
+    "currency",
+    "product",
+    "unit_amount",
+    "recurring",
+    "lookup_key",
+    "transfer_lookup_key",
     "metadata",
 )
 SUBSCRIPTIONS = ("status", "customer", *PAGE)

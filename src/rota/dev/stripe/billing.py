@@ -1,4 +1,4 @@
-"""Subscriptions as time goes by: trials, renewals, failed payments and ends."""
+"""Subscriptions over time: trials, renewals, failed payments and cancellation."""
 
 import calendar
 from datetime import UTC, datetime
@@ -7,14 +7,14 @@ from rota.dev.stripe.store import Emit, Store
 from rota.dev.stripe.wire import Object, Params, StripeError, boolean, integer, merged
 
 DAY_S = 86_400
-# After a payment failed it is tried again this many days later; then it is given up.
+# A failed payment is retried after this many days. Then the subscription ends.
 RETRY_DAYS = (1, 3, 5, 7)
-GIVEN_UP_DAYS = 21
+GIVE_UP_DAYS = 21
 LIVE = ("trialing", "active", "past_due")
 
 
 def period_end(anchor: int, start: int) -> int:
-    """A calendar month on. The anchor's day is kept: 31 January, 28 February, 31 March."""
+    """One calendar month later, on the anchor's day: 31 January, 28 February, 31 March."""
     first, begun = (datetime.fromtimestamp(moment, UTC) for moment in (anchor, start))
     year, month = divmod(begun.year * 12 + begun.month, 12)
     day = min(first.day, calendar.monthrange(year, month + 1)[1])
@@ -29,7 +29,7 @@ class Billing:
     def subscribe(
         self, customer: str, lines: list[Object], metadata: Object, trial_days: int
     ) -> Object:
-        """A subscription whose first payment has gone well."""
+        """Creates a subscription whose first payment succeeded."""
         now = self._store.clock.now()
         trial_end = now + trial_days * DAY_S if trial_days else None
         anchor = trial_end or now
@@ -79,7 +79,9 @@ class Billing:
                 "A canceled subscription can only update its cancellation_details and metadata."
             )
         if params.get("proration_behavior", "none") != "none" and "items" in params:
-            raise StripeError("The stand-in changes items with proration_behavior none only.")
+            raise StripeError(
+                "The simulated Stripe server changes items only with proration_behavior none."
+            )
         for change in params.get("items", []):
             self._change_item(subscription, change)
         subscription["metadata"] = merged(subscription["metadata"], params.get("metadata"))
@@ -108,26 +110,26 @@ class Billing:
                 f"No such subscription: '{name}'", status=404, code="resource_missing", param="id"
             )
         if prorate and subscription["status"] == "active":
-            self._give_back(subscription)
+            self._credit_unused(subscription)
         self._end(subscription)
         return subscription
 
-    def _give_back(self, subscription: Object) -> None:
-        """What was paid ahead stays with the customer, for invoices to come."""
+    def _credit_unused(self, subscription: Object) -> None:
+        """Adds the unused part of the period to the customer's credit for later invoices."""
         start, end = _period(subscription)
         left = max(end - self._store.clock.now(), 0)
         customer = self._store.get("customer", subscription["customer"])
         customer["balance"] -= _price_of(subscription) * left // (end - start)
 
     def run_until(self, moment: int) -> None:
-        """Let everything happen that is due by then, one after another."""
+        """Processes everything that is due by then, in order of time."""
         clock = self._store.clock
         try:
             while due := min(map(self._due, self._live()), key=lambda d: d[0], default=None):
                 if due[0] > moment:
                     break
                 clock.at = due[0]
-                self._happen(due[1])
+                self._process(due[1])
         finally:
             clock.at = None
 
@@ -137,11 +139,11 @@ class Billing:
     def _due(self, subscription: Object) -> tuple[int, Object]:
         invoice = self._latest_invoice(subscription)
         if invoice["status"] == "open":
-            given_up_at = invoice["created"] + GIVEN_UP_DAYS * DAY_S
-            return invoice["next_payment_attempt"] or given_up_at, subscription
+            give_up_at = invoice["created"] + GIVE_UP_DAYS * DAY_S
+            return invoice["next_payment_attempt"] or give_up_at, subscription
         return _period(subscription)[1], subscription
 
-    def _happen(self, subscription: Object) -> None:
+    def _process(self, subscription: Object) -> None:
         self._store.dirty = True
         invoice = self._latest_invoice(subscription)
         if invoice["status"] == "open":
@@ -163,15 +165,18 @@ class Billing:
         self._attempt(subscription, invoice, renewal=True)
 
     def _attempt(self, subscription: Object, invoice: Object, *, renewal: bool = False) -> None:
-        """Take the money, or plan when to try again."""
+        """Charges the customer, or schedules the next attempt."""
         declined = bool(invoice["amount_due"]) and self._store.declining.get(invoice["customer"])
         before = subscription["status"]
         if declined:
-            tried = invoice["attempt_count"]
-            invoice["attempt_count"] = tried + 1
+            attempts = invoice["attempt_count"]
+            invoice["attempt_count"] = attempts + 1
             invoice["attempted"] = True
-            again = invoice["created"] + RETRY_DAYS[tried] * DAY_S if tried < len(RETRY_DAYS) else 0
-            invoice["next_payment_attempt"] = again or None
+            invoice["next_payment_attempt"] = (
+                invoice["created"] + RETRY_DAYS[attempts] * DAY_S
+                if attempts < len(RETRY_DAYS)
+                else None
+            )
             subscription["status"] = "past_due"
             self._emit("invoice.payment_failed", invoice)
         else:

@@ -1,4 +1,4 @@
-"""Checkout sessions: what is to be bought, paying for it, and giving money back."""
+"""Checkout sessions, payments and refunds."""
 
 from typing import Any
 
@@ -6,15 +6,15 @@ from rota.dev.stripe.billing import DAY_S, Billing
 from rota.dev.stripe.store import Emit, Store
 from rota.dev.stripe.wire import Object, Params, StripeError, integer, missing
 
-LEAST_CENTS = 50
-# Test cards: each is refused, or works now and is refused later.
+MINIMUM_CENTS = 50
+# Test cards: one is declined, and one is accepted now and declined at renewals.
 DECLINED = "4000000000000002"
 DECLINED_LATER = "4000000000000341"
 CARDS = ("4242424242424242", DECLINED, DECLINED_LATER)
 
 
 class CardError(Exception):
-    """Why a card was not charged, for whoever typed it."""
+    """Why a card was not charged, for the payment page."""
 
 
 class Checkout:
@@ -34,7 +34,7 @@ class Checkout:
         self._check_customer(params, mode)
         lines = [self._line(line, mode) for line in params["line_items"]]
         total = sum(line["cents"] * line["quantity"] for line in lines)
-        if mode == "payment" and total < LEAST_CENTS:
+        if mode == "payment" and total < MINIMUM_CENTS:
             raise StripeError(
                 "The Checkout Session's total amount due must add up to at least $0.50 usd",
                 code="amount_too_small",
@@ -95,7 +95,7 @@ class Checkout:
             }
         data = line.get("price_data") or {}
         if mode == "subscription":
-            raise StripeError("The stand-in sells subscriptions by their prices' ids only.")
+            raise StripeError("The simulated Stripe server sells subscriptions by price ID only.")
         if data.get("currency") != "usd":
             raise StripeError("Invalid currency", param="line_items[0][price_data][currency]")
         title = (data.get("product_data") or {}).get("name")

@@ -1,4 +1,4 @@
-"""The pages of the stand-in: where one pays or does not, and what it is."""
+"""The pages of the simulated Stripe server: checkout and home."""
 
 from collections.abc import Sequence
 from html import escape
@@ -48,14 +48,14 @@ def checkout(
     session: Object, lines: Sequence[Object], trial_days: int, card: str = CARD, problem: str = ""
 ) -> str:
     monthly = session["mode"] == "subscription"
-    bought = "".join(
+    items = "".join(
         f"<li><span>{escape(line['title'])}"
         f"{' × ' + str(line['quantity']) if line['quantity'] > 1 else ''}</span>"
         f"<span>{dollars(line['cents'] * line['quantity'])}</span></li>"
         for line in lines
     )
     period = " a month" if monthly else ""
-    trial = f"<p>Free for {trial_days} days, then each month.</p>" if trial_days else ""
+    trial = f"<p>Free for {trial_days} days, then billed each month.</p>" if trial_days else ""
     warning = (
         f'<p class="problem" id="problem" role="alert">{escape(problem)}</p>' if problem else ""
     )
@@ -64,21 +64,21 @@ def checkout(
     return _page(
         "Subscribe" if monthly else "Pay",
         f'<p class="total">{dollars(session["amount_total"])}{period}</p>{trial}'
-        f'<ul>{bought}</ul>{payer}{warning}<form method="post">'
+        f'<ul>{items}</ul>{payer}{warning}<form method="post">'
         '<label for="card">Card number</label>'
         f'<input id="card" name="card" inputmode="numeric" value="{escape(card)}"{invalid}>'
         '<button class="go" name="action" value="pay">Pay</button>'
         '<button class="go quiet" name="action" value="cancel">Cancel</button></form>'
-        '<p class="note">A stand-in for Stripe: no money moves. Other cards to try:</p>'
-        '<dl class="cards"><dt>4000 0000 0000 0002</dt><dd>is declined</dd>'
-        "<dt>4000 0000 0000 0341</dt><dd>works now, is declined at the next renewal</dd></dl>",
+        '<p class="note">This is a simulated Stripe page. No money moves. Other test cards:</p>'
+        '<dl class="cards"><dt>4000 0000 0000 0002</dt><dd>declined</dd>'
+        "<dt>4000 0000 0000 0341</dt><dd>accepted now, declined at the next renewal</dd></dl>",
     )
 
 
 def closed(session: Object) -> str:
     if session["status"] == "complete":
-        return _page("Paid", "<p>This has been paid for. You can close the page.</p>")
-    return _page("Too late", "<p>This page has expired. Begin again where you came from.</p>")
+        return _page("Paid", "<p>This checkout has been paid for. You can close this page.</p>")
+    return _page("Expired", "<p>This checkout has expired. Go back and start a new one.</p>")
 
 
 def home(sessions: Sequence[Object], webhook_url: str | None) -> str:
@@ -89,8 +89,8 @@ def home(sessions: Sequence[Object], webhook_url: str | None) -> str:
         if session["status"] == "open"
     )
     return _page(
-        "Stand-in for Stripe",
-        "<p>For this machine only: no money moves.</p>"
-        f"<p>Webhooks go to<br><code>{escape(webhook_url or 'nobody yet')}</code></p>"
-        f"<p>Waiting to be paid</p><ul>{still_open or '<li>Nothing</li>'}</ul>",
+        "Simulated Stripe server",
+        "<p>For development on this machine. No money moves.</p>"
+        f"<p>Webhooks go to<br><code>{escape(webhook_url or 'not set')}</code></p>"
+        f"<p>Open checkouts</p><ul>{still_open or '<li>None</li>'}</ul>",
     )

@@ -1,4 +1,4 @@
-"""The stand-in as a server: Stripe's API, the page to pay on, and the controls."""
+"""The simulated Stripe server: the API, the payment page and the controls for tests."""
 
 import asyncio
 import contextlib
@@ -34,7 +34,7 @@ FAULTS = ("timeout", "500", "drop")
 
 @dataclass
 class Fault:
-    """The next requests to a path go wrong: each attempt of a client counts."""
+    """Makes the next requests to a path fail. Each attempt of a client counts."""
 
     path: str
     mode: str
@@ -42,7 +42,7 @@ class Fault:
 
 
 class Dropped(Response):
-    """An answer that never comes: the connection closes where the body would begin."""
+    """A response without its body: the connection closes after the headers."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = [(b"content-length", b"1")]
@@ -60,7 +60,7 @@ class Server:
         self.api = Api(self.store, self.billing, self.checkout)
         self.faults: list[Fault] = []
         self.base_url = base_url
-        # What is sold here from the start.
+        # Created when the server starts.
         self.products: tuple[Product, ...] = ()
 
     def app(self) -> Starlette:
@@ -75,7 +75,7 @@ class Server:
             Route("/_control/deliver", self.deliver, methods=["POST"]),
             Route("/_control/faults", self.control_faults, methods=["POST"]),
         ]
-        handlers: Any = {StripeError: _refused, 404: _unknown}
+        handlers: Any = {StripeError: _show_error, 404: _show_not_found}
         return Starlette(routes=routes, lifespan=self._lifespan, exception_handlers=handlers)
 
     @contextlib.asynccontextmanager
@@ -84,7 +84,7 @@ class Server:
             tasks = [
                 group.create_task(self._tick()),
                 group.create_task(self.webhooks.run()),
-                group.create_task(self._sell()),
+                group.create_task(self._create_products()),
             ]
             try:
                 yield
@@ -94,18 +94,18 @@ class Server:
                 self.store.save()
 
     async def _tick(self) -> None:
-        """Time passes here too when nobody turns the clock."""
+        """Processes what becomes due while the real time passes."""
         while True:
             self.billing.run_until(self.store.clock.now())
             self.store.save()
             await asyncio.sleep(TICK_S)
 
-    async def _sell(self) -> None:
-        """Does what an operator does with `rota payments setup`."""
+    async def _create_products(self) -> None:
+        """Does the same as `rota admin payments setup`."""
         if not self.products:
             return
         stripe = Stripe("sk_test_itself", return_url=self.base_url, api_url=self.base_url)
-        # It asks this server, which begins to answer when this task waits.
+        # The requests go to this server, which can answer while this task waits.
         with contextlib.suppress(PaymentFailed):
             await stripe.offer(self.products)
         await stripe.close()
@@ -115,10 +115,10 @@ class Server:
             scheme, _, key = request.headers.get("authorization", "").partition(" ")
             if scheme.lower() != "bearer" or not key.startswith(("sk_test_", "rk_test_")):
                 raise StripeError(
-                    "Invalid API Key provided: it has to begin with sk_test_.", status=401
+                    "Invalid API Key provided: it must start with sk_test_.", status=401
                 )
             text = request.url.query if request.method == "GET" else await _text(request)
-            # A DELETE has its parameters in the address, as Stripe's own clients send it.
+            # Stripe's clients send the parameters of a DELETE in the URL.
             text = text or request.url.query
             mode = self._fault(request.url.path)
             if mode == "timeout":
@@ -126,18 +126,18 @@ class Server:
                     pass
                 return Dropped()
             if mode == "500":
-                raise StripeError("Something went wrong here.", status=500, kind="api_error")
-            answer = self._answer(endpoint, request, text)
-            return Dropped() if mode == "drop" else answer
+                raise StripeError("An injected fault.", status=500, kind="api_error")
+            response = self._respond(endpoint, request, text)
+            return Dropped() if mode == "drop" else response
 
         return Route(endpoint.path, handle, methods=[endpoint.method])
 
-    def _answer(self, endpoint: Endpoint, request: Request, text: str) -> Response:
+    def _respond(self, endpoint: Endpoint, request: Request, text: str) -> Response:
         headers = {"Request-Id": f"req_{secrets.token_hex(7)}"}
         key = request.headers.get("idempotency-key") if request.method == "POST" else None
-        asked = hashlib.sha256(f"{request.url.path}?{text}".encode()).hexdigest()
-        if key and (known := self.store.answers.get(key)):
-            if known["asked"] != asked:
+        digest = hashlib.sha256(f"{request.url.path}?{text}".encode()).hexdigest()
+        if key and (known := self.store.responses.get(key)):
+            if known["asked"] != digest:
                 raise StripeError(
                     "Keys for idempotent requests can only be used with the same parameters they "
                     f"were first used with. Try using a key other than '{key}'.",
@@ -149,7 +149,7 @@ class Server:
         found = endpoint.act(params, request.path_params.get("id", ""))
         body = self.store.expanded(found, params.get("expand", []))
         if key:
-            self.store.answers[key] = {"asked": asked, "body": body}
+            self.store.responses[key] = {"asked": digest, "body": body}
         return JSONResponse(body, headers=headers)
 
     def _fault(self, path: str) -> str | None:
@@ -185,18 +185,18 @@ class Server:
         return RedirectResponse(url, status_code=303)
 
     async def clock(self, request: Request) -> Response:
-        """Turned forward, everything happens on the way that is due by then."""
+        """Moving the clock forward processes everything that becomes due on the way."""
         now = self.store.clock.now()
         if request.method == "POST":
-            asked = await _json(request)
-            if "now" in asked:
-                moment = int(datetime.fromisoformat(asked["now"]).timestamp())
+            body = await _json(request)
+            if "now" in body:
+                moment = int(datetime.fromisoformat(body["now"]).timestamp())
             else:
-                moment = now + int(asked["advance_seconds"])
+                moment = now + int(body["advance_seconds"])
             if moment < now:
-                raise StripeError("The clock can be turned forward only.")
+                raise StripeError("The clock cannot go back. Send a later time.")
             self.billing.run_until(moment)
-            self.store.clock.turn(moment)
+            self.store.clock.set(moment)
             self.store.dirty = True
             now = moment
         shown = datetime.fromtimestamp(now, UTC).isoformat().replace("+00:00", "Z")
@@ -210,8 +210,8 @@ class Server:
 
     async def control_webhooks(self, request: Request) -> Response:
         if request.method == "POST":
-            asked = await _json(request)
-            self.webhooks.set(url=asked.get("url"), hold=asked.get("hold"))
+            body = await _json(request)
+            self.webhooks.set(url=body.get("url"), hold=body.get("hold"))
         return JSONResponse(
             {
                 "url": self.webhooks.url,
@@ -225,22 +225,22 @@ class Server:
         return JSONResponse({"events": self.webhooks.events})
 
     async def deliver(self, request: Request) -> Response:
-        asked = await _json(request)
-        least, most = asked.get("duplicates", (1, 1))
+        body = await _json(request)
+        least, most = body.get("duplicates", (1, 1))
         attempts = await self.webhooks.deliver(
-            again=bool(asked.get("again")),
+            again=bool(body.get("again")),
             duplicates=(int(least), int(most)),
-            seed=int(asked.get("seed", 0)),
-            at_once=int(asked.get("at_once", 1)),
+            seed=int(body.get("seed", 0)),
+            at_once=int(body.get("at_once", 1)),
         )
         return JSONResponse({"attempts": attempts})
 
     async def control_faults(self, request: Request) -> Response:
-        asked = await _json(request)
-        if asked.get("mode") not in FAULTS:
-            raise StripeError(f"A fault is one of {', '.join(FAULTS)}.", param="mode")
-        # What was asked for before is over.
-        self.faults = [Fault(asked["path"], asked["mode"], int(asked.get("times", 1)))]
+        body = await _json(request)
+        if body.get("mode") not in FAULTS:
+            raise StripeError(f"Invalid fault. Use one of: {', '.join(FAULTS)}.", param="mode")
+        # A new fault replaces earlier ones.
+        self.faults = [Fault(body["path"], body["mode"], int(body.get("times", 1)))]
         return JSONResponse({"faults": [vars(fault) for fault in self.faults]})
 
 
@@ -250,19 +250,19 @@ async def _text(request: Request) -> str:
 
 async def _json(request: Request) -> Object:
     try:
-        asked = json.loads(await request.body())
+        body = json.loads(await request.body())
     except ValueError:
-        asked = None
-    if not isinstance(asked, dict):
-        raise StripeError("Send a JSON object.")
-    return asked
+        body = None
+    if not isinstance(body, dict):
+        raise StripeError("The request body must be a JSON object.")
+    return body
 
 
-async def _refused(_: Request, error: Exception) -> Response:
+async def _show_error(_: Request, error: Exception) -> Response:
     assert isinstance(error, StripeError)
     return JSONResponse(error.body, status_code=error.status)
 
 
-async def _unknown(request: Request, _: Exception) -> Response:
-    what = f"Unrecognized request URL ({request.method}: {request.url.path})."
-    return JSONResponse(StripeError(what).body, status_code=404)
+async def _show_not_found(request: Request, _: Exception) -> Response:
+    message = f"Unrecognized request URL ({request.method}: {request.url.path})."
+    return JSONResponse(StripeError(message).body, status_code=404)

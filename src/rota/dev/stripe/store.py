@@ -1,4 +1,4 @@
-"""What the stand-in knows: objects in Stripe's shapes, and the time it believes in."""
+"""The data of the simulated Stripe server: objects in Stripe's format, and its clock."""
 
 import json
 import secrets
@@ -25,22 +25,22 @@ PREFIXES = {
     "event": "evt",
 }
 
-# Told of everything that happens: the kind of event, and what it happened to.
+# Called for every event, with its type and its object.
 Emit = Callable[[str, Object], None]
 
 
 class Clock:
-    """Real time and what it was turned forward by."""
+    """The real time plus an offset."""
 
     def __init__(self) -> None:
         self.offset_s = 0.0
-        # While the past is being caught up with, the moment that things happen at.
+        # Set while due events are processed: the time of the current event.
         self.at: int | None = None
 
     def now(self) -> int:
         return self.at if self.at is not None else int(time.time() + self.offset_s)
 
-    def turn(self, moment: int) -> None:
+    def set(self, moment: int) -> None:
         self.offset_s = moment - time.time()
 
 
@@ -49,11 +49,11 @@ class Store:
         self._file = file
         self.clock = Clock()
         self.tables: dict[str, dict[str, Object]] = {kind: {} for kind in PREFIXES}
-        # What a checkout session will buy, which Stripe does not tell either.
+        # The line items of each checkout session, which Stripe does not return either.
         self.orders: dict[str, Object] = {}
-        # Answers by idempotency key.
-        self.answers: dict[str, Object] = {}
-        # Customers whose card does not work.
+        # Responses by idempotency key.
+        self.responses: dict[str, Object] = {}
+        # Customers whose card is declined.
         self.declining: dict[str, bool] = {}
         self.dirty = False
         if file and file.exists():
@@ -72,7 +72,7 @@ class Store:
         return made
 
     def get(self, kind: str, name: str, param: str = "id", status: int = 404) -> Object:
-        # Whoever asks may change it.
+        # The caller can change the object.
         self.dirty = True
         found = self.tables[kind].get(name)
         if found is None:
@@ -82,21 +82,21 @@ class Store:
         return found
 
     def all(self, kind: str) -> list[Object]:
-        """The newest first."""
+        """All objects of a kind, newest first."""
         return list(reversed(self.tables[kind].values()))
 
-    def expanded(self, answer: Object, paths: list[str]) -> Object:
-        """The answer with the objects in it that it otherwise only names."""
-        answer = deepcopy(answer)
+    def expanded(self, found: Object, paths: list[str]) -> Object:
+        """The object with the IDs at these paths replaced by the objects."""
+        found = deepcopy(found)
         for path in paths:
-            *way, last = path.split(".")
-            nodes = [answer]
-            for step in way:
+            *parents, last = path.split(".")
+            nodes = [found]
+            for step in parents:
                 inner = [node.get(step) for node in nodes]
                 nodes = [n for i in inner for n in (i if isinstance(i, list) else [i]) if n]
             for node in nodes:
                 node[last] = deepcopy(self._named(node.get(last)))
-        return answer
+        return found
 
     def _named(self, name: Any) -> Any:
         return next((table[name] for table in self.tables.values() if name in table), name)
@@ -105,22 +105,22 @@ class Store:
         if self._file and self.dirty:
             self.dirty = False
             self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            kept = {
+            saved = {
                 "offset_s": self.clock.offset_s,
                 "tables": self.tables,
                 "orders": self.orders,
-                "answers": self.answers,
+                "answers": self.responses,
                 "declining": self.declining,
             }
-            DataDirectory.write_private(self._file, json.dumps(kept))
+            DataDirectory.write_private(self._file, json.dumps(saved))
 
-    def _load(self, kept: Object) -> None:
-        self.clock.offset_s = kept["offset_s"]
-        self.tables |= kept["tables"]
-        self.orders = kept["orders"]
-        self.answers = kept["answers"]
-        self.declining = kept["declining"]
-        # A price is one thing wherever it is shown, also after it was written down.
+    def _load(self, saved: Object) -> None:
+        self.clock.offset_s = saved["offset_s"]
+        self.tables |= saved["tables"]
+        self.orders = saved["orders"]
+        self.responses = saved["answers"]
+        self.declining = saved["declining"]
+        # Subscriptions and orders share one object per price. Saving made copies of it.
         items = [i for s in self.tables["subscription"].values() for i in s["items"]["data"]]
         lines = [line for order in self.orders.values() for line in order["lines"]]
         for holder in (*items, *(line for line in lines if "price" in line)):

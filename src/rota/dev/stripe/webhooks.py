@@ -1,4 +1,4 @@
-"""Telling the service what happened: signed, again until it is heard, and badly on demand."""
+"""Sends signed webhooks, retries them, and can hold, repeat and reorder them for tests."""
 
 import asyncio
 import hashlib
@@ -14,9 +14,9 @@ from rota.dev.stripe.store import Store
 from rota.dev.stripe.wire import Object
 
 API_VERSION = "2026-10-28.endive"
-# Between attempts; the last one over and over.
+# Pauses between attempts. The last one repeats.
 BACKOFF_S = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
-ANSWER_WITHIN_S = 20.0
+TIMEOUT_S = 20.0
 
 
 def body_of(event: Object) -> bytes:
@@ -24,7 +24,7 @@ def body_of(event: Object) -> bytes:
 
 
 def signature(body: bytes, secret: str, at: int | None = None) -> str:
-    """Signed at the real time, whatever the clock here was turned to."""
+    """Signed with the real time, not with the time of the simulated clock."""
     moment = int(time.time()) if at is None else at
     signed = hmac.new(secret.encode(), b"%d.%s" % (moment, body), hashlib.sha256)
     return f"t={moment},v1={signed.hexdigest()}"
@@ -36,14 +36,14 @@ class Webhooks:
         self._secret = secret
         self.url = url
         self.hold = False
-        # Those that have still to be heard: held back, or on their way.
+        # Not delivered yet: held events here, the others in the queue.
         self.held: dict[str, Object] = {}
-        self._waiting: list[Object] = []
+        self._queue: list[Object] = []
         self._wake = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         for event in store.tables["event"].values():
             if event["pending_webhooks"]:
-                self._waiting.append(event)
+                self._queue.append(event)
 
     def emit(self, kind: str, about: Object) -> None:
         event = self._store.add(
@@ -57,7 +57,7 @@ class Webhooks:
         if self.hold:
             self.held[event["id"]] = event
         else:
-            self._waiting.append(event)
+            self._queue.append(event)
             self._wake.set()
 
     @property
@@ -66,33 +66,33 @@ class Webhooks:
 
     @property
     def pending(self) -> int:
-        """Not heard yet, apart from those that are held back."""
-        unheard = [event for event in self.events if event["pending_webhooks"]]
-        return len(unheard) - len(self.held)
+        """How many events are not delivered, without the held ones."""
+        undelivered = [event for event in self.events if event["pending_webhooks"]]
+        return len(undelivered) - len(self.held)
 
     def set(self, *, url: str | None = None, hold: bool | None = None) -> None:
         self.url = url or self.url
         if hold is not None:
             self.hold = hold
         if not self.hold:
-            self._waiting += self.held.values()
+            self._queue += self.held.values()
             self.held.clear()
         self._wake.set()
 
     async def run(self) -> None:
-        """Send what waits, in order; what is not heard goes its own slow way."""
-        async with httpx.AsyncClient(timeout=ANSWER_WITHIN_S, trust_env=False) as client:
+        """Sends queued events in order. A failed event is retried without blocking the others."""
+        async with httpx.AsyncClient(timeout=TIMEOUT_S, trust_env=False) as client:
             while True:
                 self._wake.clear()
-                while self.url and self._waiting:
-                    event = self._waiting.pop(0)
-                    if not self._heard(await self._send(client, event)):
-                        task = asyncio.create_task(self._again(client, event))
+                while self.url and self._queue:
+                    event = self._queue.pop(0)
+                    if not _succeeded(await self._send(client, event)):
+                        task = asyncio.create_task(self._retry(client, event))
                         self._tasks.add(task)
                         task.add_done_callback(self._tasks.discard)
                 await self._wake.wait()
 
-    async def _again(self, client: httpx.AsyncClient, event: Object) -> None:
+    async def _retry(self, client: httpx.AsyncClient, event: Object) -> None:
         attempt = 0
         while event["pending_webhooks"]:
             await asyncio.sleep(BACKOFF_S[min(attempt, len(BACKOFF_S) - 1)])
@@ -102,43 +102,41 @@ class Webhooks:
     async def deliver(
         self, *, again: bool, duplicates: tuple[int, int], seed: int, at_once: int
     ) -> list[Object]:
-        """Send what is held, or everything once more, in any order and several times."""
+        """Sends held events, or all events again, in random order and with duplicates."""
         chance = random.Random(seed)  # noqa: S311
         chosen = self.events if again else list(self.held.values())
         copies = [event for event in chosen for _ in range(chance.randint(*duplicates))]
         chance.shuffle(copies)
-        turns = asyncio.Semaphore(at_once)
+        slots = asyncio.Semaphore(at_once)
 
         async def attempt(client: httpx.AsyncClient, event: Object) -> Object:
-            async with turns:
+            async with slots:
                 status = await self._send(client, event)
-            if self._heard(status):
+            if _succeeded(status):
                 self.held.pop(event["id"], None)
             return {"id": event["id"], "type": event["type"], "status": status}
 
         limits = httpx.Limits(max_connections=at_once)
-        async with httpx.AsyncClient(
-            timeout=ANSWER_WITHIN_S, trust_env=False, limits=limits
-        ) as client:
+        async with httpx.AsyncClient(timeout=TIMEOUT_S, trust_env=False, limits=limits) as client:
             return await asyncio.gather(*(attempt(client, event) for event in copies))
 
     async def _send(self, client: httpx.AsyncClient, event: Object) -> int:
-        """The status that came back, 0 if nothing did."""
+        """Returns the status, or 0 if there was no response."""
         body = body_of(event)
         headers = {
             "Content-Type": "application/json; charset=utf-8",
             "Stripe-Signature": signature(body, self._secret),
-            "User-Agent": "Stripe/1.0 (stand-in)",
+            "User-Agent": "Stripe/1.0 (simulated)",
         }
         try:
-            answer = await client.post(self.url or "", content=body, headers=headers)
+            response = await client.post(self.url or "", content=body, headers=headers)
         except (httpx.HTTPError, httpx.InvalidURL):
             return 0
-        if self._heard(answer.status_code):
+        if _succeeded(response.status_code):
             event["pending_webhooks"] = 0
             self._store.dirty = True
-        return answer.status_code
+        return response.status_code
 
-    @staticmethod
-    def _heard(status: int) -> bool:
-        return 200 <= status < 300
+
+def _succeeded(status: int) -> bool:
+    return 200 <= status < 300

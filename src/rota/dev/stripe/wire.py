@@ -1,4 +1,4 @@
-"""How Stripe's requests and answers look: nested forms, lists and errors."""
+"""The format of Stripe's requests and responses: nested forms, lists and errors."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 Object = dict[str, Any]
 Params = dict[str, Any]
 
-MOST_LISTED = 100
+MAX_PAGE = 100
 
 
 class StripeError(Exception):
@@ -21,8 +21,8 @@ class StripeError(Exception):
     ) -> None:
         super().__init__(message)
         self.status = status
-        told = {"type": kind, "message": str(self), "code": code, "param": param}
-        self.body = {"error": {name: value for name, value in told.items() if value}}
+        fields = {"type": kind, "message": str(self), "code": code, "param": param}
+        self.body = {"error": {name: value for name, value in fields.items() if value}}
 
 
 def missing(param: str) -> StripeError:
@@ -30,7 +30,7 @@ def missing(param: str) -> StripeError:
 
 
 def parse(pairs: Iterable[tuple[str, str]]) -> Params:
-    """`a[b][0][c]=d` as {"a": {"b": [{"c": "d"}]}}."""
+    """Parses `a[b][0][c]=d` into {"a": {"b": [{"c": "d"}]}}."""
     root: dict[str, Any] = {}
     for name, value in pairs:
         *path, last = name.replace("]", "").split("[")
@@ -38,7 +38,7 @@ def parse(pairs: Iterable[tuple[str, str]]) -> Params:
         for key in path:
             node = node.setdefault(key or str(len(node)), {})
             if not isinstance(node, dict):
-                raise StripeError("Invalid request: a name is given twice.", param=name)
+                raise StripeError("Invalid request: duplicate parameter.", param=name)
         node[last or str(len(node))] = value
     return {name: _with_lists(value) for name, value in root.items()}
 
@@ -79,14 +79,14 @@ def check_names(params: Params, accepted: Sequence[str]) -> None:
 
 
 def merged(metadata: Mapping[str, str], changes: Any) -> dict[str, str]:
-    """Stripe's way with metadata: named ones change, empty ones go, others stay."""
+    """Updates metadata as Stripe does: an empty value removes the key."""
     together = {**metadata, **(changes if isinstance(changes, dict) else {})}
     return {name: value for name, value in together.items() if value != ""}
 
 
 def listed(newest_first: Sequence[Object], params: Params, url: str) -> Object:
-    """A page of a list, from `starting_after` on."""
-    limit = min(max(integer(params, "limit", 10), 1), MOST_LISTED)
+    """One page of a list, after `starting_after`."""
+    limit = min(max(integer(params, "limit", 10), 1), MAX_PAGE)
     begin = 0
     if after := params.get("starting_after"):
         begin = 1 + next(

@@ -1,0 +1,88 @@
+"""The command line: `rota dev`, `rota serve`, `rota worker` and `rota admin …`.
+
+Commands import what they need when they run, so `rota --help` and `rota dev --stop` do not load
+the whole service.
+"""
+
+import asyncio
+import signal
+from typing import Annotated
+
+import typer
+
+from rota.cli.admin import admin
+from rota.cli.runtime import load_settings
+from rota.dev.command import dev
+
+cli = typer.Typer(
+    no_args_is_help=True,
+    help="Rota runs tasks with AI agents and lets people approve what the agents do.",
+)
+cli.command()(dev)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"rota {version('rota')}")
+        raise typer.Exit
+
+
+@cli.callback()
+def rota(
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", is_eager=True, callback=_print_version, help="Show the version and exit."
+        ),
+    ] = False,
+) -> None:
+    pass
+
+
+@cli.command()
+def serve() -> None:
+    """Serve the HTTP API.
+
+    The settings come from ROTA_* environment variables.
+    """
+    from rota.app import create_app
+    from rota.platform.http.server import run
+    from rota.platform.telemetry import observe
+
+    settings = load_settings()
+    observe(settings, "rota-serve")
+    app = create_app(settings)
+    run(app, settings, on_stop=app.state.streams.close)
+
+
+@cli.command()
+def worker() -> None:
+    """Run the agents' tasks.
+
+    Start as many workers as you need: they share the work. The settings come from ROTA_*
+    environment variables.
+    """
+    import uvloop
+
+    from rota.platform.telemetry import observe
+    from rota.worker import run_worker
+
+    settings = load_settings()
+    observe(settings, "rota-worker")
+
+    async def work() -> None:
+        stop = asyncio.Event()
+        for name in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(name, stop.set)
+        await run_worker(settings, stop)
+
+    uvloop.run(work())
+
+
+cli.add_typer(admin, name="admin")
+
+
+def main() -> None:
+    cli()

@@ -1,0 +1,317 @@
+"""`rota admin …`: the commands an operator runs against an installation."""
+
+import json
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Annotated, Literal
+from uuid import UUID
+
+import typer
+
+from rota.cli.runtime import (
+    exit_on_error,
+    fail,
+    load_settings,
+    owner_url,
+    run_or_exit,
+    with_composition,
+)
+from rota.platform.settings import Settings
+
+admin = typer.Typer(no_args_is_help=True, help="Operate an installation of Rota.")
+
+
+def _group(name: str, description: str) -> typer.Typer:
+    group = typer.Typer(no_args_is_help=True, help=description)
+    admin.add_typer(group, name=name)
+    return group
+
+
+agents = _group("agents", "Load the catalog of agents.")
+companies = _group("companies", "Create companies and set their members.")
+accounts = _group("accounts", "Change accounts.")
+signing_keys = _group("signing-keys", "Rotate the keys that sign session tokens.")
+secrets = _group("secrets", "Rotate the key that encrypts stored secrets.")
+ledger = _group("ledger", "Check the ledger.")
+payments = _group("payments", "Set up Stripe and compare its books with the ledger.")
+
+
+@admin.command()
+def migrate() -> None:
+    """Update the database schema and create the first signing key.
+
+    Run it once per release, before the new processes start.
+    """
+    from rota.auth import rotation
+    from rota.platform.crypto import Vault
+    from rota.platform.migrate import migrate as apply
+
+    settings = load_settings()
+    url = owner_url(settings)
+    with exit_on_error():
+        apply(url)
+    run_or_exit(rotation.ensure_key(url, Vault(*settings.secret_keys)))
+    typer.echo("The database is up to date.")
+
+
+@agents.command()
+def sync(
+    folder: Annotated[
+        Path | None,
+        typer.Argument(help="The folder with the agent files. Default: the catalog of Rota."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show the changes without making them.")
+    ] = False,
+) -> None:
+    """Make the catalog match the agent files in a folder.
+
+    If one file is invalid, nothing changes.
+
+    Example: rota admin agents sync agents/ --dry-run
+    """
+    from rota.agents.commands import sync_command
+
+    sync_command(owner_url(load_settings()), folder, dry_run=dry_run)
+
+
+@companies.command("create")
+def create_company(
+    name: Annotated[str, typer.Argument(help="The name of the company.")],
+    owner: Annotated[
+        str, typer.Option(help="The owner's user ID (user_…). GET /api/me returns it.")
+    ],
+    tier: Annotated[str, typer.Option(help="The tier of the account.")] = "basic",
+    seats: Annotated[
+        int | None, typer.Option(min=1, help="The maximum number of members. Default: no limit.")
+    ] = None,
+) -> None:
+    """Create a company account and print its ID.
+
+    Example: rota admin companies create Acme --owner user_… --tier advanced
+    """
+    from rota.accounts import service
+    from rota.platform import ids
+
+    settings = load_settings()
+    owner_id = _parse_id("user", owner)
+    checked_tier = _check_tier(settings, tier)
+    account_id = with_composition(
+        settings,
+        lambda parts: service.create_company(
+            parts.db, name, owner_id, tier=checked_tier, seats=seats
+        ),
+    )
+    typer.echo(ids.to_wire("acct", account_id))
+
+
+@companies.command("set-member")
+def set_member(
+    account: Annotated[str, typer.Argument(help="The company's account ID (acct_…).")],
+    user: Annotated[str, typer.Argument(help="The user's ID (user_…).")],
+    role: Annotated[
+        Literal["owner", "admin", "member"], typer.Option(help="The role of the member.")
+    ] = "member",
+) -> None:
+    """Add a member to a company, or change the role of a member.
+
+    Example: rota admin companies set-member acct_… user_… --role admin
+    """
+    from rota.accounts import service
+
+    account_id, user_id = _parse_id("acct", account), _parse_id("user", user)
+    with_composition(
+        load_settings(), lambda parts: service.put_member(parts.db, account_id, user_id, role)
+    )
+    typer.echo(f"{user} has the role {role} in {account}.")
+
+
+@accounts.command("set-tier")
+def set_tier(
+    account: Annotated[str, typer.Argument(help="The account's ID (acct_…).")],
+    tier: Annotated[str, typer.Argument(help="The new tier.")],
+) -> None:
+    """Set the tier of an account.
+
+    Example: rota admin accounts set-tier acct_… advanced
+    """
+    from rota.accounts import service
+
+    settings = load_settings()
+    account_id = _parse_id("acct", account)
+    checked_tier = _check_tier(settings, tier)
+    with_composition(settings, lambda parts: service.set_tier(parts.db, account_id, checked_tier))
+    typer.echo(f"{account} has the tier {checked_tier.upper()}.")
+
+
+@signing_keys.command("rotate")
+def rotate_signing_keys(
+    immediately: Annotated[
+        bool,
+        typer.Option(
+            "--immediately",
+            help="Stop accepting older keys now: all users must sign in again."
+            " Use this if a key has leaked.",
+        ),
+    ] = False,
+) -> None:
+    """Create a new key and sign session tokens with it.
+
+    Tokens that an older key signed stay valid until they expire.
+    """
+    from rota.auth import rotation
+    from rota.platform.crypto import Vault
+
+    settings = load_settings()
+    overlap_s = 0 if immediately else rotation.default_overlap_s(settings)
+    kid = run_or_exit(
+        rotation.rotate(owner_url(settings), Vault(*settings.secret_keys), overlap_s=overlap_s)
+    )
+    typer.echo(f"Key {kid} signs from now on. Running processes use it within 2 s.")
+
+
+@secrets.command("rotate")
+def rotate_secrets() -> None:
+    """Encrypt all stored secrets with the current ROTA_SECRET_KEY.
+
+    Afterwards you can remove the older keys from the settings.
+    """
+    from rota.secret_rotation import rotate_all
+
+    settings = load_settings()
+    counts = with_composition(
+        settings, lambda parts: rotate_all(parts.db, owner_url(settings), parts.vault)
+    )
+    for name, (rotated, unreadable) in counts.items():
+        typer.echo(f"{name}: {rotated} encrypted with the current key, {unreadable} unreadable")
+    if any(unreadable for _, unreadable in counts.values()):
+        fail(
+            "No configured key can decrypt some values. Keep the older keys, and add the missing"
+            " one to ROTA_SECRET_KEYS_OLD."
+        )
+
+
+@ledger.command()
+def verify(
+    account: Annotated[str | None, typer.Option(help="Check only this account (acct_…).")] = None,
+) -> None:
+    """Check the ledger: balances, entries, holds, tasks, steps and usage must agree.
+
+    The command only reads. It exits with 1 if it finds a difference.
+    """
+    from rota.credits.commands import verify_command
+
+    account_id = _parse_id("acct", account) if account is not None else None
+    with_composition(load_settings(), lambda parts: verify_command(parts.db, account_id))
+
+
+@payments.command()
+def setup() -> None:
+    """Create this variant's products and prices in Stripe."""
+    from rota.payments.processor import processor_of
+    from rota.plans.commands import setup_command
+    from rota.plans.tiers import products
+    from rota.variants import VARIANTS
+
+    settings = load_settings()
+    variant = VARIANTS[settings.variant]
+    sold = products(variant.tiers, variant.pass_price_cents)
+
+    async def offer() -> None:
+        processor = processor_of(settings)
+        try:
+            await setup_command(processor, sold, settings.public_url)
+        finally:
+            await processor.close()
+
+    run_or_exit(offer())
+
+
+@payments.command()
+def reconcile(
+    since: Annotated[
+        datetime | None,
+        typer.Option(
+            formats=["%Y-%m-%d"], help="Compare from this day on (UTC). Default: 30 days ago."
+        ),
+    ] = None,
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Correct the ledger and subscriptions from Stripe.")
+    ] = False,
+) -> None:
+    """Compare payments and subscriptions with Stripe.
+
+    The command exits with 1 if differences remain.
+
+    Example: rota admin payments reconcile --since 2026-11-01
+    """
+    from rota.plans.commands import reconcile_command
+
+    start = since.replace(tzinfo=UTC) if since else datetime.now(UTC) - timedelta(days=30)
+    with_composition(
+        load_settings(), lambda parts: reconcile_command(parts.reconciliation, start, apply=apply)
+    )
+
+
+@admin.command()
+def openapi(
+    variant: Annotated[Literal["a", "b"], typer.Option(help="The variant to describe.")] = "a",
+    output: Annotated[Path | None, typer.Option(help="Write to this file.")] = None,
+) -> None:
+    """Print the OpenAPI description of the API."""
+    from rota.app import create_app
+
+    description = create_app(Settings(variant=variant)).openapi()
+    text = json.dumps(description, indent=2, ensure_ascii=False) + "\n"
+    if output:
+        output.write_text(text)
+    else:
+        sys.stdout.write(text)
+
+
+@admin.command()
+def seed(
+    tasks: Annotated[int, typer.Option(min=2, help="The number of tasks.")],
+    accounts: Annotated[
+        int | None,
+        typer.Option(help="The number of accounts. Default: one for every 1,000 tasks."),
+    ] = None,
+    largest: Annotated[
+        int | None,
+        typer.Option(help="The number of tasks in the largest account. Default: a tenth of all."),
+    ] = None,
+    append: Annotated[
+        bool, typer.Option("--append", help="Allow a database that already has tasks.")
+    ] = False,
+) -> None:
+    """Fill a migrated database with generated accounts and tasks, for load tests.
+
+    The command refuses to run where ROTA_ENV is production.
+
+    Example: rota admin seed --tasks 1000000
+    """
+    from rota.dev.seed.command import seed_command
+
+    settings = load_settings()
+    if settings.env == "production":
+        fail("ROTA_ENV is production. Generated tasks must not be added to a production database.")
+    seed_command(owner_url(settings), tasks, accounts, largest, append=append)
+
+
+def _parse_id(prefix: str, text: str) -> UUID:
+    from rota.platform import ids
+
+    found = ids.from_wire(prefix, text)
+    if found is None:
+        raise typer.BadParameter(f"{text!r} is not an ID of the form {prefix}_….")
+    return found
+
+
+def _check_tier(settings: Settings, tier: str) -> str:
+    from rota.variants import VARIANTS
+
+    names = [known.name for known in VARIANTS[settings.variant].tiers]
+    if tier.lower() not in names:
+        raise typer.BadParameter(f"{tier!r} is not a tier. Use one of: {', '.join(names)}.")
+    return tier.lower()

@@ -1,0 +1,71 @@
+"""What every command needs: settings, the built service, and errors as one readable line."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NoReturn, TypeVar
+
+import typer
+from pydantic import ValidationError
+
+from rota.platform.settings import Settings
+
+if TYPE_CHECKING:
+    from rota.composition import Composition
+
+T = TypeVar("T")
+
+
+def load_settings() -> Settings:
+    """Reads ROTA_* variables; exits with 2 and names the variable if one is invalid."""
+    try:
+        return Settings()
+    except ValidationError as error:
+        for problem in error.errors():
+            name = "_".join(str(part) for part in problem["loc"]).upper()
+            typer.secho(f"ROTA_{name}: {problem['msg']}" if name else problem["msg"], err=True)
+        raise typer.Exit(2) from None
+
+
+def owner_url(settings: Settings) -> str:
+    """The database URL of the role that owns the tables."""
+    return (settings.migration_database_url or settings.database_url).get_secret_value()
+
+
+def with_composition(settings: Settings, work: Callable[["Composition"], Awaitable[T]]) -> T:
+    """Runs `work` with the built service, on one database connection."""
+    from rota.composition import Composition
+
+    async def run() -> T:
+        async with Composition(settings, pool_size=1) as parts:
+            return await work(parts)
+
+    return run_or_exit(run())
+
+
+def run_or_exit(work: Coroutine[object, object, T]) -> T:
+    with exit_on_error():
+        return asyncio.run(work)
+
+
+@contextmanager
+def exit_on_error() -> Iterator[None]:
+    """Exits with 1 and prints one line for an expected error."""
+    import asyncpg
+    from sqlalchemy.exc import DBAPIError
+
+    from rota.platform.errors import ApiError
+
+    try:
+        yield
+    except ApiError as error:
+        fail(error.message)
+    except asyncpg.UndefinedTableError as error:
+        fail(f"The database schema is not up to date ({error}). Run: rota admin migrate")
+    except (OSError, asyncpg.PostgresError, DBAPIError) as error:
+        fail(f"Cannot use the database ({error}). Check ROTA_DATABASE_URL.")
+
+
+def fail(message: str) -> NoReturn:
+    typer.secho(message, err=True)
+    raise typer.Exit(1)
