@@ -34,8 +34,8 @@ class FakeProcessor(NoProcessor):
         self.asked: list[tuple[Payer, int, str]] = []
         self.down = False
 
-    async def top_up_checkout(self, payer: Payer, cents: int, key: str) -> Checkout:
-        self.asked.append((payer, cents, key))
+    async def top_up_checkout(self, payer: Payer, amount_cents: int, key: str) -> Checkout:
+        self.asked.append((payer, amount_cents, key))
         number = len(self.sessions) + 1
         session = self.sessions.setdefault(
             key, Checkout(f"cs_{number}", f"https://pay.example/cs_{number}")

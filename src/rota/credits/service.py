@@ -81,7 +81,7 @@ class Credits:
                     account=ids.to_wire("acct", account_id),
                 )
                 return
-            cents = payment.cents
+            cents = payment.amount_cents
             if not await ledger.top_up(tx, of_cents(cents), payment.id):
                 cents = 0
             refunded = await ledger.refund(tx, of_cents(payment.refunded_cents), payment.id)

@@ -7,6 +7,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from rota.credits.money import usd
 from rota.payments.port import Processor, Product
 from rota.plans.reconcile import Difference, Reconciliation
 from rota.platform import ids
@@ -32,7 +33,7 @@ async def setup_command(
     """Has the processor sell what this service sells, and says what is left to do there."""
     await processor.offer(products)
     for product in products:
-        typer.echo(f"{product.title}: ${product.cents / 100:,.2f} a month")
+        typer.echo(f"{product.title}: ${usd(product.price_cents)} a month")
     typer.echo(
         f"\nIn Stripe's dashboard, let a webhook endpoint send to\n  {public_url}/webhooks/stripe"
     )

@@ -72,7 +72,7 @@ class Reconciliation:
                     yield Difference(account_id, reference, "top-up", "nothing", _money(ours.paid))
 
     def _of_payment(self, payment: Payment, ours: Booked) -> Difference | None:
-        theirs = Booked(of_cents(payment.cents), of_cents(payment.refunded_cents))
+        theirs = Booked(of_cents(payment.amount_cents), of_cents(payment.refunded_cents))
         if theirs.paid == ours.paid and theirs.refunded == ours.refunded:
             return None
         what = "top-up" if theirs.paid != ours.paid else "refund"
