@@ -32,6 +32,7 @@ from rota.mcp.health import Health
 from rota.mcp.service import Servers
 from rota.payments.port import Processor
 from rota.payments.processor import processor_of
+from rota.plans.allowance import TierAllowance, plan_allowance
 from rota.plans.purchases import Purchases
 from rota.plans.reconcile import Reconciliation
 from rota.plans.service import Plans
@@ -147,8 +148,12 @@ class Composition:
         return Catalog(self.db)
 
     @cached_property
+    def tier_allowance(self) -> TierAllowance:
+        return self.variant.tier_allowance(self.settings.allowances)
+
+    @cached_property
     def allowance_of(self) -> AllowanceOf:
-        return self.variant.allowance_of(self.settings.allowances)
+        return plan_allowance(self.tier_allowance)
 
     @cached_property
     def processor(self) -> Processor:

@@ -13,8 +13,8 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
 from rota.auth.routing import public_router
-from rota.credits.allowance import AllowanceOf
 from rota.credits.money import available_cents
+from rota.plans.allowance import TierAllowance
 from rota.plans.tiers import Tier
 
 _KINDS = {"billing.css": "text/css", "billing.js": "text/javascript"}
@@ -32,7 +32,7 @@ HEADERS = {
 
 
 def billing_routes(
-    tiers: Sequence[Tier], pass_cents: int | None, allowance_of: AllowanceOf
+    tiers: Sequence[Tier], pass_cents: int | None, tier_allowance: TierAllowance
 ) -> APIRouter:
     router = public_router("Billing page")
     offer = {
@@ -40,7 +40,7 @@ def billing_routes(
             {
                 "name": tier.name,
                 "priceCents": tier.price_cents,
-                "includedCents": available_cents(allowance_of(tier.name, 1)),
+                "includedCents": available_cents(tier_allowance(tier.name, 1)),
                 "minSeats": tier.min_seats,
             }
             for tier in tiers

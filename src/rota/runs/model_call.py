@@ -211,7 +211,7 @@ class ModelCaller:
                     agent.name,
                     thought.model,
                     thought.price_version,
-                    cost=thought.cost_micros,
+                    cost_micros=thought.cost_micros,
                     input_tokens=thought.input_tokens,
                     output_tokens=thought.output_tokens,
                 )
