@@ -196,7 +196,7 @@ class Composition:
             self.processor,
             self.credits.take_payment,
             self.plans.sync,
-            rank=self.tiers.rank,
+            position=self.tiers.position,
             grace=self.grace,
         )
 

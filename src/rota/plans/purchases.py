@@ -1,8 +1,9 @@
-"""What people do about plans and the add-on: buy, change, cancel, resume."""
+"""Buys, changes, cancels and resumes plans and the add-on."""
 
 from collections.abc import Awaitable, Callable
 from uuid import UUID
 
+from rota.accounts import queries as accounts
 from rota.auth.caller import Caller
 from rota.credits.queries import payer as payer_of
 from rota.payments.intents import intent
@@ -55,15 +56,15 @@ class Purchases:
     async def overview(self, caller: Caller) -> SubscriptionsResponse:
         async with self._db.snapshot(caller.account_id, caller.user_id) as tx:
             state = await queries.find(tx, PLAN)
-            tier, user_tier = await queries.tiers(tx, caller.user_id)
+            tier, user_tier = await accounts.tiers(tx, caller.user_id)
         return SubscriptionsResponse(
-            subscription=self._plans.shape(state) if state else None,
+            subscription=self._plans.schema_of(state) if state else None,
             effective_tier=(tier or caller.tier).upper(),
             user_tier=(user_tier or caller.user_tier).upper(),
         )
 
     async def subscribe(self, caller: Caller, body: Subscribe, key: str | None) -> Outcome:
-        """A checkout for a plan that is higher than what there is; a lower one follows later."""
+        """Creates a checkout for a higher plan. A lower plan starts with the next period."""
         caller.check_may_bill()
         account_id, request = caller.account_id, (SUBSCRIBE, body)
         async with self._db.read(account_id, caller.user_id) as tx:
@@ -73,7 +74,7 @@ class Purchases:
             payer = await payer_of(tx, caller.user_id)
         wanted = self._wanted(caller, body, current)
         held = current if current is not None and current.live else None
-        if held is not None and order(wanted, self._tiers.rank) <= self._order(held):
+        if held is not None and order(wanted, self._tiers.position) <= self._order(held):
             return await self._lower(caller, body, key)
         checkout = await self._processor.plan_checkout(
             payer,
@@ -83,15 +84,15 @@ class Purchases:
             replaces=held.processor_id if held else None,
             trial_days=self._trial_days if current is None else 0,
         )
-        answer = CheckoutResponse(
+        response = CheckoutResponse(
             checkout_url=checkout.url, plan=wanted.name.upper(), seats=self._tiers.seats(wanted)
         )
-        return await self._keep(account_id, key, request, answer)
+        return await self._store(account_id, key, request, response)
 
     def _wanted(self, caller: Caller, body: Subscribe, current: State | None) -> Plan:
-        """The plan asked for, if it can be had now."""
+        """The requested plan. Raises if the account cannot change to it now."""
         held = current if current is not None and current.live else None
-        wanted = self._tiers.wanted(
+        wanted = self._tiers.choose(
             body.plan, body.seats, caller.account_kind, held.plan if held else None
         )
         if held is None:
@@ -110,10 +111,10 @@ class Purchases:
         return wanted
 
     def _order(self, state: State) -> tuple[int, int]:
-        return order(state.plan, self._tiers.rank)
+        return order(state.plan, self._tiers.position)
 
     async def _lower(self, caller: Caller, body: Subscribe, key: str | None) -> Outcome:
-        """Another plan when the period is over: a lower one, or again the one that there is."""
+        """Changes the plan from the next period on: to a lower one, or back to the current one."""
         account_id = caller.account_id
 
         async def work(tx: AccountTransaction) -> LowerPlanResponse:
@@ -121,7 +122,7 @@ class Purchases:
             if current is None or not current.live:
                 raise Conflict("The subscription has just ended. Ask again.")
             wanted = self._wanted(caller, body, current)
-            if order(wanted, self._tiers.rank) > self._order(current):
+            if order(wanted, self._tiers.position) > self._order(current):
                 raise Conflict("The subscription has just changed. Ask again.")
             seen = await self._processor.change(
                 current.processor_id,
@@ -131,20 +132,20 @@ class Purchases:
             )
             state = await self._plans.apply(tx, seen)
             assert state is not None
-            return LowerPlanResponse(subscription=self._plans.shape(state))
+            return LowerPlanResponse(subscription=self._plans.schema_of(state))
 
         return await self._locked_for_sync(account_id, key, (SUBSCRIBE, body), work)
 
     async def cancel(self, caller: Caller, key: str | None) -> Outcome:
         caller.check_may_bill()
-        return await self._set_cancelled(caller, PLAN, True, key, self._subscription_answer)
+        return await self._set_cancelled(caller, PLAN, True, key, self._subscription_response)
 
     async def resume(self, caller: Caller, key: str | None) -> Outcome:
         caller.check_may_bill()
-        return await self._set_cancelled(caller, PLAN, False, key, self._subscription_answer)
+        return await self._set_cancelled(caller, PLAN, False, key, self._subscription_response)
 
-    def _subscription_answer(self, state: State) -> Wire:
-        return SubscriptionResponse(subscription=self._plans.shape(state))
+    def _subscription_response(self, state: State) -> Wire:
+        return SubscriptionResponse(subscription=self._plans.schema_of(state))
 
     async def checkout_pass(self, caller: Caller, key: str | None) -> Outcome:
         _check_personal(caller)
@@ -160,16 +161,16 @@ class Purchases:
         checkout = await self._processor.plan_checkout(
             payer, wanted.name, wanted.seats, intent(key, CHECKOUT_PASS, payer)
         )
-        answer = PassCheckoutResponse(checkout_url=checkout.url)
-        return await self._keep(account_id, key, request, answer)
+        response = PassCheckoutResponse(checkout_url=checkout.url)
+        return await self._store(account_id, key, request, response)
 
     async def cancel_pass(self, caller: Caller, key: str | None) -> Outcome:
         _check_personal(caller)
-        return await self._set_cancelled(caller, PASS, True, key, _billing_answer)
+        return await self._set_cancelled(caller, PASS, True, key, _billing_response)
 
     async def resume_pass(self, caller: Caller, key: str | None) -> Outcome:
         _check_personal(caller)
-        return await self._set_cancelled(caller, PASS, False, key, _billing_answer)
+        return await self._set_cancelled(caller, PASS, False, key, _billing_response)
 
     async def pass_billing(self, caller: Caller) -> PassBillingResponse:
         _check_personal(caller)
@@ -187,9 +188,9 @@ class Purchases:
         product: ProductKind,
         cancelled: bool,
         key: str | None,
-        answer: Callable[[State], Wire],
+        response: Callable[[State], Wire],
     ) -> Outcome:
-        """Sets or clears the end at the period's end."""
+        """Sets or clears the cancellation at the end of the period."""
         account_id, noun = caller.account_id, _NOUNS[product]
 
         async def work(tx: AccountTransaction) -> Wire:
@@ -204,23 +205,25 @@ class Purchases:
             seen = await self._processor.cancel(current.processor_id, at_period_end=cancelled)
             state = await self._plans.apply(tx, seen)
             assert state is not None
-            return answer(state)
+            return response(state)
 
         operation = f"{'cancel' if cancelled else 'resume'} {product}"
         return await self._locked_for_sync(account_id, key, (operation, None), work)
 
-    async def _keep(
+    async def _store(
         self,
         account_id: UUID,
         key: str | None,
         request: tuple[str, Subscribe | None],
-        answer: Wire,
+        response: Wire,
     ) -> Outcome:
-        async def kept() -> Wire:
-            return answer
+        """Stores the response for the idempotency key."""
+
+        async def work() -> Wire:
+            return response
 
         async with self._db.write(account_id) as tx:
-            return await self._idempotency.once(tx, key, request, 200, kept)
+            return await self._idempotency.once(tx, key, request, 200, work)
 
     async def _locked_for_sync(
         self,
@@ -229,12 +232,12 @@ class Purchases:
         request: tuple[str, Subscribe | None],
         work: Callable[[AccountTransaction], Awaitable[Wire]],
     ) -> Outcome:
-        """Changes what there is, once for each key, while nobody else does."""
+        """Runs `work` once for each idempotency key, while no other sync of the account runs."""
         async with self._plans.locked_for_sync(account_id) as tx:
             return await self._idempotency.once(tx, key, request, 200, lambda: work(tx))
 
 
-def _billing_answer(state: State) -> Wire:
+def _billing_response(state: State) -> Wire:
     return BillingResponse(billing=schemas.PassBilling.of(state))
 
 

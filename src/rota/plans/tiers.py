@@ -1,4 +1,4 @@
-"""The tiers that can be had, from the lowest to the highest, and what may be asked of them."""
+"""The tiers of a variant, and the rules for subscribing to them."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -19,28 +19,29 @@ class Tier(Protocol):
     def price_cents(self) -> int: ...
     @property
     def min_seats(self) -> int | None:
-        """None where it is not sold by the seat."""
+        """The minimum number of seats. None if the tier has no seats."""
 
 
 class Tiers:
     def __init__(self, tiers: Sequence[Tier]) -> None:
         self._tiers = {tier.name: tier for tier in tiers}
-        self._ranks = {tier.name: rank for rank, tier in enumerate(tiers)}
+        self._positions = {tier.name: position for position, tier in enumerate(tiers)}
         self.lowest = tiers[0].name
 
     def __contains__(self, name: str) -> bool:
         return name in self._tiers
 
-    def rank(self, name: str) -> int:
-        return self._ranks.get(name, 0)
+    def position(self, name: str) -> int:
+        """The place in the list from the lowest to the highest. An unknown tier is the lowest."""
+        return self._positions.get(name, 0)
 
     def seats(self, plan: Plan) -> int | None:
-        """For how many members a plan is; None where it does not say."""
+        """The number of seats. None if the plan has no seats."""
         tier = self._tiers.get(plan.name)
         return plan.seats if tier and tier.min_seats is not None else None
 
-    def wanted(self, name: str, seats: int | None, kind: Kind, held: Plan | None) -> Plan:
-        """The plan that an account asks for. Seats that it does not name stay as they are."""
+    def choose(self, name: str, seats: int | None, kind: Kind, current: Plan | None) -> Plan:
+        """The requested plan. Without `seats`, the number of seats stays the same."""
         tier = self._tiers.get(name.lower())
         if tier is None:
             sold = ", ".join(tier.name for tier in self._tiers.values() if tier.price_cents)
@@ -52,8 +53,8 @@ class Tiers:
                 raise _refused("seats", f"the plan {tier.name} has no seats")
             return Plan(tier.name, 1)
         if seats is None:
-            kept = held.seats if held and self.seats(held) else 0
-            seats = max(tier.min_seats, kept)
+            current_seats = current.seats if current and self.seats(current) else 0
+            seats = max(tier.min_seats, current_seats)
         if seats < tier.min_seats:
             raise _refused("seats", f"the plan {tier.name} has at least {tier.min_seats} seats")
         if kind != "company":
@@ -66,7 +67,7 @@ def _refused(field: str, message: str) -> ValidationFailed:
 
 
 def products(tiers: Sequence[Tier], pass_cents: int | None) -> tuple[Product, ...]:
-    """What the processor has to sell."""
+    """The products that the payment processor sells."""
     sold = [
         Product(tier.name, f"Rota {tier.name.capitalize()}", tier.price_cents)
         for tier in tiers
