@@ -4,7 +4,7 @@ from datetime import datetime
 
 from rota.credits.allowance import AllowanceOf, refresh
 from rota.credits.ledger import USABLE_TOPUP, RunId
-from rota.credits.money import MICROS_PER_CENT
+from rota.credits.money import MICROS_PER_CENT, usd
 from rota.events import journal
 from rota.platform import clock
 from rota.platform.db import AccountReader, AccountTransaction
@@ -15,6 +15,44 @@ from rota.platform.ids import new_uuid
 class InsufficientCredits(ApiError):
     status = 402
     code = "INSUFFICIENT_CREDITS"
+
+    def __init__(self, budget_cents: int) -> None:
+        super().__init__(
+            f"The agent's budget of ${usd(budget_cents)} must be available before a run starts. "
+            "Top up with POST /api/credits/topup, or wait until other tasks end and release their "
+            "holds. GET /api/credits/balance shows what is available."
+        )
+        self.budget_cents = budget_cents
+
+
+_HOLD = f"""
+    WITH b AS (
+        SELECT least(b.allowance, $4) AS allowance, $4 - least(b.allowance, $4) AS topup,
+               b.period
+        FROM balances b JOIN accounts a ON a.id = b.account_id
+        WHERE b.account_id = $1
+          AND b.tier = a.tier AND b.seats IS NOT DISTINCT FROM a.seats
+          AND (b.period_ends_at IS NULL OR b.period_ends_at > $5)
+          AND b.allowance + {USABLE_TOPUP} >= $4
+        FOR NO KEY UPDATE OF b
+    ), moved AS (
+        UPDATE balances t SET
+            allowance = t.allowance - b.allowance,
+            topup = t.topup - b.topup,
+            held_allowance = t.held_allowance + b.allowance,
+            held_topup = t.held_topup + b.topup,
+            entries = t.entries + 1
+        FROM b WHERE t.account_id = $1
+    ), held AS (
+        INSERT INTO holds (account_id, task_id, run, allowance, topup, period, created_at,
+            budget)
+        SELECT $1, $2, $3, b.allowance, b.topup, b.period, $5, $4 FROM b
+    )
+    INSERT INTO entries (account_id, id, kind, key, at, task_id, run,
+        allowance, topup, held_allowance, held_topup)
+    SELECT $1, $6, 'hold', $7, $5, $2, $3, -b.allowance, -b.topup, b.allowance, b.topup FROM b
+    RETURNING true
+"""  # noqa: S608
 
 
 async def hold(
@@ -34,34 +72,7 @@ async def hold(
 
 async def _hold(tx: AccountTransaction, run_id: RunId, amount_micros: int, now: datetime) -> bool:
     held = await tx.fetchval(
-        f"""
-        WITH b AS (
-            SELECT least(b.allowance, $4) AS allowance, $4 - least(b.allowance, $4) AS topup,
-                   b.period
-            FROM balances b JOIN accounts a ON a.id = b.account_id
-            WHERE b.account_id = $1
-              AND b.tier = a.tier AND b.seats IS NOT DISTINCT FROM a.seats
-              AND (b.period_ends_at IS NULL OR b.period_ends_at > $5)
-              AND b.allowance + {USABLE_TOPUP} >= $4
-            FOR NO KEY UPDATE OF b
-        ), moved AS (
-            UPDATE balances t SET
-                allowance = t.allowance - b.allowance,
-                topup = t.topup - b.topup,
-                held_allowance = t.held_allowance + b.allowance,
-                held_topup = t.held_topup + b.topup,
-                entries = t.entries + 1
-            FROM b WHERE t.account_id = $1
-        ), held AS (
-            INSERT INTO holds (account_id, task_id, run, allowance, topup, period, created_at,
-                budget)
-            SELECT $1, $2, $3, b.allowance, b.topup, b.period, $5, $4 FROM b
-        )
-        INSERT INTO entries (account_id, id, kind, key, at, task_id, run,
-            allowance, topup, held_allowance, held_topup)
-        SELECT $1, $6, 'hold', $7, $5, $2, $3, -b.allowance, -b.topup, b.allowance, b.topup FROM b
-        RETURNING true
-        """,  # noqa: S608
+        _HOLD,
         tx.account_id,
         run_id.task_id,
         run_id.run,

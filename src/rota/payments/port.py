@@ -23,8 +23,21 @@ class PaymentFailed(ApiError):
     code = "PAYMENT_PROCESSOR_ERROR"
 
 
+class PaymentsNotConfigured(PaymentFailed):
+    def __init__(self) -> None:
+        super().__init__(
+            "Payments are not configured. Ask the operator to set ROTA_STRIPE_SECRET_KEY."
+        )
+
+
 class BadSignature(ValidationFailed):
     """A webhook request that the processor did not sign, or that is too old."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The Stripe-Signature header does not match the request body, or is too old. Check "
+            "the webhook endpoint's secret, and that no proxy changes the body."
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +159,7 @@ class NoProcessor:
         pass
 
     async def top_up_checkout(self, payer: Payer, amount_cents: int, key: str) -> Checkout:
-        raise _not_configured()
+        raise PaymentsNotConfigured
 
     async def plan_checkout(
         self,
@@ -158,36 +171,30 @@ class NoProcessor:
         replaces: str | None = None,
         trial_days: int = 0,
     ) -> Checkout:
-        raise _not_configured()
+        raise PaymentsNotConfigured
 
     async def subscription(self, subscription_id: str) -> Subscription:
-        raise _not_configured()
+        raise PaymentsNotConfigured
 
     async def change(
         self, subscription_id: str, product: str, seats: int, key: str
     ) -> Subscription:
-        raise _not_configured()
+        raise PaymentsNotConfigured
 
     async def cancel(self, subscription_id: str, *, at_period_end: bool) -> Subscription:
-        raise _not_configured()
+        raise PaymentsNotConfigured
 
     async def end(self, subscription_id: str) -> None:
-        raise _not_configured()
+        raise PaymentsNotConfigured
 
     def read_webhook(self, body: bytes, signature: str) -> WebhookEvent | None:
-        raise _not_configured()
+        raise PaymentsNotConfigured
 
     def payments(self, since: datetime) -> AsyncIterator[Payment]:
-        raise _not_configured()
+        raise PaymentsNotConfigured
 
     def subscriptions(self) -> AsyncIterator[Subscription]:
-        raise _not_configured()
+        raise PaymentsNotConfigured
 
     async def offer(self, products: tuple[Product, ...]) -> None:
-        raise _not_configured()
-
-
-def _not_configured() -> PaymentFailed:
-    return PaymentFailed(
-        "Payments are not configured. Ask the operator to set ROTA_STRIPE_SECRET_KEY."
-    )
+        raise PaymentsNotConfigured

@@ -42,6 +42,36 @@ STATUSES: Mapping[str, Status] = {
 log = structlog.get_logger()
 
 
+class CheckoutClosed(PaymentFailed):
+    """The key belongs to an earlier checkout that is paid or has expired."""
+
+    def __init__(self) -> None:
+        super().__init__("This checkout is closed. Start a new one.")
+
+
+class ProductNotOnSale(PaymentFailed):
+    def __init__(self, product: str) -> None:
+        super().__init__(f"The product {product} is not on sale yet. Try again later.")
+        self.product = product
+
+
+class StripeFailed(PaymentFailed):
+    """Stripe did not answer, or refused the request. The log has the details."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The payment processor did not answer or refused the request. Try again later."
+        )
+
+
+class SubscriptionForeign(PaymentFailed):
+    """The subscription belongs to another service that uses the same Stripe account."""
+
+    def __init__(self, subscription_id: str) -> None:
+        super().__init__("The payment processor returned an unknown subscription.")
+        self.subscription_id = subscription_id
+
+
 class Stripe:
     """`return_url` is where the hosted page sends people back to.
 
@@ -133,8 +163,7 @@ class Stripe:
                 params, {"idempotency_key": key}
             )
         if not session.url:
-            # The key belongs to an earlier checkout that is paid or has expired.
-            raise PaymentFailed("This checkout is closed. Start a new one.")
+            raise CheckoutClosed
         return Checkout(session.id, session.url)
 
     async def subscription(self, subscription_id: str) -> Subscription:
@@ -261,7 +290,7 @@ class Stripe:
             found = await self._find_price(_lookup_key(product))
         if found is None:
             log.error("stripe_price_missing", product=product)
-            raise PaymentFailed(f"The product {product} is not on sale yet. Try again later.")
+            raise ProductNotOnSale(product)
         self._prices[product] = found.id, time.monotonic() + PRICE_CACHE_S
         return found.id
 
@@ -285,9 +314,7 @@ def _stripe_call(operation: str) -> Iterator[None]:
             request_id=error.request_id,
             reason=error.user_message,
         )
-        raise PaymentFailed(
-            "The payment processor did not answer or refused the request. Try again later."
-        ) from error
+        raise StripeFailed from error
 
 
 def _lookup_key(product: str) -> str:
@@ -298,7 +325,7 @@ def _own_subscription(found: stripe.Subscription) -> Subscription:
     mapped = _subscription(found)
     if mapped is None:
         log.error("stripe_subscription_foreign", subscription_id=found.id)
-        raise PaymentFailed("The payment processor returned an unknown subscription.")
+        raise SubscriptionForeign(found.id)
     return mapped
 
 

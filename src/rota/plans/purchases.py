@@ -9,6 +9,18 @@ from rota.credits.queries import payer as payer_of
 from rota.payments.intents import intent
 from rota.payments.port import CONNECT_PASS, Processor
 from rota.plans import queries, schemas
+from rota.plans.errors import (
+    AlreadyCancelled,
+    AlreadySubscribed,
+    CancellationPending,
+    ConcurrentChange,
+    NothingToResume,
+    NotSubscribed,
+    PassAlreadyBought,
+    PassNotPersonal,
+    PaymentOutstanding,
+    SubscriptionEnded,
+)
 from rota.plans.queries import PASS, PLAN, ProductKind
 from rota.plans.schemas import (
     BillingResponse,
@@ -25,14 +37,11 @@ from rota.plans.states import Plan, State, order
 from rota.plans.tiers import Tiers
 from rota.platform import clock
 from rota.platform.db import AccountTransaction, Database
-from rota.platform.errors import Conflict, Forbidden, NotFound
 from rota.platform.http.schemas import Wire
 from rota.platform.idempotency import Idempotency, Outcome
 
 SUBSCRIBE = "POST /api/subscriptions/subscribe"
 CHECKOUT_PASS = "POST /api/addons/connect-pass/checkout"
-
-_NOUNS: dict[ProductKind, str] = {"plan": "subscription", "connect_pass": "connect pass"}
 
 
 class Purchases:
@@ -73,15 +82,15 @@ class Purchases:
             current = await self._plans.find(tx, PLAN)
             payer = await payer_of(tx, caller.user_id)
         wanted = self._wanted(caller, body, current)
-        held = current if current is not None and current.live else None
-        if held is not None and order(wanted, self._tiers.position) <= self._order(held):
+        live = current if current is not None and current.live else None
+        if live is not None and order(wanted, self._tiers.position) <= self._order(live):
             return await self._lower(caller, body, key)
         checkout = await self._processor.plan_checkout(
             payer,
             wanted.name,
             wanted.seats,
-            intent(key, SUBSCRIBE, payer, wanted, held and held.processor_id),
-            replaces=held.processor_id if held else None,
+            intent(key, SUBSCRIBE, payer, wanted, live and live.processor_id),
+            replaces=live.processor_id if live else None,
             trial_days=self._trial_days if current is None else 0,
         )
         response = CheckoutResponse(
@@ -91,23 +100,18 @@ class Purchases:
 
     def _wanted(self, caller: Caller, body: Subscribe, current: State | None) -> Plan:
         """The requested plan. Raises if the account cannot change to it now."""
-        held = current if current is not None and current.live else None
+        live = current if current is not None and current.live else None
         wanted = self._tiers.choose(
-            body.plan, body.seats, caller.account_kind, held.plan if held else None
+            body.plan, body.seats, caller.account_kind, live.plan if live else None
         )
-        if held is None:
+        if live is None:
             return wanted
-        if held.cancel_at_period_end:
-            raise Conflict(
-                "The subscription ends with its period. Resume it before changing the plan."
-            )
-        if wanted == (held.next_plan or held.plan):
-            raise Conflict(
-                "The account has this plan, but its last payment failed. Pay the invoice that the "
-                "payment processor has sent, or cancel."
-                if held.status == "PAST_DUE"
-                else "The account has this plan already, with as many seats."
-            )
+        if live.cancel_at_period_end:
+            raise CancellationPending(live)
+        if wanted == (live.next_plan or live.plan):
+            if live.status == "PAST_DUE":
+                raise PaymentOutstanding(live)
+            raise AlreadySubscribed(live)
         return wanted
 
     def _order(self, state: State) -> tuple[int, int]:
@@ -120,10 +124,10 @@ class Purchases:
         async def work(tx: AccountTransaction) -> LowerPlanResponse:
             current = await self._plans.find(tx, PLAN)
             if current is None or not current.live:
-                raise Conflict("The subscription has just ended. Ask again.")
+                raise ConcurrentChange
             wanted = self._wanted(caller, body, current)
             if order(wanted, self._tiers.position) > self._order(current):
-                raise Conflict("The subscription has just changed. Ask again.")
+                raise ConcurrentChange
             seen = await self._processor.change(
                 current.processor_id,
                 wanted.name,
@@ -156,7 +160,7 @@ class Purchases:
             current = await self._plans.find(tx, PASS)
             payer = await payer_of(tx, caller.user_id)
         if current is not None and current.live:
-            raise Conflict("The account has the connect pass already.")
+            raise PassAlreadyBought(current)
         wanted = Plan(CONNECT_PASS, 1)
         checkout = await self._processor.plan_checkout(
             payer, wanted.name, wanted.seats, intent(key, CHECKOUT_PASS, payer)
@@ -191,24 +195,24 @@ class Purchases:
         response: Callable[[State], Wire],
     ) -> Outcome:
         """Sets or clears the cancellation at the end of the period."""
-        account_id, noun = caller.account_id, _NOUNS[product]
 
         async def work(tx: AccountTransaction) -> Wire:
             current = await self._plans.find(tx, product)
             if current is None:
-                raise NotFound(f"The account has no {noun}.")
+                raise NotSubscribed(product)
             if not current.live:
-                raise Conflict(f"The {noun} has ended. Get a new one.")
-            if current.cancel_at_period_end == cancelled:
-                ends = "ends with its period already" if cancelled else "is not cancelled"
-                raise Conflict(f"The {noun} {ends}.")
+                raise SubscriptionEnded(product)
+            if cancelled and current.cancel_at_period_end:
+                raise AlreadyCancelled(product, current)
+            if not cancelled and not current.cancel_at_period_end:
+                raise NothingToResume(product)
             seen = await self._processor.cancel(current.processor_id, at_period_end=cancelled)
             state = await self._plans.apply(tx, seen)
             assert state is not None
             return response(state)
 
         operation = f"{'cancel' if cancelled else 'resume'} {product}"
-        return await self._locked_for_sync(account_id, key, (operation, None), work)
+        return await self._locked_for_sync(caller.account_id, key, (operation, None), work)
 
     async def _store(
         self,
@@ -243,6 +247,4 @@ def _billing_response(state: State) -> Wire:
 
 def _check_personal(caller: Caller) -> None:
     if caller.account_kind != "personal":
-        raise Forbidden(
-            "The connect pass belongs to personal accounts. Send X-Service-Account: personal."
-        )
+        raise PassNotPersonal

@@ -22,6 +22,50 @@ class Tier(Protocol):
         """The minimum number of seats. None if the tier has no seats."""
 
 
+class InvalidPlan(ValidationFailed):
+    """A request for a plan or a number of seats that does not exist."""
+
+    def __init__(self, field: str, message: str) -> None:
+        failed = ValidationFailed.of(FieldError(field, message))
+        super().__init__(failed.message, details=failed.details)
+
+
+class PlanUnknown(InvalidPlan):
+    def __init__(self, name: str, sold: Sequence[Tier]) -> None:
+        names = ", ".join(tier.name for tier in sold)
+        super().__init__("plan", f'Unknown plan "{name}". The plans are {names}.')
+        self.name = name
+
+
+class PlanFree(InvalidPlan):
+    def __init__(self, tier: Tier) -> None:
+        super().__init__(
+            "plan", f"The plan {tier.name} is free. Cancel the subscription to change to it."
+        )
+        self.tier = tier
+
+
+class PlanWithoutSeats(InvalidPlan):
+    def __init__(self, tier: Tier) -> None:
+        super().__init__("seats", f"The plan {tier.name} has no seats. Leave `seats` out.")
+        self.tier = tier
+
+
+class SeatsTooFew(InvalidPlan):
+    def __init__(self, tier: Tier, seats: int) -> None:
+        super().__init__(
+            "seats", f"The plan {tier.name} needs at least {tier.min_seats} seats, not {seats}."
+        )
+        self.tier = tier
+        self.seats = seats
+
+
+class PlanNeedsCompany(Forbidden):
+    def __init__(self, tier: Tier) -> None:
+        super().__init__(f"The plan {tier.name} is for companies. Select a company account.")
+        self.tier = tier
+
+
 class Tiers:
     def __init__(self, tiers: Sequence[Tier]) -> None:
         self._tiers = {tier.name: tier for tier in tiers}
@@ -44,26 +88,21 @@ class Tiers:
         """The requested plan. Without `seats`, the number of seats stays the same."""
         tier = self._tiers.get(name.lower())
         if tier is None:
-            sold = ", ".join(tier.name for tier in self._tiers.values() if tier.price_cents)
-            raise _refused("plan", f"is no plan; the plans are {sold}")
+            raise PlanUnknown(name, [sold for sold in self._tiers.values() if sold.price_cents])
         if not tier.price_cents:
-            raise _refused("plan", f"{tier.name} costs nothing; cancel the subscription instead")
+            raise PlanFree(tier)
         if tier.min_seats is None:
             if seats is not None:
-                raise _refused("seats", f"the plan {tier.name} has no seats")
+                raise PlanWithoutSeats(tier)
             return Plan(tier.name, 1)
         if seats is None:
             current_seats = current.seats if current and self.seats(current) else 0
             seats = max(tier.min_seats, current_seats)
         if seats < tier.min_seats:
-            raise _refused("seats", f"the plan {tier.name} has at least {tier.min_seats} seats")
+            raise SeatsTooFew(tier, seats)
         if kind != "company":
-            raise Forbidden(f"The plan {tier.name} is for companies. Select a company account.")
+            raise PlanNeedsCompany(tier)
         return Plan(tier.name, seats)
-
-
-def _refused(field: str, message: str) -> ValidationFailed:
-    return ValidationFailed.of(FieldError(field, message))
 
 
 def products(tiers: Sequence[Tier], pass_cents: int | None) -> tuple[Product, ...]:

@@ -4,7 +4,7 @@ from rota.credits import holds, metrics
 from rota.credits.allowance import AllowanceOf
 from rota.credits.holds import InsufficientCredits
 from rota.credits.ledger import RunId
-from rota.credits.money import of_cents, usd
+from rota.credits.money import of_cents
 from rota.platform.db import AccountTransaction
 from rota.tasks.model import Task
 
@@ -26,8 +26,4 @@ async def reserve(
         return
     if not await holds.hold(tx, payer(task), micros, allowance_of):
         metrics.REFUSED.inc()
-        raise InsufficientCredits(
-            f"This agent's budget of ${usd(budget_cents)} has to be available before it starts. "
-            "Top up with POST /api/credits/topup, or wait for tasks that are under way; "
-            "GET /api/credits/balance shows what there is."
-        )
+        raise InsufficientCredits(budget_cents)
