@@ -229,9 +229,17 @@ class Ledger(RuleBasedStateMachine):
         assert row["held"] == [row["held_allowance"], row["held_topup"]]
         assert row["events"] == self.books.depleted_events
         rows = self.do(self.connection.fetch(_HOLDS, self.account_id))
-        assert {tuple(each) for each in rows} == {
-            (run_id.task_id, h.open, h.allowance, h.topup, h.charged, h.drawn, h.period)
-            for run_id, h in self.holds
+        assert {row["task_id"]: dict(row) for row in rows} == {
+            run_id.task_id: {
+                "task_id": run_id.task_id,
+                "open": hold.open,
+                "allowance": hold.allowance,
+                "topup": hold.topup,
+                "charged": hold.charged,
+                "drawn": hold.drawn,
+                "period": hold.period,
+            }
+            for run_id, hold in self.holds
         }
 
     def teardown(self) -> None:

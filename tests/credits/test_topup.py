@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 
@@ -83,14 +83,14 @@ async def test_the_amount_is_a_whole_number_of_cents_within_bounds(shop: Shop, a
     assert len(shop.processor.requests) == requests
 
 
-async def _events(shop: Shop, account_id: Any) -> list[Any]:
+async def topped_up_cents(shop: Shop, account_id: UUID) -> list[int]:
     async with shop.service.owner() as connection:
         rows = await connection.fetch(
-            "SELECT data::jsonb ->> 'amountCents' FROM events WHERE account_id = $1"
-            " AND type = 'credits.topped_up' ORDER BY sequence",
+            "SELECT (data::jsonb ->> 'amountCents')::int AS amount_cents FROM events"
+            " WHERE account_id = $1 AND type = 'credits.topped_up' ORDER BY sequence",
             account_id,
         )
-    return [int(row[0]) for row in rows]
+    return [row["amount_cents"] for row in rows]
 
 
 async def test_a_payment_counts_once_and_sends_one_event(shop: Shop) -> None:
@@ -101,7 +101,7 @@ async def test_a_payment_counts_once_and_sends_one_event(shop: Shop) -> None:
     shown = await shop.balance(person)
     assert shown["topUpCents"] == shown["totalAvailable"] == shown["totalLoadedCents"] == 2_000
     assert shown["balance"]["totalLoadedUsd"] == "20.00"
-    assert await _events(shop, person.user_id) == [2_000]
+    assert await topped_up_cents(shop, person.user_id) == [2_000]
     assert shop.announced == [person.user_id]
     # The next checkout uses the processor's customer.
     await person.post(TOPUP, {"amountCents": 500})
@@ -119,7 +119,7 @@ async def test_payments_and_refunds_can_be_reported_in_any_order(
         await shop.credits.take_payment(reports[index])
     shown = await shop.balance(person)
     assert shown["topUpCents"] == shown["totalLoadedCents"] == 550
-    assert sum(await _events(shop, person.user_id)) == 550
+    assert sum(await topped_up_cents(shop, person.user_id)) == 550
 
 
 async def test_a_refund_of_spent_money_is_owed_until_the_next_payment(
