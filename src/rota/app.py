@@ -98,7 +98,7 @@ def create_app(
             {"redis": parts.limiter_redis.ping, "temporal": parts.temporal.ping},
         ),
         docs_routes("Rota"),
-        billing_routes(variant.tiers, variant.pass_price_cents, parts.allowance_of),
+        billing_routes(variant.tiers, variant.pass_price_cents, parts.tier_allowance),
         *([_metrics_routes()] if settings.metrics_port is None else []),
         *extra_routers,
     ):

@@ -33,6 +33,7 @@ from rota.mcp.health import Health
 from rota.mcp.service import Servers
 from rota.payments.port import Processor
 from rota.payments.processor import processor_of
+from rota.plans.allowance import TierAllowance, plan_allowance
 from rota.plans.purchases import Purchases
 from rota.plans.reconcile import Reconciliation
 from rota.plans.service import Plans
@@ -154,8 +155,12 @@ class Composition:
         return Catalog(self.db)
 
     @cached_property
+    def tier_allowance(self) -> TierAllowance:
+        return self.variant.tier_allowance(self.settings.allowances)
+
+    @cached_property
     def allowance_of(self) -> AllowanceOf:
-        return self.variant.allowance_of(self.settings.allowances)
+        return plan_allowance(self.tier_allowance)
 
     @cached_property
     def processor(self) -> Processor:
@@ -198,7 +203,7 @@ class Composition:
             self.processor,
             self.credits.take_payment,
             self.plans.sync,
-            rank=self.tiers.rank,
+            position=self.tiers.position,
             grace=self.grace,
         )
 

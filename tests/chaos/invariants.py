@@ -87,7 +87,7 @@ async def _ledger_problems(world: World) -> int:
     db = Database(world.service.database_url, pool_size=1)
     await db.open()
     try:
-        return sum([len(p) async for p in verify.verify(db, await verify.accounts(db))])
+        return sum([len(p) async for p in verify.verify(db, await verify.account_ids(db))])
     finally:
         await db.close()
 

@@ -1,4 +1,4 @@
-"""A database with nothing but migrations, and a service that sells credits."""
+"""A migrated, empty database, and a service that sells credits."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
@@ -32,7 +32,7 @@ async def books(books_url: str) -> AsyncIterator[Database]:
 
 @pytest.fixture(scope="session")
 async def shop(stack: Stack) -> AsyncIterator[Shop]:
-    """A service whose payment processor is in the hands of the test."""
+    """A service whose payment processor the test controls."""
     processor = FakeProcessor()
     async with AsyncExitStack() as exits:
         with pytest.MonkeyPatch.context() as patch:

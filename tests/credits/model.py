@@ -1,4 +1,4 @@
-"""The ledger's rules in plain Python, to hold the real one against."""
+"""The ledger's rules in plain Python, to compare the real ledger with."""
 
 from calendar import monthrange
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ def allowance_of(tier: str, seats: int | None) -> int:
 
 
 def first_after(now: datetime, anchor: datetime) -> datetime:
-    """The first monthly return of the anchor that is after `now`."""
+    """The first monthly recurrence of the anchor after `now`."""
     year, month = anchor.year, anchor.month
     while True:
         month += 1
@@ -29,7 +29,7 @@ def first_after(now: datetime, anchor: datetime) -> datetime:
 
 
 def last_until(now: datetime, anchor: datetime) -> datetime:
-    """The last monthly return of the anchor that is not after `now`."""
+    """The last monthly recurrence of the anchor that is not after `now`."""
     last = anchor
     while (following := first_after(last, anchor)) <= now:
         last = following
@@ -46,16 +46,16 @@ class Hold:
     drawn: int = 0
     charged: int = 0
     open: bool = True
-    below: "list[Hold]" = field(default_factory=list)
+    children: "list[Hold]" = field(default_factory=list)
 
-    def under(self, budget: int) -> "Hold":
-        hold = Hold(budget, self.period, self)
-        self.below.append(hold)
-        return hold
+    def open_child(self, budget: int) -> "Hold":
+        child = Hold(budget, self.period, self)
+        self.children.append(child)
+        return child
 
-    def take(self, micros: int) -> tuple[int, int]:
-        allowance = min(self.allowance, micros)
-        topup = min(self.topup, micros - allowance)
+    def take(self, amount: int) -> tuple[int, int]:
+        allowance = min(self.allowance, amount)
+        topup = min(self.topup, amount - allowance)
         self.allowance -= allowance
         self.topup -= topup
         return allowance, topup
@@ -63,6 +63,8 @@ class Hold:
 
 @dataclass
 class Books:
+    """All amounts are in micro-dollars."""
+
     allowance: int = 0
     topup: int = 0
     held_allowance: int = 0
@@ -80,78 +82,78 @@ class Books:
     told_depleted: bool = False
 
     anchor: datetime | None = None
-    given_for: tuple[str, int | None] | None = None
+    allowance_plan: tuple[str, int | None] | None = None
     plan: tuple[str, int | None] = ("basic", None)
     now: datetime = datetime.min
-    times_told: int = 0
+    depleted_events: int = 0
     payments: dict[str, int] = field(default_factory=dict)
     refunds: dict[str, int] = field(default_factory=dict)
 
     def move(self, **changes: int) -> None:
-        """One entry: it takes as much as it puts, and counts."""
+        """Adds one entry. Its amounts sum to zero."""
         assert sum(changes.values()) == 0
         for book, change in changes.items():
             setattr(self, book, getattr(self, book) + change)
         self.entries += 1
 
-    def came_in(self) -> None:
+    def rearm_depleted_event(self) -> None:
         if self.allowance + self.topup >= CENT:
             self.told_depleted = False
 
     def refresh(self) -> bool:
         over = self.period_ends_at is not None and self.period_ends_at <= self.now
-        if self.given_for == self.plan and not over:
+        if self.allowance_plan == self.plan and not over:
             return False
         total = allowance_of(*self.plan)
-        taken = 0
+        used = 0
         if not over and self.anchor is not None:
-            # A month in which some days passed, and more than their share is out already.
+            # The plan changed within the month.
             assert self.period_ends_at is not None
-            began = last_until(self.now, self.anchor)
-            moment = timedelta(microseconds=1)
-            days = Fraction((self.now - began) // moment, (self.period_ends_at - began) // moment)
-            out = self.allowance_total - self.allowance
-            taken = min(total, max(0, out - floor(self.allowance_total * days)))
+            start = last_until(self.now, self.anchor)
+            unit = timedelta(microseconds=1)
+            share = Fraction((self.now - start) // unit, (self.period_ends_at - start) // unit)
+            gone = self.allowance_total - self.allowance
+            used = min(total, max(0, gone - floor(self.allowance_total * share)))
         if self.allowance:
             self.move(allowance=-self.allowance, granted=self.allowance)
-            self.came_in()
+            self.rearm_depleted_event()
         self.period += 1
-        self.allowance_used = taken
+        self.allowance_used = used
         if not over or self.anchor is None:
             self.anchor = self.now
-        self.given_for, self.allowance_total = self.plan, total
+        self.allowance_plan, self.allowance_total = self.plan, total
         if total:
             self.period_ends_at = first_after(self.now, self.anchor)
         else:
             self.anchor = self.period_ends_at = None
-        if due := total - taken:
+        if due := total - used:
             paid = min(-self.owed, due)
             self.move(allowance=due - paid, owed=paid, granted=-due)
             self.allowance_used += paid
-            self.came_in()
+            self.rearm_depleted_event()
         return True
 
     @property
     def usable_topup(self) -> int:
         return self.topup if self.allow_overflow or not self.allowance_total else 0
 
-    def hold(self, micros: int) -> Hold | None:
+    def hold(self, amount: int) -> Hold | None:
         self.refresh()
-        if self.allowance + self.usable_topup < micros:
+        if self.allowance + self.usable_topup < amount:
             return None
-        allowance = min(self.allowance, micros)
-        topup = micros - allowance
+        allowance = min(self.allowance, amount)
+        topup = amount - allowance
         self.move(allowance=-allowance, topup=-topup, held_allowance=allowance, held_topup=topup)
-        return Hold(micros, self.period, allowance=allowance, topup=topup)
+        return Hold(amount, self.period, allowance=allowance, topup=topup)
 
-    def draw(self, hold: Hold, micros: int) -> None:
-        above, due = hold.parent, min(micros, hold.budget - hold.drawn)
-        if not hold.open or above is None or not above.open or due <= 0:
+    def draw(self, hold: Hold, amount: int) -> None:
+        parent, due = hold.parent, min(amount, hold.budget - hold.drawn)
+        if not hold.open or parent is None or not parent.open or due <= 0:
             return
-        rest = above.allowance + above.topup
+        rest = parent.allowance + parent.topup
         if rest < due:
-            self.draw(above, due - rest)
-        allowance, topup = above.take(due)
+            self.draw(parent, due - rest)
+        allowance, topup = parent.take(due)
         hold.allowance += allowance
         hold.topup += topup
         hold.drawn += allowance + topup
@@ -167,14 +169,14 @@ class Books:
             if hold.period == self.period:
                 self.allowance_used += allowance
             return
-        # What the run gave back is looked for where it went; what is gone of it is owed.
+        # A late call is paid from the released money. The part that is spent is owed.
         allowance = min(self.allowance, spent)
         topup = min(self.usable_topup, spent - allowance)
         self.move(
             allowance=-allowance, topup=-topup, owed=-(spent - allowance - topup), spent=spent
         )
         self.allowance_used += allowance
-        self.came_in()
+        self.rearm_depleted_event()
 
     def release(self, hold: Hold) -> None:
         if not hold.open:
@@ -183,10 +185,10 @@ class Books:
         if hold.parent is not None and hold.parent.open:
             hold.parent.allowance += hold.allowance
             hold.parent.topup += hold.topup
-            for each in hold.below:
-                if each.open:
-                    each.parent = hold.parent
-                    hold.parent.below.append(each)
+            for child in hold.children:
+                if child.open:
+                    child.parent = hold.parent
+                    hold.parent.children.append(child)
             return
         back = hold.allowance if hold.period == self.period else 0
         from_allowance = min(-self.owed, back)
@@ -204,24 +206,24 @@ class Books:
         rest = self.allowance + self.topup + self.held_allowance + self.held_topup
         if rest < CENT and not self.told_depleted:
             self.told_depleted = True
-            self.times_told += 1
+            self.depleted_events += 1
 
-    def top_up(self, reference: str, micros: int) -> bool:
+    def top_up(self, reference: str, amount: int) -> bool:
         if reference in self.payments:
             return False
-        self.payments[reference] = micros
-        paid = min(-self.owed, micros)
-        self.move(topup=micros - paid, owed=paid, outside=-micros)
-        self.came_in()
+        self.payments[reference] = amount
+        paid = min(-self.owed, amount)
+        self.move(topup=amount - paid, owed=paid, outside=-amount)
+        self.rearm_depleted_event()
         return True
 
-    def refund(self, reference: str, micros: int) -> int:
-        """`micros` is what has been refunded of the payment in all."""
-        due = micros - self.refunds.get(reference, 0)
+    def refund(self, reference: str, refunded: int) -> int:
+        """`refunded` is the total refunded so far."""
+        due = refunded - self.refunds.get(reference, 0)
         if due <= 0:
             return 0
-        self.refunds[reference] = micros
-        taken = min(self.topup, due)
-        self.move(topup=-taken, owed=-(due - taken), outside=due)
-        self.came_in()
+        self.refunds[reference] = refunded
+        from_topup = min(self.topup, due)
+        self.move(topup=-from_topup, owed=-(due - from_topup), outside=due)
+        self.rearm_depleted_event()
         return due

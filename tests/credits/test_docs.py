@@ -1,4 +1,4 @@
-"""The examples in docs/credits.md work, and its table is what the ledger does."""
+"""The examples in docs/credits.md work, and its table matches the ledger."""
 
 import re
 import sys
@@ -14,14 +14,14 @@ COLUMNS = BOOKS[:5]
 
 
 def documented() -> list[str]:
-    """The rows of the table of one task's entries."""
+    """The rows of the table with one task's entries."""
     lines = PAGE.read_text().splitlines()
     start = lines.index("| kind | " + " | ".join(COLUMNS) + " |") + 2
     return lines[start : lines.index("", start)]
 
 
-async def test_the_entries_of_one_task_are_those_of_the_page(shop: Shop) -> None:
-    account_id = await new_account(shop.db, "standard", cents=500)
+async def test_the_page_shows_the_entries_of_one_task(shop: Shop) -> None:
+    account_id = await new_account(shop.db, "standard", topup_cents=500)
     async with shop.db.write(account_id) as tx:
         earlier = await start_run(tx, 1_470 * CENT)
         await spend(tx, earlier, 1, 1_470 * CENT)
@@ -44,7 +44,7 @@ async def test_the_entries_of_one_task_are_those_of_the_page(shop: Shop) -> None
     assert [f"| {' '.join(each.split())} |" for each in shown] == [
         " ".join(line.split()) for line in documented()
     ]
-    assert tuple(left) == (0, 500 * CENT - 62_345)
+    assert dict(left) == {"allowance": 0, "topup": 500 * CENT - 62_345}
 
 
 def test_the_page_names_every_book_and_every_kind() -> None:

@@ -1,9 +1,9 @@
-"""The ledger against a model in plain Python, whatever happens in whatever order.
+"""The ledger against a model in plain Python, for random sequences of operations.
 
-Hypothesis makes up stories of one account each: runs that hold, draw, spend and
-end, payments and refunds, months that pass and plans that change. After every
-step each book is the model's and the sum of its entries.
-`ROTA_TEST_LEDGER_EXAMPLES` and `ROTA_TEST_LEDGER_STEPS` make it longer.
+Hypothesis generates sequences for one account: runs that hold, draw, spend and end, payments and
+refunds, months that pass and plans that change. After every step, each book equals the model's
+and the sum of its entries.
+`ROTA_TEST_LEDGER_EXAMPLES` and `ROTA_TEST_LEDGER_STEPS` make it run longer.
 """
 
 import asyncio
@@ -26,22 +26,22 @@ from hypothesis.stateful import (
 )
 
 from rota.credits import charges, holds, ledger, queries
-from rota.credits.allowance import refresh
+from rota.credits.allowance import MonthlyAllowance, refresh
 from rota.credits.ledger import Charge, RunId
 from rota.credits.verify import BOOKS, problems
 from rota.platform import clock, ids
-from rota.platform.db import APPLICATION_ROLE, NO_USER, AccountTransaction
+from rota.platform.db import APPLICATION_ROLE, NO_USER, AccountReader, AccountTransaction
 from tests.credits.model import Books, Hold, allowance_of
 
 EXAMPLES = int(os.environ.get("ROTA_TEST_LEDGER_EXAMPLES", "100"))
 STEPS = int(os.environ.get("ROTA_TEST_LEDGER_STEPS", "30"))
 
 number = st.integers(0, 10_000)
-micros = st.integers(0, 90_000) | st.sampled_from([0, 1, 9_999, 10_000, 35_000, 70_000])
+amounts = st.integers(0, 90_000) | st.sampled_from([0, 1, 9_999, 10_000, 35_000, 70_000])
 plans = st.sampled_from(
     [("basic", None), ("standard", None), ("advanced", None), ("corporate", 1), ("corporate", 3)]
 )
-# The first days are those on which months differ in length.
+# Days from which months have different lengths.
 starts = st.sampled_from(
     [
         datetime(2027, 1, 31, 12, tzinfo=UTC),
@@ -50,16 +50,22 @@ starts = st.sampled_from(
         datetime(2026, 11, 15, 6, tzinfo=UTC),
     ]
 )
-_SHOWN = (
-    *(*BOOKS, "entries", "allowance_total", "allowance_used", "period", "period_ends_at"),
-    *("allow_overflow", "told_depleted"),
+_COMPARED = (
+    *BOOKS,
+    "entries",
+    "allowance_total",
+    "allowance_used",
+    "period",
+    "period_ends_at",
+    "allow_overflow",
+    "told_depleted",
 )
 _SUMS = ", ".join(f"coalesce(sum({book}), 0)" for book in BOOKS)
 _STATE = f"""
-    SELECT {", ".join(f"b.{name}" for name in _SHOWN)},
+    SELECT {", ".join(f"b.{name}" for name in _COMPARED)},
         (SELECT ARRAY[{_SUMS}, count(*)]::bigint[] FROM entries WHERE account_id = $1) AS summed,
         (SELECT count(*) FROM entries
-         WHERE account_id = $1 AND {" + ".join(BOOKS)} <> 0) AS crooked,
+         WHERE account_id = $1 AND {" + ".join(BOOKS)} <> 0) AS unbalanced,
         (SELECT ARRAY[coalesce(sum(allowance), 0), coalesce(sum(topup), 0)]::bigint[]
          FROM holds WHERE account_id = $1 AND open) AS held,
         (SELECT last_sequence FROM account_heads WHERE account_id = $1) AS events
@@ -71,6 +77,10 @@ _HOLDS = """
 """
 
 T = TypeVar("T")
+
+
+async def monthly_allowance(tx: AccountReader, tier: str, seats: int | None) -> MonthlyAllowance:
+    return MonthlyAllowance(allowance_of(tier, seats))
 
 
 class Ledger(RuleBasedStateMachine):
@@ -91,8 +101,8 @@ class Ledger(RuleBasedStateMachine):
     def open_account(self, now: datetime, plan: tuple[str, int | None]) -> None:
         self.account_id = ids.new_uuid()
         self.books.plan = plan
-        self.turn_clock(now)
-        # A whole story is one transaction, which is undone at its end.
+        self.set_clock(now)
+        # Each sequence is one transaction, which is rolled back at its end.
         self.do(self.connection.execute(f"BEGIN; SET LOCAL rota.account_id = '{self.account_id}'"))
         self.tx = AccountTransaction(self.connection, self.account_id, NO_USER)
         self.do(
@@ -104,53 +114,53 @@ class Ledger(RuleBasedStateMachine):
             )
         )
 
-    def turn_clock(self, now: datetime) -> None:
+    def set_clock(self, now: datetime) -> None:
         self.books.now = now
         clock.now = lambda: now
 
     def pick(self, at: int) -> tuple[RunId, Hold]:
         return self.holds[at % len(self.holds)]
 
-    @rule(micros=micros)
-    def hold(self, micros: int) -> None:
-        owner = RunId(ids.new_uuid(), 1)
-        expected = self.books.hold(micros)
-        done = self.do(holds.hold(self.tx, owner, micros, allowance_of))
-        assert done == (expected is not None)
+    @rule(amount=amounts)
+    def hold(self, amount: int) -> None:
+        run_id = RunId(ids.new_uuid(), 1)
+        expected = self.books.hold(amount)
+        held = self.do(holds.hold(self.tx, run_id, amount, monthly_allowance))
+        assert held == (expected is not None)
         if expected is not None:
-            self.holds.append((owner, expected))
+            self.holds.append((run_id, expected))
 
     @precondition(lambda self: self.holds)
-    @rule(at=st.integers(-3, -1) | number, budget=micros)
+    @rule(at=st.integers(-3, -1) | number, budget=amounts)
     def hold_under(self, at: int, budget: int) -> None:
-        parent, above = self.pick(at)
-        owner = RunId(ids.new_uuid(), 1)
-        done = self.do(holds.hold_under(self.tx, owner, parent, budget))
-        assert done == above.open
-        if above.open:
-            self.holds.append((owner, above.under(budget)))
+        parent_id, parent = self.pick(at)
+        run_id = RunId(ids.new_uuid(), 1)
+        opened = self.do(holds.hold_under(self.tx, run_id, parent_id, budget))
+        assert opened == parent.open
+        if parent.open:
+            self.holds.append((run_id, parent.open_child(budget)))
 
     @precondition(lambda self: any(hold.parent for _, hold in self.holds))
-    @rule(at=st.integers(-3, -1) | number, micros=micros)
-    def draw(self, at: int, micros: int) -> None:
-        below = [pair for pair in self.holds if pair[1].parent]
-        owner, hold = below[at % len(below)]
-        self.books.draw(hold, micros)
-        self.do(holds.draw(self.tx, owner, micros))
+    @rule(at=st.integers(-3, -1) | number, amount=amounts)
+    def draw(self, at: int, amount: int) -> None:
+        children = [pair for pair in self.holds if pair[1].parent]
+        run_id, hold = children[at % len(children)]
+        self.books.draw(hold, amount)
+        self.do(holds.draw(self.tx, run_id, amount))
 
-    def pay(self, owner: RunId, hold: Hold, cost: int) -> None:
+    def pay(self, run_id: RunId, hold: Hold, cost: int) -> None:
         self.steps += 1
         self.books.charge(hold, cost)
-        call = Charge(owner, self.steps, "agent", "model", "2026-11", cost, 10, 5)
+        call = Charge(run_id, self.steps, "agent", "model", "2026-11", cost, 10, 5)
         self.do(charges.charge(self.tx, call))
 
     @precondition(lambda self: self.holds)
-    @rule(at=number, cost=micros)
+    @rule(at=number, cost=amounts)
     def charge(self, at: int, cost: int) -> None:
         self.pay(*self.pick(at), cost)
 
     @precondition(lambda self: any(not hold.open for _, hold in self.holds))
-    @rule(at=number, cost=micros)
+    @rule(at=number, cost=amounts)
     def charge_late(self, at: int, cost: int) -> None:
         ended = [pair for pair in self.holds if not pair[1].open]
         self.pay(*ended[at % len(ended)], cost)
@@ -158,36 +168,36 @@ class Ledger(RuleBasedStateMachine):
     @precondition(lambda self: self.holds)
     @rule(at=number)
     def release(self, at: int) -> None:
-        owner, hold = self.pick(at)
+        run_id, hold = self.pick(at)
         self.books.release(hold)
-        self.do(holds.release(self.tx, owner))
+        self.do(holds.release(self.tx, run_id))
 
-    @rule(micros=micros.filter(bool))
-    def top_up(self, micros: int) -> None:
+    @rule(amount=amounts.filter(bool))
+    def top_up(self, amount: int) -> None:
         reference = f"pi_{len(self.references)}"
         self.references.append(reference)
-        self.books.top_up(reference, micros)
-        assert self.do(ledger.top_up(self.tx, micros, reference))
+        self.books.top_up(reference, amount)
+        assert self.do(ledger.top_up(self.tx, amount, reference))
 
     @precondition(lambda self: self.references)
-    @rule(at=number, micros=micros)
-    def top_up_again(self, at: int, micros: int) -> None:
+    @rule(at=number, amount=amounts)
+    def top_up_again(self, at: int, amount: int) -> None:
         reference = self.references[at % len(self.references)]
-        assert not self.books.top_up(reference, micros)
-        assert not self.do(ledger.top_up(self.tx, micros, reference))
+        assert not self.books.top_up(reference, amount)
+        assert not self.do(ledger.top_up(self.tx, amount, reference))
 
     @precondition(lambda self: self.references)
-    @rule(at=number, micros=micros)
-    def refund(self, at: int, micros: int) -> None:
+    @rule(at=number, amount=amounts)
+    def refund(self, at: int, amount: int) -> None:
         reference = self.references[at % len(self.references)]
-        expected = self.books.refund(reference, micros)
-        assert expected == self.do(ledger.refund(self.tx, micros, reference))
+        expected = self.books.refund(reference, amount)
+        assert expected == self.do(ledger.refund(self.tx, amount, reference))
 
     @rule()
     def refresh(self) -> None:
         stale = self.do(queries.is_stale(self.tx, self.books.now))
         assert stale == self.books.refresh()
-        self.do(refresh(self.tx, allowance_of, self.books.now))
+        self.do(refresh(self.tx, monthly_allowance, self.books.now))
 
     @rule(plan=plans)
     def change_plan(self, plan: tuple[str, int | None]) -> None:
@@ -200,7 +210,7 @@ class Ledger(RuleBasedStateMachine):
 
     @rule(days=st.integers(0, 40) | st.integers(40, 400), seconds=st.integers(0, 86_400))
     def pass_time(self, days: int, seconds: int) -> None:
-        self.turn_clock(self.books.now + timedelta(days=days, seconds=seconds))
+        self.set_clock(self.books.now + timedelta(days=days, seconds=seconds))
 
     @rule(allowed=st.booleans())
     def set_overflow(self, allowed: bool) -> None:
@@ -208,33 +218,41 @@ class Ledger(RuleBasedStateMachine):
         self.do(queries.set_overflow(self.tx, allowed))
 
     @invariant()
-    def every_book_is_the_models(self) -> None:
+    def every_book_equals_the_model(self) -> None:
         row = self.do(self.connection.fetchrow(_STATE, self.account_id))
-        assert {name: row[name] for name in _SHOWN} == {
-            name: getattr(self.books, name) for name in _SHOWN
+        assert {name: row[name] for name in _COMPARED} == {
+            name: getattr(self.books, name) for name in _COMPARED
         }
         assert row["summed"] == [row[name] for name in (*BOOKS, "entries")]
-        assert sum(row["summed"][:-1]) == row["crooked"] == 0
+        assert sum(row["summed"][:-1]) == row["unbalanced"] == 0
         assert row["allowance"] >= 0 <= row["topup"]
         assert row["held"] == [row["held_allowance"], row["held_topup"]]
-        assert row["events"] == self.books.times_told
+        assert row["events"] == self.books.depleted_events
         rows = self.do(self.connection.fetch(_HOLDS, self.account_id))
-        assert {tuple(each) for each in rows} == {
-            (o.task_id, h.open, h.allowance, h.topup, h.charged, h.drawn, h.period)
-            for o, h in self.holds
+        assert {row["task_id"]: dict(row) for row in rows} == {
+            run_id.task_id: {
+                "task_id": run_id.task_id,
+                "open": hold.open,
+                "allowance": hold.allowance,
+                "topup": hold.topup,
+                "charged": hold.charged,
+                "drawn": hold.drawn,
+                "period": hold.period,
+            }
+            for run_id, hold in self.holds
         }
 
     def teardown(self) -> None:
         try:
             found = self.do(problems(self.tx))
-            # The runs of these stories have no tasks and no steps.
-            known = ("a hold is open although", "a model call is not charged")
-            assert [each for each in found if not each.what.startswith(known)] == []
+            # These runs have no tasks and no steps.
+            expected = ("a hold is open although", "a model call is not charged")
+            assert [each for each in found if not each.description.startswith(expected)] == []
         finally:
             self.do(self.connection.execute("ROLLBACK"))
 
 
-async def test_every_book_is_what_a_plain_model_says_whatever_happens(
+async def test_every_book_equals_the_model_after_any_sequence_of_operations(
     books_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     profile = settings(
@@ -244,7 +262,7 @@ async def test_every_book_is_what_a_plain_model_says_whatever_happens(
         derandomize=EXAMPLES <= 100,
         suppress_health_check=list(HealthCheck),
     )
-    # Put back when the test is over.
+    # Restored when the test ends.
     monkeypatch.setattr(clock, "now", clock.now)
 
     def play() -> None:

@@ -1,4 +1,4 @@
-"""Rounding, months, and how a balance is shown."""
+"""Rounding, months, and the balance in responses."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -21,7 +21,7 @@ def balance(**changes: Any) -> Balance:
 
 
 @given(st.integers(0, 10**15))
-def test_available_rounds_down_and_spent_rounds_up(micros: int) -> None:
+def test_available_money_rounds_down_and_spent_money_rounds_up(micros: int) -> None:
     down, up = available_cents(micros), spent_cents(micros)
     assert of_cents(down) <= micros <= of_cents(up)
     assert up - down == (micros % 10_000 != 0)
@@ -31,7 +31,7 @@ def test_available_rounds_down_and_spent_rounds_up(micros: int) -> None:
     ("cents", "text"),
     [(0, "0.00"), (5, "0.05"), (1234, "12.34"), (100_000, "1000.00"), (-5, "-0.05")],
 )
-def test_dollars_have_two_places(cents: int, text: str) -> None:
+def test_dollars_have_two_decimals(cents: int, text: str) -> None:
     assert usd(cents) == text
 
 
@@ -48,14 +48,14 @@ def test_dollars_have_two_places(cents: int, text: str) -> None:
         ("2026-11-30", 3, "2027-02-28"),
     ],
 )
-def test_a_month_ends_on_the_same_day_or_the_last_there_is(
+def test_a_month_ends_on_the_same_day_or_on_the_last_day_of_the_month(
     anchor: str, months: int, expected: str
 ) -> None:
     start = datetime.fromisoformat(f"{anchor}T13:30:00+00:00")
     assert clock.months_after(start, months).isoformat() == f"{expected}T13:30:00+00:00"
 
 
-def test_an_account_without_anything_shows_zeros() -> None:
+def test_an_empty_account_has_zeros() -> None:
     shown = BalanceResponse.of(balance()).model_dump(by_alias=True)
     assert shown == {
         "topUpCents": 0,
@@ -82,7 +82,7 @@ def test_an_account_without_anything_shows_zeros() -> None:
     }
 
 
-def test_parts_of_cents_are_added_before_they_are_rounded() -> None:
+def test_fractions_of_cents_are_added_before_rounding() -> None:
     shown = BalanceResponse.of(
         balance(
             allowance=15_000,
@@ -113,7 +113,7 @@ def test_parts_of_cents_are_added_before_they_are_rounded() -> None:
         (10_000_000, 1000, 100, "depleted"),
     ],
 )
-def test_the_bar_warns_from_80_percent_and_is_depleted_at_100(
+def test_the_usage_bar_warns_from_80_percent_and_is_depleted_at_100(
     used: int, cents: int, percent: int, status: str
 ) -> None:
     bar = UsageBar.of(

@@ -1,4 +1,4 @@
-"""Months that are changed, not paid for, or on trial."""
+"""Months with a plan change, an outstanding payment or a trial."""
 
 from datetime import timedelta
 from typing import Any
@@ -12,8 +12,8 @@ from tests.service import Person
 from tests.tasks.world import newcomer
 
 
-async def subscribed(shop: Shop, person: Person, **fields: Any) -> None:
-    """The account's subscription as the processor's messages would leave it."""
+async def set_subscription(shop: Shop, person: Person, **fields: Any) -> None:
+    """Stores a subscription as a sync with the processor would."""
     values = {
         "processor_id": "sub_1",
         "tier": "standard",
@@ -36,7 +36,9 @@ async def subscribed(shop: Shop, person: Person, **fields: Any) -> None:
         )
 
 
-async def at(shop: Shop, person: Person, monkeypatch: pytest.MonkeyPatch, **later: int) -> Any:
+async def usage_bar_at(
+    shop: Shop, person: Person, monkeypatch: pytest.MonkeyPatch, **later: int
+) -> Any:
     """The usage bar at a later time."""
     moment = clock.now() + timedelta(**later)
     with monkeypatch.context() as turned:
@@ -44,7 +46,7 @@ async def at(shop: Shop, person: Person, monkeypatch: pytest.MonkeyPatch, **late
         return (await shop.balance(person))["usageBar"]
 
 
-async def test_a_higher_plan_at_the_months_end_is_one_month_and_not_two(
+async def test_an_upgrade_near_the_end_of_a_month_does_not_give_two_allowances(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     person = await newcomer(shop.service, tier="standard")
@@ -53,16 +55,16 @@ async def test_a_higher_plan_at_the_months_end_is_one_month_and_not_two(
         await spend(tx, run, 1, 1_500 * CENT)
         await end_run(tx, run)
     await accounts.set_tier(shop.db, person.user_id, "advanced")
-    changed = await at(shop, person, monkeypatch, days=27)
-    # What was used beyond the days that passed is used of the new month.
+    changed = await usage_bar_at(shop, person, monkeypatch, days=27)
+    # Usage beyond the share of the days that passed counts in the new month.
     assert changed["total"] == 5_000
     assert 0 < changed["used"] < 200
-    # The old month's end passes without anything happening.
-    assert (await at(shop, person, monkeypatch, days=33))["used"] == changed["used"]
-    assert (await at(shop, person, monkeypatch, days=60))["used"] == 0
+    # The end of the old month has no effect.
+    assert (await usage_bar_at(shop, person, monkeypatch, days=33))["used"] == changed["used"]
+    assert (await usage_bar_at(shop, person, monkeypatch, days=60))["used"] == 0
 
 
-async def test_a_month_that_is_not_paid_for_begins_when_it_is(
+async def test_an_unpaid_month_starts_when_it_is_paid(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     person = await newcomer(shop.service, tier="standard")
@@ -70,19 +72,21 @@ async def test_a_month_that_is_not_paid_for_begins_when_it_is(
         run = await start_run(tx, 500 * CENT)
         await spend(tx, run, 1, 500 * CENT)
         await end_run(tx, run)
-    await subscribed(shop, person, status="PAST_DUE", unpaid_since=clock.now())
-    assert (await at(shop, person, monkeypatch, days=32))["used"] == 500
-    await subscribed(shop, person, status="ACTIVE")
-    assert (await at(shop, person, monkeypatch, days=32, hours=2))["used"] == 0
+    await set_subscription(shop, person, status="PAST_DUE", unpaid_since=clock.now())
+    assert (await usage_bar_at(shop, person, monkeypatch, days=32))["used"] == 500
+    await set_subscription(shop, person, status="ACTIVE")
+    assert (await usage_bar_at(shop, person, monkeypatch, days=32, hours=2))["used"] == 0
 
 
-async def test_a_trial_has_no_allowance_until_it_is_paid_for(
+async def test_a_trial_has_no_allowance_until_the_first_payment(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     person = await newcomer(shop.service, tier="standard")
-    await subscribed(shop, person, status="TRIALING", period_end=clock.now() + timedelta(days=14))
+    await set_subscription(
+        shop, person, status="TRIALING", period_end=clock.now() + timedelta(days=14)
+    )
     shown = await shop.balance(person)
     assert (shown["hasAllowance"], shown["totalAvailable"]) == (False, 0)
     assert shown["usageBar"]["resetsAt"] is None
-    await subscribed(shop, person, status="ACTIVE")
-    assert (await at(shop, person, monkeypatch, days=15))["remaining"] == 1_500
+    await set_subscription(shop, person, status="ACTIVE")
+    assert (await usage_bar_at(shop, person, monkeypatch, days=15))["remaining"] == 1_500

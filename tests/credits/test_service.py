@@ -1,4 +1,4 @@
-"""Credits over HTTP: balance, settings, movements and usage."""
+"""Credits over HTTP: balance, settings, transactions and usage."""
 
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -15,12 +15,12 @@ from tests.tasks.world import newcomer, newcomers
 
 
 async def company_of(shop: Shop, role: Any) -> tuple[Person, dict[str, str], UUID]:
-    """Somebody with this role in a company, and the header that selects it."""
+    """A person with this role in a company, and the header that selects the company."""
     owner, person = await newcomer(shop.service), await newcomer(shop.service)
     company = await accounts.create_company(shop.db, "Company", owner.user_id, tier="corporate")
     await accounts.put_member(shop.db, company, person.user_id, role)
     async with shop.service.owner() as connection:
-        # Keys belong to one account, and these people have no session.
+        # A key belongs to one account, so it has to move to the company.
         for table in ("api_keys", "api_key_hashes"):
             await connection.execute(
                 f"UPDATE {table} SET account_id = $2 WHERE user_id = $1", person.user_id, company
@@ -28,7 +28,7 @@ async def company_of(shop: Shop, role: Any) -> tuple[Person, dict[str, str], UUI
     return person, {"X-Service-Account": ids.to_wire("acct", company)}, company
 
 
-async def test_the_first_look_at_a_balance_shows_the_plans_allowance(shop: Shop) -> None:
+async def test_the_first_balance_includes_the_plans_allowance(shop: Shop) -> None:
     person = await newcomer(shop.service, tier="standard")
     before = clock.now()
     shown = await shop.balance(person)
@@ -53,11 +53,11 @@ async def test_a_balance_follows_the_tier_and_the_month(
         await spend(tx, run, 1, 200 * CENT + 1)
     await accounts.set_tier(shop.db, person.user_id, "advanced")
     shown = await shop.balance(person)
-    # No day has passed of the first month, so what is out of it counts as used of the new one.
+    # No day of the first month has passed, so everything used or held counts in the new month.
     assert (shown["usageBar"]["total"], shown["usageBar"]["used"]) == (5000, 300)
     assert shown["totalAvailable"] == 4700
     assert shown["balance"]["reservedCents"] == 100
-    # Times are shown in whole milliseconds.
+    # Responses have times in whole milliseconds.
     later = datetime.fromisoformat(shown["usageBar"]["resetsAt"]) + timedelta(milliseconds=1)
     with monkeypatch.context() as turned:
         turned.setattr(clock, "now", lambda: later)
@@ -65,14 +65,14 @@ async def test_a_balance_follows_the_tier_and_the_month(
     assert (shown["usageBar"]["used"], shown["totalAvailable"]) == (0, 5000)
     assert shown["totalSpentCents"] == 201
     assert shown["balance"]["reservedCents"] == 100
-    # What the run gives back was the month's that is over.
+    # The run releases money of a past month, which expires.
     async with shop.db.write(person.user_id) as tx:
         await end_run(tx, run)
     shown = await shop.balance(person)
     assert (shown["totalAvailable"], shown["balance"]["reservedCents"]) == (5000, 0)
 
 
-async def test_overflow_is_switched_off_and_on(shop: Shop) -> None:
+async def test_overflow_can_be_turned_off_and_on(shop: Shop) -> None:
     person = await newcomer(shop.service, tier="standard")
     assert (await shop.balance(person))["allowOverflow"] is True
     for wanted in (False, True):
@@ -85,14 +85,14 @@ async def test_overflow_is_switched_off_and_on(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize("body", [{}, {"allowOverflow": "true"}, {"allowOverflow": 1}, None])
-async def test_settings_take_nothing_but_a_boolean(shop: Shop, body: Any) -> None:
+async def test_settings_accept_only_a_boolean(shop: Shop, body: Any) -> None:
     person = await newcomer(shop.service)
     answer = await person.request("PATCH", "/api/credits/settings", json=body)
     assert answer.status_code == 400
 
 
 @pytest.mark.parametrize(("role", "status"), [("admin", 200), ("member", 403)])
-async def test_only_those_in_charge_of_a_company_change_its_billing(
+async def test_members_of_a_company_cannot_change_its_billing(
     shop: Shop, role: str, status: int
 ) -> None:
     person, headers, _ = await company_of(shop, role)
@@ -117,7 +117,7 @@ async def test_a_key_needs_the_billing_scopes(shop: Shop) -> None:
         assert (await worker.get(path)).status_code == 403
 
 
-async def test_every_movement_is_listed_newest_first(shop: Shop) -> None:
+async def test_transactions_are_listed_newest_first(shop: Shop) -> None:
     person = await newcomer(shop.service, tier="basic")
     account_id = person.user_id
     async with shop.db.write(account_id) as tx:
@@ -134,7 +134,7 @@ async def test_every_movement_is_listed_newest_first(shop: Shop) -> None:
     shown = [
         (each["kind"], each["amountMicros"], each["amountCents"]) for each in page["transactions"]
     ]
-    # The second call used up the hold, so nothing was left to give back.
+    # The second call used up the hold, so there was nothing to release.
     assert shown == [
         ("refund", -1_000_000, -100),
         ("charge", -287_655, -29),
@@ -154,12 +154,12 @@ async def test_every_movement_is_listed_newest_first(shop: Shop) -> None:
         "spent": 12_345,
         "owed": 0,
     }
-    assert "as far as the hold went" in bounded["description"]
+    assert "up to the hold" in bounded["description"]
     assert paid["reference"] == refund["reference"] == "pi_7"
     assert paid["taskId"] is None
 
 
-async def test_pages_of_movements_fit_together_from_either_end(shop: Shop) -> None:
+async def test_pages_of_transactions_have_no_gaps_or_overlaps(shop: Shop) -> None:
     person = await newcomer(shop.service, tier="basic")
     async with shop.db.write(person.user_id) as tx:
         for number in range(23):
@@ -173,13 +173,13 @@ async def test_pages_of_movements_fit_together_from_either_end(shop: Shop) -> No
 
 
 @pytest.mark.parametrize("query", ["limit=0", "limit=101", "offset=-1", "limit=5.0"])
-async def test_bounds_of_a_page_are_checked(shop: Shop, query: str) -> None:
+async def test_an_invalid_limit_or_offset_is_refused(shop: Shop, query: str) -> None:
     person = await newcomer(shop.service)
     assert (await person.get(f"/api/credits/transactions?{query}")).status_code == 400
 
 
-async def _used(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Person:
-    """Somebody whose agents used two models on two days of May 2026."""
+async def person_with_usage(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Person:
+    """A person whose agents used two models on two days of May 2026."""
     person = await newcomer(shop.service, tier="basic")
     account_id = person.user_id
     async with shop.db.write(account_id) as tx:
@@ -199,14 +199,14 @@ async def _used(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Person:
     return person
 
 
-async def test_usage_by_day_has_the_days_without_use_too(
+async def test_usage_by_day_includes_days_without_usage(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    person = await _used(shop, monkeypatch)
+    person = await person_with_usage(shop, monkeypatch)
     shown = (await person.get("/api/usage?from=2026-05-02&to=2026-05-05")).json()
     assert (shown["from"], shown["to"], shown["groupBy"]) == ("2026-05-02", "2026-05-05", "day")
     rows = [(each["key"], each["calls"], each["costUsd"]) for each in shown["usage"]]
-    # The dear call was paid as far as the hold went.
+    # The expensive call was charged up to the hold.
     assert rows == [
         ("2026-05-02", 0, "0.000000"),
         ("2026-05-03", 2, "1.000000"),
@@ -228,18 +228,18 @@ async def test_usage_by_day_has_the_days_without_use_too(
         ("model", [("large", 1, "0.999900"), ("small", 3, "0.000100")]),
     ],
 )
-async def test_usage_by_agent_or_model_begins_with_the_dearest(
+async def test_usage_by_agent_or_model_starts_with_the_most_expensive(
     shop: Shop,
     monkeypatch: pytest.MonkeyPatch,
     group: str,
     expected: list[tuple[str, int, str]],
 ) -> None:
-    person = await _used(shop, monkeypatch)
+    person = await person_with_usage(shop, monkeypatch)
     shown = (await person.get(f"/api/usage?from=2026-05-01&to=2026-05-31&groupBy={group}")).json()
     assert [(each["key"], each["calls"], each["costUsd"]) for each in shown["usage"]] == expected
 
 
-async def test_usage_is_of_the_last_30_days_unless_asked_otherwise(shop: Shop) -> None:
+async def test_usage_covers_the_last_30_days_by_default(shop: Shop) -> None:
     person = await newcomer(shop.service)
     shown = (await person.get("/api/usage")).json()
     today = clock.now().date()
@@ -265,6 +265,6 @@ async def test_usage_is_of_the_last_30_days_unless_asked_otherwise(shop: Shop) -
         "groupBy=week",
     ],
 )
-async def test_days_that_make_no_sense_are_refused(shop: Shop, query: str) -> None:
+async def test_invalid_days_are_refused(shop: Shop, query: str) -> None:
     person = await newcomer(shop.service)
     assert (await person.get(f"/api/usage?{query}")).status_code == 400

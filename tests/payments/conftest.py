@@ -1,4 +1,4 @@
-"""The stand-in for Stripe, and our adapter that talks to it over HTTP."""
+"""The Stripe stand-in, and an adapter that calls it over HTTP."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
@@ -31,7 +31,7 @@ def adapter(standin: StandIn, *, timeout_s: float = 10) -> Stripe:
 
 @pytest.fixture(scope="package")
 async def standin() -> AsyncIterator[StandIn]:
-    """One whose clock nobody turns."""
+    """A stand-in whose clock tests do not move."""
     async with StandIn.start() as started:
         yield started
 
@@ -49,8 +49,8 @@ def payer() -> Payer:
     return Payer(uuid4(), None, "ada@example.test")
 
 
-class Turned:
-    """A stand-in of one's own, whose clock can be turned, with the adapter to it."""
+class TimedStandIn:
+    """A stand-in for one test, which can move its clock, and the adapter to it."""
 
     def __init__(self, standin: StandIn) -> None:
         self.standin = standin
@@ -63,11 +63,11 @@ class Turned:
         session = await self.standin.api("GET", f"/v1/checkout/sessions/{checkout.id}")
         return await self.stripe.subscription(session["subscription"])
 
-    async def told(self, since: int) -> list[tuple[str, str]]:
-        """What happened, with the day that it happened on."""
+    async def events_since(self, start: int) -> list[tuple[str, str]]:
+        """The type and the day of each event after the first `start` ones."""
         return [
             (event["type"], datetime.fromtimestamp(event["created"], UTC).date().isoformat())
-            for event in (await self.standin.events())[since:]
+            for event in (await self.standin.events())[start:]
         ]
 
     async def count(self) -> int:
@@ -75,9 +75,9 @@ class Turned:
 
 
 @pytest.fixture
-async def turned() -> AsyncIterator[Turned]:
+async def timed() -> AsyncIterator[TimedStandIn]:
     async with StandIn.start() as standin:
-        made = Turned(standin)
+        made = TimedStandIn(standin)
         await made.stripe.offer(PRODUCTS)
         yield made
         await made.stripe.close()

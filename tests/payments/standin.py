@@ -1,4 +1,4 @@
-"""The stand-in for Stripe as tests use it: a process of its own, and its controls.
+"""The Stripe stand-in for tests: a separate process, and its controls.
 
 async with StandIn.start() as standin:
     async with Service.start(stack, variant="a", **standin.settings) as service:
@@ -28,7 +28,7 @@ KEY = "sk_test_rota"
 SECRET = "whsec_tests"
 GOOD_CARD = "4242 4242 4242 4242"
 DECLINED_CARD = "4000 0000 0000 0002"
-# Good for the first payment and none after it.
+# The first payment succeeds and all later ones fail.
 FAILS_LATER_CARD = "4000 0000 0000 0341"
 
 
@@ -48,7 +48,7 @@ class StandIn:
         port: int = 0,
         variant: str | None = None,
     ) -> AsyncIterator["StandIn"]:
-        """Without `data` it forgets everything when it ends; with a variant it sells its plans."""
+        """Without `data`, it forgets everything at its end. With a variant, it sells its plans."""
         port = port or ports.find(besides=set())
         process = await asyncio.create_subprocess_exec(
             sys.executable,
@@ -74,28 +74,28 @@ class StandIn:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What leads a service to this stand-in, for `Service.start(…, **settings)`."""
+        """Settings that make a service use this stand-in: `Service.start(…, **settings)`."""
         return {
             "stripe_secret_key": SecretStr(KEY),
             "stripe_webhook_secrets": (SecretStr(self.secret),),
             "stripe_api_url": self.url,
         }
 
-    # What people do on the page.
+    # The hosted page.
 
     async def pay(self, checkout_url: str, card: str = GOOD_CARD) -> str:
-        """Pays on the hosted page; where the browser is sent then."""
+        """Pays on the hosted page. Returns where the page sends the browser."""
         answer = await self.http.post(checkout_url, data={"action": "pay", "card": card})
         assert answer.status_code == 303, answer.text
         return answer.headers["location"]
 
-    async def turn_back(self, checkout_url: str) -> str:
-        """Cancels on the hosted page; where the browser is sent then."""
+    async def cancel_checkout(self, checkout_url: str) -> str:
+        """Cancels on the hosted page. Returns where the page sends the browser."""
         answer = await self.http.post(checkout_url, data={"action": "cancel"})
         assert answer.status_code == 303, answer.text
         return answer.headers["location"]
 
-    # Time, cards and money back.
+    # Time, cards and refunds.
 
     async def now(self) -> datetime:
         return datetime.fromisoformat((await self._ok("GET", "/_control/clock"))["now"])
@@ -103,9 +103,9 @@ class StandIn:
     async def advance(
         self, *, days: float = 0, seconds: float = 0, to: datetime | str | None = None
     ) -> None:
-        """Turns the clock; what is due on the way happens in order, and is told in order.
+        """Moves the clock forward. Everything that becomes due happens in order.
 
-        Waits until the service has heard of it, if webhooks go to one and are not held.
+        Waits until the webhooks are delivered, unless they are held.
         """
         passed = timedelta(days=days, seconds=seconds).total_seconds()
         asked: dict[str, Any] = {"advance_seconds": int(passed)}
@@ -115,11 +115,13 @@ class StandIn:
         await self.settled()
 
     async def decline(self, customer_id: str, declines: bool = True) -> None:
-        """From now on the customer's card fails, or works again."""
+        """Makes the customer's card fail, or work again."""
         await self._ok("POST", f"/_control/customers/{customer_id}", {"declines": declines})
 
-    async def refund(self, payment_intent: str, cents: int | None = None) -> dict[str, Any]:
-        form = {"payment_intent": payment_intent} | ({"amount": str(cents)} if cents else {})
+    async def refund(self, payment_intent: str, amount_cents: int | None = None) -> dict[str, Any]:
+        form = {"payment_intent": payment_intent} | (
+            {"amount": str(amount_cents)} if amount_cents else {}
+        )
         return await self.api("POST", "/v1/refunds", form)
 
     # Webhooks.
@@ -128,7 +130,7 @@ class StandIn:
         await self._ok("POST", "/_control/webhooks", {"url": webhook_url})
 
     async def settled(self, deadline_s: float = 30) -> None:
-        """Until every event that is not held was heard by whom it was sent to."""
+        """Waits until every event that is not held is delivered."""
         async with asyncio.timeout(deadline_s):
             while True:
                 state = await self._ok("GET", "/_control/webhooks")
@@ -137,11 +139,11 @@ class StandIn:
                 await asyncio.sleep(0.02)
 
     async def hold(self) -> None:
-        """Collects events from now on instead of sending them."""
+        """Collects events instead of sending them."""
         await self._ok("POST", "/_control/webhooks", {"hold": True})
 
     async def release(self) -> None:
-        """Sends what was held, in order, and goes on sending."""
+        """Sends the held events in order, and stops holding."""
         await self._ok("POST", "/_control/webhooks", {"hold": False})
         await self.settled()
 
@@ -153,9 +155,10 @@ class StandIn:
         at_once: int = 1,
         again: bool = False,
     ) -> list[dict[str, Any]]:
-        """Sends the held events (`again`: all there ever were) shuffled and several times.
+        """Sends the held events shuffled and several times; with `again`, all events so far.
 
-        Every attempt with the status that came back, 0 for none. What was heard is held no more.
+        Returns every attempt with its response status, or 0 without a response. Delivered events
+        are no longer held.
         """
         asked = {"duplicates": duplicates, "seed": seed, "at_once": at_once, "again": again}
         attempts: list[dict[str, Any]] = (await self._ok("POST", "/_control/deliver", asked))[
@@ -164,24 +167,26 @@ class StandIn:
         return attempts
 
     async def events(self, *kinds: str) -> list[dict[str, Any]]:
-        """All events so far, or those of some types, the oldest first."""
+        """All events so far, or those of some types, oldest first."""
         found: list[dict[str, Any]] = (await self._ok("GET", "/_control/events"))["events"]
         return [event for event in found if not kinds or event["type"] in kinds]
 
     def signed(
         self, event: dict[str, Any], secret: str | None = None, at: int | None = None
     ) -> tuple[bytes, str]:
-        """An event as it travels: its body and its Stripe-Signature."""
+        """The body and the Stripe-Signature of an event."""
         body = body_of(event)
         return body, signature(body, secret or self.secret, at)
 
-    # Trouble, and the API itself.
+    # Faults, and the API itself.
 
     async def fault(
         self, path: str, mode: Literal["timeout", "500", "drop"], times: int = 1
     ) -> None:
-        """The next requests under the path go wrong. Each attempt counts, and a client that
-        tries again makes several. A drop acts and does not answer; the others do not act."""
+        """Makes the next requests under the path fail. Each attempt of a client counts.
+
+        "drop" acts and does not answer; the other modes do not act.
+        """
         await self._ok("POST", "/_control/faults", {"path": path, "mode": mode, "times": times})
 
     async def api(
@@ -191,7 +196,7 @@ class StandIn:
         form: dict[str, str] | None = None,
         params: dict[str, str] | None = None,
     ) -> dict[str, Any]:
-        """Stripe's API without our adapter."""
+        """Calls Stripe's API without the adapter."""
         answer = await self.http.request(
             method, path, data=form, params=params, headers={"Authorization": f"Bearer {KEY}"}
         )
@@ -211,7 +216,7 @@ async def _until_up(
 ) -> None:
     async with asyncio.timeout(deadline_s):
         while True:
-            assert process.returncode is None, "the stand-in has ended instead of starting"
+            assert process.returncode is None, "the stand-in ended instead of starting"
             try:
                 if (await http.get("/_control/clock")).status_code == 200:
                     return

@@ -1,4 +1,4 @@
-"""What an operator sets for payments, and what a process of its own is told."""
+"""The operator's settings for payments, and passing them to another process."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ PRODUCTION: dict[str, Any] = {
 }
 
 
-def test_in_production_a_key_needs_a_webhook_secret() -> None:
+def test_in_production_an_api_key_needs_a_webhook_secret() -> None:
     assert Settings(**PRODUCTION).stripe_secret_key is None
     with pytest.raises(ValidationError, match="ROTA_STRIPE_WEBHOOK_SECRETS"):
         Settings(**PRODUCTION, stripe_secret_key=SecretStr("sk_live_x"))
@@ -27,13 +27,13 @@ def test_in_production_a_key_needs_a_webhook_secret() -> None:
     )
 
 
-def test_people_come_back_to_the_public_url_unless_it_is_said_where() -> None:
+def test_the_return_url_is_the_public_billing_page_by_default() -> None:
     assert Settings(public_url="https://rota.example").return_url == "https://rota.example/billing"
     elsewhere = "https://app.example/money"
     assert Settings(billing_return_url=elsewhere).return_url == elsewhere
 
 
-def test_another_process_is_told_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_process_gets_the_same_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = Settings(
         stripe_secret_key=SecretStr("sk_test_x"),
         stripe_webhook_secrets=(SecretStr("whsec_1"), SecretStr("whsec_2")),

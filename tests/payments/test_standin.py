@@ -1,4 +1,4 @@
-"""The stand-in itself: its page, its webhooks, and that it keeps what it knows."""
+"""The stand-in itself: its page, its webhooks and its stored data."""
 
 import asyncio
 import json
@@ -18,11 +18,11 @@ from starlette.routing import Route
 from rota.dev import ports
 from rota.payments.port import Payer, Product
 from rota.payments.stripe import Stripe
-from tests.payments.conftest import PRODUCTS, RETURN_URL, Turned
+from tests.payments.conftest import PRODUCTS, RETURN_URL, TimedStandIn
 from tests.payments.standin import GOOD_CARD, KEY, StandIn
 
 
-async def test_the_page_shows_what_is_bought_and_leads_back(
+async def test_the_page_shows_the_order_and_sends_the_browser_back(
     stripe: Stripe, standin: StandIn
 ) -> None:
     payer = Payer(uuid4(), None, "<ada>@example.test")
@@ -31,10 +31,10 @@ async def test_the_page_shows_what_is_bought_and_leads_back(
     assert shown.headers["content-type"].startswith("text/html")
     for words in ("$350.00 a month", "Corporate × 7", "14 days", GOOD_CARD, "&lt;ada&gt;@"):
         assert words in shown.text
-    assert await standin.turn_back(checkout.url) == f"{RETURN_URL}?checkout=cancelled"
+    assert await standin.cancel_checkout(checkout.url) == f"{RETURN_URL}?checkout=cancelled"
     wrong = await standin.http.post(checkout.url, data={"action": "pay", "card": "1234"})
     assert (wrong.status_code, "not a test card" in wrong.text) == (402, True)
-    # Turning back is no refusal: the page is still there.
+    # After a cancellation, the page can still be paid.
     assert checkout.id in await standin.pay(checkout.url)
     assert "has been paid for" in (await standin.http.get(checkout.url)).text
     again = await standin.http.post(checkout.url, data={"action": "pay", "card": GOOD_CARD})
@@ -42,16 +42,14 @@ async def test_the_page_shows_what_is_bought_and_leads_back(
     assert (await standin.http.get("/pay/cs_test_nobody")).status_code == 404
 
 
-async def test_its_first_page_leads_to_what_waits_to_be_paid(
-    stripe: Stripe, standin: StandIn
-) -> None:
+async def test_the_home_page_links_to_open_checkouts(stripe: Stripe, standin: StandIn) -> None:
     checkout = await stripe.top_up_checkout(Payer(uuid4(), None, None), 1_234, uuid4().hex)
     home = (await standin.http.get("/")).text
     assert f'href="{checkout.url}"' in home
     assert "$12.34" in home
 
 
-async def test_no_more_is_given_back_than_was_paid(stripe: Stripe, standin: StandIn) -> None:
+async def test_a_refund_cannot_exceed_the_payment(stripe: Stripe, standin: StandIn) -> None:
     checkout = await stripe.top_up_checkout(Payer(uuid4(), None, None), 500, uuid4().hex)
     await standin.pay(checkout.url)
     session = await standin.api("GET", f"/v1/checkout/sessions/{checkout.id}")
@@ -71,12 +69,12 @@ async def test_no_more_is_given_back_than_was_paid(stripe: Stripe, standin: Stan
     assert await refund() == (400, "charge_already_refunded")
 
 
-async def test_a_page_that_waited_for_a_day_is_closed(turned: Turned) -> None:
+async def test_a_checkout_expires_after_a_day(timed: TimedStandIn) -> None:
     payer = Payer(uuid4(), None, None)
-    checkout = await turned.stripe.top_up_checkout(payer, 500, uuid4().hex)
-    await turned.standin.advance(days=2)
-    assert "has expired" in (await turned.standin.http.get(checkout.url)).text
-    assert len(await turned.standin.events("checkout.session.expired")) == 1
+    checkout = await timed.stripe.top_up_checkout(payer, 500, uuid4().hex)
+    await timed.standin.advance(days=2)
+    assert "has expired" in (await timed.standin.http.get(checkout.url)).text
+    assert len(await timed.standin.events("checkout.session.expired")) == 1
 
 
 @pytest.mark.parametrize(
@@ -87,7 +85,7 @@ async def test_a_page_that_waited_for_a_day_is_closed(turned: Turned) -> None:
         ({"colour": "red"}, "parameter_unknown"),
     ],
 )
-async def test_a_wrong_request_is_refused_as_stripe_does(
+async def test_an_invalid_request_gets_stripes_error(
     standin: StandIn, form: dict[str, str], code: str
 ) -> None:
     answer = await standin.http.post(
@@ -101,30 +99,30 @@ async def test_a_wrong_request_is_refused_as_stripe_does(
 
 
 class Listener:
-    """Takes webhooks; answers with the statuses it is given, and then with 200."""
+    """Receives webhooks. Answers with the given statuses first, and then with 200."""
 
     def __init__(self) -> None:
         self.port = ports.find(besides=set())
         self.url = f"http://127.0.0.1:{self.port}/webhooks/stripe"
-        self.heard: list[tuple[bytes, str]] = []
-        self.answers: Iterator[int] = iter(())
-        self.at_once = self.most_at_once = 0
+        self.received: list[tuple[bytes, str]] = []
+        self.statuses: Iterator[int] = iter(())
+        self.concurrent = self.max_concurrent = 0
 
-    async def take(self, request: Request) -> Response:
-        self.at_once += 1
-        self.most_at_once = max(self.most_at_once, self.at_once)
-        self.heard.append((await request.body(), request.headers["stripe-signature"]))
+    async def receive(self, request: Request) -> Response:
+        self.concurrent += 1
+        self.max_concurrent = max(self.max_concurrent, self.concurrent)
+        self.received.append((await request.body(), request.headers["stripe-signature"]))
         await asyncio.sleep(0.01)
-        self.at_once -= 1
-        return Response(status_code=next(self.answers, 200))
+        self.concurrent -= 1
+        return Response(status_code=next(self.statuses, 200))
 
     @property
     def kinds(self) -> list[str]:
-        return [json.loads(body)["type"] for body, _ in self.heard]
+        return [json.loads(body)["type"] for body, _ in self.received]
 
     @asynccontextmanager
     async def listening(self) -> AsyncIterator["Listener"]:
-        app = Starlette(routes=[Route("/webhooks/stripe", self.take, methods=["POST"])])
+        app = Starlette(routes=[Route("/webhooks/stripe", self.receive, methods=["POST"])])
         server = uvicorn.Server(uvicorn.Config(app, port=self.port, log_level="warning"))
         running = asyncio.create_task(server._serve())
         try:
@@ -134,105 +132,107 @@ class Listener:
             await running
 
 
-async def test_what_happens_is_told_signed_and_again_until_it_is_heard(turned: Turned) -> None:
+async def test_events_are_signed_and_sent_again_until_they_are_received(
+    timed: TimedStandIn,
+) -> None:
     listener = Listener()
-    listener.answers = iter((500, 302))
-    # It is sent although nobody listens yet.
-    await turned.standin.send_to(listener.url)
-    bought = await turned.subscribe()
+    listener.statuses = iter((500, 302))
+    # The events are sent although the listener is not up yet.
+    await timed.standin.send_to(listener.url)
+    bought = await timed.subscribe()
     async with listener.listening():
-        await turned.standin.settled()
+        await timed.standin.settled()
         assert sorted(set(listener.kinds)) == [
             "checkout.session.completed",
             "customer.created",
             "customer.subscription.created",
             "invoice.paid",
         ]
-        assert len(listener.heard) == 4 + 2
-        # The time of the signature is the real one, however far the clock was turned.
-        await turned.standin.advance(days=400)
+        assert len(listener.received) == 4 + 2
+        # Signatures have the real time, no matter how far the clock was moved.
+        await timed.standin.advance(days=400)
         assert len([e for e in listener.kinds if e == "invoice.paid"]) >= 13
-    for body, header in listener.heard:
-        turned.stripe.notice(body, header)
-    assert (await turned.stripe.subscription(bought.id)).status == "active"
+    for body, header in listener.received:
+        timed.stripe.read_webhook(body, header)
+    assert (await timed.stripe.subscription(bought.id)).status == "active"
 
 
-async def test_held_events_are_delivered_in_any_order_and_any_number_of_times(
-    turned: Turned,
+async def test_held_events_are_delivered_in_random_order_and_several_times(
+    timed: TimedStandIn,
 ) -> None:
     listener = Listener()
     async with listener.listening():
-        await turned.standin.hold()
-        await turned.standin.send_to(listener.url)
+        await timed.standin.hold()
+        await timed.standin.send_to(listener.url)
         for _ in range(4):
-            await turned.subscribe()
-        assert listener.heard == []
-        made = [event["id"] for event in await turned.standin.events()]
+            await timed.subscribe()
+        assert listener.received == []
+        created = [event["id"] for event in await timed.standin.events()]
 
-        attempts = await turned.standin.deliver(duplicates=(1, 5), seed=7, at_once=16)
+        attempts = await timed.standin.deliver(duplicates=(1, 5), seed=7, at_once=16)
 
         sent = [attempt["id"] for attempt in attempts]
         assert {attempt["status"] for attempt in attempts} == {200}
-        assert set(sent) == set(made)
-        assert len(made) < len(sent) == len(listener.heard) <= 5 * len(made)
-        assert list(dict.fromkeys(sent)) != made
-        assert 1 < listener.most_at_once <= 16
-        assert await turned.standin.deliver() == []
-        again = await turned.standin.deliver(duplicates=(2, 2), again=True)
-        assert len(again) == 2 * len(made)
-        await turned.subscribe()
-        await turned.standin.release()
-        assert len(listener.heard) == len(sent) + len(again) + 4
+        assert set(sent) == set(created)
+        assert len(created) < len(sent) == len(listener.received) <= 5 * len(created)
+        assert list(dict.fromkeys(sent)) != created
+        assert 1 < listener.max_concurrent <= 16
+        assert await timed.standin.deliver() == []
+        again = await timed.standin.deliver(duplicates=(2, 2), again=True)
+        assert len(again) == 2 * len(created)
+        await timed.subscribe()
+        await timed.standin.release()
+        assert len(listener.received) == len(sent) + len(again) + 4
 
 
-async def test_what_is_not_heard_stays_held(turned: Turned) -> None:
+async def test_an_event_that_is_not_received_stays_held(timed: TimedStandIn) -> None:
     listener = Listener()
     async with listener.listening():
-        await turned.standin.hold()
-        await turned.standin.send_to(listener.url)
-        await turned.subscribe()
-        listener.answers = iter((500,))
-        first = await turned.standin.deliver()
+        await timed.standin.hold()
+        await timed.standin.send_to(listener.url)
+        await timed.subscribe()
+        listener.statuses = iter((500,))
+        first = await timed.standin.deliver()
         assert sorted(attempt["status"] for attempt in first) == [200, 200, 200, 500]
-        (left,) = await turned.standin.deliver()
+        (left,) = await timed.standin.deliver()
         assert left["status"] == 200
 
 
-async def test_after_a_restart_it_knows_what_it_knew(tmp_path: Path) -> None:
+async def test_a_restart_keeps_the_data(tmp_path: Path) -> None:
     port = ports.find(besides=set())
     listener = Listener()
     async with StandIn.start(data=tmp_path, port=port) as standin:
-        turned = Turned(standin)
-        await turned.stripe.offer(PRODUCTS)
+        timed = TimedStandIn(standin)
+        await timed.stripe.offer(PRODUCTS)
         await standin.advance(to="2027-01-31T00:00:00Z")
-        bought = await turned.subscribe()
+        bought = await timed.subscribe()
         payer = Payer(uuid4(), None, None)
-        checkout = await turned.stripe.top_up_checkout(payer, 500, "the-key")
+        checkout = await timed.stripe.top_up_checkout(payer, 500, "the-key")
     async with (
         listener.listening(),
         StandIn.start(data=tmp_path, port=port, webhook_url=listener.url) as standin,
     ):
         assert (await standin.now()).date().isoformat() == "2027-01-31"
-        assert await turned.stripe.subscription(bought.id) == bought
-        assert await turned.stripe.top_up_checkout(payer, 500, "the-key") == checkout
+        assert await timed.stripe.subscription(bought.id) == bought
+        assert await timed.stripe.top_up_checkout(payer, 500, "the-key") == checkout
         await standin.settled()
         assert "checkout.session.completed" in listener.kinds
-        # A price that lost its name has lost it everywhere.
-        await turned.stripe.offer((Product("standard", "Standard", 2_500),))
+        # A price that loses its lookup key loses it in existing subscriptions too.
+        await timed.stripe.offer((Product("standard", "Standard", 2_500),))
         raw = await standin.api("GET", f"/v1/subscriptions/{bought.id}")
         assert raw["items"]["data"][0]["price"]["lookup_key"] is None
-        assert (await turned.stripe.subscription(bought.id)).product == "standard"
-    await turned.stripe.close()
+        assert (await timed.stripe.subscription(bought.id)).product == "standard"
+    await timed.stripe.close()
 
 
-async def test_it_is_for_development_only(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_it_does_not_start_in_production(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ROTA_ENV", "production")
     with pytest.raises(AssertionError, match="ended instead of starting"):
         async with StandIn.start():
             pass
 
 
-async def test_customers_are_made_found_and_changed(standin: StandIn) -> None:
+async def test_customers_can_be_created_found_and_changed(standin: StandIn) -> None:
     email = f"{uuid4().hex}@example.test"
     form = {"email": email, "metadata[a]": "1", "metadata[b]": "2"}
     made = await standin.api("POST", "/v1/customers", form)
@@ -241,5 +241,5 @@ async def test_customers_are_made_found_and_changed(standin: StandIn) -> None:
     assert changed == made | {"name": "Ada", "metadata": {"b": "2", "c": "3"}}
     found = await standin.api("GET", "/v1/customers", params={"email": email})
     assert (found["data"], found["has_more"], found["object"]) == ([changed], False, "list")
-    async with httpx.AsyncClient(base_url=standin.url) as stranger:
-        assert (await stranger.get(f"/v1/customers/{made['id']}")).status_code == 401
+    async with httpx.AsyncClient(base_url=standin.url) as unauthenticated:
+        assert (await unauthenticated.get(f"/v1/customers/{made['id']}")).status_code == 401

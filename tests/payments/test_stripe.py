@@ -1,4 +1,4 @@
-"""The adapter against the stand-in: each thing that the service asks of a processor."""
+"""The adapter against the stand-in: every call of the processor interface."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -40,10 +40,10 @@ async def subscribed(
     return await stripe.subscription(session["subscription"])
 
 
-async def test_a_top_up_is_paid_on_the_hosted_page_and_found_among_the_payments(
+async def test_a_top_up_is_paid_on_the_hosted_page_and_listed_as_a_payment(
     stripe: Stripe, standin: StandIn, payer: Payer
 ) -> None:
-    began = await standin.now()
+    start = await standin.now()
     checkout = await stripe.top_up_checkout(payer, 1_250, key())
     back = await standin.pay(checkout.url)
 
@@ -51,18 +51,18 @@ async def test_a_top_up_is_paid_on_the_hosted_page_and_found_among_the_payments(
     session = await session_of(standin, checkout.id)
     assert (session["amount_total"], session["payment_status"]) == (1_250, "paid")
     assert session["customer_details"]["email"] == payer.email
-    found = {payment.id: payment async for payment in stripe.payments(began)}
+    found = {payment.id: payment async for payment in stripe.payments(start)}
     paid = Payment(session["payment_intent"], payer.account_id, session["customer"], 1_250, 0)
     assert found[paid.id] == paid
 
     await standin.refund(paid.id, 250)
     await standin.refund(paid.id, 100)
-    found = {payment.id: payment async for payment in stripe.payments(began)}
+    found = {payment.id: payment async for payment in stripe.payments(start)}
     assert found[paid.id] == replace(paid, refunded_cents=350)
     assert [p async for p in stripe.payments(await standin.now() + timedelta(hours=1))] == []
 
 
-async def test_who_has_paid_before_stays_the_same_customer(
+async def test_a_returning_payer_is_the_same_customer(
     stripe: Stripe, standin: StandIn, payer: Payer
 ) -> None:
     first = await subscribed(stripe, standin, payer)
@@ -71,15 +71,13 @@ async def test_who_has_paid_before_stays_the_same_customer(
     assert (await session_of(standin, checkout.id))["customer"] == first.customer_id
 
 
-async def test_who_has_no_address_can_pay(stripe: Stripe, standin: StandIn) -> None:
+async def test_a_payer_without_an_email_can_pay(stripe: Stripe, standin: StandIn) -> None:
     checkout = await stripe.top_up_checkout(Payer(uuid4(), None, None), 500, key())
     await standin.pay(checkout.url)
     assert (await session_of(standin, checkout.id))["customer"]
 
 
-async def test_a_plan_is_bought_with_its_seats(
-    stripe: Stripe, standin: StandIn, payer: Payer
-) -> None:
+async def test_a_plan_is_bought_with_seats(stripe: Stripe, standin: StandIn, payer: Payer) -> None:
     bought = await subscribed(stripe, standin, payer, "corporate", 7)
     assert bought == Subscription(
         id=bought.id,
@@ -102,7 +100,7 @@ async def test_a_plan_is_bought_with_its_seats(
     assert invoice["amount_paid"] == 7 * 5_000
 
 
-async def test_a_plan_with_a_trial_begins_with_it_and_names_what_it_replaces(
+async def test_a_plan_can_start_with_a_trial_and_replace_another(
     stripe: Stripe, standin: StandIn, payer: Payer
 ) -> None:
     checkout = await stripe.plan_checkout(
@@ -119,7 +117,7 @@ async def test_a_plan_with_a_trial_begins_with_it_and_names_what_it_replaces(
     assert bought.period_end - bought.period_start == timedelta(days=14)
 
 
-async def test_another_plan_holds_from_the_next_period_on(
+async def test_a_changed_plan_applies_from_the_next_period(
     stripe: Stripe, standin: StandIn, payer: Payer
 ) -> None:
     bought = await subscribed(stripe, standin, payer, "corporate", 7)
@@ -128,7 +126,7 @@ async def test_another_plan_holds_from_the_next_period_on(
     assert await stripe.subscription(bought.id) == changed
 
 
-async def test_a_cancellation_is_set_and_cleared(
+async def test_a_cancellation_can_be_set_and_cleared(
     stripe: Stripe, standin: StandIn, payer: Payer
 ) -> None:
     bought = await subscribed(stripe, standin, payer)
@@ -137,7 +135,7 @@ async def test_a_cancellation_is_set_and_cleared(
     assert await stripe.cancel(bought.id, at_period_end=False) == bought
 
 
-async def test_an_end_gives_back_what_was_paid_ahead_and_can_be_asked_for_again(
+async def test_ending_a_subscription_credits_the_unused_time_and_can_be_repeated(
     stripe: Stripe, standin: StandIn, payer: Payer
 ) -> None:
     bought = await subscribed(stripe, standin, payer)
@@ -148,10 +146,10 @@ async def test_an_end_gives_back_what_was_paid_ahead_and_can_be_asked_for_again(
     assert -2_000 <= customer["balance"] < -1_900
 
 
-async def test_the_live_subscriptions_are_listed_over_many_pages(
+async def test_live_subscriptions_are_listed_over_many_pages(
     stripe: Stripe, standin: StandIn, payer: Payer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rota.payments.stripe.MOST_LISTED", 2)
+    monkeypatch.setattr("rota.payments.stripe.PAGE_SIZE", 2)
     bought = [await subscribed(stripe, standin, payer) for _ in range(5)]
     await stripe.end(bought[2].id)
     ours = [s async for s in stripe.subscriptions() if s.account_id == payer.account_id]
@@ -161,17 +159,19 @@ async def test_the_live_subscriptions_are_listed_over_many_pages(
 async def test_payments_are_listed_over_many_pages(
     stripe: Stripe, standin: StandIn, payer: Payer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rota.payments.stripe.MOST_LISTED", 2)
-    began = await standin.now()
-    for cents in range(100, 105):
-        await standin.pay((await stripe.top_up_checkout(payer, cents, key())).url)
-    ours = [p.cents async for p in stripe.payments(began) if p.account_id == payer.account_id]
+    monkeypatch.setattr("rota.payments.stripe.PAGE_SIZE", 2)
+    start = await standin.now()
+    for amount_cents in range(100, 105):
+        await standin.pay((await stripe.top_up_checkout(payer, amount_cents, key())).url)
+    ours = [
+        p.amount_cents async for p in stripe.payments(start) if p.account_id == payer.account_id
+    ]
     assert ours == [104, 103, 102, 101, 100]
 
 
-async def test_what_is_not_ours_is_left_out(stripe: Stripe, standin: StandIn) -> None:
-    began = await standin.now()
-    before = [p.id async for p in stripe.payments(began)]
+async def test_payments_of_other_services_are_left_out(stripe: Stripe, standin: StandIn) -> None:
+    start = await standin.now()
+    before = [p.id async for p in stripe.payments(start)]
     foreign = await standin.api(
         "POST",
         "/v1/checkout/sessions",
@@ -185,7 +185,7 @@ async def test_what_is_not_ours_is_left_out(stripe: Stripe, standin: StandIn) ->
         },
     )
     await standin.pay(foreign["url"])
-    assert [p.id async for p in stripe.payments(began)] == before
+    assert [p.id async for p in stripe.payments(start)] == before
 
 
 async def prices(standin: StandIn, product: str) -> list[dict[str, Any]]:
@@ -194,7 +194,7 @@ async def prices(standin: StandIn, product: str) -> list[dict[str, Any]]:
     return found
 
 
-async def test_an_offer_that_stands_is_left_alone_and_a_new_price_takes_its_place(
+async def test_an_unchanged_product_is_left_alone_and_a_new_price_replaces_the_old(
     standin: StandIn, stripe: Stripe, payer: Payer
 ) -> None:
     name = f"plan_{uuid4().hex[:8]}"
@@ -211,13 +211,13 @@ async def test_an_offer_that_stands_is_left_alone_and_a_new_price_takes_its_plac
     assert (third["unit_amount"], third["product"]) == (1_500, first["product"])
     product = await standin.api("GET", f"/v1/products/rota_{name}")
     assert product["name"] == "A better plan"
-    # The one who bought it before still has the same thing, by its old price.
+    # The existing subscription keeps the product at its old price.
     assert (await stripe.subscription(bought.id)).product == name
     checkout = await stripe.plan_checkout(payer, name, 1, key())
     assert (await session_of(standin, checkout.id))["amount_total"] == 1_500
 
 
-async def test_processes_that_offer_and_end_the_same_at_once_do_not_get_in_each_others_way(
+async def test_concurrent_setups_and_ends_act_once(
     standin: StandIn, stripe: Stripe, payer: Payer
 ) -> None:
     name = f"plan_{uuid4().hex[:8]}"
@@ -230,23 +230,23 @@ async def test_processes_that_offer_and_end_the_same_at_once_do_not_get_in_each_
     assert [e["data"]["object"]["id"] for e in deleted].count(bought.id) == 1
 
 
-async def test_what_is_not_on_sale_cannot_be_bought(stripe: Stripe, payer: Payer) -> None:
+async def test_a_product_that_is_not_on_sale_cannot_be_bought(stripe: Stripe, payer: Payer) -> None:
     with pytest.raises(PaymentFailed, match="not on sale"):
         await stripe.plan_checkout(payer, "gold", 1, key())
 
 
-async def test_an_intent_that_is_sent_again_is_one_checkout(
+async def test_the_same_key_creates_one_checkout(
     stripe: Stripe, standin: StandIn, payer: Payer
 ) -> None:
-    once = key()
-    first = await stripe.top_up_checkout(payer, 500, once)
-    assert await stripe.top_up_checkout(payer, 500, once) == first
+    same_key = key()
+    first = await stripe.top_up_checkout(payer, 500, same_key)
+    assert await stripe.top_up_checkout(payer, 500, same_key) == first
     with pytest.raises(PaymentFailed):
-        await stripe.top_up_checkout(payer, 600, once)
+        await stripe.top_up_checkout(payer, 600, same_key)
 
 
 async def sessions(standin: StandIn, payer: Payer) -> list[str]:
-    """Those of an account, which has only just begun to buy."""
+    """The checkout sessions of an account."""
     latest = await standin.api("GET", "/v1/checkout/sessions", params={"limit": "20"})
     return [
         s["id"] for s in latest["data"] if s["metadata"].get("account") == str(payer.account_id)
@@ -254,39 +254,39 @@ async def sessions(standin: StandIn, payer: Payer) -> list[str]:
 
 
 @pytest.mark.parametrize("mode", ["500", "drop", "timeout"])
-async def test_a_fault_that_passes_is_not_noticed_and_nothing_happens_twice(
+async def test_a_short_fault_is_retried_and_nothing_happens_twice(
     standin: StandIn, payer: Payer, mode: Any
 ) -> None:
     stripe = adapter(standin, timeout_s=0.5)
     await standin.fault("/v1/checkout/sessions", mode)
-    once = key()
-    first = await stripe.top_up_checkout(payer, 500, once)
-    assert await stripe.top_up_checkout(payer, 500, once) == first
+    same_key = key()
+    first = await stripe.top_up_checkout(payer, 500, same_key)
+    assert await stripe.top_up_checkout(payer, 500, same_key) == first
     assert await sessions(standin, payer) == [first.id]
     await standin.pay(first.url)
-    began = await standin.now() - timedelta(minutes=1)
-    paid = [p async for p in stripe.payments(began) if p.account_id == payer.account_id]
+    start = await standin.now() - timedelta(minutes=1)
+    paid = [p async for p in stripe.payments(start) if p.account_id == payer.account_id]
     assert len(paid) == 1
     await stripe.close()
 
 
 @pytest.mark.parametrize("mode", ["500", "drop", "timeout"])
-async def test_a_fault_that_stays_is_told_and_the_same_intent_works_afterwards(
+async def test_a_lasting_fault_is_an_error_and_the_same_key_works_afterwards(
     standin: StandIn, payer: Payer, mode: Any
 ) -> None:
     stripe = adapter(standin, timeout_s=0.3)
     await standin.fault("/v1/checkout/sessions", mode, times=3)
-    once = key()
+    same_key = key()
     with pytest.raises(PaymentFailed, match="Try again later") as failed:
-        await stripe.top_up_checkout(payer, 500, once)
+        await stripe.top_up_checkout(payer, 500, same_key)
     assert (failed.value.status_code, failed.value.code) == (402, "PAYMENT_PROCESSOR_ERROR")
-    first = await stripe.top_up_checkout(payer, 500, once)
+    first = await stripe.top_up_checkout(payer, 500, same_key)
     assert await sessions(standin, payer) == [first.id]
     await stripe.close()
 
 
 async def every_call(processor: Processor, payer: Payer, since: Any) -> AsyncIterator[Any]:
-    """Each call of the port, as something to wait for."""
+    """Every call of the interface, as an awaitable."""
 
     async def drained(items: Any) -> None:
         [item async for item in items()]
@@ -302,13 +302,15 @@ async def every_call(processor: Processor, payer: Payer, since: Any) -> AsyncIte
     yield drained(processor.subscriptions)
 
 
-async def test_a_processor_that_is_away_is_a_payment_error_in_every_call(
+async def test_every_call_to_an_unavailable_processor_is_a_payment_error(
     standin: StandIn, payer: Payer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rota.payments.stripe.RETRIES", 0)
-    away = Stripe("sk_test_x", return_url=RETURN_URL, api_url="http://127.0.0.1:9", timeout_s=1)
+    unreachable = Stripe(
+        "sk_test_x", return_url=RETURN_URL, api_url="http://127.0.0.1:9", timeout_s=1
+    )
     refusing = Stripe("pk_wrong_key", return_url=RETURN_URL, api_url=standin.url)
-    for processor in (away, refusing):
+    for processor in (unreachable, refusing):
         async for call in every_call(processor, payer, await standin.now()):
             with pytest.raises(PaymentFailed, match="Try again later") as failed:
                 await call
@@ -316,17 +318,17 @@ async def test_a_processor_that_is_away_is_a_payment_error_in_every_call(
         await processor.close()
 
 
-async def test_without_a_processor_every_call_says_who_can_change_that(
+async def test_without_a_processor_every_call_names_the_missing_setting(
     standin: StandIn, payer: Payer
 ) -> None:
     async for call in every_call(NoProcessor(), payer, await standin.now()):
         with pytest.raises(PaymentFailed, match="ROTA_STRIPE_SECRET_KEY"):
             await call
     with pytest.raises(PaymentFailed, match="ROTA_STRIPE_SECRET_KEY"):
-        NoProcessor().notice(b"{}", "")
+        NoProcessor().read_webhook(b"{}", "")
 
 
-async def test_a_subscription_that_is_unknown_or_not_ours_is_a_payment_error(
+async def test_an_unknown_or_foreign_subscription_is_a_payment_error(
     stripe: Stripe, standin: StandIn, payer: Payer
 ) -> None:
     with pytest.raises(PaymentFailed):
@@ -337,9 +339,7 @@ async def test_a_subscription_that_is_unknown_or_not_ours_is_a_payment_error(
         await stripe.subscription(bought.id)
 
 
-async def test_a_card_that_is_declined_buys_nothing(
-    stripe: Stripe, standin: StandIn, payer: Payer
-) -> None:
+async def test_a_declined_card_buys_nothing(stripe: Stripe, standin: StandIn, payer: Payer) -> None:
     checkout = await stripe.top_up_checkout(payer, 500, key())
     refused = await standin.http.post(checkout.url, data={"action": "pay", "card": DECLINED_CARD})
     assert refused.status_code == 402

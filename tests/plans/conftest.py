@@ -1,4 +1,4 @@
-"""Each variant with a stand-in for Stripe, and a clock that tests turn."""
+"""Each variant with a Stripe stand-in, and a clock that tests move."""
 
 from collections.abc import AsyncIterator
 
@@ -22,18 +22,18 @@ async def world_b(stack: Stack) -> AsyncIterator[World]:
         yield started
 
 
-# Turned clocks and trouble stay in the tests that make them.
+# The clock and faults are reset after each test.
 
 
 @pytest.fixture
 async def a(world_a: World, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
     monkeypatch.setattr(clock, "now", world_a.now)
     yield world_a
-    await world_a.calm()
+    await world_a.clear_faults()
 
 
 @pytest.fixture
 async def b(world_b: World, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
     monkeypatch.setattr(clock, "now", world_b.now)
     yield world_b
-    await world_b.calm()
+    await world_b.clear_faults()

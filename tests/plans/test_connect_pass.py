@@ -1,4 +1,4 @@
-"""The personal add-on: its trial, its checkout, and its months."""
+"""The personal add-on: trial, checkout and periods."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -31,7 +31,7 @@ async def buy_pass(world: World, person: Person) -> None:
     await world.standin.settled()
 
 
-async def may_connect_more(world: World, person: Person) -> bool:
+async def has_pass(world: World, person: Person) -> bool:
     db = Database(world.service.database_url, pool_size=1)
     await db.open()
     try:
@@ -41,12 +41,12 @@ async def may_connect_more(world: World, person: Person) -> bool:
         await db.close()
 
 
-async def test_the_pass_is_bought_cancelled_resumed_and_ends(b: World) -> None:
+async def test_the_pass_can_be_bought_cancelled_and_resumed_and_ends(b: World) -> None:
     person = await b.person()
     assert await billing(person) == {"billing": None, "trial": None}
     for path in ("cancel", "resume"):
         assert refused(await person.post(f"{BASE}/{path}")) == (404, "NOT_FOUND")
-    assert not await may_connect_more(b, person)
+    assert not await has_pass(b, person)
     await buy_pass(b, person)
     seen = (await billing(person))["billing"]
     assert seen == {
@@ -57,7 +57,7 @@ async def test_the_pass_is_bought_cancelled_resumed_and_ends(b: World) -> None:
         "canCancel": True,
         "canResume": False,
     }
-    assert await may_connect_more(b, person)
+    assert await has_pass(b, person)
     assert refused(await person.post(f"{BASE}/checkout")) == (409, "CONFLICT")
     assert refused(await person.post(f"{BASE}/resume")) == (409, "CONFLICT")
 
@@ -71,21 +71,21 @@ async def test_the_pass_is_bought_cancelled_resumed_and_ends(b: World) -> None:
     await b.standin.settled()
 
     ends = datetime.fromisoformat(seen["currentPeriodEnd"])
-    await b.turn(to=ends - timedelta(hours=1))
-    assert await may_connect_more(b, person)
-    await b.turn(to=ends)
-    assert not await may_connect_more(b, person)
+    await b.move_clock(to=ends - timedelta(hours=1))
+    assert await has_pass(b, person)
+    await b.move_clock(to=ends)
+    assert not await has_pass(b, person)
     ended = (await billing(person))["billing"]
     assert ended["status"] == "CANCELLED"
     assert (ended["canCancel"], ended["canResume"]) == (False, False)
     for path in ("cancel", "resume"):
         assert refused(await person.post(f"{BASE}/{path}")) == (409, "CONFLICT")
-    # And again.
+    # It can be bought again.
     await buy_pass(b, person)
     assert (await billing(person))["billing"]["status"] == "ACTIVE"
 
 
-async def test_with_the_pass_more_tool_servers_are_connected(b: World) -> None:
+async def test_the_pass_allows_more_tool_servers(b: World) -> None:
     person = await b.person()
     async with Peer().serve() as one, Peer().serve() as two, Peer().serve() as three:
         assert (await try_to_connect(person, one.url, "one")).status_code == 201
@@ -95,9 +95,9 @@ async def test_with_the_pass_more_tool_servers_are_connected(b: World) -> None:
         ends = datetime.fromisoformat((await billing(person))["billing"]["currentPeriodEnd"])
         await person.post(f"{BASE}/cancel")
         await b.standin.settled()
-        await b.turn(to=ends)
+        await b.move_clock(to=ends)
         assert (await try_to_connect(person, three.url, "three")).status_code == 403
-        # What is connected stays.
+        # Connected servers stay connected.
         assert (await person.get("/api/mcp")).json()["total"] == 2
 
 
@@ -112,20 +112,20 @@ async def test_the_pass_never_changes_the_tier(b: World) -> None:
     assert await events_of(b, person.user_id) == ["subscription.updated"]
 
 
-async def test_a_pass_that_is_not_paid_goes_on_for_a_week(b: World) -> None:
+async def test_an_unpaid_pass_continues_for_a_week(b: World) -> None:
     person = await b.person()
     await buy_pass(b, person)
     ends = datetime.fromisoformat((await billing(person))["billing"]["currentPeriodEnd"])
     await b.standin.decline(await b.customer(person))
-    await b.turn(to=ends)
+    await b.move_clock(to=ends)
     assert (await billing(person))["billing"]["status"] == "PAST_DUE"
-    assert await may_connect_more(b, person)
-    # Also when no worker has looked.
-    await b.turn(to=ends + timedelta(days=7))
-    assert not await may_connect_more(b, person)
+    assert await has_pass(b, person)
+    # The pass ends on time even if no worker has updated it.
+    await b.move_clock(to=ends + timedelta(days=7))
+    assert not await has_pass(b, person)
 
 
-async def test_only_the_personal_account_has_the_pass(b: World) -> None:
+async def test_only_personal_accounts_have_the_pass(b: World) -> None:
     company = await b.company()
     for method, path in (
         ("POST", "checkout"),
@@ -156,7 +156,7 @@ async def test_the_header_selects_the_account(world_b: World) -> None:
         assert (seen["subscription"], seen["userTier"]) == (None, "BASIC")
 
 
-async def test_the_signup_trial_needs_no_card_and_ends_by_itself(
+async def test_the_signup_trial_needs_no_card_and_ends_automatically(
     world_b: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     person = await world_b.service.sign_in()
@@ -165,23 +165,23 @@ async def test_the_signup_trial_needs_no_card_and_ends_by_itself(
     starts, ends = (datetime.fromisoformat(seen["trial"][name]) for name in ("startedAt", "endsAt"))
     assert seen["trial"]["active"] is True
     assert timedelta(days=13, hours=23) < ends - starts < timedelta(days=14, hours=1)
-    assert await may_connect_more(world_b, person)
+    assert await has_pass(world_b, person)
     for path in ("cancel", "resume"):
         assert (await person.post(f"{BASE}/{path}")).status_code == 404
-    later = await world_b.again(person)
+    later = await world_b.with_new_key(person)
     monkeypatch.setattr(clock, "now", lambda: datetime.now(UTC) + timedelta(days=14, minutes=1))
     seen = await billing(later)
     assert (seen["billing"], seen["trial"]["active"]) == (None, False)
-    assert not await may_connect_more(world_b, person)
+    assert not await has_pass(world_b, person)
 
 
-async def test_plans_are_not_sold_here(b: World) -> None:
+async def test_variant_b_does_not_sell_plans(b: World) -> None:
     person = await b.person()
     for path in ("subscribe", "cancel", "resume"):
         assert (await person.post(f"/api/subscriptions/{path}", {})).status_code == 404
 
 
-async def test_the_pass_is_not_sold_where_plans_are(a: World) -> None:
+async def test_variant_a_does_not_sell_the_pass(a: World) -> None:
     person = await a.person()
     for path in ("checkout", "cancel", "resume"):
         assert (await person.post(f"{BASE}/{path}")).status_code == 404

@@ -1,4 +1,4 @@
-"""docs/plans.md and docs/payments.md say what the code does."""
+"""docs/plans.md and docs/payments.md match the code."""
 
 import asyncio
 import json
@@ -10,7 +10,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, get_args
 
-from rota.payments.port import Status as Seen
+from rota.payments.port import Status as ProcessorStatus
 from rota.plans.commands import EVENTS
 from rota.plans.states import State, Status, next_state
 from rota.variants.a import VARIANT_A
@@ -29,14 +29,14 @@ def marked(page: str, name: str) -> str:
     return str(found)
 
 
-def moves() -> set[tuple[str, str]]:
-    """Every move there is: all that can be known, all that can be said, at all moments."""
+def transitions() -> set[tuple[str, str]]:
+    """Every transition: from every state, for every report of the processor, at every time."""
     found: set[tuple[str, str]] = set()
     periods = ((START, END), (END, NEXT))
-    flags = (True, False)
+    booleans = (True, False)
     known_states: list[State | None] = [
         known(status=status, period_start=starts, period_end=ends, cancel_at_period_end=cancels)
-        for status, (starts, ends), cancels in product(get_args(Status), periods, flags)
+        for status, (starts, ends), cancels in product(get_args(Status), periods, booleans)
     ]
     known_states += [
         replace(state, trial_end=END, unpaid_since=START if state.status == "PAST_DUE" else None)
@@ -44,29 +44,29 @@ def moves() -> set[tuple[str, str]]:
         if state
     ]
     for current, status, (starts, ends), cancels, name in product(
-        [None, *known_states], get_args(Seen), periods, flags, ("sub_1", "sub_2")
+        [None, *known_states], get_args(ProcessorStatus), periods, booleans, ("sub_1", "sub_2")
     ):
         if current and name == "sub_1" and starts < current.period_start:
-            continue  # Nobody's time runs backwards.
+            continue  # A period cannot move back.
         more: dict[str, Any] = {"cancel_at_period_end": cancels, "id": name}
-        said = seen(status=status, period_start=starts, period_end=ends, **more)
+        report = seen(status=status, period_start=starts, period_end=ends, **more)
         for now in (starts, starts + timedelta(days=8), ends, ends + timedelta(days=1)):
-            then = next_state(current, said, now, GRACE, TIERS.index).state
+            then = next_state(current, report, now, GRACE, TIERS.index).state
             before = current.status if current else "[*]"
             if then is not None and before != then.status:
                 found.add((before, then.status))
     return found
 
 
-# Said by a processor that contradicts itself: a trial is what a subscription begins with, and
-# whoever does not pay after it has none.
-UNUSUAL = {("ACTIVE", "TRIALING"), ("PAST_DUE", "TRIALING"), ("TRIALING", "PAST_DUE")}
+# A correct processor never causes these: a subscription starts with its trial, and ends if the
+# first payment after the trial fails.
+IMPOSSIBLE = {("ACTIVE", "TRIALING"), ("PAST_DUE", "TRIALING"), ("TRIALING", "PAST_DUE")}
 
 
-def test_the_diagram_has_every_move() -> None:
+def test_the_diagram_has_every_transition() -> None:
     shown = re.findall(r"(\S+) --> (\S+?):", marked("plans.md", "diagram"))
     assert len(shown) == len(set(shown))
-    assert set(shown) == moves() - UNUSUAL
+    assert set(shown) == transitions() - IMPOSSIBLE
 
 
 def _line(tier: Tier) -> str:
@@ -77,22 +77,22 @@ def _line(tier: Tier) -> str:
     return f"| {tier.name} | {price} | {allowance} | {'companies' if seat else 'everybody'} |"
 
 
-def test_the_table_of_tiers_is_the_variants() -> None:
+def test_the_table_has_the_variants_tiers() -> None:
     lines = marked("plans.md", "tiers").splitlines()[2:]
     assert lines == [_line(tier) for tier in VARIANT_A.tiers]
     assert VARIANT_B.pass_price_cents == 900
     assert "for $9 a month" in (DOCS / "plans.md").read_text()
 
 
-def test_the_list_of_events_is_the_commands() -> None:
+def test_the_page_lists_the_commands_events() -> None:
     assert re.findall(r"- `(.*)`", marked("payments.md", "events")) == list(EVENTS)
 
 
-async def test_the_examples_run_as_they_stand(a: World) -> None:
+async def test_the_examples_work(a: World) -> None:
     person = await a.person()
     blocks = re.findall(r"^```sh\n(.*?)^```", (DOCS / "plans.md").read_text(), re.DOTALL | re.M)
     port = a.service.settings.port
-    for block, said in zip(blocks, ("effectiveTier", "checkoutUrl"), strict=True):
+    for block, field in zip(blocks, ("effectiveTier", "checkoutUrl"), strict=True):
         shell = await asyncio.create_subprocess_exec(
             "bash",
             "-euo",
@@ -103,4 +103,4 @@ async def test_the_examples_run_as_they_stand(a: World) -> None:
             stdout=asyncio.subprocess.PIPE,
         )
         out, _ = await shell.communicate()
-        assert said in json.loads(out)
+        assert field in json.loads(out)

@@ -1,10 +1,10 @@
-"""When things happen: ends of months, leap days, grace, and when to look again."""
+"""Times: ends of months, leap days, grace periods and the next check."""
 
 from datetime import datetime
 
 import pytest
 
-from rota.plans.states import ASK_AGAIN, ASK_UNPAID, due_at
+from rota.plans.states import RECHECK_AFTER, RECHECK_UNPAID, due_at
 from rota.platform.clock import months_after
 from tests.plans.test_states import (
     CANCELLING,
@@ -16,13 +16,13 @@ from tests.plans.test_states import (
     SECOND,
     TRIALING,
     UNPAID,
-    go,
+    advance,
     known,
     seen,
 )
 
 
-# Ends of months and leap days: a period of the processor's, and when grace is over.
+# Ends of months and leap days: the start of the unpaid period, and the end of the grace period.
 @pytest.mark.parametrize(
     ("start", "months", "unpaid", "over"),
     [
@@ -33,16 +33,16 @@ from tests.plans.test_states import (
         ("2026-12-31T23:59:59+00:00", 2, "2027-02-28T23:59:59+00:00", "2027-03-07T23:59:59+00:00"),
     ],
 )
-def test_grace_is_counted_from_the_period_that_was_not_paid(
+def test_the_grace_period_starts_with_the_unpaid_period(
     start: str, months: int, unpaid: str, over: str
 ) -> None:
     anchor = datetime.fromisoformat(start)
-    begins, ends = months_after(anchor, months), months_after(anchor, months + 1)
-    assert begins == datetime.fromisoformat(unpaid)
-    said = seen(status="past_due", period_start=begins, period_end=ends)
+    start_unpaid, ends = months_after(anchor, months), months_after(anchor, months + 1)
+    assert start_unpaid == datetime.fromisoformat(unpaid)
+    report = seen(status="past_due", period_start=start_unpaid, period_end=ends)
     moment = datetime.fromisoformat(over)
-    before = go(known(), said, moment - SECOND).state
-    after = go(before, said, moment).state
+    before = advance(known(), report, moment - SECOND).state
+    after = advance(before, report, moment).state
     assert before is not None
     assert after is not None
     assert (before.status, before.entitled) == ("PAST_DUE", True)
@@ -50,15 +50,15 @@ def test_grace_is_counted_from_the_period_that_was_not_paid(
     assert due_at(before, moment - SECOND, GRACE) == moment
 
 
-def test_when_to_look_again() -> None:
+def test_the_time_of_the_next_check() -> None:
     for state, now, then in (
         (known(), DURING, END),
-        (known(), END, END + ASK_AGAIN),
+        (known(), END, END + RECHECK_AFTER),
         (TRIALING, DURING, END),
         (CANCELLING, DURING, END),
-        (UNPAID, END, END + ASK_UNPAID),
+        (UNPAID, END, END + RECHECK_UNPAID),
         (UNPAID, END + GRACE - SECOND, END + GRACE),
-        (UNPAID, END + GRACE, END + GRACE + ASK_UNPAID),
+        (UNPAID, END + GRACE, END + GRACE + RECHECK_UNPAID),
         (UNPAID, NEXT - SECOND, NEXT),
         (ENDED, DURING, None),
     ):

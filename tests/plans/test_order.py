@@ -1,4 +1,4 @@
-"""Messages in any order, several times and at once: everybody has what they paid for, once."""
+"""Webhooks in any order, repeated and concurrent: every customer gets what they paid for once."""
 
 import asyncio
 import os
@@ -11,12 +11,12 @@ from tests.plans.world import World, overview
 from tests.service import Person
 
 CHECKOUTS = int(os.environ.get("ROTA_TEST_CHECKOUTS", "50"))
-AT_ONCE = 16
+CONCURRENCY = 16
 
 
 @dataclass
 class Customer:
-    """What somebody does, and what must come of it."""
+    """A customer, and the expected result of their purchases."""
 
     person: Person
     topped_up_cents: int = 0
@@ -26,11 +26,11 @@ class Customer:
     checkouts: int = 0
 
 
-async def in_turns(work: list[Callable[[], Awaitable[Any]]]) -> None:
-    turns = asyncio.Semaphore(AT_ONCE)
+async def run_limited(work: list[Callable[[], Awaitable[Any]]]) -> None:
+    limit = asyncio.Semaphore(CONCURRENCY)
 
     async def one(each: Callable[[], Awaitable[Any]]) -> None:
-        async with turns:
+        async with limit:
             await each()
 
     await asyncio.gather(*map(one, work))
@@ -43,48 +43,50 @@ async def pay(world: World, customer: Customer, path: str, body: dict[str, Any])
     customer.checkouts += 1
 
 
-async def shop(world: World, customer: Customer, chance: Random) -> None:
-    """Three checkouts: a top-up, and then two more or a plan and another on top of it."""
-    cents = chance.randint(500, 100_000)
-    await pay(world, customer, "/api/credits/topup", {"amountCents": cents})
-    customer.topped_up_cents += cents
-    # Nothing is told yet, so a second plan is bought as if there were none.
-    for plan in chance.choice((("standard",), ("advanced",), ("standard", "advanced"))):
+async def shop(world: World, customer: Customer, random: Random) -> None:
+    """Two or three checkouts: a top-up, then one plan or two."""
+    amount_cents = random.randint(500, 100_000)
+    await pay(world, customer, "/api/credits/topup", {"amountCents": amount_cents})
+    customer.topped_up_cents += amount_cents
+    # Webhooks are held, so the second plan is bought as a first one.
+    for plan in random.choice((("standard",), ("advanced",), ("standard", "advanced"))):
         await pay(world, customer, "/api/subscriptions/subscribe", {"plan": plan})
         customer.tier, customer.status = plan.upper(), "ACTIVE"
 
 
 async def books(world: World) -> dict[str, list[Any]]:
-    """All that is known of money and plans, but for when it was written down."""
+    """Everything stored about money and plans, except when it was written."""
     async with world.service.owner() as connection:
         subscriptions = await connection.fetch(
             """
-            SELECT to_jsonb(s) - 'updated_at' - 'due_at' - 'replaced' FROM subscriptions s
+            SELECT to_jsonb(s) - 'updated_at' - 'due_at' - 'replaced' AS record FROM subscriptions s
             ORDER BY account_id
             """
         )
-        balances = await connection.fetch("SELECT to_jsonb(b) FROM balances b ORDER BY account_id")
-        entries = await connection.fetch("SELECT to_jsonb(e) FROM entries e ORDER BY id")
+        balances = await connection.fetch(
+            "SELECT to_jsonb(b) AS record FROM balances b ORDER BY account_id"
+        )
+        entries = await connection.fetch("SELECT to_jsonb(e) AS record FROM entries e ORDER BY id")
         tiers = await connection.fetch("SELECT id, tier FROM accounts ORDER BY id")
     found = {"subscriptions": subscriptions, "balances": balances, "entries": entries}
-    return {name: [row[0] for row in rows] for name, rows in found.items()} | {
-        "tiers": [tuple(row) for row in tiers]
+    return {name: [row["record"] for row in rows] for name, rows in found.items()} | {
+        "tiers": [dict(row) for row in tiers]
     }
 
 
-async def test_messages_in_any_order_and_many_times(a: World) -> None:
-    chance = Random(11)
+async def test_webhooks_in_any_order_and_many_times(a: World) -> None:
+    random = Random(11)
     a.standin.http.timeout = 600
     await a.standin.hold()
     customers: list[Customer] = []
     while sum(customer.checkouts for customer in customers) < CHECKOUTS:
-        batch = [Customer(await a.person()) for _ in range(AT_ONCE)]
-        await in_turns([lambda c=each: shop(a, c, chance) for each in batch])  # type: ignore[misc]
+        batch = [Customer(await a.person()) for _ in range(CONCURRENCY)]
+        await run_limited([lambda c=each: shop(a, c, random) for each in batch])  # type: ignore[misc]
         customers += batch
 
-    attempts = await a.standin.deliver(duplicates=(1, 5), seed=7, at_once=AT_ONCE)
+    attempts = await a.standin.deliver(duplicates=(1, 5), seed=7, at_once=CONCURRENCY)
     assert {attempt["status"] for attempt in attempts} == {200}
-    # Some cancel, and that is told in any order with all that came before.
+    # Some customers cancel. Those webhooks are shuffled with all earlier ones.
     for customer in customers[::3]:
         if customer.status:
             answer = await customer.person.post("/api/subscriptions/cancel")
@@ -92,7 +94,7 @@ async def test_messages_in_any_order_and_many_times(a: World) -> None:
             customer.cancelling = True
     await a.sweep()
     first = await books(a)
-    attempts = await a.standin.deliver(again=True, duplicates=(1, 5), seed=8, at_once=AT_ONCE)
+    attempts = await a.standin.deliver(again=True, duplicates=(1, 5), seed=8, at_once=CONCURRENCY)
     assert {attempt["status"] for attempt in attempts} == {200}
     await a.sweep()
     assert await books(a) == first
@@ -102,9 +104,8 @@ async def test_messages_in_any_order_and_many_times(a: World) -> None:
         subscription = seen["subscription"] or {}
         balance = (await customer.person.get("/api/credits/balance")).json()
         assert balance["topUpCents"] == customer.topped_up_cents
-        assert (seen["effectiveTier"], subscription.get("status")) == (
-            *(customer.tier, customer.status),
-        )
+        assert seen["effectiveTier"] == customer.tier
+        assert subscription.get("status") == customer.status
         assert subscription.get("cancelAtPeriodEnd", False) == customer.cancelling
     live = [s["metadata"]["account"] for s in await live_at_stripe(a)]
     ours = {str(customer.person.user_id) for customer in customers}

@@ -1,4 +1,4 @@
-"""A processor that is away, too slow, or whose answers get lost."""
+"""A processor that is down or too slow, or whose responses get lost."""
 
 import asyncio
 import re
@@ -27,7 +27,7 @@ from tests.service import Person
 SUBSCRIBE = "/api/subscriptions/subscribe"
 CANCEL = "/api/subscriptions/cancel"
 FAILED = (402, "PAYMENT_PROCESSOR_ERROR")
-# The first attempt and those that the adapter makes by itself.
+# The first attempt and the adapter's retries.
 ATTEMPTS = 3
 
 
@@ -37,7 +37,7 @@ async def open_sessions(world: World) -> int:
 
 
 @pytest.mark.parametrize("mode", ["500", "drop"])
-async def test_a_checkout_that_fails_can_be_asked_for_again(a: World, mode: Any) -> None:
+async def test_a_failed_checkout_can_be_retried(a: World, mode: Any) -> None:
     person = await a.person()
     before = await open_sessions(a)
     key = {"Idempotency-Key": f"subscribe-{mode}"}
@@ -55,7 +55,7 @@ async def test_a_checkout_that_fails_can_be_asked_for_again(a: World, mode: Any)
     assert refused(other) == (409, "CONFLICT")
 
 
-async def test_many_at_once_with_one_key_make_one_session(a: World) -> None:
+async def test_concurrent_requests_with_one_key_create_one_session(a: World) -> None:
     person = await a.person()
     before = await open_sessions(a)
     key = {"Idempotency-Key": "at-once"}
@@ -68,7 +68,7 @@ async def test_many_at_once_with_one_key_make_one_session(a: World) -> None:
     assert await open_sessions(a) == before + 1
 
 
-async def test_without_a_key_each_asks_for_itself(a: World) -> None:
+async def test_requests_without_a_key_create_separate_sessions(a: World) -> None:
     person = await a.person()
     before = await open_sessions(a)
     for _ in range(2):
@@ -76,26 +76,26 @@ async def test_without_a_key_each_asks_for_itself(a: World) -> None:
     assert await open_sessions(a) == before + 2
 
 
-async def test_a_cancellation_that_fails_changes_nothing(a: World) -> None:
+async def test_a_failed_cancellation_changes_nothing(a: World) -> None:
     person = await a.person()
     await a.buy(person, "standard")
     before = await overview(person)
-    (name,) = await a.at_stripe(person)
+    (name,) = await a.stripe_statuses(person)
     await a.standin.fault(f"/v1/subscriptions/{name}", "500", times=ATTEMPTS)
     assert refused(await person.post(CANCEL)) == FAILED
     assert await overview(person) == before
     key = {"Idempotency-Key": "cancel"}
     answer = await person.post(CANCEL, headers=key)
     assert answer.status_code == 200
-    # Without its key this would be a conflict.
+    # Without the key, this would be a conflict.
     again = await person.post(CANCEL, headers=key)
     assert (again.status_code, again.json()) == (200, answer.json())
 
 
-async def test_a_cancellation_whose_answer_is_lost_is_told_by_the_webhook(a: World) -> None:
+async def test_a_webhook_reports_a_cancellation_whose_response_was_lost(a: World) -> None:
     person = await a.person()
     await a.buy(person, "standard")
-    (name,) = await a.at_stripe(person)
+    (name,) = await a.stripe_statuses(person)
     await a.standin.hold()
     await a.standin.fault(f"/v1/subscriptions/{name}", "drop", times=ATTEMPTS)
     assert refused(await person.post(CANCEL)) == FAILED
@@ -104,34 +104,34 @@ async def test_a_cancellation_whose_answer_is_lost_is_told_by_the_webhook(a: Wor
     assert (await overview(person))["subscription"]["cancelAtPeriodEnd"] is True
 
 
-async def test_a_lower_plan_that_fails_changes_nothing(a: World) -> None:
+async def test_a_failed_downgrade_changes_nothing(a: World) -> None:
     person = await a.person()
     await a.buy(person, "advanced")
-    (name,) = await a.at_stripe(person)
+    (name,) = await a.stripe_statuses(person)
     await a.standin.fault(f"/v1/subscriptions/{name}", "500", times=ATTEMPTS)
     assert refused(await person.post(SUBSCRIBE, {"plan": "standard"})) == FAILED
     assert (await overview(person))["subscription"]["downgradeTarget"] is None
     assert (await person.post(SUBSCRIBE, {"plan": "standard"})).status_code == 200
 
 
-async def test_a_webhook_is_sent_again_while_the_processor_cannot_be_asked(a: World) -> None:
+async def test_a_webhook_fails_while_the_processor_is_down(a: World) -> None:
     person = await a.person()
     await a.standin.hold()
     checkout = (await person.post(SUBSCRIBE, {"plan": "standard"})).json()["checkoutUrl"]
     await a.standin.pay(checkout)
     await a.standin.fault("/v1/subscriptions", "500", times=1_000)
     attempts = await a.standin.deliver()
-    about = ("checkout.session.completed", "customer.subscription.created", "invoice.paid")
-    heard = {each["type"]: each["status"] for each in attempts if each["type"] in about}
-    assert heard == dict.fromkeys(about, 503)
+    types = ("checkout.session.completed", "customer.subscription.created", "invoice.paid")
+    statuses = {each["type"]: each["status"] for each in attempts if each["type"] in types}
+    assert statuses == dict.fromkeys(types, 503)
     assert await standing(person) == (None, "", "BASIC")
-    await a.calm()
+    await a.clear_faults()
     assert await standing(person) == ("ACTIVE", "STANDARD", "STANDARD")
 
 
 @pytest.fixture
 async def impatient(a: World) -> AsyncIterator[Purchases]:
-    """What the service has, with a processor that is waited for a moment only."""
+    """The service's purchases with a short timeout for the processor."""
     db = Database(a.service.database_url, pool_size=4)
     await db.open()
     stripe = Stripe(KEY, return_url="http://rota.test", api_url=a.standin.url, timeout_s=0.3)
@@ -148,7 +148,7 @@ def caller(person: Person, kind: Kind = "personal") -> Caller:
     return Caller(account, account, kind, "owner", "basic", "basic", None, None)
 
 
-async def test_a_processor_that_does_not_answer_in_time(a: World, impatient: Purchases) -> None:
+async def test_a_processor_that_times_out_changes_nothing(a: World, impatient: Purchases) -> None:
     person = await a.person()
     before = await open_sessions(a)
     wanted: BaseModel = Subscribe(plan="standard")
@@ -162,23 +162,25 @@ async def test_a_processor_that_does_not_answer_in_time(a: World, impatient: Pur
     assert await open_sessions(a) == before + 1
 
     await a.buy(person, "standard")
-    (name,) = await a.at_stripe(person)
+    (name,) = await a.stripe_statuses(person)
     await a.standin.fault(f"/v1/subscriptions/{name}", "timeout", times=ATTEMPTS)
     with pytest.raises(PaymentFailed):
         await impatient.cancel(caller(person), None)
     assert (await overview(person))["subscription"]["cancelAtPeriodEnd"] is False
 
 
-async def test_slow_answers_do_not_use_up_the_connections(a: World, impatient: Purchases) -> None:
-    """Many ask at once while the processor is silent; the account's other requests go on."""
+async def test_a_slow_processor_does_not_use_up_the_connections(
+    a: World, impatient: Purchases
+) -> None:
+    """Other requests succeed while many requests wait for the processor."""
     people = [await a.person() for _ in range(6)]
     for person in people:
         await a.buy(person, "standard")
     await a.standin.fault("/v1/subscriptions", "timeout", times=1_000)
-    asking = [asyncio.create_task(impatient.cancel(caller(person), None)) for person in people]
+    cancelling = [asyncio.create_task(impatient.cancel(caller(person), None)) for person in people]
     async with asyncio.timeout(1):
-        # Two of the four connections are free, whoever waits for the processor.
+        # At most two of the four connections wait for the processor.
         for person in people:
             await impatient.overview(caller(person))
-    outcomes = await asyncio.gather(*asking, return_exceptions=True)
+    outcomes = await asyncio.gather(*cancelling, return_exceptions=True)
     assert all(isinstance(outcome, PaymentFailed) for outcome in outcomes)

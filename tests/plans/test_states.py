@@ -1,4 +1,4 @@
-"""Every move of a subscription: what was known, what the processor says, and the time."""
+"""Every transition of a subscription, by its state, the processor's report and the time."""
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -10,12 +10,7 @@ from uuid import UUID
 import pytest
 
 from rota.payments.port import Subscription
-from rota.plans.states import (
-    Outcome,
-    Plan,
-    State,
-    next_state,
-)
+from rota.plans.states import Outcome, Plan, State, next_state
 from rota.platform.clock import months_after
 
 ACCOUNT = UUID(int=1)
@@ -53,8 +48,8 @@ def renewed(**more: Any) -> dict[str, Any]:
     return {"period_start": END, "period_end": NEXT, **more}
 
 
-def go(current: State | None, said: Subscription | None, now: datetime = DURING) -> Outcome:
-    return next_state(current, said, now, GRACE, TIERS.index)
+def advance(current: State | None, report: Subscription | None, now: datetime = DURING) -> Outcome:
+    return next_state(current, report, now, GRACE, TIERS.index)
 
 
 ENDED = known(status="CANCELLED", entitled=False)
@@ -67,11 +62,11 @@ LOWERED = known(ADVANCED, next_plan=STANDARD)
 
 @dataclass(frozen=True)
 class Transition:
-    """What was known, what the processor says then, when, and what follows."""
+    """The current state, the processor's report, the time, and the expected outcome."""
 
     name: str
     current: State | None
-    said: Subscription | None
+    report: Subscription | None
     now: datetime
     then: State | None
     end: tuple[str, ...] = ()
@@ -84,27 +79,25 @@ def cancelled(state: State, **more: Any) -> State:
 ONE_DAY = timedelta(days=1)
 UNPAID_SEEN = seen(status="past_due", **renewed())
 TRANSITIONS = [
-    # Nothing was known.
-    Transition("a first payment is under way", None, seen(status="incomplete"), DURING, None),
-    Transition("a first payment", None, seen(), DURING, known()),
-    Transition("a trial begins", None, seen(status="trialing"), DURING, TRIALING),
-    Transition("first heard of when it is past due", None, UNPAID_SEEN, END + ONE_DAY, UNPAID),
+    # No current state.
+    Transition("first payment not complete", None, seen(status="incomplete"), DURING, None),
+    Transition("first payment", None, seen(), DURING, known()),
+    Transition("trial starts", None, seen(status="trialing"), DURING, TRIALING),
+    Transition("first seen past due", None, UNPAID_SEEN, END + ONE_DAY, UNPAID),
     Transition(
-        "first heard of when long past due",
+        "first seen after the grace period",
         None,
         UNPAID_SEEN,
         END + GRACE,
         replace(UNPAID, entitled=False),
     ),
-    Transition("first heard of when it has ended", None, seen(status="ended"), DURING, ENDED),
-    Transition("nothing known and nothing said", None, None, DURING, None),
+    Transition("first seen after it ended", None, seen(status="ended"), DURING, ENDED),
+    Transition("no state and no report", None, None, DURING, None),
     # A trial.
-    Transition("the trial goes on", TRIALING, seen(status="trialing"), DURING, TRIALING),
+    Transition("trial continues", TRIALING, seen(status="trialing"), DURING, TRIALING),
+    Transition("trial ends, paid", TRIALING, seen(**renewed()), END + ONE_DAY, AFTER_TRIAL),
     Transition(
-        "the trial is over, and paid", TRIALING, seen(**renewed()), END + ONE_DAY, AFTER_TRIAL
-    ),
-    Transition(
-        "the trial is over, and not paid",
+        "trial ends, not paid",
         TRIALING,
         UNPAID_SEEN,
         END + ONE_DAY,
@@ -112,7 +105,7 @@ TRANSITIONS = [
         end=("sub_1",),
     ),
     Transition(
-        "first active after the trial, then not paid",
+        "active after the trial, then not paid",
         AFTER_TRIAL,
         UNPAID_SEEN,
         END + ONE_DAY,
@@ -120,25 +113,25 @@ TRANSITIONS = [
         end=("sub_1",),
     ),
     Transition(
-        "told again that the trial was not paid",
+        "unpaid trial reported again",
         cancelled(AFTER_TRIAL),
         UNPAID_SEEN,
         NEXT,
         cancelled(AFTER_TRIAL),
     ),
     Transition(
-        "a trial that is cancelled ends with it",
+        "cancelled trial ends",
         TRIALING,
         seen(status="trialing", cancel_at_period_end=True),
         END,
         cancelled(TRIALING),
     ),
     Transition(
-        "the trial ends at once", TRIALING, seen(status="ended"), DURING, cancelled(TRIALING)
+        "trial ends immediately", TRIALING, seen(status="ended"), DURING, cancelled(TRIALING)
     ),
-    Transition("the trial is over without news", TRIALING, None, END + ONE_DAY, TRIALING),
+    Transition("trial ends without a report", TRIALING, None, END + ONE_DAY, TRIALING),
     Transition(
-        "the second period after a trial is not paid",
+        "second period after a trial not paid",
         AFTER_TRIAL,
         seen(status="past_due", period_start=NEXT, period_end=months_after(START, 3)),
         NEXT + ONE_DAY,
@@ -151,30 +144,44 @@ TRANSITIONS = [
         ),
     ),
     # Paid.
-    Transition("nothing new", known(), seen(), DURING, known()),
+    Transition("nothing changed", known(), seen(), DURING, known()),
     Transition("renewed", known(), seen(**renewed()), END + ONE_DAY, known(**renewed())),
-    Transition("over without news", known(), None, END + ONE_DAY, known()),
-    Transition("over, and not renewed yet", known(), seen(), END + SECOND, known()),
-    Transition("the renewal is not paid", known(), UNPAID_SEEN, END + ONE_DAY, UNPAID),
+    Transition("period ends without a report", known(), None, END + ONE_DAY, known()),
+    Transition("period ends, not renewed yet", known(), seen(), END + SECOND, known()),
+    Transition("renewal not paid", known(), UNPAID_SEEN, END + ONE_DAY, UNPAID),
     Transition("ended by the processor", known(), seen(status="ended"), DURING, ENDED),
     Transition(
-        "an old message of the first payment", known(), seen(status="incomplete"), DURING, known()
+        "old report of the first payment", known(), seen(status="incomplete"), DURING, known()
     ),
     # Cancelled.
     Transition("cancelled", known(), seen(cancel_at_period_end=True), DURING, CANCELLING),
     Transition("resumed", CANCELLING, seen(), DURING, known()),
-    Transition("the last moment", CANCELLING, None, END - SECOND, CANCELLING),
-    Transition("the period is over", CANCELLING, seen(status="ended"), END, ENDED),
-    Transition("over by our clock first", CANCELLING, seen(cancel_at_period_end=True), END, ENDED),
-    Transition("over without news, cancelled", CANCELLING, None, END, ENDED),
-    Transition("resumed at the last moment", ENDED, seen(**renewed()), END, known(**renewed())),
-    Transition("it has ended", ENDED, seen(status="ended"), NEXT, ENDED),
-    Transition("it has ended, without news", ENDED, None, NEXT, ENDED),
-    # Not paid.
-    Transition("the last moment of grace", UNPAID, UNPAID_SEEN, END + GRACE - SECOND, UNPAID),
-    Transition("grace is over", UNPAID, UNPAID_SEEN, END + GRACE, replace(UNPAID, entitled=False)),
+    Transition("last second of a cancelled period", CANCELLING, None, END - SECOND, CANCELLING),
+    Transition("cancelled period ends", CANCELLING, seen(status="ended"), END, ENDED),
     Transition(
-        "grace is over without news", UNPAID, None, END + GRACE, replace(UNPAID, entitled=False)
+        "cancelled period ends by our clock first",
+        CANCELLING,
+        seen(cancel_at_period_end=True),
+        END,
+        ENDED,
+    ),
+    Transition("cancelled period ends without a report", CANCELLING, None, END, ENDED),
+    Transition("resumed in the last second", ENDED, seen(**renewed()), END, known(**renewed())),
+    Transition("still ended", ENDED, seen(status="ended"), NEXT, ENDED),
+    Transition("still ended, without a report", ENDED, None, NEXT, ENDED),
+    # Not paid.
+    Transition(
+        "last second of the grace period", UNPAID, UNPAID_SEEN, END + GRACE - SECOND, UNPAID
+    ),
+    Transition(
+        "grace period ends", UNPAID, UNPAID_SEEN, END + GRACE, replace(UNPAID, entitled=False)
+    ),
+    Transition(
+        "grace period ends without a report",
+        UNPAID,
+        None,
+        END + GRACE,
+        replace(UNPAID, entitled=False),
     ),
     Transition(
         "paid in time",
@@ -184,54 +191,68 @@ TRANSITIONS = [
         known(**renewed()),
     ),
     Transition(
-        "paid after all",
+        "paid after the grace period",
         replace(UNPAID, entitled=False),
         seen(**renewed()),
         END + GRACE + ONE_DAY,
         known(**renewed()),
     ),
-    Transition("given up", UNPAID, seen(status="ended", **renewed()), NEXT, cancelled(UNPAID)),
     Transition(
-        "another period begins, and the one before is not paid",
+        "ended by the processor after failed payments",
+        UNPAID,
+        seen(status="ended", **renewed()),
+        NEXT,
+        cancelled(UNPAID),
+    ),
+    Transition(
+        "next period starts while unpaid",
         UNPAID,
         seen(status="past_due", period_start=NEXT, period_end=NEXT + ONE_DAY),
         NEXT,
         replace(UNPAID, period_start=NEXT, period_end=NEXT + ONE_DAY, entitled=False),
     ),
     Transition(
-        "not paid, cancelled and over",
+        "unpaid, cancelled and ended",
         UNPAID,
         replace(UNPAID_SEEN, cancel_at_period_end=True),
         NEXT,
         cancelled(UNPAID),
     ),
-    # Another plan, of the same subscription.
-    Transition("a lower plan is chosen", known(ADVANCED), seen(STANDARD), DURING, LOWERED),
-    Transition("told again", LOWERED, seen(STANDARD), DURING, LOWERED),
-    Transition("the choice is taken back", LOWERED, seen(ADVANCED), DURING, known(ADVANCED)),
-    Transition("over, and not renewed", LOWERED, seen(STANDARD), END + SECOND, LOWERED),
+    # A plan change within the subscription.
+    Transition("downgrade scheduled", known(ADVANCED), seen(STANDARD), DURING, LOWERED),
+    Transition("downgrade reported again", LOWERED, seen(STANDARD), DURING, LOWERED),
+    Transition("downgrade removed", LOWERED, seen(ADVANCED), DURING, known(ADVANCED)),
     Transition(
-        "the lower plan begins",
+        "downgrade scheduled, period ends, not renewed yet",
+        LOWERED,
+        seen(STANDARD),
+        END + SECOND,
+        LOWERED,
+    ),
+    Transition(
+        "lower plan starts",
         LOWERED,
         seen(STANDARD, **renewed()),
         END + SECOND,
         known(**renewed()),
     ),
     Transition(
-        "the lower plan begins, and is not paid",
+        "lower plan starts, not paid",
         LOWERED,
         UNPAID_SEEN,
         END + ONE_DAY,
         UNPAID,
     ),
     Transition(
-        "a lower plan, and cancelled",
+        "downgrade scheduled, then cancelled",
         LOWERED,
         seen(STANDARD, cancel_at_period_end=True),
         DURING,
         replace(LOWERED, cancel_at_period_end=True),
     ),
-    Transition("the processor raises it", known(STANDARD), seen(ADVANCED), DURING, known(ADVANCED)),
+    Transition(
+        "upgrade at the processor", known(STANDARD), seen(ADVANCED), DURING, known(ADVANCED)
+    ),
     Transition(
         "fewer seats",
         known(Plan("corporate", 9)),
@@ -247,15 +268,15 @@ TRANSITIONS = [
         known(Plan("corporate", 9)),
     ),
     Transition(
-        "a higher plan with fewer seats",
+        "higher plan with fewer seats",
         known(Plan("corporate", 300)),
         seen(Plan("enterprise", 100)),
         DURING,
         known(Plan("enterprise", 100)),
     ),
-    # Another subscription.
+    # A second subscription.
     Transition(
-        "a higher plan takes the place",
+        "higher plan replaces the lower",
         known(),
         seen(ADVANCED, id="sub_2", replaces="sub_1", period_start=DURING, period_end=NEXT),
         DURING,
@@ -263,28 +284,28 @@ TRANSITIONS = [
         end=("sub_1",),
     ),
     Transition(
-        "a higher plan that is not paid yet changes nothing",
+        "higher plan not paid yet",
         known(),
         seen(ADVANCED, "incomplete", id="sub_2", replaces="sub_1"),
         DURING,
         known(),
     ),
     Transition(
-        "the old one is told of later",
+        "replaced subscription reported later",
         known(ADVANCED, replaced=("sub_0",)),
         seen(id="sub_0"),
         DURING,
         known(ADVANCED, replaced=("sub_0",)),
     ),
     Transition(
-        "the old one ends",
+        "replaced subscription ends",
         known(ADVANCED, replaced=("sub_0",)),
         seen(id="sub_0", status="ended"),
         DURING,
         known(ADVANCED, replaced=("sub_0",)),
     ),
     Transition(
-        "the higher plan is told of first",
+        "higher plan reported first",
         None,
         seen(ADVANCED, replaces="sub_0"),
         DURING,
@@ -292,7 +313,7 @@ TRANSITIONS = [
         end=("sub_0",),
     ),
     Transition(
-        "somebody paid twice: the higher plan stays",
+        "paid twice, higher plan stays",
         known(ADVANCED),
         seen(STANDARD, id="sub_2"),
         DURING,
@@ -300,14 +321,14 @@ TRANSITIONS = [
         end=("sub_2",),
     ),
     Transition(
-        "a new one after the end",
+        "new subscription after the end",
         ENDED,
         seen(ADVANCED, id="sub_2", **renewed()),
         END + ONE_DAY,
         State("sub_2", "ACTIVE", ADVANCED, END, NEXT, replaced=("sub_1",)),
     ),
     Transition(
-        "a stranger that has ended",
+        "unknown subscription that has ended",
         known(),
         seen(ADVANCED, "ended", id="sub_2"),
         DURING,
@@ -316,42 +337,40 @@ TRANSITIONS = [
 ]
 
 
-@pytest.mark.parametrize("move", TRANSITIONS, ids=lambda move: move.name)
-def test_every_move(move: Transition) -> None:
-    assert go(move.current, move.said, move.now) == Outcome(move.then, move.end)
+@pytest.mark.parametrize("case", TRANSITIONS, ids=lambda case: case.name)
+def test_every_transition(case: Transition) -> None:
+    assert advance(case.current, case.report, case.now) == Outcome(case.then, case.end)
 
 
-@pytest.mark.parametrize("move", TRANSITIONS, ids=lambda move: move.name)
-def test_being_told_again_changes_nothing(move: Transition) -> None:
-    again = go(move.then, move.said, move.now)
-    assert again == Outcome(move.then, ())
+@pytest.mark.parametrize("case", TRANSITIONS, ids=lambda case: case.name)
+def test_a_repeated_report_changes_nothing(case: Transition) -> None:
+    again = advance(case.then, case.report, case.now)
+    assert again == Outcome(case.then, ())
 
 
-def test_whoever_pays_for_several_keeps_the_highest_whatever_is_told_first() -> None:
-    """A subscription, an upgrade of it, an upgrade of that, and one bought twice by mistake."""
+def test_a_customer_with_several_subscriptions_keeps_the_highest_in_any_order() -> None:
+    """A subscription, an upgrade, a second upgrade, and the second one bought twice."""
     bought = [
         seen(STANDARD, id="sub_1"),
         seen(ADVANCED, id="sub_2", replaces="sub_1", period_start=DURING),
         seen(Plan("corporate", 5), id="sub_3", replaces="sub_2", period_start=DURING),
         seen(Plan("corporate", 5), id="sub_4", replaces="sub_2", period_start=DURING + SECOND),
     ]
-    for told in permutations(bought):
+    for reports in permutations(bought):
         state: State | None = None
         end: set[str] = set()
-        for said in told:
-            outcome = go(state, said)
+        for report in reports:
+            outcome = advance(state, report)
             state, end = outcome.state, end | set(outcome.end)
         assert state is not None
-        assert (state.processor_id, state.plan, state.entitled) == (
-            *("sub_4", Plan("corporate", 5)),
-            True,
-        )
+        assert (state.processor_id, state.plan) == ("sub_4", Plan("corporate", 5))
+        assert state.entitled
         assert end == {"sub_1", "sub_2", "sub_3"} == set(state.replaced)
 
 
-def test_messages_in_any_order_end_the_same() -> None:
-    """Each message makes us ask; the processor answers what is true when it is asked."""
-    chance = Random(1)
+def test_any_subset_of_reports_leads_to_the_same_state() -> None:
+    """Each webhook reads the current state, so only the last read counts."""
+    random = Random(1)
     history = [
         (DURING, seen(ADVANCED)),
         (DURING + ONE_DAY, seen(STANDARD)),
@@ -363,7 +382,7 @@ def test_messages_in_any_order_end_the_same() -> None:
     last = history[-1]
     for _ in range(200):
         state: State | None = None
-        heard = [moment for moment in history if chance.random() < 0.5]
-        for now, said in [*heard, *[last] * chance.randint(1, 5)]:
-            state = go(state, said, now).state
+        earlier = [entry for entry in history if random.random() < 0.5]
+        for now, report in [*earlier, *[last] * random.randint(1, 5)]:
+            state = advance(state, report, now).state
         assert state == known(STANDARD, **renewed())

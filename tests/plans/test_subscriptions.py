@@ -1,4 +1,4 @@
-"""Plans, from the button to the money and on through the months."""
+"""Plans, from checkout through renewals to the end."""
 
 import asyncio
 from datetime import datetime, timedelta
@@ -17,7 +17,7 @@ async def period_end(person: Person) -> datetime:
     return datetime.fromisoformat(seen["currentPeriodEnd"])
 
 
-async def test_nothing_changes_until_it_is_paid_and_then_everything_does(a: World) -> None:
+async def test_the_tier_changes_when_the_plan_is_paid(a: World) -> None:
     person = await a.person()
     assert await overview(person) == {
         "subscription": None,
@@ -54,8 +54,8 @@ async def test_limits_agents_and_allowance_follow_the_tier(a: World) -> None:
     balance = (await person.get("/api/credits/balance")).json()
     assert balance["hasAllowance"] is False
     await a.buy(person, "advanced")
-    # What a process remembers of a caller is half a second old at most.
-    fresh = await a.again(person)
+    # Processes cache a caller for up to half a second.
+    fresh = await a.with_new_key(person)
     after = await fresh.get("/api/agents")
     assert after.headers["RateLimit-Policy"].startswith("6000;")
     locked = [sum(agent["locked"] for agent in each.json()["agents"]) for each in (before, after)]
@@ -65,7 +65,7 @@ async def test_limits_agents_and_allowance_follow_the_tier(a: World) -> None:
     assert (balance["hasAllowance"], balance["usageBar"]["total"]) == (True, 5_000)
 
 
-async def test_what_cannot_be_subscribed_to(a: World) -> None:
+async def test_invalid_plans_and_seats_are_refused(a: World) -> None:
     person, company = await a.person(), await a.company()
     for body, status in (
         ({}, 400),
@@ -91,7 +91,7 @@ async def test_what_cannot_be_subscribed_to(a: World) -> None:
     assert (answer["plan"], answer["seats"]) == ("ENTERPRISE", 100)
 
 
-async def test_in_a_company_owners_and_admins_decide(a: World) -> None:
+async def test_in_a_company_only_owners_and_admins_can_subscribe(a: World) -> None:
     for role, status in (("owner", 200), ("admin", 200), ("member", 403)):
         person = await a.company(role)
         assert (await person.post(SUBSCRIBE, {"plan": "corporate"})).status_code == status
@@ -101,7 +101,7 @@ async def test_in_a_company_owners_and_admins_decide(a: World) -> None:
             assert refused(await person.post(path)) == expected
 
 
-async def test_an_api_key_needs_the_scope(a: World) -> None:
+async def test_an_api_key_needs_the_billing_scopes(a: World) -> None:
     (reader,) = await newcomers(a.service, tier="basic", scopes=("billing:read",))
     assert (await reader.get("/api/subscriptions")).status_code == 200
     assert (await reader.post(SUBSCRIBE, {"plan": "standard"})).status_code == 403
@@ -109,40 +109,40 @@ async def test_an_api_key_needs_the_scope(a: World) -> None:
     assert (await other.get("/api/subscriptions")).status_code == 403
 
 
-async def test_a_higher_plan_takes_the_place_of_the_lower(a: World) -> None:
+async def test_a_higher_plan_replaces_the_lower(a: World) -> None:
     person = await a.person()
     await a.buy(person, "standard")
-    (old,) = await a.at_stripe(person)
+    (old,) = await a.stripe_statuses(person)
     assert refused(await person.post(SUBSCRIBE, {"plan": "standard"})) == (409, "CONFLICT")
     seen = await a.buy(person, "advanced")
     assert (seen["subscription"]["status"], seen["effectiveTier"]) == ("ACTIVE", "ADVANCED")
-    # Until a worker has looked, both are there. Then nobody pays twice.
-    assert sorted((await a.at_stripe(person)).values()) == ["active", "active"]
+    # Both are active until a worker ends the old one.
+    assert sorted((await a.stripe_statuses(person)).values()) == ["active", "active"]
     await a.sweep()
     await a.standin.settled()
-    statuses = await a.at_stripe(person)
+    statuses = await a.stripe_statuses(person)
     assert statuses.pop(old) == "canceled"
     assert list(statuses.values()) == ["active"]
     assert await standing(person) == ("ACTIVE", "ADVANCED", "ADVANCED")
     assert (await a.row(person))["replaced"] == [old]
 
 
-async def test_a_processor_that_is_away_ends_the_old_one_later(a: World) -> None:
+async def test_the_old_subscription_is_ended_when_the_processor_is_up_again(a: World) -> None:
     person = await a.person()
     await a.buy(person, "standard")
-    (old,) = await a.at_stripe(person)
+    (old,) = await a.stripe_statuses(person)
     await a.buy(person, "advanced")
     await a.standin.fault(f"/v1/subscriptions/{old}", "500", times=3)
     await a.relay.step()
-    assert (await a.at_stripe(person))[old] == "active"
+    assert (await a.stripe_statuses(person))[old] == "active"
     async with a.service.owner() as connection:
         # The next attempt is a second later.
         await connection.execute("UPDATE outbox SET due_at = now() WHERE kind = 'plans.end'")
     await a.relay.step()
-    assert (await a.at_stripe(person))[old] == "canceled"
+    assert (await a.stripe_statuses(person))[old] == "canceled"
 
 
-async def test_more_seats_are_paid_for_and_fewer_come_later(a: World) -> None:
+async def test_more_seats_start_when_paid_and_fewer_with_the_next_period(a: World) -> None:
     company = await a.company()
     await a.buy(company, "corporate", seats=5)
     assert refused(await company.post(SUBSCRIBE, {"plan": "corporate", "seats": 5}))[0] == 409
@@ -155,7 +155,7 @@ async def test_more_seats_are_paid_for_and_fewer_come_later(a: World) -> None:
     assert answer["subscription"]["downgradeTarget"] == "CORPORATE"
     assert answer["subscription"]["downgradeSeats"] == 3
     await a.sweep()
-    await a.turn(to=await period_end(company))
+    await a.move_clock(to=await period_end(company))
     seen = (await overview(company))["subscription"]
     assert (seen["seats"], seen["downgradeTarget"]) == (3, None)
     async with a.service.owner() as connection:
@@ -165,7 +165,7 @@ async def test_more_seats_are_paid_for_and_fewer_come_later(a: World) -> None:
     assert seats == 3
 
 
-async def test_a_lower_plan_begins_when_the_period_is_over(a: World) -> None:
+async def test_a_lower_plan_starts_with_the_next_period(a: World) -> None:
     person = await a.person()
     await a.buy(person, "advanced")
     answer = await person.post(SUBSCRIBE, {"plan": "standard"})
@@ -173,24 +173,23 @@ async def test_a_lower_plan_begins_when_the_period_is_over(a: World) -> None:
     body = answer.json()
     assert set(body) == {"checkoutUrl", "subscription"}
     assert body["checkoutUrl"] is None
-    assert (body["subscription"]["tier"], body["subscription"]["downgradeTarget"]) == (
-        *("ADVANCED", "STANDARD"),
-    )
+    assert body["subscription"]["tier"] == "ADVANCED"
+    assert body["subscription"]["downgradeTarget"] == "STANDARD"
     assert refused(await person.post(SUBSCRIBE, {"plan": "standard"}))[0] == 409
-    # It can be taken back.
+    # The downgrade can be removed.
     back = (await person.post(SUBSCRIBE, {"plan": "advanced"})).json()
     assert back["subscription"]["downgradeTarget"] is None
     assert (await person.post(SUBSCRIBE, {"plan": "standard"})).status_code == 200
     await a.standin.settled()
     ends = await period_end(person)
-    await a.turn(to=ends - timedelta(hours=1))
+    await a.move_clock(to=ends - timedelta(hours=1))
     assert await tier_of(person) == "ADVANCED"
-    await a.turn(to=ends)
+    await a.move_clock(to=ends)
     assert await standing(person) == ("ACTIVE", "STANDARD", "STANDARD")
     assert (await overview(person))["subscription"]["downgradeTarget"] is None
 
 
-async def test_cancelled_it_lasts_to_the_end_of_the_period(a: World) -> None:
+async def test_a_cancelled_subscription_lasts_until_the_period_ends(a: World) -> None:
     person = await a.person()
     for path in (CANCEL, RESUME):
         assert refused(await person.post(path)) == (404, "NOT_FOUND")
@@ -206,27 +205,27 @@ async def test_cancelled_it_lasts_to_the_end_of_the_period(a: World) -> None:
     assert (await person.post(CANCEL)).status_code == 200
     await a.standin.settled()
     ends = await period_end(person)
-    await a.turn(to=ends - timedelta(hours=1))
+    await a.move_clock(to=ends - timedelta(hours=1))
     assert await standing(person) == ("ACTIVE", "STANDARD", "STANDARD")
-    await a.turn(to=ends)
+    await a.move_clock(to=ends)
     assert await standing(person) == ("CANCELLED", "BASIC", "BASIC")
     for path in (CANCEL, RESUME):
         assert refused(await person.post(path)) == (409, "CONFLICT")
-    # And again from the beginning.
+    # The account can subscribe again.
     assert (await a.buy(person, "standard"))["effectiveTier"] == "STANDARD"
 
 
-async def test_a_renewal_that_is_not_paid(a: World) -> None:
+async def test_an_unpaid_renewal_keeps_the_tier_for_the_grace_period(a: World) -> None:
     person = await a.person()
     await a.buy(person, "standard")
     customer, ends = await a.customer(person), await period_end(person)
     await a.standin.decline(customer)
-    await a.turn(to=ends)
+    await a.move_clock(to=ends)
     assert await standing(person) == ("PAST_DUE", "STANDARD", "STANDARD")
-    await a.turn(to=ends + timedelta(days=6, hours=23))
+    await a.move_clock(to=ends + timedelta(days=6, hours=23))
     await a.sweep()
     assert await standing(person) == ("PAST_DUE", "STANDARD", "STANDARD")
-    # Our clock is a little ahead of Stripe's, which tries once more in an hour.
+    # Moves only our clock: Stripe retries the payment in an hour.
     a.ahead += timedelta(hours=2)
     await a.sweep()
     assert await standing(person) == ("PAST_DUE", "BASIC", "BASIC")
@@ -234,22 +233,22 @@ async def test_a_renewal_that_is_not_paid(a: World) -> None:
     assert refused(again) == (409, "CONFLICT")
     assert "Pay the invoice" in again.json()["error"]["message"]
     await a.standin.decline(customer, False)
-    await a.turn()
+    await a.move_clock()
     assert await standing(person) == ("ACTIVE", "STANDARD", "STANDARD")
-    told = await events_of(a, person.user_id)
-    assert told == ["subscription.updated"] * 4
+    events = await events_of(a, person.user_id)
+    assert events == ["subscription.updated"] * 4
 
 
-async def test_one_that_is_never_paid_ends(a: World) -> None:
+async def test_an_unpaid_subscription_ends(a: World) -> None:
     person = await a.person()
     await a.buy(person, "standard")
     ends = await period_end(person)
     await a.standin.decline(await a.customer(person))
-    await a.turn(to=ends + timedelta(days=22))
+    await a.move_clock(to=ends + timedelta(days=22))
     assert await standing(person) == ("CANCELLED", "BASIC", "BASIC")
 
 
-async def test_grace_and_cancellation_take_effect_without_the_processor(a: World) -> None:
+async def test_grace_periods_and_cancellations_end_while_the_processor_is_down(a: World) -> None:
     unpaid, cancelled = await a.person(), await a.person()
     for person in (unpaid, cancelled):
         await a.buy(person, "standard")
@@ -258,33 +257,33 @@ async def test_grace_and_cancellation_take_effect_without_the_processor(a: World
     ends = await period_end(unpaid)
     await a.standin.settled()
     await a.standin.hold()
-    await a.turn(to=ends + timedelta(hours=1))
+    await a.move_clock(to=ends + timedelta(hours=1))
     await a.standin.fault("/v1/subscriptions", "500", times=1_000)
     await a.sweep()
     assert await standing(cancelled) == ("CANCELLED", "BASIC", "BASIC")
     assert await standing(unpaid) == ("ACTIVE", "STANDARD", "STANDARD")
-    # Asked again, it answers; then it is away again when grace is over.
+    # The processor answers once, and is down again when the grace period ends.
     await a.standin.fault("/nowhere", "500")
-    await a.turn(days=0.1)
+    await a.move_clock(days=0.1)
     await a.sweep()
     assert (await standing(unpaid))[0] == "PAST_DUE"
     await a.standin.fault("/v1/subscriptions", "500", times=1_000)
-    await a.turn(to=ends + timedelta(days=7))
+    await a.move_clock(to=ends + timedelta(days=7))
     await a.sweep()
     assert await standing(unpaid) == ("PAST_DUE", "BASIC", "BASIC")
-    await a.calm()
+    await a.clear_faults()
 
 
-async def test_looking_does_not_get_in_the_way_of_other_work(world_a: World) -> None:
-    """A new key, a new task and a look at the plan lock the same rows, in the same order."""
+async def test_syncs_do_not_deadlock_with_other_requests(world_a: World) -> None:
+    """Creating keys, creating tasks and syncing lock the same rows in the same order."""
     person = await world_a.service.sign_in()
     await world_a.buy(person, "standard")
-    (name,) = await world_a.at_stripe(person)
-    looks = [world_a.plans.sync(name, person.user_id) for _ in range(20)]
+    (name,) = await world_a.stripe_statuses(person)
+    syncs = [world_a.plans.sync(name, person.user_id) for _ in range(20)]
     work = [
         person.post(path, {"name": f"{n}"})
         for n in range(20)
         for path in ("/api/keys", "/api/tasks")
     ]
-    _, answers = await asyncio.gather(asyncio.gather(*looks), asyncio.gather(*work))
+    _, answers = await asyncio.gather(asyncio.gather(*syncs), asyncio.gather(*work))
     assert {answer.status_code for answer in answers} == {201}

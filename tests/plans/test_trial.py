@@ -1,4 +1,4 @@
-"""A first subscription that begins with a trial, where the operator gives one."""
+"""A first subscription with a trial."""
 
 from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
@@ -25,39 +25,39 @@ def world(started: World, monkeypatch: pytest.MonkeyPatch) -> World:
     return started
 
 
-async def test_a_trial_that_is_paid_goes_on(world: World) -> None:
+async def test_a_paid_trial_becomes_active(world: World) -> None:
     person = await world.person()
     seen = (await world.buy(person, "standard"))["subscription"]
     assert await standing(person) == ("TRIALING", "STANDARD", "STANDARD")
     ends = datetime.fromisoformat(seen["currentPeriodEnd"])
     assert timedelta(days=9) < ends - world.now() < timedelta(days=11)
-    await world.turn(to=ends)
+    await world.move_clock(to=ends)
     await world.sweep()
     assert await standing(person) == ("ACTIVE", "STANDARD", "STANDARD")
 
 
-async def test_a_trial_that_is_not_paid_ends_for_good(world: World) -> None:
+async def test_an_unpaid_trial_ends(world: World) -> None:
     person = await world.person()
     checkout = (await person.post(SUBSCRIBE, {"plan": "standard"})).json()["checkoutUrl"]
     await world.standin.pay(checkout, FAILS_LATER_CARD)
     await world.standin.settled()
     seen = (await overview(person))["subscription"]
-    await world.turn(to=datetime.fromisoformat(seen["currentPeriodEnd"]))
+    await world.move_clock(to=datetime.fromisoformat(seen["currentPeriodEnd"]))
     assert await standing(person) == ("CANCELLED", "BASIC", "BASIC")
-    # Nothing is tried again at the processor.
+    # The processor does not retry the payment.
     await world.sweep()
-    assert list((await world.at_stripe(person)).values()) == ["canceled"]
+    assert list((await world.stripe_statuses(person)).values()) == ["canceled"]
 
 
-async def test_there_is_one_trial_for_each_account(world: World) -> None:
+async def test_an_account_gets_one_trial(world: World) -> None:
     person = await world.person()
     await world.buy(person, "standard")
-    # Neither for a higher plan nor after the end.
+    # Neither an upgrade nor a new subscription has another trial.
     assert (await world.buy(person, "advanced"))["subscription"]["status"] == "ACTIVE"
     await world.sweep()
     await person.post("/api/subscriptions/cancel")
     await world.standin.settled()
     ends = datetime.fromisoformat((await overview(person))["subscription"]["currentPeriodEnd"])
-    await world.turn(to=ends)
+    await world.move_clock(to=ends)
     assert (await standing(person))[0] == "CANCELLED"
     assert (await world.buy(person, "standard"))["subscription"]["status"] == "ACTIVE"

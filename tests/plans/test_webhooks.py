@@ -1,4 +1,4 @@
-"""What comes in at /webhooks/stripe, and what does not."""
+"""Requests to /webhooks/stripe."""
 
 import asyncio
 import json
@@ -17,16 +17,16 @@ async def post(world: World, body: bytes, signature: str | None) -> httpx.Respon
     return await world.service.http.post(PATH, content=body, headers=headers)
 
 
-async def test_what_is_not_signed_is_refused(a: World) -> None:
+async def test_requests_without_a_valid_signature_are_refused(a: World) -> None:
     event = {"id": "evt_1", "type": "customer.subscription.updated", "data": {"object": {}}}
     body, signature = a.standin.signed(event)
-    _, stranger = a.standin.signed(event, secret="whsec_other")
+    _, foreign = a.standin.signed(event, secret="whsec_other")
     _, old = a.standin.signed(event, at=int(time.time()) - 3_600)
     for sent, with_signature in (
         (body, None),
         (body, ""),
         (body, "t=1,v1=00"),
-        (body, stranger),
+        (body, foreign),
         (body, old),
         (body + b" ", signature),
         (b"", None),
@@ -38,7 +38,7 @@ async def test_what_is_not_signed_is_refused(a: World) -> None:
     assert (await a.service.http.get(PATH)).status_code == 405
 
 
-async def test_what_is_not_ours_is_received_and_forgotten(a: World) -> None:
+async def test_irrelevant_events_are_accepted_and_ignored(a: World) -> None:
     for event in (
         {"id": "evt_1", "type": "payout.paid", "data": {"object": {"id": "po_1"}}},
         {"id": "evt_2", "type": "customer.subscription.updated", "data": {"object": {}}},
@@ -48,15 +48,15 @@ async def test_what_is_not_ours_is_received_and_forgotten(a: World) -> None:
         assert (answer.status_code, answer.json()) == (200, {"received": True})
 
 
-async def test_bursts_from_one_address_are_not_limited(a: World) -> None:
+async def test_webhooks_are_not_rate_limited(a: World) -> None:
     event = {"id": "evt_1", "type": "payout.paid", "data": {"object": {}}}
     body, signature = a.standin.signed(event, secret=SECRET)
     answers = [await post(a, body, signature) for _ in range(650)]
     assert {answer.status_code for answer in answers} == {200}
 
 
-async def test_an_account_that_is_not_here_is_no_reason_to_ask_again(a: World) -> None:
-    """Somebody uses the same account at Stripe for another service, or another database."""
+async def test_events_of_an_unknown_account_are_accepted(a: World) -> None:
+    """The Stripe account may serve another database too. Its events must not be sent again."""
     person = await a.person()
     await a.standin.hold()
     answer = await person.post("/api/subscriptions/subscribe", {"plan": "standard"})
@@ -70,14 +70,14 @@ async def test_an_account_that_is_not_here_is_no_reason_to_ask_again(a: World) -
     await a.standin.release()
 
 
-async def test_messages_again_and_again_change_nothing(a: World) -> None:
+async def test_repeated_events_change_nothing(a: World) -> None:
     person = await a.person()
     await a.buy(person, "advanced")
     before = await a.row(person)
     account = str(person.user_id)
-    told = [event for event in await a.standin.events() if account in json.dumps(event)]
-    assert len(told) >= 3
-    answers = await asyncio.gather(*(post(a, *a.standin.signed(event)) for event in told * 5))
+    sent = [event for event in await a.standin.events() if account in json.dumps(event)]
+    assert len(sent) >= 3
+    answers = await asyncio.gather(*(post(a, *a.standin.signed(event)) for event in sent * 5))
     assert {answer.status_code for answer in answers} == {200}
     after = await a.row(person)
     assert after | {"updated_at": None} == before | {"updated_at": None}

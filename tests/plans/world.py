@@ -1,4 +1,4 @@
-"""A service and a stand-in for Stripe, with clocks that are turned together."""
+"""A service and a Stripe stand-in, whose clocks move together."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -33,7 +33,7 @@ from tests.tasks.world import newcomer
 class World:
     service: Service
     standin: StandIn
-    # What a worker has: the sweep, and what the relay carries out.
+    # The parts of a worker: the sweep and the relay.
     plans: Plans
     relay: Relay
     ahead: timedelta = field(default_factory=timedelta)
@@ -69,22 +69,22 @@ class World:
         return timedelta(days=self.service.settings.grace_days)
 
     def now(self) -> datetime:
-        """Takes the place of the service's clock."""
+        """Replaces the service's clock."""
         return datetime.now(UTC) + self.ahead
 
-    async def turn(self, *, days: float = 0, to: datetime | None = None) -> None:
-        """Turns both clocks; a moment is turned to and a little beyond."""
+    async def move_clock(self, *, days: float = 0, to: datetime | None = None) -> None:
+        """Moves both clocks forward, to a few seconds after `to`."""
         passed = timedelta(days=days) if to is None else to - self.now() + timedelta(seconds=5)
         self.ahead += passed
         await self.standin.advance(to=self.now())
 
-    async def calm(self) -> None:
-        """Nothing goes wrong any longer, and everything is told."""
+    async def clear_faults(self) -> None:
+        """Removes all faults and delivers the held webhooks."""
         await self.standin.fault("/nowhere", "500", times=0)
         await self.standin.release()
 
     async def sweep(self) -> None:
-        """What a worker does every few seconds."""
+        """Does what a worker does every few seconds."""
         await self.plans.expire_due(100)
         while await self.relay.step():
             pass
@@ -93,7 +93,7 @@ class World:
         return await newcomer(self.service, tier="basic")
 
     async def company(self, role: str = "owner") -> Person:
-        """Somebody with an API key of a company, and a role in it."""
+        """A person with a role in a company and an API key of the company."""
         user_id, account_id = ids.new_uuid(), ids.new_uuid()
         async with self.service.owner() as connection:
             await connection.execute(
@@ -113,8 +113,8 @@ class World:
             )
         return await self._with_key(account_id, user_id)
 
-    async def again(self, person: Person) -> Person:
-        """The same account with another key, of which no process remembers anything yet."""
+    async def with_new_key(self, person: Person) -> Person:
+        """The same account with a new key, which no process has cached yet."""
         return await self._with_key(person.user_id, person.user_id)
 
     async def _with_key(self, account_id: UUID, user_id: UUID) -> Person:
@@ -139,7 +139,7 @@ class World:
         return Person(self.service, "key", secret, account_id)
 
     async def buy(self, person: Person, plan: str, **more: Any) -> dict[str, Any]:
-        """Subscribes and pays; what GET says then."""
+        """Subscribes and pays. Returns the subscription overview."""
         answer = await person.post("/api/subscriptions/subscribe", {"plan": plan, **more})
         assert answer.status_code == 200, answer.text
         await self.standin.pay(answer.json()["checkoutUrl"])
@@ -147,7 +147,7 @@ class World:
         return await overview(person)
 
     async def row(self, person: Person, product: str = "plan") -> dict[str, Any]:
-        """All that is known of a subscription."""
+        """The stored subscription."""
         async with self.service.owner() as connection:
             found = await connection.fetchrow(
                 "SELECT * FROM subscriptions WHERE account_id = $1 AND product = $2",
@@ -163,8 +163,8 @@ class World:
             )
         return found
 
-    async def at_stripe(self, person: Person) -> dict[str, str]:
-        """The status of each subscription that was made for the account, by its id."""
+    async def stripe_statuses(self, person: Person) -> dict[str, str]:
+        """The status at Stripe of each subscription of the account, by ID."""
         found = await self.standin.api(
             "GET", "/v1/subscriptions", params={"status": "all", "limit": "100"}
         )
@@ -172,7 +172,7 @@ class World:
         return {s["id"]: s["status"] for s in found["data"] if s["metadata"]["account"] == account}
 
     async def rota(self, *arguments: str) -> Result:
-        """`rota admin payments …`, in a thread: the command has an event loop of its own."""
+        """Runs `rota admin payments …` in a thread, because it has its own event loop."""
         env = dict(environment(self.service.settings))
         return await asyncio.to_thread(
             lambda: CliRunner().invoke(cli, ["admin", "payments", *arguments], env=env)
@@ -187,7 +187,7 @@ async def overview(person: Person) -> dict[str, Any]:
 
 
 async def standing(person: Person) -> tuple[str | None, str, str]:
-    """Status and tier of the subscription, and the tier that counts."""
+    """Status and tier of the subscription, and the account's tier."""
     seen = await overview(person)
     subscription = seen["subscription"] or {}
     return subscription.get("status"), subscription.get("tier", ""), seen["effectiveTier"]

@@ -189,3 +189,37 @@ async def set_tier(tx: AccountTransaction, tier: str) -> bool:
         "UPDATE accounts SET tier = $2 WHERE id = $1 RETURNING true", tx.account_id, tier
     )
     return bool(updated)
+
+
+async def set_seats(tx: AccountTransaction, seats: int | None) -> None:
+    await tx.execute("UPDATE accounts SET seats = $2 WHERE id = $1", tx.account_id, seats)
+
+
+async def tiers(tx: AccountReader, user_id: UUID) -> tuple[str | None, str | None]:
+    """The tier of the account, and the tier of the user's personal account."""
+    row = await tx.fetchrow(
+        """
+        SELECT (SELECT tier FROM accounts WHERE id = $1) AS account_tier,
+               (SELECT tier FROM accounts WHERE id = $2) AS user_tier
+        """,
+        tx.account_id,
+        user_id,
+    )
+    return row["account_tier"], row["user_tier"]
+
+
+async def trial_period(tx: AccountReader) -> tuple[datetime, datetime] | None:
+    """Start and end of the account's signup trial. None if it had no trial."""
+    row = await tx.fetchrow(
+        """
+        SELECT created_at, trial_ends_at FROM accounts WHERE id = $1 AND trial_ends_at IS NOT NULL
+        """,
+        tx.account_id,
+    )
+    return (row["created_at"], row["trial_ends_at"]) if row else None
+
+
+async def email(tx: AccountReader, user_id: UUID) -> str | None:
+    """The user's email address. Only a transaction of that user can read it."""
+    found: str | None = await tx.fetchval("SELECT email FROM users WHERE id = $1", user_id)
+    return found

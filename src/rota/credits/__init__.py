@@ -1,1 +1,1 @@
-"""Credits: the ledger, what runs have on hold, balances, top-ups and usage."""
+"""Credits: the ledger, holds, balances, top-ups and usage."""

@@ -1,75 +1,93 @@
-"""What a plan gives each month, and what is left of it when the month is over."""
+"""The monthly allowance: when a month starts, what it gives, and what expires at its end."""
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any, Protocol
 
-from rota.credits.ledger import Entry, enter
+from rota.credits.ledger import Entry, add_entry
 from rota.platform import clock
-from rota.platform.db import AccountTransaction
+from rota.platform.db import AccountReader, AccountTransaction
 
-# What a tier with so many seats may spend each month, in micro-dollars.
-AllowanceOf = Callable[[str, int | None], int]
+# How soon an unpaid month is checked again.
+RECHECK_AFTER = timedelta(hours=1)
 
 _MICROSECOND = timedelta(microseconds=1)
 
 
-# While nobody pays for a new month, how soon to look again.
-LOOK_AGAIN = timedelta(hours=1)
+@dataclass(frozen=True, slots=True)
+class MonthlyAllowance:
+    """What an account's plan gives for one month."""
+
+    amount_micros: int
+    # False while the payment for the month is outstanding.
+    paid: bool = True
+    # Set during a trial. A trial has no allowance.
+    trial_ends_at: datetime | None = None
 
 
-async def refresh(
-    tx: AccountTransaction,
-    allowance_of: AllowanceOf,
-    now: datetime,
-) -> None:
-    """Brings the allowance up to date with the plan and the month.
+class AllowanceOf(Protocol):
+    """Returns the allowance of the account for a tier and a number of seats."""
 
-    Another plan starts a month of its own, since it is paid for anew. What the account took
-    out of the old month, beyond the share of the days that passed, counts as used of the new
-    one, since what was not used up of the old plan's price comes off the new one's. A month
-    that is not paid for begins when it is, and a trial has no allowance. What is left of a
-    month that is over is gone.
+    async def __call__(
+        self, tx: AccountReader, tier: str, seats: int | None
+    ) -> MonthlyAllowance: ...
+
+
+async def refresh(tx: AccountTransaction, allowance_of: AllowanceOf, now: datetime) -> None:
+    """Brings the balance up to date with the account's plan and the current month.
+
+    A new plan starts a new month. If the account used more of the old month than the share of its
+    days that passed, the difference counts as used in the new month, because the unused part of
+    the old price is credited toward the new one. An unpaid month starts when it is paid. The rest
+    of a month that is over expires.
     """
-    b = await tx.fetchrow(
+    balance = await tx.fetchrow(
         """
         SELECT b.tier, b.seats, b.period, b.period_anchor, b.period_ends_at, b.allowance_total,
-               b.allowance, b.owed, a.tier AS tier_now, a.seats AS seats_now,
-               s.unpaid_since IS NOT NULL AS unpaid,
-               CASE WHEN s.status = 'TRIALING' THEN s.period_end END AS trial_ends_at
-        FROM balances b
-        JOIN accounts a ON a.id = b.account_id
-        LEFT JOIN subscriptions s ON s.account_id = b.account_id AND s.product = 'plan'
-                                 AND s.status <> 'CANCELLED'
+               b.allowance, b.owed, a.tier AS tier_now, a.seats AS seats_now
+        FROM balances b JOIN accounts a ON a.id = b.account_id
         WHERE b.account_id = $1 FOR NO KEY UPDATE OF b
         """,
         tx.account_id,
     )
-    same_plan = (b["tier"], b["seats"]) == (b["tier_now"], b["seats_now"])
-    over = b["period_ends_at"] is not None and b["period_ends_at"] <= now
+    same_plan = (balance["tier"], balance["seats"]) == (balance["tier_now"], balance["seats_now"])
+    over = balance["period_ends_at"] is not None and balance["period_ends_at"] <= now
     if same_plan and not over:
         return
-    if same_plan and b["unpaid"]:
+    monthly = await allowance_of(tx, balance["tier_now"], balance["seats_now"])
+    if same_plan and not monthly.paid:
         await tx.execute(
             "UPDATE balances SET period_ends_at = $2 WHERE account_id = $1",
             tx.account_id,
-            now + LOOK_AGAIN,
+            now + RECHECK_AFTER,
         )
         return
-    total = allowance_of(b["tier_now"], b["seats_now"]) if b["trial_ends_at"] is None else 0
-    anchor, period = b["period_anchor"], b["period"] + 1
+    await _start_month(tx, balance, monthly, now, over=over)
+
+
+async def _start_month(
+    tx: AccountTransaction,
+    balance: Any,
+    monthly: MonthlyAllowance,
+    now: datetime,
+    *,
+    over: bool,
+) -> None:
+    """Expires the rest of the old month and grants the new one."""
+    total = monthly.amount_micros
+    anchor, period = balance["period_anchor"], balance["period"] + 1
     used = 0
     if not over and anchor is not None:
-        passed = _share(b["allowance_total"], anchor, now)
-        used = min(total, max(0, b["allowance_total"] - b["allowance"] - passed))
+        passed = _elapsed_share(balance["allowance_total"], anchor, now)
+        used = min(total, max(0, balance["allowance_total"] - balance["allowance"] - passed))
     if not over or anchor is None:
         anchor = now
-    if b["allowance"]:
-        rest = b["allowance"]
+    if rest := balance["allowance"]:
         expiry = Entry("expiry", f"expiry/{period - 1}", allowance=-rest, granted=rest, at=now)
-        await enter(tx, expiry)
-    ends = _bounds(anchor, now)[1] if total else None
-    if b["trial_ends_at"] is not None:
-        ends = max(b["trial_ends_at"], now + LOOK_AGAIN)
+        await add_entry(tx, expiry)
+    ends_at = _month_bounds(anchor, now)[1] if total else None
+    if monthly.trial_ends_at is not None:
+        ends_at = max(monthly.trial_ends_at, now + RECHECK_AFTER)
     await tx.execute(
         """
         UPDATE balances SET tier = $2, seats = $3, period = $4, period_anchor = $5,
@@ -77,36 +95,36 @@ async def refresh(
         WHERE account_id = $1
         """,
         tx.account_id,
-        b["tier_now"],
-        b["seats_now"],
+        balance["tier_now"],
+        balance["seats_now"],
         period,
         anchor if total else None,
-        ends,
+        ends_at,
         total,
         used,
     )
     if (due := total - used) > 0:
-        paid = min(-b["owed"], due)
+        debt_paid = min(-balance["owed"], due)
         entry = Entry(
             "allowance",
             f"allowance/{period}",
-            allowance=due - paid,
-            owed=paid,
+            allowance=due - debt_paid,
+            owed=debt_paid,
             granted=-due,
             at=now,
         )
-        await enter(tx, entry, used=paid)
+        await add_entry(tx, entry, used_micros=debt_paid)
 
 
-def _bounds(anchor: datetime, now: datetime) -> tuple[datetime, datetime]:
-    """When the month that is running began, and when it ends."""
+def _month_bounds(anchor: datetime, now: datetime) -> tuple[datetime, datetime]:
+    """The start and the end of the current month."""
     months = (now.year - anchor.year) * 12 + now.month - anchor.month
     if clock.months_after(anchor, months) > now:
         months -= 1
     return clock.months_after(anchor, months), clock.months_after(anchor, months + 1)
 
 
-def _share(total: int, anchor: datetime, now: datetime) -> int:
-    """What of a month's total the days that passed stand for."""
-    start, end = _bounds(anchor, now)
-    return total * ((now - start) // _MICROSECOND) // ((end - start) // _MICROSECOND)
+def _elapsed_share(total_micros: int, anchor: datetime, now: datetime) -> int:
+    """The part of a month's total that corresponds to the time that has passed."""
+    start, end = _month_bounds(anchor, now)
+    return total_micros * ((now - start) // _MICROSECOND) // ((end - start) // _MICROSECOND)

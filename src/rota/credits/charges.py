@@ -1,27 +1,27 @@
-"""Paying for a model call."""
+"""Pays for model calls."""
 
 from datetime import datetime
 
 from rota.credits import metrics
-from rota.credits.ledger import Charge, Entry, enter, lock
+from rota.credits.ledger import Charge, Entry, add_entry, lock_balance
 from rota.platform import clock
 from rota.platform.db import AccountTransaction
 from rota.platform.ids import new_uuid
 
 
 async def charge(tx: AccountTransaction, charge: Charge) -> None:
-    """Pays for a model call out of the run's hold, and for no more than is left of it.
+    """Pays for a model call from the run's hold, up to what is left of the hold.
 
-    A call that ends after its run did is paid from what the run gave back, and
-    what has been spent of that meanwhile is owed.
+    A late call, one that ends after its run, is paid from the money that the run released. The
+    part of that money that is already spent is owed.
     """
     now = clock.now()
-    spent: int | None = 0
-    if charge.cost > 0:
-        spent = await _charge_hold(tx, charge, now)
-        if spent is None:
-            spent = await _charge_late(tx, charge, now)
-        metrics.OVERRUN_MICROS.inc(charge.cost - spent)
+    spent_micros: int | None = 0
+    if charge.cost_micros > 0:
+        spent_micros = await _charge_hold(tx, charge, now)
+        if spent_micros is None:
+            spent_micros = await _charge_late(tx, charge, now)
+        metrics.OVERRUN_MICROS.inc(charge.cost_micros - spent_micros)
     await tx.execute(
         """
         INSERT INTO usage_days AS u
@@ -38,13 +38,13 @@ async def charge(tx: AccountTransaction, charge: Charge) -> None:
         charge.model,
         charge.input_tokens,
         charge.output_tokens,
-        spent,
+        spent_micros,
     )
 
 
 async def _charge_hold(tx: AccountTransaction, charge: Charge, now: datetime) -> int | None:
-    """What was paid out of the open hold; None when it is not open."""
-    spent: int | None = await tx.fetchval(
+    """Returns the amount paid from the hold, or None if the hold is not open."""
+    spent_micros: int | None = await tx.fetchval(
         """
         WITH h AS (
             SELECT least(allowance, $5::bigint) AS allowance,
@@ -72,64 +72,62 @@ async def _charge_hold(tx: AccountTransaction, charge: Charge, now: datetime) ->
         RETURNING spent
         """,
         tx.account_id,
-        charge.owner.task_id,
-        charge.owner.run,
+        charge.run_id.task_id,
+        charge.run_id.run,
         charge.step,
-        charge.cost,
+        charge.cost_micros,
         new_uuid(),
         _charge_key(charge),
         now,
         charge.model,
         charge.price_version,
     )
-    return spent
+    return spent_micros
 
 
 def _charge_key(charge: Charge) -> str:
-    return f"charge/{charge.owner}/{charge.step}"
+    return f"charge/{charge.run_id}/{charge.step}"
 
 
 async def _charge_late(tx: AccountTransaction, charge: Charge, now: datetime) -> int:
-    given_back = await tx.fetchrow(
+    """Pays for a call whose run has ended. Returns the amount charged."""
+    released = await tx.fetchrow(
         """
         SELECT allowance, topup FROM holds WHERE account_id = $1 AND task_id = $2 AND run = $3
         FOR NO KEY UPDATE
         """,
         tx.account_id,
-        charge.owner.task_id,
-        charge.owner.run,
+        charge.run_id.task_id,
+        charge.run_id.run,
     )
-    balance = await lock(tx)
-    due = min(charge.cost, sum(given_back) if given_back else 0)
-    allowance = min(balance["allowance"], due)
-    usable = balance["topup"] if balance["allow_overflow"] or not balance["allowance_total"] else 0
-    topup = min(usable, due - allowance)
-    await enter(
-        tx,
-        Entry(
-            "charge",
-            _charge_key(charge),
-            allowance=-allowance,
-            topup=-topup,
-            owed=-(due - allowance - topup),
-            spent=due,
-            charge=charge,
-            at=now,
-        ),
-        used=allowance,
+    balance = await lock_balance(tx)
+    released_micros = released["allowance"] + released["topup"] if released else 0
+    due_micros = min(charge.cost_micros, released_micros)
+    from_allowance = min(balance.allowance, due_micros)
+    from_topup = min(balance.usable_topup, due_micros - from_allowance)
+    entry = Entry(
+        "charge",
+        _charge_key(charge),
+        allowance=-from_allowance,
+        topup=-from_topup,
+        owed=-(due_micros - from_allowance - from_topup),
+        spent=due_micros,
+        charge=charge,
+        at=now,
     )
-    if given_back:
-        of_allowance = min(given_back["allowance"], due)
+    await add_entry(tx, entry, used_micros=from_allowance)
+    if released:
+        released_allowance = min(released["allowance"], due_micros)
         await tx.execute(
             """
             UPDATE holds SET allowance = allowance - $4, topup = topup - $5, charged = charged + $6
             WHERE account_id = $1 AND task_id = $2 AND run = $3
             """,
             tx.account_id,
-            charge.owner.task_id,
-            charge.owner.run,
-            of_allowance,
-            due - of_allowance,
-            due,
+            charge.run_id.task_id,
+            charge.run_id.run,
+            released_allowance,
+            due_micros - released_allowance,
+            due_micros,
         )
-    return due
+    return due_micros

@@ -1,4 +1,4 @@
-"""`rota admin ledger`: what an operator does to the books, which is to check them."""
+"""`rota admin ledger`: checks the books."""
 
 from uuid import UUID
 
@@ -7,42 +7,42 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from rota.credits.verify import Problem, accounts, verify
+from rota.credits.verify import Problem, account_ids, verify
 from rota.platform import ids
 from rota.platform.db import Database
 
 
 async def verify_command(db: Database, account_id: UUID | None) -> None:
-    """Checks one account or all; exits with 1 and says what differs where something does."""
+    """Checks one account or all of them. Prints the differences and exits with 1 if any exist."""
     console = Console()
-    everyone = await accounts(db)
-    if account_id is not None and account_id not in everyone:
-        typer.secho("There is no such account.", err=True)
+    known = await account_ids(db)
+    if account_id is not None and account_id not in known:
+        typer.secho(f"Account {ids.to_wire('acct', account_id)} not found.", err=True)
         raise typer.Exit(1)
-    chosen = everyone if account_id is None else [account_id]
-    wrong: list[Problem] = []
+    chosen = known if account_id is None else [account_id]
+    found: list[Problem] = []
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        for_all = progress.add_task("Checking the books", total=len(chosen))
-        async for found in verify(db, chosen):
-            wrong += found
-            progress.advance(for_all)
+        bar = progress.add_task("Checking accounts", total=len(chosen))
+        async for problems in verify(db, chosen):
+            found += problems
+            progress.advance(bar)
     checked = f"{len(chosen)} account{'' if len(chosen) == 1 else 's'} checked"
-    if not wrong:
-        console.print(f"{checked}: every book agrees.")
+    if not found:
+        console.print(f"{checked}, no differences.")
         return
-    console.print(_table(wrong))
-    console.print(f"{checked}, {len(wrong)} difference{'' if len(wrong) == 1 else 's'}.")
+    console.print(_table(found))
+    console.print(f"{checked}, {len(found)} difference{'' if len(found) == 1 else 's'}.")
     raise typer.Exit(1)
 
 
-def _table(wrong: list[Problem]) -> Table:
-    table = Table("Account", "What", "Where", "Should be", "Is")
-    for each in wrong:
+def _table(found: list[Problem]) -> Table:
+    table = Table("Account", "Problem", "Location", "Expected", "Actual")
+    for problem in found:
         table.add_row(
-            ids.to_wire("acct", each.account_id),
-            each.what,
-            each.where,
-            str(each.expected),
-            str(each.found),
+            ids.to_wire("acct", problem.account_id),
+            problem.description,
+            problem.location,
+            str(problem.expected),
+            str(problem.actual),
         )
     return table

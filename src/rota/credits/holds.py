@@ -1,10 +1,10 @@
-"""What a run has on hold: reserved before it starts, given back when it ends."""
+"""Holds: money set aside for a run before it starts, and released when it ends."""
 
 from datetime import datetime
 
 from rota.credits.allowance import AllowanceOf, refresh
-from rota.credits.ledger import RunId
-from rota.credits.money import MICROS_PER_CENT
+from rota.credits.ledger import USABLE_TOPUP, RunId
+from rota.credits.money import MICROS_PER_CENT, usd
 from rota.events import journal
 from rota.platform import clock
 from rota.platform.db import AccountReader, AccountTransaction
@@ -16,68 +16,80 @@ class InsufficientCredits(ApiError):
     status = 402
     code = "INSUFFICIENT_CREDITS"
 
+    def __init__(self, budget_cents: int) -> None:
+        super().__init__(
+            f"The agent's budget of ${usd(budget_cents)} must be available before a run starts. "
+            "Top up with POST /api/credits/topup, or wait until other tasks end and release their "
+            "holds. GET /api/credits/balance shows what is available."
+        )
+        self.budget_cents = budget_cents
+
+
+_HOLD = f"""
+    WITH b AS (
+        SELECT least(b.allowance, $4) AS allowance, $4 - least(b.allowance, $4) AS topup,
+               b.period
+        FROM balances b JOIN accounts a ON a.id = b.account_id
+        WHERE b.account_id = $1
+          AND b.tier = a.tier AND b.seats IS NOT DISTINCT FROM a.seats
+          AND (b.period_ends_at IS NULL OR b.period_ends_at > $5)
+          AND b.allowance + {USABLE_TOPUP} >= $4
+        FOR NO KEY UPDATE OF b
+    ), moved AS (
+        UPDATE balances t SET
+            allowance = t.allowance - b.allowance,
+            topup = t.topup - b.topup,
+            held_allowance = t.held_allowance + b.allowance,
+            held_topup = t.held_topup + b.topup,
+            entries = t.entries + 1
+        FROM b WHERE t.account_id = $1
+    ), held AS (
+        INSERT INTO holds (account_id, task_id, run, allowance, topup, period, created_at,
+            budget)
+        SELECT $1, $2, $3, b.allowance, b.topup, b.period, $5, $4 FROM b
+    )
+    INSERT INTO entries (account_id, id, kind, key, at, task_id, run,
+        allowance, topup, held_allowance, held_topup)
+    SELECT $1, $6, 'hold', $7, $5, $2, $3, -b.allowance, -b.topup, b.allowance, b.topup FROM b
+    RETURNING true
+"""  # noqa: S608
+
 
 async def hold(
     tx: AccountTransaction,
-    owner: RunId,
-    micros: int,
+    run_id: RunId,
+    amount_micros: int,
     allowance_of: AllowanceOf,
 ) -> bool:
-    """Reserves money for a run, from the allowance first. False when there is not enough."""
+    """Holds money for a run, from the allowance first. Returns False if there is not enough."""
     now = clock.now()
-    if await _hold(tx, owner, micros, now):
+    if await _hold(tx, run_id, amount_micros, now):
         return True
-    # Not enough, or the month or the tier is another than the balance knows.
+    # There is not enough, or the month or the plan has changed since the last refresh.
     await refresh(tx, allowance_of, now)
-    return await _hold(tx, owner, micros, now)
+    return await _hold(tx, run_id, amount_micros, now)
 
 
-async def _hold(tx: AccountTransaction, owner: RunId, micros: int, now: datetime) -> bool:
+async def _hold(tx: AccountTransaction, run_id: RunId, amount_micros: int, now: datetime) -> bool:
     held = await tx.fetchval(
-        """
-        WITH b AS (
-            SELECT least(b.allowance, $4) AS allowance, $4 - least(b.allowance, $4) AS topup,
-                   b.period
-            FROM balances b JOIN accounts a ON a.id = b.account_id
-            WHERE b.account_id = $1
-              AND b.tier = a.tier AND b.seats IS NOT DISTINCT FROM a.seats
-              AND (b.period_ends_at IS NULL OR b.period_ends_at > $5)
-              AND b.allowance + CASE WHEN b.allow_overflow OR b.allowance_total = 0
-                                     THEN b.topup ELSE 0 END >= $4
-            FOR NO KEY UPDATE OF b
-        ), moved AS (
-            UPDATE balances t SET
-                allowance = t.allowance - b.allowance,
-                topup = t.topup - b.topup,
-                held_allowance = t.held_allowance + b.allowance,
-                held_topup = t.held_topup + b.topup,
-                entries = t.entries + 1
-            FROM b WHERE t.account_id = $1
-        ), held AS (
-            INSERT INTO holds (account_id, task_id, run, allowance, topup, period, created_at,
-                budget)
-            SELECT $1, $2, $3, b.allowance, b.topup, b.period, $5, $4 FROM b
-        )
-        INSERT INTO entries (account_id, id, kind, key, at, task_id, run,
-            allowance, topup, held_allowance, held_topup)
-        SELECT $1, $6, 'hold', $7, $5, $2, $3, -b.allowance, -b.topup, b.allowance, b.topup FROM b
-        RETURNING true
-        """,
+        _HOLD,
         tx.account_id,
-        owner.task_id,
-        owner.run,
-        micros,
+        run_id.task_id,
+        run_id.run,
+        amount_micros,
         now,
         new_uuid(),
-        f"hold/{owner}",
+        f"hold/{run_id}",
     )
     return bool(held)
 
 
-async def hold_under(tx: AccountTransaction, owner: RunId, parent: RunId, micros: int) -> bool:
-    """Opens a subtask's hold, empty as yet: it draws on the one above it. False if that is closed.
+async def hold_under(
+    tx: AccountTransaction, run_id: RunId, parent: RunId, budget_micros: int
+) -> bool:
+    """Opens an empty hold for a subtask. It can draw up to its budget from the parent's hold.
 
-    `micros` is what it may draw in all.
+    Returns False if the parent's hold is closed.
     """
     opened = await tx.fetchval(
         """
@@ -88,18 +100,18 @@ async def hold_under(tx: AccountTransaction, owner: RunId, parent: RunId, micros
         RETURNING true
         """,
         tx.account_id,
-        owner.task_id,
-        owner.run,
+        run_id.task_id,
+        run_id.run,
         parent.task_id,
         parent.run,
-        micros,
+        budget_micros,
         clock.now(),
     )
     return bool(opened)
 
 
-async def draw(tx: AccountTransaction, owner: RunId, micros: int) -> None:
-    """Takes so much, or what there is, from the hold above; which draws on the next if need be."""
+async def draw(tx: AccountTransaction, run_id: RunId, amount_micros: int) -> None:
+    """Moves up to this amount from the parent's hold, which draws from its own parent first."""
     row = await tx.fetchrow(
         """
         SELECT p.task_id, p.run, p.allowance + p.topup AS rest, least($4, h.budget - h.drawn) AS due
@@ -109,9 +121,9 @@ async def draw(tx: AccountTransaction, owner: RunId, micros: int) -> None:
         WHERE h.account_id = $1 AND h.task_id = $2 AND h.run = $3 AND h.open
         """,
         tx.account_id,
-        owner.task_id,
-        owner.run,
-        micros,
+        run_id.task_id,
+        run_id.run,
+        amount_micros,
     )
     if row is None or row["due"] <= 0:
         return
@@ -134,33 +146,33 @@ async def draw(tx: AccountTransaction, owner: RunId, micros: int) -> None:
         FROM p WHERE h.account_id = $1 AND h.task_id = $2 AND h.run = $3
         """,
         tx.account_id,
-        owner.task_id,
-        owner.run,
+        run_id.task_id,
+        run_id.run,
         parent.task_id,
         parent.run,
         row["due"],
     )
 
 
-async def left(tx: AccountReader, owner: RunId) -> int:
-    """What is left of the run's own hold."""
-    micros: int | None = await tx.fetchval(
+async def left(tx: AccountReader, run_id: RunId) -> int:
+    """Returns what is left of the run's own hold, in micro-dollars."""
+    left_micros: int | None = await tx.fetchval(
         """
         SELECT allowance + topup FROM holds
         WHERE account_id = $1 AND task_id = $2 AND run = $3 AND open
         """,
         tx.account_id,
-        owner.task_id,
-        owner.run,
+        run_id.task_id,
+        run_id.run,
     )
-    return micros or 0
+    return left_micros or 0
 
 
-async def release(tx: AccountTransaction, owner: RunId) -> None:
-    """Closes a run's hold and gives back what it did not spend, once.
+async def release(tx: AccountTransaction, run_id: RunId) -> None:
+    """Closes a run's hold and returns the rest of it. Releasing it again has no effect.
 
-    A subtask's goes back to the hold above it while that is open. What came from
-    an allowance whose month is over is gone. What the account owes is paid first.
+    The rest of a subtask's hold returns to the parent's hold while that is open. Owed money is
+    paid first. The part from the allowance of a past month expires.
     """
     row = await tx.fetchrow(
         """
@@ -206,14 +218,14 @@ async def release(tx: AccountTransaction, owner: RunId) -> None:
         RETURNING t.allowance + t.topup + t.held_allowance + t.held_topup AS rest, t.told_depleted
         """,
         tx.account_id,
-        owner.task_id,
-        owner.run,
+        run_id.task_id,
+        run_id.run,
         new_uuid(),
-        f"release/{owner}",
+        f"release/{run_id}",
         clock.now(),
     )
     if row is None:
-        await _return_to_parent(tx, owner)
+        await _return_to_parent(tx, run_id)
     elif row["rest"] < MICROS_PER_CENT and not row["told_depleted"]:
         await tx.execute(
             "UPDATE balances SET told_depleted = true WHERE account_id = $1", tx.account_id
@@ -221,8 +233,8 @@ async def release(tx: AccountTransaction, owner: RunId) -> None:
         await journal.append(tx, "credits.depleted", {})
 
 
-async def _return_to_parent(tx: AccountTransaction, owner: RunId) -> None:
-    """Closes a subtask's hold; those below it belong to the one above it from now on."""
+async def _return_to_parent(tx: AccountTransaction, run_id: RunId) -> None:
+    """Closes a subtask's hold. The holds of its own subtasks move to its parent."""
     await tx.execute(
         """
         WITH h AS (
@@ -238,6 +250,6 @@ async def _return_to_parent(tx: AccountTransaction, owner: RunId) -> None:
         FROM h WHERE p.account_id = $1 AND p.task_id = h.parent_task_id AND p.run = h.parent_run
         """,
         tx.account_id,
-        owner.task_id,
-        owner.run,
+        run_id.task_id,
+        run_id.run,
     )

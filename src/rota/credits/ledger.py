@@ -1,8 +1,7 @@
-"""The ledger: every movement of an account's money, each one row that sums to zero.
+"""The ledger: every movement of an account's money is one entry whose amounts sum to zero.
 
-A movement happens inside the caller's transaction, and changes the balance with
-the entry that proves it. A transaction that also changes the account's tasks or
-events does that first: their lock comes before the balance's.
+An entry and the change of the balance are one statement in the caller's transaction. A transaction
+that also changes tasks or events does that first: it locks the account before the balance.
 """
 
 from dataclasses import dataclass
@@ -14,10 +13,13 @@ from rota.platform import clock
 from rota.platform.db import AccountReader, AccountTransaction
 from rota.platform.ids import new_uuid
 
+# The part of a balance's top-up that runs can use. An account with an allowance can turn it off.
+USABLE_TOPUP = "CASE WHEN allow_overflow OR allowance_total = 0 THEN topup ELSE 0 END"
+
 
 @dataclass(frozen=True, slots=True)
 class RunId:
-    """Whose hold it is: one run of a task."""
+    """One run of a task. Holds and charges belong to runs."""
 
     task_id: UUID
     run: int
@@ -28,21 +30,21 @@ class RunId:
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """A model call that is to be paid for."""
+    """A model call and its cost."""
 
-    owner: RunId
+    run_id: RunId
     step: int
     agent: str
     model: str
     price_version: str
-    cost: int
+    cost_micros: int
     input_tokens: int
     output_tokens: int
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A movement: what it takes from and puts into each book."""
+    """A ledger entry: the change of each book, in micro-dollars."""
 
     kind: str
     key: str
@@ -57,8 +59,19 @@ class Entry:
     at: datetime | None = None
 
 
-async def enter(tx: AccountTransaction, entry: Entry, *, used: int = 0) -> None:
-    """Writes a movement down and moves the balance. `used` is what it used of the allowance."""
+@dataclass(frozen=True, slots=True)
+class LockedBalance:
+    """A balance that only this transaction can change, in micro-dollars."""
+
+    allowance: int
+    usable_topup: int
+    topup: int
+    # Negative while the account owes money.
+    owed: int
+
+
+async def add_entry(tx: AccountTransaction, entry: Entry, *, used_micros: int = 0) -> None:
+    """Writes an entry and changes the balance. `used_micros` is the part that uses allowance."""
     charge = entry.charge
     await tx.execute(
         """
@@ -86,45 +99,54 @@ async def enter(tx: AccountTransaction, entry: Entry, *, used: int = 0) -> None:
         entry.granted,
         entry.outside,
         entry.reference,
-        *((charge.owner.task_id, charge.owner.run, charge.step) if charge else (None,) * 3),
-        *((charge.model, charge.price_version, charge.cost) if charge else (None,) * 3),
-        used,
+        charge.run_id.task_id if charge else None,
+        charge.run_id.run if charge else None,
+        charge.step if charge else None,
+        charge.model if charge else None,
+        charge.price_version if charge else None,
+        charge.cost_micros if charge else None,
+        used_micros,
         MICROS_PER_CENT,
     )
 
 
-async def lock(tx: AccountTransaction) -> dict[str, int]:
-    row: dict[str, int] = await tx.fetchrow(
-        """
-        SELECT allowance, topup, owed, allow_overflow, allowance_total FROM balances
+async def lock_balance(tx: AccountTransaction) -> LockedBalance:
+    row = await tx.fetchrow(
+        f"""
+        SELECT allowance, {USABLE_TOPUP} AS usable_topup, topup, owed FROM balances
         WHERE account_id = $1 FOR NO KEY UPDATE
-        """,
+        """,  # noqa: S608
         tx.account_id,
     )
-    return row
+    return LockedBalance(**row)
 
 
-async def top_up(tx: AccountTransaction, micros: int, reference: str) -> bool:
-    """Adds bought money. False when this payment was added before."""
-    now = await lock(tx)
+async def top_up(tx: AccountTransaction, amount_micros: int, reference: str) -> bool:
+    """Adds a payment. Returns False if this payment was added before."""
+    balance = await lock_balance(tx)
     key = f"top_up/{reference}"
-    if await _entered(tx, key):
+    if await _entry_exists(tx, key):
         return False
-    paid = min(-now["owed"], micros)
+    debt_paid = min(-balance.owed, amount_micros)
     entry = Entry(
-        "top_up", key, topup=micros - paid, owed=paid, outside=-micros, reference=reference
+        "top_up",
+        key,
+        topup=amount_micros - debt_paid,
+        owed=debt_paid,
+        outside=-amount_micros,
+        reference=reference,
     )
-    await enter(tx, entry)
+    await add_entry(tx, entry)
     return True
 
 
-async def refund(tx: AccountTransaction, micros: int, reference: str) -> int:
-    """Takes back what was refunded of a payment, `micros` in all so far. How much that was now.
+async def refund(tx: AccountTransaction, refunded_micros: int, reference: str) -> int:
+    """Takes back a refunded payment. Returns the amount that this call took back.
 
-    What has been spent of it already is owed.
+    `refunded_micros` is the total refunded so far. The part that is already spent is owed.
     """
-    now = await lock(tx)
-    before: int = await tx.fetchval(
+    balance = await lock_balance(tx)
+    earlier_micros: int = await tx.fetchval(
         """
         SELECT coalesce(sum(outside), 0)::bigint FROM entries
         WHERE account_id = $1 AND kind = 'refund' AND reference = $2
@@ -132,23 +154,23 @@ async def refund(tx: AccountTransaction, micros: int, reference: str) -> int:
         tx.account_id,
         reference,
     )
-    due = micros - before
-    if due <= 0:
+    due_micros = refunded_micros - earlier_micros
+    if due_micros <= 0:
         return 0
-    taken = min(now["topup"], due)
+    from_topup = min(balance.topup, due_micros)
     entry = Entry(
         "refund",
-        f"refund/{reference}/{micros}",
-        topup=-taken,
-        owed=-(due - taken),
-        outside=due,
+        f"refund/{reference}/{refunded_micros}",
+        topup=-from_topup,
+        owed=-(due_micros - from_topup),
+        outside=due_micros,
         reference=reference,
     )
-    await enter(tx, entry)
-    return due
+    await add_entry(tx, entry)
+    return due_micros
 
 
-async def _entered(tx: AccountReader, key: str) -> bool:
+async def _entry_exists(tx: AccountReader, key: str) -> bool:
     return bool(
         await tx.fetchval(
             "SELECT true FROM entries WHERE account_id = $1 AND key = $2", tx.account_id, key

@@ -1,4 +1,4 @@
-"""Micro-dollars inside, cents on the wire: available rounds down, spent rounds up."""
+"""Micro-dollars inside, cents on the wire. Available money rounds down, spent money rounds up."""
 
 MICROS_PER_CENT = 10_000
 

@@ -1,20 +1,21 @@
-"""The SQL that shows balances, movements and usage. What moves money is beside it."""
+"""SQL that reads balances, ledger entries, payments and usage."""
 
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Any, Literal
+from typing import Literal
 from uuid import UUID
 
+from rota.accounts import queries as accounts
 from rota.payments import customers
 from rota.payments.port import Payer
-from rota.platform.db import AccountReader, AccountTransaction
+from rota.platform.db import AccountReader, AccountTransaction, ReadConnection
 
 GroupBy = Literal["day", "agent", "model"]
 
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """An account's money as it stands, in micro-dollars."""
+    """An account's money, in micro-dollars."""
 
     allowance: int
     topup: int
@@ -32,7 +33,7 @@ class Balance:
 
 @dataclass(frozen=True, slots=True)
 class Movement:
-    """One entry of the ledger, in micro-dollars."""
+    """A ledger entry, in micro-dollars."""
 
     id: UUID
     kind: str
@@ -55,11 +56,22 @@ class Movement:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
+    """Model calls of one day, agent or model. `spent` is in micro-dollars."""
+
     key: str
     calls: int
     input_tokens: int
     output_tokens: int
     spent: int
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedPayment:
+    """A payment as the ledger has it."""
+
+    paid_micros: int = 0
+    refunded_micros: int = 0
+    at: datetime | None = None
 
 
 async def balance(tx: AccountReader) -> Balance:
@@ -71,11 +83,11 @@ async def balance(tx: AccountReader) -> Balance:
         """,
         tx.account_id,
     )
-    return Balance(*row)
+    return Balance(**row)
 
 
 async def is_stale(tx: AccountReader, now: datetime) -> bool:
-    """Whether the month is over, or the tier is another than the allowance was given for."""
+    """Whether the month is over, or the plan has changed since the allowance was granted."""
     return bool(
         await tx.fetchval(
             """
@@ -96,15 +108,15 @@ async def set_overflow(tx: AccountTransaction, allowed: bool) -> None:
 
 
 async def payer(tx: AccountReader, user_id: UUID) -> Payer:
-    """Who pays, as the processor knows it. In a transaction of the user's: it has the e-mail."""
-    email = await tx.fetchval("SELECT email FROM users WHERE id = $1", user_id)
+    """The account as the payment processor knows it. The transaction must be the user's."""
+    email = await accounts.email(tx, user_id)
     return Payer(tx.account_id, await customers.find(tx), email)
 
 
 async def movements(tx: AccountReader, limit: int, offset: int) -> tuple[list[Movement], int]:
-    """A page, newest first, and how many there are. Wants a snapshot.
+    """A page of entries, newest first, and the total. Needs a snapshot.
 
-    Entries are skipped over in an index, from whichever end is nearer.
+    The offset is skipped in the index, from the nearer end.
     """
     total: int = await tx.fetchval(
         "SELECT entries FROM balances WHERE account_id = $1", tx.account_id
@@ -117,8 +129,8 @@ async def movements(tx: AccountReader, limit: int, offset: int) -> tuple[list[Mo
         direction, skip = "ASC", total - offset - limit
     rows = await tx.fetch(
         f"""
-        SELECT id, kind, at, allowance, topup, held_allowance + held_topup, spent, owed, granted,
-               outside, task_id, run, step, model, price_version, cost, reference
+        SELECT id, kind, at, allowance, topup, held_allowance + held_topup AS held, spent, owed,
+               granted, outside, task_id, run, step, model, price_version, cost, reference
         FROM entries WHERE account_id = $1 AND id = ANY (ARRAY(
             SELECT id FROM entries WHERE account_id = $1 ORDER BY id {direction}
             LIMIT $2 OFFSET $3
@@ -129,19 +141,20 @@ async def movements(tx: AccountReader, limit: int, offset: int) -> tuple[list[Mo
         limit,
         skip,
     )
-    return [Movement(*row) for row in rows], total
+    return [Movement(**row) for row in rows], total
 
 
 _GROUPS: dict[GroupBy, str] = {"day": "day::text", "agent": "agent", "model": "model"}
 
 
 async def usage(tx: AccountReader, first: date, last: date, group_by: GroupBy) -> list[Usage]:
-    """What was used from the first to the last day: days in order, others by what they cost."""
+    """Usage from the first to the last day. Days are in order, other groups by cost."""
     order = "key" if group_by == "day" else "sum(spent) DESC, key"
-    rows: list[Any] = await tx.fetch(
+    rows = await tx.fetch(
         f"""
-        SELECT {_GROUPS[group_by]} AS key, sum(calls)::bigint, sum(input_tokens)::bigint,
-               sum(output_tokens)::bigint, sum(spent)::bigint
+        SELECT {_GROUPS[group_by]} AS key, sum(calls)::bigint AS calls,
+               sum(input_tokens)::bigint AS input_tokens,
+               sum(output_tokens)::bigint AS output_tokens, sum(spent)::bigint AS spent
         FROM usage_days WHERE account_id = $1 AND day BETWEEN $2 AND $3
         GROUP BY key ORDER BY {order}
         """,  # noqa: S608
@@ -149,4 +162,29 @@ async def usage(tx: AccountReader, first: date, last: date, group_by: GroupBy) -
         first,
         last,
     )
-    return [Usage(*row) for row in rows]
+    return [Usage(**row) for row in rows]
+
+
+async def accounts_with_entries(connection: ReadConnection) -> list[UUID]:
+    """Every account whose money has ever moved. Needs a relay's transaction."""
+    rows = await connection.fetch("SELECT account_id FROM balances WHERE entries > 0")
+    return [row["account_id"] for row in rows]
+
+
+async def recorded_payments(tx: AccountReader) -> dict[str, RecordedPayment]:
+    """The account's top-ups and refunds, by the processor's ID of the payment."""
+    rows = await tx.fetch(
+        """
+        SELECT reference, max(at) AS at,
+               coalesce(-sum(outside) FILTER (WHERE kind = 'top_up'), 0)::bigint AS paid_micros,
+               coalesce(sum(outside) FILTER (WHERE kind = 'refund'), 0)::bigint AS refunded_micros
+        FROM entries
+        WHERE account_id = $1 AND kind IN ('top_up', 'refund') AND reference IS NOT NULL
+        GROUP BY reference
+        """,
+        tx.account_id,
+    )
+    return {
+        row["reference"]: RecordedPayment(row["paid_micros"], row["refunded_micros"], row["at"])
+        for row in rows
+    }

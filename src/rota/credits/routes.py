@@ -101,5 +101,7 @@ def _span(first: date | None, last: date | None) -> tuple[date, date]:
     if first > last:
         raise ValidationFailed.of(FieldError("from", "must not be after `to`"))
     if (last - first).days >= MAX_DAYS:
-        raise ValidationFailed.of(FieldError("from", f"at most {MAX_DAYS} days can be asked for"))
+        raise ValidationFailed.of(
+            FieldError("from", f"must be less than {MAX_DAYS} days before `to`")
+        )
     return first, last

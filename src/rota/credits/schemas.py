@@ -207,14 +207,14 @@ def _amount(movement: Movement) -> int:
 def _description(movement: Movement) -> str:
     if movement.kind == "charge":
         bounded = movement.cost is not None and movement.cost > movement.spent
-        return f"Call of {movement.model}" + (", as far as the hold went" if bounded else "")
+        return f"Call of {movement.model}" + (", up to the hold" if bounded else "")
     return {
         "allowance": "Monthly allowance",
-        "expiry": "Unused allowance of a month that is over",
+        "expiry": "Unused allowance of a past month",
         "top_up": "Payment",
         "refund": "Refund of a payment",
-        "hold": "Reserved for a run",
-        "release": "Given back by a run",
+        "hold": "Held for a run",
+        "release": "Released by a run",
     }[movement.kind]
 
 

@@ -1,4 +1,4 @@
-"""Showing what an account has and used, and taking what it pays."""
+"""Balances, usage, top-ups and payments."""
 
 from datetime import date, timedelta
 
@@ -37,7 +37,7 @@ class Credits:
         self._allowance_of = allowance_of
 
     async def balance(self, caller: Caller) -> Balance:
-        """What the account has now, with a month's beginning or another tier counted in."""
+        """The current balance. Starts a new month first if one is due."""
         account_id, now = caller.account_id, clock.now()
         async with self._db.snapshot(account_id) as tx:
             if not await queries.is_stale(tx, now):
@@ -52,7 +52,7 @@ class Credits:
             await queries.set_overflow(tx, allowed)
 
     async def top_up(self, caller: Caller, body: TopUp, idempotency_key: str | None) -> Outcome:
-        """Asks the processor for a checkout, with no transaction open meanwhile."""
+        """Creates a checkout. No transaction is open while the processor is called."""
         caller.check_may_bill()
         account_id, request = caller.account_id, (OPERATION, body)
         async with self._db.read(account_id, caller.user_id) as tx:
@@ -64,36 +64,40 @@ class Credits:
             payer, body.amount_cents, intent(idempotency_key, OPERATION, payer, body)
         )
 
-        async def answer() -> TopUpResponse:
+        async def response() -> TopUpResponse:
             return TopUpResponse(checkout_url=checkout.url, amount=body.amount_cents)
 
         async with self._db.write(account_id) as tx:
-            return await self._idempotency.once(tx, idempotency_key, request, 200, answer)
+            return await self._idempotency.once(tx, idempotency_key, request, 200, response)
 
     async def take_payment(self, payment: Payment) -> None:
-        """Adds a payment and takes back what was refunded of it, each once, in any order."""
+        """Records a payment and its refunds.
+
+        Each counts once, no matter how often or in which order the processor reports them.
+        """
         account_id = payment.account_id
         async with self._db.write(account_id) as tx:
             if not await journal.lock_account(tx):
                 log.error(
-                    "a payment names no account of ours",
-                    payment=payment.id,
-                    account=ids.to_wire("acct", account_id),
+                    "payment_unknown_account",
+                    payment_id=payment.id,
+                    account_id=ids.to_wire("acct", account_id),
                 )
                 return
-            cents = payment.cents
-            if not await ledger.top_up(tx, of_cents(cents), payment.id):
-                cents = 0
-            refunded = await ledger.refund(tx, of_cents(payment.refunded_cents), payment.id)
-            # A subscription's customer comes first: what is credited to it pays the next plan.
+            paid_cents = payment.amount_cents
+            if not await ledger.top_up(tx, of_cents(paid_cents), payment.id):
+                paid_cents = 0
+            refunded_cents = available_cents(
+                await ledger.refund(tx, of_cents(payment.refunded_cents), payment.id)
+            )
+            # A subscription's customer takes precedence: its credit pays for the next plan.
             if payment.customer_id and await customers.find(tx) is None:
                 await customers.remember(tx, payment.customer_id)
-            if cents or refunded:
-                amount = cents - available_cents(refunded)
-                data = {"amountCents": amount, "reference": payment.id}
+            if paid_cents or refunded_cents:
+                data = {"amountCents": paid_cents - refunded_cents, "reference": payment.id}
                 await journal.append(tx, "credits.topped_up", data)
-        metrics.TOPPED_UP_CENTS.inc(cents)
-        metrics.REFUNDED_CENTS.inc(available_cents(refunded))
+        metrics.TOPPED_UP_CENTS.inc(paid_cents)
+        metrics.REFUNDED_CENTS.inc(refunded_cents)
 
     async def movements(
         self, caller: Caller, limit: int, offset: int
@@ -104,7 +108,7 @@ class Credits:
     async def usage(
         self, caller: Caller, first: date, last: date, group_by: GroupBy
     ) -> list[Usage]:
-        """What was used from the first to the last day; by day, also the days without use."""
+        """Usage from the first to the last day. By day, days without usage are included."""
         async with self._db.read(caller.account_id) as tx:
             found = await queries.usage(tx, first, last, group_by)
         if group_by != "day":

@@ -1,7 +1,7 @@
-"""Checks the books against each other: balances, entries, holds, tasks, steps and usage.
+"""Checks an account's books against each other: balances, entries, holds, tasks, steps and usage.
 
-Each is written with the others in one transaction, so in one snapshot nothing
-can differ. Whatever does is damage, or a bug.
+One transaction writes all of them, so they always agree within a snapshot. A difference is damage
+or a bug.
 """
 
 from collections.abc import AsyncIterator
@@ -12,29 +12,35 @@ from uuid import UUID
 from rota.platform.db import AccountReader, Database
 
 BOOKS = (
-    *("allowance", "topup", "held_allowance", "held_topup"),
-    *("spent", "owed", "granted", "outside"),
+    "allowance",
+    "topup",
+    "held_allowance",
+    "held_topup",
+    "spent",
+    "owed",
+    "granted",
+    "outside",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
     account_id: UUID
-    what: str
-    # What it is about: a task's run, a step, a day.
-    where: str
+    description: str
+    # The run, step, day or book that it is about.
+    location: str
     expected: Any
-    found: Any
+    actual: Any
 
 
-async def accounts(db: Database) -> list[UUID]:
+async def account_ids(db: Database) -> list[UUID]:
     async with db.relay() as connection:
         rows = await connection.fetch("SELECT account_id FROM balances ORDER BY account_id")
-    return [row[0] for row in rows]
+    return [row["account_id"] for row in rows]
 
 
 async def verify(db: Database, account_ids: list[UUID]) -> AsyncIterator[list[Problem]]:
-    """What is wrong with each account, one after another."""
+    """Yields the problems of each account in turn."""
     for account_id in account_ids:
         async with db.snapshot(account_id) as tx:
             found = await problems(tx)
@@ -42,32 +48,40 @@ async def verify(db: Database, account_ids: list[UUID]) -> AsyncIterator[list[Pr
 
 
 async def problems(tx: AccountReader) -> list[Problem]:
-    """Everything that does not agree in an account's books. Wants a snapshot."""
-    rows = await _books(tx)
+    """Every difference in an account's books. Needs a snapshot."""
+    found = await _balance_problems(tx)
     for query in (_HELD, _MONTH, _LEAKED, _MISSING, _CHARGED, _CHARGES, _USAGE):
-        rows += [tuple(row) for row in await tx.fetch(query, tx.account_id)]
-    return [Problem(tx.account_id, *row) for row in rows]
+        rows = await tx.fetch(query, tx.account_id)
+        found += [Problem(tx.account_id, **row) for row in rows]
+    return found
 
 
-async def _books(tx: AccountReader) -> list[tuple[Any, ...]]:
+async def _balance_problems(tx: AccountReader) -> list[Problem]:
     sums = ", ".join(f"coalesce(sum({book}), 0)::bigint AS {book}" for book in BOOKS)
-    summed = await tx.fetchrow(
+    expected = await tx.fetchrow(
         f"SELECT {sums}, count(*) AS entries FROM entries WHERE account_id = $1",  # noqa: S608
         tx.account_id,
     )
-    kept = await tx.fetchrow("SELECT * FROM balances WHERE account_id = $1", tx.account_id)
-    if kept is None:
-        return [("the account has no balance", "", "one", "none")]
+    actual = await tx.fetchrow("SELECT * FROM balances WHERE account_id = $1", tx.account_id)
+    if actual is None:
+        return [Problem(tx.account_id, "the account has no balance", "", "one", "none")]
     return [
-        ("the balance is not the sum of its entries", book, summed[book], kept[book])
+        Problem(
+            tx.account_id,
+            "the balance is not the sum of its entries",
+            book,
+            expected[book],
+            actual[book],
+        )
         for book in (*BOOKS, "entries")
-        if summed[book] != kept[book]
+        if expected[book] != actual[book]
     ]
 
 
-# Each gives what is wrong, where, what it should be and what it is.
+# The columns of each query are the fields of a Problem.
 _HELD = """
-    SELECT 'the held part of the balance is not the sum of open holds', part, held, kept
+    SELECT 'the held part of the balance is not the sum of open holds' AS description,
+           part AS location, held AS expected, kept AS actual
     FROM (
         SELECT coalesce(sum(allowance), 0)::bigint AS allowance,
                coalesce(sum(topup), 0)::bigint AS topup
@@ -79,8 +93,9 @@ _HELD = """
 """
 
 _MONTH = """
-    SELECT 'this month''s allowance is not what is left, held and used of it', 'period ' || period,
-           allowance_total, whole
+    SELECT 'the month''s allowance is not the sum of its remaining, held and used parts'
+               AS description,
+           'period ' || period AS location, allowance_total AS expected, whole AS actual
     FROM (
         SELECT b.period, b.allowance_total, b.allowance + b.allowance_used + coalesce((
             SELECT sum(h.allowance)::bigint FROM holds h
@@ -91,17 +106,19 @@ _MONTH = """
 """
 
 _LEAKED = """
-    SELECT 'a hold is open although its run has ended',
-        'task_' || replace(h.task_id::text, '-', '') || ' run ' || h.run, 'closed',
-        coalesce('open, task ' || t.status || ' in run ' || t.run, 'open, no task')
+    SELECT 'a hold is open although its run has ended' AS description,
+        'task_' || replace(h.task_id::text, '-', '') || ' run ' || h.run AS location,
+        'closed' AS expected,
+        coalesce('open, task ' || t.status || ' in run ' || t.run, 'open, no task') AS actual
     FROM holds h LEFT JOIN tasks t ON t.account_id = $1 AND t.id = h.task_id
     WHERE h.account_id = $1 AND h.open
       AND (t.id IS NULL OR t.run <> h.run OR t.status IN ('COMPLETED', 'FAILED', 'CANCELLED'))
 """
 
 _MISSING = """
-    SELECT 'a run has no open hold', 'task_' || replace(t.id::text, '-', '') || ' run ' || t.run,
-        'open', CASE WHEN h.open IS NULL THEN 'none' ELSE 'closed' END
+    SELECT 'a run has no open hold' AS description,
+        'task_' || replace(t.id::text, '-', '') || ' run ' || t.run AS location,
+        'open' AS expected, CASE WHEN h.open IS NULL THEN 'none' ELSE 'closed' END AS actual
     FROM tasks t
     LEFT JOIN holds h ON h.account_id = $1 AND h.task_id = t.id AND h.run = t.run
     WHERE t.account_id = $1 AND t.hosted AND h.open IS NOT TRUE
@@ -109,9 +126,9 @@ _MISSING = """
 """
 
 _CHARGED = """
-    SELECT 'what a hold says was charged is not the sum of its charges',
-        'task_' || replace(task_id::text, '-', '') || ' run ' || run,
-        coalesce(c.spent, 0), coalesce(h.charged, 0)
+    SELECT 'the charged amount of a hold is not the sum of its charges' AS description,
+        'task_' || replace(task_id::text, '-', '') || ' run ' || run AS location,
+        coalesce(c.spent, 0) AS expected, coalesce(h.charged, 0) AS actual
     FROM (SELECT task_id, run, charged FROM holds WHERE account_id = $1) h
     FULL JOIN (
         SELECT task_id, run, sum(spent)::bigint AS spent FROM entries
@@ -120,12 +137,13 @@ _CHARGED = """
     WHERE coalesce(c.spent, 0) <> coalesce(h.charged, 0)
 """
 
-# A step that was taken over from an earlier run was paid for there.
+# A step that is copied from an earlier run was charged in that run.
 _CHARGES = """
-    SELECT 'a model call is not charged once with its cost',
-        'task_' || replace(task_id::text, '-', '') || ' run ' || run || ' step ' || step,
-        coalesce(s.calls || ' x ' || s.cost, 'nothing'),
-        coalesce(c.charges || ' x ' || c.cost, 'nothing')
+    SELECT 'a model call is not charged exactly once at its cost' AS description,
+        'task_' || replace(task_id::text, '-', '') || ' run ' || run || ' step ' || step
+            AS location,
+        coalesce(s.calls || ' x ' || s.cost, 'nothing') AS expected,
+        coalesce(c.charges || ' x ' || c.cost, 'nothing') AS actual
     FROM (
         SELECT task_id, run, step, count(*) AS calls, sum(cost_micros)::bigint AS cost FROM steps
         WHERE account_id = $1 AND kind = 'model' AND NOT copied AND cost_micros > 0
@@ -139,8 +157,9 @@ _CHARGES = """
 """
 
 _USAGE = """
-    SELECT 'a day''s usage is not the sum of its charges', day || ' ' || model,
-        coalesce(c.spent, 0), coalesce(u.spent, 0)
+    SELECT 'a day''s usage is not the sum of its charges' AS description,
+        day || ' ' || model AS location,
+        coalesce(c.spent, 0) AS expected, coalesce(u.spent, 0) AS actual
     FROM (
         SELECT day, model, sum(spent)::bigint AS spent FROM usage_days
         WHERE account_id = $1 GROUP BY day, model

@@ -1,1 +1,1 @@
-"""Paying: what the service asks of a payment processor, and Stripe, which does it."""
+"""Payments: the interface to a payment processor, and Stripe behind it."""

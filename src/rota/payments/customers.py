@@ -1,4 +1,4 @@
-"""What the processor calls an account, so that it pays as the same customer each time."""
+"""The processor's customer ID of an account, so that all its payments have one customer."""
 
 from rota.platform.db import AccountReader, AccountTransaction
 

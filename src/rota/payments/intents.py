@@ -1,11 +1,11 @@
-"""Names for what somebody wants of the processor, so that asking again makes it once."""
+"""Idempotency keys for requests to the payment processor."""
 
 import hashlib
 from uuid import uuid4
 
 
 def intent(key: str | None, *wanted: object) -> str:
-    """The processor's key. A caller without one means something new with every request."""
+    """A key from the client's key and the request. Without a client's key, each one is new."""
     if key is None:
         return uuid4().hex
     return hashlib.sha256(f"{wanted}\n{key}".encode()).hexdigest()

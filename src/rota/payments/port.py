@@ -1,7 +1,7 @@
-"""What the service asks of a payment processor, and what a processor tells it.
+"""The interface to a payment processor.
 
-Money is in whole cents here, as processors have it. An account's id travels
-with everything that is made for it, so what a processor tells names its account.
+Money is in whole cents, as processors count it. Every object that is created at the processor
+carries the account's ID, so each message from the processor names its account.
 """
 
 from collections.abc import AsyncIterator
@@ -12,7 +12,7 @@ from uuid import UUID
 
 from rota.platform.errors import ApiError, ValidationFailed
 
-# What is sold by the month: a tier's plan by its name, or the personal add-on.
+# The product name of the personal add-on. The other products have the names of their tiers.
 CONNECT_PASS = "connect_pass"
 
 Status = Literal["incomplete", "trialing", "active", "past_due", "ended"]
@@ -23,14 +23,27 @@ class PaymentFailed(ApiError):
     code = "PAYMENT_PROCESSOR_ERROR"
 
 
+class PaymentsNotConfigured(PaymentFailed):
+    def __init__(self) -> None:
+        super().__init__(
+            "Payments are not configured. Ask the operator to set ROTA_STRIPE_SECRET_KEY."
+        )
+
+
 class BadSignature(ValidationFailed):
-    """What claims to come from the processor does not, or is too old."""
+    """A webhook request that the processor did not sign, or that is too old."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The Stripe-Signature header does not match the request body, or is too old. Check "
+            "the webhook endpoint's secret, and that no proxy changes the body."
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Payer:
     account_id: UUID
-    # None until the account has paid once.
+    # None until the first payment.
     customer_id: str | None
     email: str | None
 
@@ -43,66 +56,62 @@ class Checkout:
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """Something sold by the month, at a price for each seat."""
+    """A product with a monthly price for each seat."""
 
     name: str
     title: str
-    cents: int
+    price_cents: int
 
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """A subscription as the processor has it now."""
+    """The current state of a subscription at the processor."""
 
     id: str
     account_id: UUID
     customer_id: str
-    # The name of what is paid for at the next renewal.
+    # The product that the next renewal pays for.
     product: str
     seats: int
     status: Status
     period_start: datetime
     period_end: datetime
     cancel_at_period_end: bool
-    # The subscription that this one was bought to take the place of.
+    # The subscription that this one replaces.
     replaces: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class Payment:
-    """A top-up that has been paid."""
+    """A paid top-up."""
 
-    # The processor's name of the payment, the same in everything that it tells about it.
+    # The processor's ID of the payment. It is the same in every message about the payment.
     id: str
     account_id: UUID
     customer_id: str | None
-    cents: int
-    # Of these, given back so far.
+    amount_cents: int
+    # The part of the amount that is refunded so far.
     refunded_cents: int
 
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionChanged:
-    """Something happened to a subscription; the processor is asked what it is like now."""
+    """A hint that a subscription has changed. The processor has its current state."""
 
     subscription_id: str
     account_id: UUID
 
 
-# `id` names the message itself, so that one that comes again is known.
-@dataclass(frozen=True, slots=True)
-class Notice:
-    id: str
-    about: Payment | SubscriptionChanged
+WebhookEvent = Payment | SubscriptionChanged
 
 
 class Processor(Protocol):
-    """Every call raises PaymentFailed when the processor is down or refuses.
+    """Every call raises PaymentFailed if the processor is down or refuses.
 
-    A `key` names an intent: however often it is sent, the processor acts once.
+    `key` is an idempotency key: the processor acts once, no matter how often it is sent.
     """
 
-    async def top_up_checkout(self, payer: Payer, cents: int, key: str) -> Checkout: ...
+    async def top_up_checkout(self, payer: Payer, amount_cents: int, key: str) -> Checkout: ...
 
     async def plan_checkout(
         self,
@@ -120,37 +129,37 @@ class Processor(Protocol):
     async def change(
         self, subscription_id: str, product: str, seats: int, key: str
     ) -> Subscription:
-        """Another product from the next period on; nothing is paid or given back now."""
+        """Changes the product from the next period on. No money moves now."""
 
     async def cancel(self, subscription_id: str, *, at_period_end: bool) -> Subscription:
-        """Sets or clears the end at the period's end."""
+        """Sets or clears the cancellation at the end of the period."""
 
     async def end(self, subscription_id: str) -> None:
-        """Ends it at once, with what was paid ahead given back. Fine when it has ended."""
+        """Ends it now and credits the unused time. Has no effect if it has ended."""
 
-    def notice(self, body: bytes, signature: str) -> Notice | None:
-        """What a webhook says, None when it is nothing of ours; BadSignature if it is forged."""
+    def read_webhook(self, body: bytes, signature: str) -> WebhookEvent | None:
+        """Returns None for an event that is irrelevant here. Raises BadSignature."""
 
     def payments(self, since: datetime) -> AsyncIterator[Payment]:
-        """Every top-up that was paid since then, for comparing books."""
+        """Every top-up that was paid since then."""
 
     def subscriptions(self) -> AsyncIterator[Subscription]:
-        """Every subscription that is live, for comparing books."""
+        """Every live subscription."""
 
     async def offer(self, products: tuple[Product, ...]) -> None:
-        """Makes sure that the processor sells these, at these prices."""
+        """Creates these products and prices at the processor, or updates them."""
 
     async def close(self) -> None: ...
 
 
 class NoProcessor:
-    """Stands where none is set up, and says so."""
+    """Used if no processor is configured. Every call fails and says so."""
 
     async def close(self) -> None:
         pass
 
-    async def top_up_checkout(self, payer: Payer, cents: int, key: str) -> Checkout:
-        raise _not_set_up()
+    async def top_up_checkout(self, payer: Payer, amount_cents: int, key: str) -> Checkout:
+        raise PaymentsNotConfigured
 
     async def plan_checkout(
         self,
@@ -162,36 +171,30 @@ class NoProcessor:
         replaces: str | None = None,
         trial_days: int = 0,
     ) -> Checkout:
-        raise _not_set_up()
+        raise PaymentsNotConfigured
 
     async def subscription(self, subscription_id: str) -> Subscription:
-        raise _not_set_up()
+        raise PaymentsNotConfigured
 
     async def change(
         self, subscription_id: str, product: str, seats: int, key: str
     ) -> Subscription:
-        raise _not_set_up()
+        raise PaymentsNotConfigured
 
     async def cancel(self, subscription_id: str, *, at_period_end: bool) -> Subscription:
-        raise _not_set_up()
+        raise PaymentsNotConfigured
 
     async def end(self, subscription_id: str) -> None:
-        raise _not_set_up()
+        raise PaymentsNotConfigured
 
-    def notice(self, body: bytes, signature: str) -> Notice | None:
-        raise _not_set_up()
+    def read_webhook(self, body: bytes, signature: str) -> WebhookEvent | None:
+        raise PaymentsNotConfigured
 
     def payments(self, since: datetime) -> AsyncIterator[Payment]:
-        raise _not_set_up()
+        raise PaymentsNotConfigured
 
     def subscriptions(self) -> AsyncIterator[Subscription]:
-        raise _not_set_up()
+        raise PaymentsNotConfigured
 
     async def offer(self, products: tuple[Product, ...]) -> None:
-        raise _not_set_up()
-
-
-def _not_set_up() -> PaymentFailed:
-    return PaymentFailed(
-        "Payments are not set up here. Ask the operator to set ROTA_STRIPE_SECRET_KEY."
-    )
+        raise PaymentsNotConfigured

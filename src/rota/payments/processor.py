@@ -1,4 +1,4 @@
-"""The payment processor that the settings name."""
+"""Selects the payment processor from the settings."""
 
 from rota.payments.port import NoProcessor, Processor
 from rota.payments.stripe import Stripe

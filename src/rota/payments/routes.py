@@ -1,4 +1,4 @@
-"""Where the payment processor tells what happened."""
+"""The endpoint for the payment processor's webhooks."""
 
 from collections.abc import Awaitable, Callable
 from typing import Annotated
@@ -12,10 +12,12 @@ from rota.payments.port import BadSignature, Payment, PaymentFailed, Processor
 from rota.platform.errors import Unavailable
 from rota.platform.http.schemas import Wire
 
-WEBHOOKS = Counter("rota_webhooks_received_total", "What the payment processor told.", ["outcome"])
+WEBHOOKS = Counter(
+    "rota_webhooks_received_total", "Webhook requests from the payment processor.", ["outcome"]
+)
 
 OnPayment = Callable[[Payment], Awaitable[None]]
-# The processor's name of a subscription, and the account that it is for.
+# Called with the processor's ID of the subscription, and its account.
 OnSubscription = Callable[[str, UUID], Awaitable[None]]
 
 
@@ -26,24 +28,24 @@ class ReceivedResponse(Wire):
 def webhook_routes(
     processor: Processor, on_payment: OnPayment, on_subscription: OnSubscription
 ) -> APIRouter:
-    """Answers 200 only when what was told has taken effect; anything else is told again."""
+    """Answers 200 only after the event has taken effect. Otherwise the processor sends it again."""
     router = APIRouter(tags=["Payments"])
 
-    # Not in the description: nobody but the processor can call it.
+    # Not in the OpenAPI description: only the processor can call it.
     @router.post("/webhooks/stripe", include_in_schema=False)
     async def stripe_webhook(
         request: Request, stripe_signature: Annotated[str, Header()] = ""
     ) -> ReceivedResponse:
         outcome = "failed"
         try:
-            notice = processor.notice(await request.body(), stripe_signature)
-            if notice is None:
+            event = processor.read_webhook(await request.body(), stripe_signature)
+            if event is None:
                 outcome = "ignored"
-            elif isinstance(notice.about, Payment):
-                await on_payment(notice.about)
+            elif isinstance(event, Payment):
+                await on_payment(event)
                 outcome = "payment"
             else:
-                await on_subscription(notice.about.subscription_id, notice.about.account_id)
+                await on_subscription(event.subscription_id, event.account_id)
                 outcome = "subscription"
         except BadSignature:
             outcome = "forged"

@@ -1,7 +1,7 @@
-"""Stripe as the payment processor: hosted checkout, subscriptions, and its webhooks.
+"""Stripe as the payment processor: hosted checkout, subscriptions and webhooks.
 
-What is sold is found at Stripe by lookup keys (`rota_<product>`). Everything that is
-made for an account carries the account's id as metadata; what does not is not ours.
+Prices at Stripe have lookup keys (`rota_<product>`). Every object that Rota creates for an account
+has the account's ID in its metadata. Objects without it belong to another service.
 """
 
 import time
@@ -13,25 +13,25 @@ import stripe
 import structlog
 from stripe.params.checkout import SessionCreateParams
 
-from rota.payments import stripe_notice
+from rota.payments import stripe_webhook
 from rota.payments.port import (
     Checkout,
-    Notice,
     Payer,
     Payment,
     PaymentFailed,
     Product,
     Status,
     Subscription,
+    WebhookEvent,
 )
-from rota.payments.stripe_notice import TOP_UP, account_of, is_top_up
+from rota.payments.stripe_webhook import TOP_UP, account_of, is_top_up
 
 TIMEOUT_S = 10.0
 RETRIES = 2
-PRICE_LIFE_S = 300.0
-MOST_LISTED = 100
+PRICE_CACHE_S = 300.0
+PAGE_SIZE = 100
 
-# All others mean that it has ended.
+# Every other status means that the subscription has ended.
 STATUSES: Mapping[str, Status] = {
     "incomplete": "incomplete",
     "trialing": "trialing",
@@ -42,9 +42,41 @@ STATUSES: Mapping[str, Status] = {
 log = structlog.get_logger()
 
 
+class CheckoutClosed(PaymentFailed):
+    """The key belongs to an earlier checkout that is paid or has expired."""
+
+    def __init__(self) -> None:
+        super().__init__("This checkout is closed. Start a new one.")
+
+
+class ProductNotOnSale(PaymentFailed):
+    def __init__(self, product: str) -> None:
+        super().__init__(f"The product {product} is not on sale yet. Try again later.")
+        self.product = product
+
+
+class StripeFailed(PaymentFailed):
+    """Stripe did not answer, or refused the request. The log has the details."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The payment processor did not answer or refused the request. Try again later."
+        )
+
+
+class SubscriptionForeign(PaymentFailed):
+    """The subscription belongs to another service that uses the same Stripe account."""
+
+    def __init__(self, subscription_id: str) -> None:
+        super().__init__("The payment processor returned an unknown subscription.")
+        self.subscription_id = subscription_id
+
+
 class Stripe:
-    """`return_url` is where people come back to from the hosted page. Of `webhook_secrets`
-    each is good, so that one can take the place of another."""
+    """`return_url` is where the hosted page sends people back to.
+
+    Each of the `webhook_secrets` is accepted, so that a secret can be rotated.
+    """
 
     def __init__(
         self,
@@ -68,13 +100,13 @@ class Stripe:
             f"{return_url}{separator}checkout=done&session_id={{CHECKOUT_SESSION_ID}}"
         )
         self._cancel_url = f"{return_url}{separator}checkout=cancelled"
-        # Ids of prices by the names of products, and until when they are believed.
+        # The ID of each product's price, and when the cached value expires.
         self._prices: dict[str, tuple[str, float]] = {}
 
     async def close(self) -> None:
         await self._http.close_async()  # type: ignore[no-untyped-call]
 
-    async def top_up_checkout(self, payer: Payer, cents: int, key: str) -> Checkout:
+    async def top_up_checkout(self, payer: Payer, amount_cents: int, key: str) -> Checkout:
         metadata = {"account": str(payer.account_id), "kind": TOP_UP}
         params: SessionCreateParams = {
             "mode": "payment",
@@ -83,13 +115,13 @@ class Stripe:
                     "quantity": 1,
                     "price_data": {
                         "currency": "usd",
-                        "unit_amount": cents,
+                        "unit_amount": amount_cents,
                         "product_data": {"name": "Rota credits"},
                     },
                 }
             ],
             "metadata": metadata,
-            # These go on to the charge, and so to the news of a refund.
+            # Stripe copies these to the charge, so a refund event has them too.
             "payment_intent_data": {"metadata": metadata},
         }
         if payer.customer_id is None:
@@ -126,25 +158,24 @@ class Stripe:
             params["customer"] = payer.customer_id
         elif payer.email:
             params["customer_email"] = payer.email
-        with _asking("checkout"):
+        with _stripe_call("checkout"):
             session = await self._v1.checkout.sessions.create_async(
                 params, {"idempotency_key": key}
             )
         if not session.url:
-            # The key is an old one, and what it named is paid for or has expired.
-            raise PaymentFailed("This checkout is closed. Begin a new one.")
+            raise CheckoutClosed
         return Checkout(session.id, session.url)
 
     async def subscription(self, subscription_id: str) -> Subscription:
-        with _asking("subscription"):
+        with _stripe_call("subscription"):
             found = await self._v1.subscriptions.retrieve_async(subscription_id)
-        return _ours(found)
+        return _own_subscription(found)
 
     async def change(
         self, subscription_id: str, product: str, seats: int, key: str
     ) -> Subscription:
         price = await self._price(product)
-        with _asking("change"):
+        with _stripe_call("change"):
             found = await self._v1.subscriptions.retrieve_async(subscription_id)
             changed = await self._v1.subscriptions.update_async(
                 subscription_id,
@@ -155,40 +186,40 @@ class Stripe:
                 },
                 {"idempotency_key": key},
             )
-        return _ours(changed)
+        return _own_subscription(changed)
 
     async def cancel(self, subscription_id: str, *, at_period_end: bool) -> Subscription:
-        with _asking("cancel"):
+        with _stripe_call("cancel"):
             changed = await self._v1.subscriptions.update_async(
                 subscription_id, {"cancel_at_period_end": at_period_end}
             )
-        return _ours(changed)
+        return _own_subscription(changed)
 
     async def end(self, subscription_id: str) -> None:
-        with _asking("end"):
+        with _stripe_call("end"):
             found = await self._v1.subscriptions.retrieve_async(subscription_id)
             if found.status in ("canceled", "incomplete_expired"):
                 return
-            # Stripe would also give back what an invoice asked for that nobody has paid.
+            # With proration, Stripe also credits invoices that were never paid.
             paid = found.status == "active"
             try:
                 await self._v1.subscriptions.cancel_async(
                     subscription_id, {"prorate": paid, "invoice_now": paid}
                 )
             except stripe.InvalidRequestError as error:
-                # Somebody else was faster.
+                # A concurrent call has ended it.
                 if error.code != "resource_missing":
                     raise
 
-    def notice(self, body: bytes, signature: str) -> Notice | None:
-        return stripe_notice.read(body, signature, self._webhook_secrets)
+    def read_webhook(self, body: bytes, signature: str) -> WebhookEvent | None:
+        return stripe_webhook.read(body, signature, self._webhook_secrets)
 
     async def payments(self, since: datetime) -> AsyncIterator[Payment]:
-        with _asking("payments"):
+        with _stripe_call("payments"):
             intents = await self._v1.payment_intents.list_async(
                 {
                     "created": {"gte": int(since.timestamp())},
-                    "limit": MOST_LISTED,
+                    "limit": PAGE_SIZE,
                     "expand": ["data.latest_charge"],
                 }
             )
@@ -197,44 +228,44 @@ class Stripe:
                     yield payment
 
     async def subscriptions(self) -> AsyncIterator[Subscription]:
-        with _asking("subscriptions"):
-            # Stripe leaves out those that are cancelled.
-            found = await self._v1.subscriptions.list_async({"limit": MOST_LISTED})
+        with _stripe_call("subscriptions"):
+            # Stripe does not list cancelled ones.
+            found = await self._v1.subscriptions.list_async({"limit": PAGE_SIZE})
             async for subscription in found.auto_paging_iter():
                 mapped = _subscription(subscription)
                 if mapped and mapped.status != "ended":
                     yield mapped
 
     async def offer(self, products: tuple[Product, ...]) -> None:
-        with _asking("offer"):
+        with _stripe_call("offer"):
             for product in products:
                 await self._offer(product)
 
     async def _offer(self, product: Product) -> None:
         name = _lookup_key(product.name)
-        await self._name(name, product.title)
-        price = await self._found_price(name)
-        if price and (price.unit_amount, price.currency) == (product.cents, "usd"):
+        await self._put_product(name, product.title)
+        price = await self._find_price(name)
+        if price and (price.unit_amount, price.currency) == (product.price_cents, "usd"):
             return
-        # The old price is in the key: prices may change there and back within a day.
-        key = f"{name}:{product.cents}:{price.id if price else ''}"
+        # The old price is part of the key, because a price can change and change back in a day.
+        key = f"{name}:{product.price_cents}:{price.id if price else ''}"
         await self._v1.prices.create_async(
             {
                 "product": name,
                 "currency": "usd",
-                "unit_amount": product.cents,
+                "unit_amount": product.price_cents,
                 "recurring": {"interval": "month"},
                 "lookup_key": name,
                 "transfer_lookup_key": True,
-                # Stays when the lookup key goes on to another price.
+                # Stays when the lookup key moves to another price.
                 "metadata": {"product": product.name},
             },
             {"idempotency_key": key},
         )
         self._prices.pop(product.name, None)
 
-    async def _name(self, name: str, title: str) -> None:
-        """A product of that name is there, with this title."""
+    async def _put_product(self, name: str, title: str) -> None:
+        """Creates the product, or updates its title."""
         try:
             found = await self._v1.products.retrieve_async(name)
         except stripe.InvalidRequestError as error:
@@ -247,7 +278,7 @@ class Stripe:
         try:
             await self._v1.products.create_async({"id": name, "name": title})
         except stripe.InvalidRequestError as error:
-            # Another process began at the same time.
+            # Another process has just created it.
             if error.code != "resource_already_exists":
                 raise
 
@@ -255,53 +286,51 @@ class Stripe:
         price, until = self._prices.get(product, ("", 0.0))
         if time.monotonic() < until:
             return price
-        with _asking("price"):
-            found = await self._found_price(_lookup_key(product))
+        with _stripe_call("price"):
+            found = await self._find_price(_lookup_key(product))
         if found is None:
-            log.error("stripe_without_price", product=product)
-            raise PaymentFailed("This is not on sale yet. Try again later.")
-        self._prices[product] = found.id, time.monotonic() + PRICE_LIFE_S
+            log.error("stripe_price_missing", product=product)
+            raise ProductNotOnSale(product)
+        self._prices[product] = found.id, time.monotonic() + PRICE_CACHE_S
         return found.id
 
-    async def _found_price(self, lookup_key: str) -> stripe.Price | None:
+    async def _find_price(self, lookup_key: str) -> stripe.Price | None:
         found = await self._v1.prices.list_async({"lookup_keys": [lookup_key], "active": True})
         return next(iter(found.data), None)
 
 
 @contextmanager
-def _asking(what: str) -> Iterator[None]:
-    """Whatever goes wrong between us and Stripe is a PaymentFailed that tells no secrets."""
+def _stripe_call(operation: str) -> Iterator[None]:
+    """Logs every failure of Stripe and raises a PaymentFailed without its details."""
     try:
         yield
     except stripe.StripeError as error:
         log.warning(
             "stripe_failed",
-            what=what,
+            operation=operation,
             kind=type(error).__name__,
             status=error.http_status,
             code=error.code,
             request_id=error.request_id,
             reason=error.user_message,
         )
-        raise PaymentFailed(
-            "The payment processor does not answer or has refused. Try again later."
-        ) from error
+        raise StripeFailed from error
 
 
 def _lookup_key(product: str) -> str:
     return f"rota_{product}"
 
 
-def _ours(found: stripe.Subscription) -> Subscription:
+def _own_subscription(found: stripe.Subscription) -> Subscription:
     mapped = _subscription(found)
     if mapped is None:
-        log.error("stripe_subscription_not_ours", subscription=found.id)
-        raise PaymentFailed("The payment processor's answer makes no sense. Try again later.")
+        log.error("stripe_subscription_foreign", subscription_id=found.id)
+        raise SubscriptionForeign(found.id)
     return mapped
 
 
 def _subscription(found: stripe.Subscription) -> Subscription | None:
-    """None for one that was not made by this service."""
+    """Returns None for a subscription that this service did not create."""
     metadata = found.metadata.to_dict()
     account = account_of(metadata)
     items = found.items.data
@@ -337,10 +366,10 @@ def _payment(intent: stripe.PaymentIntent) -> Payment | None:
         id=intent.id,
         account_id=account,
         customer_id=_id(intent.customer) if intent.customer else None,
-        cents=intent.amount_received,
+        amount_cents=intent.amount_received,
         refunded_cents=charge.amount_refunded if isinstance(charge, stripe.Charge) else 0,
     )
 
 
-def _id(named: str | stripe.Customer) -> str:
-    return named if isinstance(named, str) else named.id
+def _id(customer: str | stripe.Customer) -> str:
+    return customer if isinstance(customer, str) else customer.id

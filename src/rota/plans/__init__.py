@@ -1,1 +1,1 @@
-"""Plans: what accounts pay for by the month, and what that gives them."""
+"""Plans: monthly subscriptions, and the tiers that they give to accounts."""

@@ -1,7 +1,7 @@
-"""The page that people come back to from the payment processor: balance, use and plan.
+"""The billing page, where the payment processor sends people back to: balance, usage and plan.
 
-It is three files beside this one, a client of the API like any other. What the API does not
-tell, prices and what they include, is served with it.
+The page is a client of the API, in the `billing*` files next to this one. It also gets the prices,
+which the API does not return.
 """
 
 from collections.abc import Sequence
@@ -13,14 +13,20 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
 from rota.auth.routing import public_router
-from rota.credits.allowance import AllowanceOf
 from rota.credits.money import available_cents
+from rota.plans.allowance import TierAllowance
 from rota.plans.tiers import Tier
 
-_KINDS = {"billing.css": "text/css", "billing.js": "text/javascript"}
+_MEDIA_TYPES = {
+    "billing.css": "text/css",
+    "billing.js": "text/javascript",
+    "billing_api.js": "text/javascript",
+    "billing_format.js": "text/javascript",
+    "billing_view.js": "text/javascript",
+}
 
-# A token is typed into this page: it runs nothing but its own script, talks to nobody but this
-# service, sends no form, and nobody may put it into a frame.
+# People enter a token on this page. It can run only its own script, connect only to this service,
+# and cannot send forms or be framed.
 HEADERS = {
     "Cache-Control": "no-cache",
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
@@ -32,7 +38,7 @@ HEADERS = {
 
 
 def billing_routes(
-    tiers: Sequence[Tier], pass_cents: int | None, allowance_of: AllowanceOf
+    tiers: Sequence[Tier], pass_cents: int | None, tier_allowance: TierAllowance
 ) -> APIRouter:
     router = public_router("Billing page")
     offer = {
@@ -40,7 +46,7 @@ def billing_routes(
             {
                 "name": tier.name,
                 "priceCents": tier.price_cents,
-                "includedCents": available_cents(allowance_of(tier.name, 1)),
+                "includedCents": available_cents(tier_allowance(tier.name, 1)),
                 "minSeats": tier.min_seats,
             }
             for tier in tiers
@@ -59,9 +65,9 @@ def billing_routes(
 
     @router.get("/billing/{name}", include_in_schema=False)
     async def part(name: str) -> Response:
-        if name not in _KINDS:
+        if name not in _MEDIA_TYPES:
             raise HTTPException(404)
-        return Response(_content(name), headers=HEADERS, media_type=_KINDS[name])
+        return Response(_content(name), headers=HEADERS, media_type=_MEDIA_TYPES[name])
 
     return router
 

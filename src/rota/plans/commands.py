@@ -1,4 +1,4 @@
-"""`rota admin payments`: what an operator does about the payment processor."""
+"""`rota admin payments`: sets up the payment processor and compares its records with ours."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -7,11 +7,12 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from rota.credits.money import usd
 from rota.payments.port import Processor, Product
 from rota.plans.reconcile import Difference, Reconciliation
 from rota.platform import ids
 
-# A row is one line, also where the output is no terminal: it is to be searched.
+# One line for each row, so that the output can be searched with grep.
 WIDTH = 220
 
 EVENTS = (
@@ -29,53 +30,57 @@ EVENTS = (
 async def setup_command(
     processor: Processor, products: tuple[Product, ...], public_url: str
 ) -> None:
-    """Has the processor sell what this service sells, and says what is left to do there."""
+    """Creates the products at the processor and prints the remaining steps."""
     await processor.offer(products)
     for product in products:
-        typer.echo(f"{product.title}: ${product.cents / 100:,.2f} a month")
+        typer.echo(f"{product.title}: ${usd(product.price_cents)} a month")
     typer.echo(
-        f"\nIn Stripe's dashboard, let a webhook endpoint send to\n  {public_url}/webhooks/stripe"
+        f"\nIn Stripe's dashboard, add a webhook endpoint with the URL\n"
+        f"  {public_url}/webhooks/stripe"
     )
-    typer.echo("these events:")
+    typer.echo("and these events:")
     for event in EVENTS:
         typer.echo(f"  {event}")
-    typer.echo("and set its signing secret as ROTA_STRIPE_WEBHOOK_SECRETS.")
+    typer.echo("Then set ROTA_STRIPE_WEBHOOK_SECRETS to the endpoint's signing secret.")
 
 
-async def reconcile_command(books: Reconciliation, since: datetime, *, apply: bool) -> None:
-    """Shows where the books differ; exits with 1 if they do and nothing mended it."""
-    found = [difference async for difference in books.differences(since)]
+async def reconcile_command(
+    reconciliation: Reconciliation, since: datetime, *, apply: bool
+) -> None:
+    """Prints the differences. Exits with 1 if any remain."""
+    found = [difference async for difference in reconciliation.differences(since)]
     if not found:
-        typer.echo("The books agree.")
+        typer.echo("No differences.")
         return
-    left = found
+    remaining = found
     if apply:
         for difference in found:
-            if difference.mend is not None:
-                await difference.mend()
-        still = {d.id async for d in books.differences(since)}
-        left = [difference for difference in found if difference.id in still]
-    Console(width=WIDTH).print(_table(found, {d.id for d in left}, applied=apply))
-    if left:
-        typer.secho(_advice(left, applied=apply), err=True)
+            if difference.repair is not None:
+                await difference.repair()
+        remaining_ids = {d.id async for d in reconciliation.differences(since)}
+        remaining = [difference for difference in found if difference.id in remaining_ids]
+    Console(width=WIDTH).print(_table(found, {d.id for d in remaining}, applied=apply))
+    if remaining:
+        typer.secho(_advice(remaining, applied=apply), err=True)
         raise typer.Exit(1)
-    typer.echo("The books agree now.")
+    typer.echo("All differences are repaired.")
 
 
-def _table(found: Sequence[Difference], left: set[str], *, applied: bool) -> Table:
+def _table(found: Sequence[Difference], remaining_ids: set[str], *, applied: bool) -> Table:
     table = Table()
-    for title in ("Account", "At the processor", "What", "Theirs", "Ours", ""):
+    for title in ("Account", "Stripe ID", "Kind", "Stripe", "Rota", "Action"):
         table.add_column(title, no_wrap=True)
     for each in found:
-        mended = applied and each.id not in left
-        outcome = "mended" if mended else "--apply mends it" if each.mend else "look by hand"
+        action = "run with --apply" if each.repair else "check manually"
+        if applied and each.id not in remaining_ids:
+            action = "repaired"
         account = ids.to_wire("acct", each.account_id)
-        table.add_row(account, each.id, each.what, each.theirs, each.ours, outcome)
+        table.add_row(account, each.id, each.kind, each.theirs, each.ours, action)
     return table
 
 
-def _advice(left: Sequence[Difference], *, applied: bool) -> str:
-    count = f"{len(left)} difference{'' if len(left) == 1 else 's'}"
-    if not applied and any(difference.mend for difference in left):
-        return f"{count}. --apply enters here what the processor has."
-    return f"{count} that somebody has to look at."
+def _advice(remaining: Sequence[Difference], *, applied: bool) -> str:
+    count = f"{len(remaining)} difference{'' if len(remaining) == 1 else 's'}"
+    if not applied and any(difference.repair for difference in remaining):
+        return f"{count}. Run the command again with --apply to repair what Rota missed."
+    return f"{count} to check manually."

@@ -1,13 +1,26 @@
-"""What people do about plans and the add-on: buy, change, cancel, resume."""
+"""Buys, changes, cancels and resumes plans and the add-on."""
 
 from collections.abc import Awaitable, Callable
 from uuid import UUID
 
+from rota.accounts import queries as accounts
 from rota.auth.caller import Caller
 from rota.credits.queries import payer as payer_of
 from rota.payments.intents import intent
 from rota.payments.port import CONNECT_PASS, Processor
 from rota.plans import queries, schemas
+from rota.plans.errors import (
+    AlreadyCancelled,
+    AlreadySubscribed,
+    CancellationPending,
+    ConcurrentChange,
+    NothingToResume,
+    NotSubscribed,
+    PassAlreadyBought,
+    PassNotPersonal,
+    PaymentOutstanding,
+    SubscriptionEnded,
+)
 from rota.plans.queries import PASS, PLAN, ProductKind
 from rota.plans.schemas import (
     BillingResponse,
@@ -24,14 +37,11 @@ from rota.plans.states import Plan, State, order
 from rota.plans.tiers import Tiers
 from rota.platform import clock
 from rota.platform.db import AccountTransaction, Database
-from rota.platform.errors import Conflict, Forbidden, NotFound
 from rota.platform.http.schemas import Wire
 from rota.platform.idempotency import Idempotency, Outcome
 
 SUBSCRIBE = "POST /api/subscriptions/subscribe"
 CHECKOUT_PASS = "POST /api/addons/connect-pass/checkout"
-
-_NOUNS: dict[ProductKind, str] = {"plan": "subscription", "connect_pass": "connect pass"}
 
 
 class Purchases:
@@ -55,15 +65,15 @@ class Purchases:
     async def overview(self, caller: Caller) -> SubscriptionsResponse:
         async with self._db.snapshot(caller.account_id, caller.user_id) as tx:
             state = await queries.find(tx, PLAN)
-            tier, user_tier = await queries.tiers(tx, caller.user_id)
+            tier, user_tier = await accounts.tiers(tx, caller.user_id)
         return SubscriptionsResponse(
-            subscription=self._plans.shape(state) if state else None,
+            subscription=self._plans.schema_of(state) if state else None,
             effective_tier=(tier or caller.tier).upper(),
             user_tier=(user_tier or caller.user_tier).upper(),
         )
 
     async def subscribe(self, caller: Caller, body: Subscribe, key: str | None) -> Outcome:
-        """A checkout for a plan that is higher than what there is; a lower one follows later."""
+        """Creates a checkout for a higher plan. A lower plan starts with the next period."""
         caller.check_may_bill()
         account_id, request = caller.account_id, (SUBSCRIBE, body)
         async with self._db.read(account_id, caller.user_id) as tx:
@@ -72,57 +82,52 @@ class Purchases:
             current = await self._plans.find(tx, PLAN)
             payer = await payer_of(tx, caller.user_id)
         wanted = self._wanted(caller, body, current)
-        held = current if current is not None and current.live else None
-        if held is not None and order(wanted, self._tiers.rank) <= self._order(held):
+        live = current if current is not None and current.live else None
+        if live is not None and order(wanted, self._tiers.position) <= self._order(live):
             return await self._lower(caller, body, key)
         checkout = await self._processor.plan_checkout(
             payer,
             wanted.name,
             wanted.seats,
-            intent(key, SUBSCRIBE, payer, wanted, held and held.processor_id),
-            replaces=held.processor_id if held else None,
+            intent(key, SUBSCRIBE, payer, wanted, live and live.processor_id),
+            replaces=live.processor_id if live else None,
             trial_days=self._trial_days if current is None else 0,
         )
-        answer = CheckoutResponse(
+        response = CheckoutResponse(
             checkout_url=checkout.url, plan=wanted.name.upper(), seats=self._tiers.seats(wanted)
         )
-        return await self._keep(account_id, key, request, answer)
+        return await self._store(account_id, key, request, response)
 
     def _wanted(self, caller: Caller, body: Subscribe, current: State | None) -> Plan:
-        """The plan asked for, if it can be had now."""
-        held = current if current is not None and current.live else None
-        wanted = self._tiers.wanted(
-            body.plan, body.seats, caller.account_kind, held.plan if held else None
+        """The requested plan. Raises if the account cannot change to it now."""
+        live = current if current is not None and current.live else None
+        wanted = self._tiers.choose(
+            body.plan, body.seats, caller.account_kind, live.plan if live else None
         )
-        if held is None:
+        if live is None:
             return wanted
-        if held.cancel_at_period_end:
-            raise Conflict(
-                "The subscription ends with its period. Resume it before changing the plan."
-            )
-        if wanted == (held.next_plan or held.plan):
-            raise Conflict(
-                "The account has this plan, but its last payment failed. Pay the invoice that the "
-                "payment processor has sent, or cancel."
-                if held.status == "PAST_DUE"
-                else "The account has this plan already, with as many seats."
-            )
+        if live.cancel_at_period_end:
+            raise CancellationPending(live)
+        if wanted == (live.next_plan or live.plan):
+            if live.status == "PAST_DUE":
+                raise PaymentOutstanding(live)
+            raise AlreadySubscribed(live)
         return wanted
 
     def _order(self, state: State) -> tuple[int, int]:
-        return order(state.plan, self._tiers.rank)
+        return order(state.plan, self._tiers.position)
 
     async def _lower(self, caller: Caller, body: Subscribe, key: str | None) -> Outcome:
-        """Another plan when the period is over: a lower one, or again the one that there is."""
+        """Changes the plan from the next period on: to a lower one, or back to the current one."""
         account_id = caller.account_id
 
         async def work(tx: AccountTransaction) -> LowerPlanResponse:
             current = await self._plans.find(tx, PLAN)
             if current is None or not current.live:
-                raise Conflict("The subscription has just ended. Ask again.")
+                raise ConcurrentChange
             wanted = self._wanted(caller, body, current)
-            if order(wanted, self._tiers.rank) > self._order(current):
-                raise Conflict("The subscription has just changed. Ask again.")
+            if order(wanted, self._tiers.position) > self._order(current):
+                raise ConcurrentChange
             seen = await self._processor.change(
                 current.processor_id,
                 wanted.name,
@@ -131,20 +136,20 @@ class Purchases:
             )
             state = await self._plans.apply(tx, seen)
             assert state is not None
-            return LowerPlanResponse(subscription=self._plans.shape(state))
+            return LowerPlanResponse(subscription=self._plans.schema_of(state))
 
         return await self._locked_for_sync(account_id, key, (SUBSCRIBE, body), work)
 
     async def cancel(self, caller: Caller, key: str | None) -> Outcome:
         caller.check_may_bill()
-        return await self._set_cancelled(caller, PLAN, True, key, self._subscription_answer)
+        return await self._set_cancelled(caller, PLAN, True, key, self._subscription_response)
 
     async def resume(self, caller: Caller, key: str | None) -> Outcome:
         caller.check_may_bill()
-        return await self._set_cancelled(caller, PLAN, False, key, self._subscription_answer)
+        return await self._set_cancelled(caller, PLAN, False, key, self._subscription_response)
 
-    def _subscription_answer(self, state: State) -> Wire:
-        return SubscriptionResponse(subscription=self._plans.shape(state))
+    def _subscription_response(self, state: State) -> Wire:
+        return SubscriptionResponse(subscription=self._plans.schema_of(state))
 
     async def checkout_pass(self, caller: Caller, key: str | None) -> Outcome:
         _check_personal(caller)
@@ -155,21 +160,21 @@ class Purchases:
             current = await self._plans.find(tx, PASS)
             payer = await payer_of(tx, caller.user_id)
         if current is not None and current.live:
-            raise Conflict("The account has the connect pass already.")
+            raise PassAlreadyBought(current)
         wanted = Plan(CONNECT_PASS, 1)
         checkout = await self._processor.plan_checkout(
             payer, wanted.name, wanted.seats, intent(key, CHECKOUT_PASS, payer)
         )
-        answer = PassCheckoutResponse(checkout_url=checkout.url)
-        return await self._keep(account_id, key, request, answer)
+        response = PassCheckoutResponse(checkout_url=checkout.url)
+        return await self._store(account_id, key, request, response)
 
     async def cancel_pass(self, caller: Caller, key: str | None) -> Outcome:
         _check_personal(caller)
-        return await self._set_cancelled(caller, PASS, True, key, _billing_answer)
+        return await self._set_cancelled(caller, PASS, True, key, _billing_response)
 
     async def resume_pass(self, caller: Caller, key: str | None) -> Outcome:
         _check_personal(caller)
-        return await self._set_cancelled(caller, PASS, False, key, _billing_answer)
+        return await self._set_cancelled(caller, PASS, False, key, _billing_response)
 
     async def pass_billing(self, caller: Caller) -> PassBillingResponse:
         _check_personal(caller)
@@ -187,40 +192,42 @@ class Purchases:
         product: ProductKind,
         cancelled: bool,
         key: str | None,
-        answer: Callable[[State], Wire],
+        response: Callable[[State], Wire],
     ) -> Outcome:
-        """Sets or clears the end at the period's end."""
-        account_id, noun = caller.account_id, _NOUNS[product]
+        """Sets or clears the cancellation at the end of the period."""
 
         async def work(tx: AccountTransaction) -> Wire:
             current = await self._plans.find(tx, product)
             if current is None:
-                raise NotFound(f"The account has no {noun}.")
+                raise NotSubscribed(product)
             if not current.live:
-                raise Conflict(f"The {noun} has ended. Get a new one.")
-            if current.cancel_at_period_end == cancelled:
-                ends = "ends with its period already" if cancelled else "is not cancelled"
-                raise Conflict(f"The {noun} {ends}.")
+                raise SubscriptionEnded(product)
+            if cancelled and current.cancel_at_period_end:
+                raise AlreadyCancelled(product, current)
+            if not cancelled and not current.cancel_at_period_end:
+                raise NothingToResume(product)
             seen = await self._processor.cancel(current.processor_id, at_period_end=cancelled)
             state = await self._plans.apply(tx, seen)
             assert state is not None
-            return answer(state)
+            return response(state)
 
         operation = f"{'cancel' if cancelled else 'resume'} {product}"
-        return await self._locked_for_sync(account_id, key, (operation, None), work)
+        return await self._locked_for_sync(caller.account_id, key, (operation, None), work)
 
-    async def _keep(
+    async def _store(
         self,
         account_id: UUID,
         key: str | None,
         request: tuple[str, Subscribe | None],
-        answer: Wire,
+        response: Wire,
     ) -> Outcome:
-        async def kept() -> Wire:
-            return answer
+        """Stores the response for the idempotency key."""
+
+        async def work() -> Wire:
+            return response
 
         async with self._db.write(account_id) as tx:
-            return await self._idempotency.once(tx, key, request, 200, kept)
+            return await self._idempotency.once(tx, key, request, 200, work)
 
     async def _locked_for_sync(
         self,
@@ -229,17 +236,15 @@ class Purchases:
         request: tuple[str, Subscribe | None],
         work: Callable[[AccountTransaction], Awaitable[Wire]],
     ) -> Outcome:
-        """Changes what there is, once for each key, while nobody else does."""
+        """Runs `work` once for each idempotency key, while no other sync of the account runs."""
         async with self._plans.locked_for_sync(account_id) as tx:
             return await self._idempotency.once(tx, key, request, 200, lambda: work(tx))
 
 
-def _billing_answer(state: State) -> Wire:
+def _billing_response(state: State) -> Wire:
     return BillingResponse(billing=schemas.PassBilling.of(state))
 
 
 def _check_personal(caller: Caller) -> None:
     if caller.account_kind != "personal":
-        raise Forbidden(
-            "The connect pass belongs to personal accounts. Send X-Service-Account: personal."
-        )
+        raise PassNotPersonal

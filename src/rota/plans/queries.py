@@ -1,4 +1,4 @@
-"""The SQL of subscriptions."""
+"""SQL for subscriptions."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -23,7 +23,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A subscription and whose it is."""
+    """A subscription and its account."""
 
     account_id: UUID
     product: ProductKind
@@ -32,7 +32,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """The trial of the add-on that an account began with."""
+    """The account's signup trial of the add-on."""
 
     started_at: datetime
     ends_at: datetime
@@ -71,7 +71,7 @@ async def put(
     due_at: datetime | None,
     now: datetime,
 ) -> None:
-    following = state.next_plan
+    next_plan = state.next_plan
     await tx.execute(
         f"""
         INSERT INTO subscriptions (account_id, product, due_at, updated_at, {_COLUMNS})
@@ -92,7 +92,8 @@ async def put(
         state.period_start,
         state.period_end,
         state.cancel_at_period_end,
-        *((following.name, following.seats) if following else (None, None)),
+        next_plan.name if next_plan else None,
+        next_plan.seats if next_plan else None,
         state.unpaid_since,
         state.trial_end,
         list(state.replaced),
@@ -113,7 +114,7 @@ async def is_due(tx: AccountReader, product: ProductKind, now: datetime) -> bool
 
 
 async def due(connection: ReadConnection, now: datetime, limit: int) -> list[Row]:
-    """Of every account, for a relay's transaction: those that are due the longest."""
+    """The due subscriptions of every account, oldest first. Needs a relay's transaction."""
     rows = await connection.fetch(
         f"""
         SELECT account_id, product, {_COLUMNS} FROM subscriptions
@@ -126,83 +127,29 @@ async def due(connection: ReadConnection, now: datetime, limit: int) -> list[Row
 
 
 async def lock_subscriptions(tx: AccountTransaction) -> None:
-    """Others who ask the processor about this account's subscriptions wait for us.
+    """Makes other syncs of the account wait for this transaction.
 
-    No row is locked meanwhile: the account goes on working however long the processor takes.
+    It locks no row, so a slow processor does not block the account's other work.
     """
     number = int.from_bytes(tx.account_id.bytes[8:], "big", signed=True)
     await tx.execute("SELECT pg_advisory_xact_lock($1)", number)
 
 
 async def lock_account(tx: AccountTransaction) -> bool:
-    """Whether there is such an account. Its row comes before its head, as everywhere."""
+    """Locks the account's row, then its event journal. Returns whether the account exists."""
     found = await accounts.lock(tx)
     await journal.lock_account(tx)
     return found
 
 
-async def set_tier(tx: AccountTransaction, tier: str, seats: int | None) -> None:
-    await tx.execute(
-        "UPDATE accounts SET tier = $2, seats = $3 WHERE id = $1", tx.account_id, tier, seats
-    )
-
-
-async def tiers(tx: AccountReader, user_id: UUID) -> tuple[str | None, str | None]:
-    """The account's tier, and that of the user's personal account."""
-    row = await tx.fetchrow(
-        """
-        SELECT (SELECT tier FROM accounts WHERE id = $1), (SELECT tier FROM accounts WHERE id = $2)
-        """,
-        tx.account_id,
-        user_id,
-    )
-    return row[0], row[1]
-
-
 async def trial(tx: AccountReader) -> Trial | None:
-    row = await tx.fetchrow(
-        """
-        SELECT created_at, trial_ends_at FROM accounts WHERE id = $1 AND trial_ends_at IS NOT NULL
-        """,
-        tx.account_id,
-    )
-    return Trial(*row) if row else None
-
-
-# For comparing books. Both go through every account, in a relay's transaction.
+    period = await accounts.trial_period(tx)
+    return Trial(*period) if period else None
 
 
 async def live(connection: ReadConnection) -> list[Row]:
+    """The live subscriptions of every account. Needs a relay's transaction."""
     rows = await connection.fetch(
         f"SELECT account_id, product, {_COLUMNS} FROM subscriptions WHERE status <> 'CANCELLED'"  # noqa: S608
     )
     return [Row(row["account_id"], row["product"], _state(row)) for row in rows]
-
-
-async def accounts_with_money(connection: ReadConnection) -> list[UUID]:
-    rows = await connection.fetch("SELECT account_id FROM balances WHERE entries > 0")
-    return [row[0] for row in rows]
-
-
-@dataclass(frozen=True, slots=True)
-class Booked:
-    """What our books say of one payment, in micro-dollars."""
-
-    paid: int = 0
-    refunded: int = 0
-    at: datetime | None = None
-
-
-async def booked(tx: AccountReader) -> dict[str, Booked]:
-    """Everything that was entered as paid or given back, by the processor's name of it."""
-    rows = await tx.fetch(
-        """
-        SELECT reference, coalesce(-sum(outside) FILTER (WHERE kind = 'top_up'), 0)::bigint,
-               coalesce(sum(outside) FILTER (WHERE kind = 'refund'), 0)::bigint, max(at)
-        FROM entries
-        WHERE account_id = $1 AND kind IN ('top_up', 'refund') AND reference IS NOT NULL
-        GROUP BY reference
-        """,
-        tx.account_id,
-    )
-    return {row[0]: Booked(*row[1:]) for row in rows}

@@ -1,8 +1,7 @@
-"""What becomes of a subscription, as pure functions of what was known, what is seen and the time.
+"""The states of a subscription, as pure functions of the last state, the processor and the time.
 
-A message of the processor's says only that something changed; then the processor is asked
-what the subscription is like now. So the order in which messages come does not matter,
-and neither does how often they come.
+A message from the processor is only a hint that a subscription has changed. Its current state is
+then read from the processor. Messages can therefore arrive in any order and any number of times.
 """
 
 from collections.abc import Callable
@@ -14,9 +13,9 @@ from rota.payments.port import Subscription
 
 Status = Literal["ACTIVE", "CANCELLED", "PAST_DUE", "TRIALING"]
 
-# How soon news that should have come is asked for, and how often while nothing is paid.
-ASK_AGAIN = timedelta(minutes=10)
-ASK_UNPAID = timedelta(days=1)
+# How soon the processor is asked again when a renewal is late, and while a period is unpaid.
+RECHECK_AFTER = timedelta(minutes=10)
+RECHECK_UNPAID = timedelta(days=1)
 
 _STATUSES: dict[str, Status] = {
     "trialing": "TRIALING",
@@ -28,14 +27,14 @@ _STATUSES: dict[str, Status] = {
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A tier, or the add-on, and for how many seats."""
+    """A tier or the add-on, and the number of seats."""
 
     name: str
     seats: int
 
 
-# From the lowest plan to the highest.
-Rank = Callable[[str], int]
+# The position of a tier in the list from the lowest to the highest.
+Position = Callable[[str], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +45,14 @@ class State:
     period_start: datetime
     period_end: datetime
     cancel_at_period_end: bool = False
-    # The lower plan that follows when the period is over.
+    # The lower plan that starts with the next period.
     next_plan: Plan | None = None
-    # The start of the first period that was not paid.
+    # The start of the first unpaid period.
     unpaid_since: datetime | None = None
     trial_end: datetime | None = None
-    # Subscriptions that it has taken the place of.
+    # The processor's IDs of the subscriptions that it replaced.
     replaced: tuple[str, ...] = ()
-    # Whether it gives what it is for.
+    # Whether the account has the benefits of the plan now.
     entitled: bool = True
 
     @property
@@ -63,15 +62,15 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The state from now on, None while there is none, and what the processor has to end."""
+    """The new state, if any, and the subscriptions that the processor has to end."""
 
     state: State | None
     end: tuple[str, ...] = ()
 
 
-def order(plan: Plan, rank: Rank) -> tuple[int, int]:
-    """Plans compare by their tier, then by their seats."""
-    return rank(plan.name), plan.seats
+def order(plan: Plan, position: Position) -> tuple[int, int]:
+    """Plans compare by tier, then by seats."""
+    return position(plan.name), plan.seats
 
 
 def next_state(
@@ -79,31 +78,31 @@ def next_state(
     seen: Subscription | None,
     now: datetime,
     grace: timedelta,
-    rank: Rank,
+    position: Position,
 ) -> Outcome:
-    """What follows from what the processor says; from the time alone where it says nothing."""
+    """The state after the processor's report, or from the time alone if there is no report."""
     if seen is None:
-        return Outcome(at(current, now, grace) if current else None)
+        return Outcome(state_at(current, now, grace) if current else None)
     if current is not None and seen.id != current.processor_id:
-        return _beside(current, seen, now, grace, rank)
+        return _resolve_duplicate(current, seen, now, grace, position)
     if seen.status == "incomplete":
-        # A first payment that is under way, or never comes.
+        # The first payment is not complete, and may never be.
         return Outcome(current)
-    state = at(_as_seen(current, seen, rank), now, grace)
+    state = state_at(_from_processor(current, seen, position), now, grace)
     if current is None:
         return Outcome(state, state.replaced)
     if seen.status == "past_due" and _never_paid(state):
-        # Whoever does not stay after the trial pays nothing later, either.
+        # The first payment after the trial failed: the subscription ends without a grace period.
         return Outcome(_ended(state), (seen.id,) if current.live else ())
     return Outcome(state)
 
 
-def _as_seen(current: State | None, seen: Subscription, rank: Rank) -> State:
-    """The same subscription, as the processor has it now."""
+def _from_processor(current: State | None, seen: Subscription, position: Position) -> State:
+    """The same subscription in its current state at the processor."""
     plan, next_plan = Plan(seen.product, seen.seats), None
     same_period = current is not None and seen.period_start <= current.period_start
-    if current and same_period and order(plan, rank) < order(current.plan, rank):
-        # At the processor it has changed already; what was paid for lasts to the period's end.
+    if current and same_period and order(plan, position) < order(current.plan, position):
+        # The processor has already changed it, but the paid plan lasts until the period ends.
         plan, next_plan = current.plan, plan
     status = _STATUSES[seen.status]
     unpaid_since = None
@@ -130,12 +129,12 @@ def _as_seen(current: State | None, seen: Subscription, rank: Rank) -> State:
 
 
 def _never_paid(state: State) -> bool:
-    """Whether what was not paid is the very first period after the trial."""
+    """Whether the unpaid period is the first one after the trial."""
     return state.trial_end is not None and state.period_start <= state.trial_end
 
 
-def at(state: State, now: datetime, grace: timedelta) -> State:
-    """The same at this moment: what ends by the clock has ended, whoever has told it."""
+def state_at(state: State, now: datetime, grace: timedelta) -> State:
+    """The state at this moment. Cancellations and grace periods end without a report."""
     if state.status == "CANCELLED" or (state.cancel_at_period_end and state.period_end <= now):
         return _ended(state)
     return replace(state, entitled=_is_paid(state, now, grace))
@@ -156,37 +155,39 @@ def _ended(state: State) -> State:
     )
 
 
-def _beside(
-    current: State, seen: Subscription, now: datetime, grace: timedelta, rank: Rank
+def _resolve_duplicate(
+    current: State, seen: Subscription, now: datetime, grace: timedelta, position: Position
 ) -> Outcome:
-    """Another subscription for the same thing: one of the two stays, and the other is ended."""
-    new = next_state(None, seen, now, grace, rank).state
+    """Handles a second subscription to the same product: keeps one and ends the other."""
+    new = next_state(None, seen, now, grace, position).state
     if seen.id in current.replaced or new is None or not new.live:
         return Outcome(current)
-    takes_over = (
-        not current.live or seen.replaces == current.processor_id or _better(new, current, rank)
+    replaces = (
+        not current.live
+        or seen.replaces == current.processor_id
+        or _is_better(new, current, position)
     )
-    kept, other = (new, current) if takes_over else (current, new)
+    kept, other = (new, current) if replaces else (current, new)
     replaced = {*kept.replaced, *other.replaced, other.processor_id}
     ended = set(current.replaced) if current.live else {*current.replaced, current.processor_id}
     return Outcome(replace(kept, replaced=tuple(sorted(replaced))), tuple(sorted(replaced - ended)))
 
 
-def _better(one: State, other: State, rank: Rank) -> bool:
-    """Somebody who paid twice keeps the higher plan, whichever is told of first."""
+def _is_better(one: State, other: State, position: Position) -> bool:
+    """Someone who paid twice keeps the higher plan, no matter which is reported first."""
 
-    def worth(state: State) -> tuple[bool, tuple[int, int], datetime, str]:
+    def value(state: State) -> tuple[bool, tuple[int, int], datetime, str]:
         paid = state.unpaid_since is None
-        return paid, order(state.plan, rank), state.period_start, state.processor_id
+        return paid, order(state.plan, position), state.period_start, state.processor_id
 
-    return worth(one) > worth(other)
+    return value(one) > value(other)
 
 
 def due_at(state: State, now: datetime, grace: timedelta) -> datetime | None:
-    """When to look again although nobody has told anything; None when nothing can come."""
+    """When to check again without a report. None if nothing more can happen."""
     if not state.live:
         return None
     if state.unpaid_since is None:
-        return state.period_end if state.period_end > now else now + ASK_AGAIN
-    moments = (state.unpaid_since + grace, state.period_end, now + ASK_UNPAID)
-    return min(moment for moment in moments if moment > now)
+        return state.period_end if state.period_end > now else now + RECHECK_AFTER
+    candidates = (state.unpaid_since + grace, state.period_end, now + RECHECK_UNPAID)
+    return min(moment for moment in candidates if moment > now)

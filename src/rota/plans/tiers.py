@@ -1,4 +1,4 @@
-"""The tiers that can be had, from the lowest to the highest, and what may be asked of them."""
+"""The tiers of a variant, and the rules for subscribing to them."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -19,54 +19,94 @@ class Tier(Protocol):
     def price_cents(self) -> int: ...
     @property
     def min_seats(self) -> int | None:
-        """None where it is not sold by the seat."""
+        """The minimum number of seats. None if the tier has no seats."""
+
+
+class InvalidPlan(ValidationFailed):
+    """A request for a plan or a number of seats that does not exist."""
+
+    def __init__(self, field: str, message: str) -> None:
+        failed = ValidationFailed.of(FieldError(field, message))
+        super().__init__(failed.message, details=failed.details)
+
+
+class PlanUnknown(InvalidPlan):
+    def __init__(self, name: str, sold: Sequence[Tier]) -> None:
+        names = ", ".join(tier.name for tier in sold)
+        super().__init__("plan", f'Unknown plan "{name}". The plans are {names}.')
+        self.name = name
+
+
+class PlanFree(InvalidPlan):
+    def __init__(self, tier: Tier) -> None:
+        super().__init__(
+            "plan", f"The plan {tier.name} is free. Cancel the subscription to change to it."
+        )
+        self.tier = tier
+
+
+class PlanWithoutSeats(InvalidPlan):
+    def __init__(self, tier: Tier) -> None:
+        super().__init__("seats", f"The plan {tier.name} has no seats. Leave `seats` out.")
+        self.tier = tier
+
+
+class SeatsTooFew(InvalidPlan):
+    def __init__(self, tier: Tier, seats: int) -> None:
+        super().__init__(
+            "seats", f"The plan {tier.name} needs at least {tier.min_seats} seats, not {seats}."
+        )
+        self.tier = tier
+        self.seats = seats
+
+
+class PlanNeedsCompany(Forbidden):
+    def __init__(self, tier: Tier) -> None:
+        super().__init__(f"The plan {tier.name} is for companies. Select a company account.")
+        self.tier = tier
 
 
 class Tiers:
     def __init__(self, tiers: Sequence[Tier]) -> None:
         self._tiers = {tier.name: tier for tier in tiers}
-        self._ranks = {tier.name: rank for rank, tier in enumerate(tiers)}
+        self._positions = {tier.name: position for position, tier in enumerate(tiers)}
         self.lowest = tiers[0].name
 
     def __contains__(self, name: str) -> bool:
         return name in self._tiers
 
-    def rank(self, name: str) -> int:
-        return self._ranks.get(name, 0)
+    def position(self, name: str) -> int:
+        """The place in the list from the lowest to the highest. An unknown tier is the lowest."""
+        return self._positions.get(name, 0)
 
     def seats(self, plan: Plan) -> int | None:
-        """For how many members a plan is; None where it does not say."""
+        """The number of seats. None if the plan has no seats."""
         tier = self._tiers.get(plan.name)
         return plan.seats if tier and tier.min_seats is not None else None
 
-    def wanted(self, name: str, seats: int | None, kind: Kind, held: Plan | None) -> Plan:
-        """The plan that an account asks for. Seats that it does not name stay as they are."""
+    def choose(self, name: str, seats: int | None, kind: Kind, current: Plan | None) -> Plan:
+        """The requested plan. Without `seats`, the number of seats stays the same."""
         tier = self._tiers.get(name.lower())
         if tier is None:
-            sold = ", ".join(tier.name for tier in self._tiers.values() if tier.price_cents)
-            raise _refused("plan", f"is no plan; the plans are {sold}")
+            raise PlanUnknown(name, [sold for sold in self._tiers.values() if sold.price_cents])
         if not tier.price_cents:
-            raise _refused("plan", f"{tier.name} costs nothing; cancel the subscription instead")
+            raise PlanFree(tier)
         if tier.min_seats is None:
             if seats is not None:
-                raise _refused("seats", f"the plan {tier.name} has no seats")
+                raise PlanWithoutSeats(tier)
             return Plan(tier.name, 1)
         if seats is None:
-            kept = held.seats if held and self.seats(held) else 0
-            seats = max(tier.min_seats, kept)
+            current_seats = current.seats if current and self.seats(current) else 0
+            seats = max(tier.min_seats, current_seats)
         if seats < tier.min_seats:
-            raise _refused("seats", f"the plan {tier.name} has at least {tier.min_seats} seats")
+            raise SeatsTooFew(tier, seats)
         if kind != "company":
-            raise Forbidden(f"The plan {tier.name} is for companies. Select a company account.")
+            raise PlanNeedsCompany(tier)
         return Plan(tier.name, seats)
 
 
-def _refused(field: str, message: str) -> ValidationFailed:
-    return ValidationFailed.of(FieldError(field, message))
-
-
 def products(tiers: Sequence[Tier], pass_cents: int | None) -> tuple[Product, ...]:
-    """What the processor has to sell."""
+    """The products that the payment processor sells."""
     sold = [
         Product(tier.name, f"Rota {tier.name.capitalize()}", tier.price_cents)
         for tier in tiers

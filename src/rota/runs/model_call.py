@@ -243,7 +243,7 @@ class ModelCaller:
                     agent.name,
                     record.model,
                     record.price_version,
-                    cost=record.cost_micros,
+                    cost_micros=record.cost_micros,
                     input_tokens=record.input_tokens,
                     output_tokens=record.output_tokens,
                 )

@@ -11,7 +11,7 @@ from rota.agents.model import AgentVersion
 from rota.credits import holds, metrics
 from rota.credits.allowance import AllowanceOf
 from rota.credits.holds import InsufficientCredits
-from rota.credits.money import of_cents, usd
+from rota.credits.money import of_cents
 from rota.events import journal
 from rota.platform import ids
 from rota.platform.db import AccountReader, AccountTransaction
@@ -123,11 +123,7 @@ class TaskCreation:
             return
         if not await holds.hold(tx, task.run_id, micros, self._allowance_of):
             metrics.REFUSED.inc()
-            raise InsufficientCredits(
-                f"The agent {agent.name} needs ${usd(agent.budget_cents)} available to start. "
-                "Top up with POST /api/credits/topup, or wait until other tasks end and release "
-                "their holds. GET /api/credits/balance shows what is available."
-            )
+            raise InsufficientCredits(agent.budget_cents)
 
 
 def check_accepts_subtasks(parent: Task) -> None:

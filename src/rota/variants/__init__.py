@@ -1,4 +1,4 @@
-"""The two deployment variants of the service, as two values of one type."""
+"""The two variants of the service."""
 
 from rota.variants.a import VARIANT_A
 from rota.variants.b import VARIANT_B

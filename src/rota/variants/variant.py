@@ -1,26 +1,25 @@
-"""What can differ between variants. Features are handed parts of this, never the whole."""
+"""What differs between variants. Features receive the parts that they need, not the variant."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rota.agents.access import AgentAccess
-from rota.credits.allowance import AllowanceOf
 from rota.credits.money import of_cents
 from rota.limits.result import Ceilings
 from rota.mcp.allowance import Allowance
+from rota.plans.allowance import TierAllowance
 
 
 @dataclass(frozen=True, slots=True)
 class Tier:
     name: str
     ceilings: Ceilings
-    # An account's share of busy workers, beside one of weight 1.
+    # An account's share of busy workers, relative to an account of weight 1.
     weight: float = 1.0
-    # What it costs and what it lets an account spend on models, each month; for each seat
-    # where it has seats.
+    # Price and allowance per month, for each seat if the tier has seats.
     price_cents: int = 0
     allowance_cents: int = 0
-    # Sold by the seat, to companies only, and never fewer than these.
+    # The minimum number of seats. A tier with seats is for companies only.
     min_seats: int | None = None
 
 
@@ -31,11 +30,11 @@ class Variant:
     tiers: tuple[Tier, ...]
     # Whether a new user starts with a trial of the personal add-on.
     signup_trial: bool
-    # Which tier opens which agents, and who is told their models.
+    # Which agents a tier can use, and which tiers see their models.
     agent_access: AgentAccess
-    # How many tool servers an account may connect.
+    # How many tool servers an account can connect.
     servers: Allowance
-    # What the personal add-on costs each month; None where there is none.
+    # The monthly price of the personal add-on. None if the variant does not sell it.
     pass_price_cents: int | None = None
 
     @property
@@ -43,7 +42,7 @@ class Variant:
         return self.tiers[0].name
 
     def tier(self, name: str) -> Tier:
-        """The tier of that name; one of another variant's counts as the lowest."""
+        """The tier with this name. A tier of another variant counts as the lowest."""
         return next((tier for tier in self.tiers if tier.name == name), self.tiers[0])
 
     def ceilings_of(self, tier: str) -> Ceilings:
@@ -53,13 +52,13 @@ class Variant:
     def sells_plans(self) -> bool:
         return any(tier.price_cents for tier in self.tiers)
 
-    def allowance_of(self, changes: Mapping[str, int]) -> AllowanceOf:
-        """What a tier may spend each month, with the operator's own figures in cents."""
+    def tier_allowance(self, overrides_cents: Mapping[str, int]) -> TierAllowance:
+        """The monthly allowance of each tier, with the operator's overrides."""
 
         def allowance(tier: str, seats: int | None) -> int:
             found = self.tier(tier)
-            cents = changes.get(found.name, found.allowance_cents)
-            return of_cents(cents * (seats or 1 if found.min_seats else 1))
+            seat_cents = overrides_cents.get(found.name, found.allowance_cents)
+            return of_cents(seat_cents * (seats or 1 if found.min_seats else 1))
 
         return allowance
 

@@ -1,0 +1,26 @@
+"""The monthly allowance that an account's plan gives."""
+
+from collections.abc import Callable
+
+from rota.credits.allowance import AllowanceOf, MonthlyAllowance
+from rota.plans import queries
+from rota.plans.queries import PLAN
+from rota.platform.db import AccountReader
+
+# The monthly allowance of a tier with a number of seats, in micro-dollars.
+TierAllowance = Callable[[str, int | None], int]
+
+
+def plan_allowance(tier_allowance: TierAllowance) -> AllowanceOf:
+    """The tier's allowance. A trial has none, and an unpaid month starts when it is paid."""
+
+    async def allowance_of(tx: AccountReader, tier: str, seats: int | None) -> MonthlyAllowance:
+        state = await queries.find(tx, PLAN)
+        if state is None or not state.live:
+            return MonthlyAllowance(tier_allowance(tier, seats))
+        paid = state.unpaid_since is None
+        if state.status == "TRIALING":
+            return MonthlyAllowance(0, paid=paid, trial_ends_at=state.period_end)
+        return MonthlyAllowance(tier_allowance(tier, seats), paid=paid)
+
+    return allowance_of
