@@ -28,7 +28,7 @@ from rota.dev.processes import Component, Site
 from rota.dev.stack import Stack
 from rota.platform.telemetry import configure_logging
 from tests.chaos.invariants import violations
-from tests.chaos.world import PARTS, World, write_report
+from tests.chaos.world import PARTS, READY_WITHIN_S, World, write_report
 from tests.runs.runner import CATALOG, new_namespace, until
 from tests.runs.scripted import Scripted
 from tests.service import Person, Service
@@ -85,6 +85,7 @@ BOUNDARIES = [Boundary(*at, when) for at in _MEANINGS for when in ("before", "af
 
 class WorkerForks(Component):
     name = "worker-forks"
+    ready_within_s = READY_WITHIN_S
 
     def __init__(self, site: Site, folder: Path) -> None:
         super().__init__(site)

@@ -73,7 +73,8 @@ class Worker:
                 stderr=output,
             )
         self._process = process
-        async with asyncio.timeout(60):
+        # On a busy machine, the imports of a worker alone can take more than a minute.
+        async with asyncio.timeout(180):
             while b"worker_ready" not in self.log.read_bytes()[size:]:
                 assert process.returncode is None, self.log.read_text()[size:]
                 await asyncio.sleep(0.05)
