@@ -17,7 +17,7 @@ from rota.agents.model import Approval
 from rota.agents.sync import Change, Report, sync
 from rota.cli import cli
 from rota.dev.stack import Stack
-from rota.platform.db import APPLICATION_ROLE
+from rota.platform.db import APPLICATION_ROLE, use_json
 from tests.agents.conftest import Folder, agent_text
 
 
@@ -25,6 +25,7 @@ from tests.agents.conftest import Folder, agent_text
 async def connected(url: str, **options: Any) -> AsyncIterator[Any]:
     connection = await asyncpg.connect(url, **options)
     try:
+        await use_json(connection)
         yield connection
     finally:
         await connection.close()
