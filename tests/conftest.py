@@ -8,9 +8,14 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from rota.dev.stack import Stack
 from tests.service import Service
+
+# A deadline in wall-clock time would fail at random on a busy machine.
+settings.register_profile("rota", deadline=None)
+settings.load_profile("rota")
 
 PARTS = ("postgres", "redis", "temporal", "idp")
 

@@ -13,6 +13,7 @@ from joserfc.jwk import ECKey, OctKey, OKPKey, RSAKey
 from rota.auth.tokens import add_key
 from rota.dev.stack import Stack
 from rota.platform.crypto import Vault
+from rota.platform.db import use_json
 from rota.platform.settings import Issuer
 from tests.auth.forge import Mint, claims_of, header_of, untrusted_key
 from tests.auth.provider import Provider
@@ -76,6 +77,7 @@ async def signing_key(service: Service, kid: str) -> OKPKey:
 
 async def add_retired_key(service: Service) -> None:
     async with service.owner() as connection, connection.transaction():
+        await use_json(connection)
         await add_key(connection, Vault(service.settings.secret_key_bytes), RETIRED_KID)
         await connection.execute(
             "UPDATE signing_keys SET retires_at = now() - interval '1 second' WHERE kid = $1",
