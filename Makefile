@@ -1,49 +1,90 @@
-# make setup && rota dev   (after: source .venv/bin/activate, or call .venv/bin/rota)
+# Start with: make setup && source .venv/bin/activate && rota dev
 PYTHON ?= python3
 BIN := .venv/bin
+UV := VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/uv
+ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
-.PHONY: setup lock lint test bench fuzz chaos dev openapi
+.DEFAULT_GOAL := help
+.PHONY: help setup dev lint actionlint test fuzz chaos bench openapi lock audit wheel sbom
 
-setup: .venv/.ready  ## Make .venv with rota and everything it needs on one machine
+help:  ## List the targets
+	@awk 'BEGIN { FS = ":.*## " } \
+	    /^##@ / { printf "\n%s\n", substr($$0, 5) } \
+	    /^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-.venv/.ready: requirements.lock pyproject.toml
+##@ Run
+
+setup: .venv/.ready  ## Create .venv with Rota and everything it needs on one machine
+
+# uv comes first, at the version and hashes in requirements.lock. It installs everything else, and
+# builds Rota with the build tools from the lock.
+$(BIN)/uv:
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	test -x $(BIN)/uv || $(BIN)/python -m pip --version >/dev/null 2>&1 || $(BIN)/python -m ensurepip >/dev/null
-	test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet uv
-	VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/uv pip install --quiet --compile-bytecode --require-hashes --requirement requirements.lock
-	VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/uv pip install --quiet --no-deps --editable .
+	$(BIN)/python -m pip --version >/dev/null 2>&1 || $(BIN)/python -m ensurepip >/dev/null
+	sed -n '/^uv==/,/[^\\]$$/p' requirements.lock >.venv/uv-requirements.txt
+	$(BIN)/python -m pip install --quiet --no-deps --require-hashes --requirement .venv/uv-requirements.txt
+
+.venv/.ready: requirements.lock pyproject.toml | $(BIN)/uv
+	$(UV) pip install --quiet --compile-bytecode --require-hashes --requirement requirements.lock
+	$(UV) pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 	@echo "Ready. Next: source .venv/bin/activate && rota dev"
 
-lock:  ## Renew requirements.lock from pyproject.toml
-	$(BIN)/uv export --quiet --no-emit-project --all-extras --all-groups --no-header --no-annotate --prune llm --prune llama-cpp-python --output-file requirements.lock
+dev: setup  ## Run everything on this machine
+	$(BIN)/rota dev
 
-lint: setup  ## Style, types and the direction of imports
+##@ Check
+
+lint: setup  ## Check style, types and the direction of imports
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: setup  ## Everything that CI runs, on real parts
+actionlint:  ## Check the GitHub workflows; needs Go
+	@if command -v go >/dev/null; then go run $(ACTIONLINT) && echo "actionlint: no problems found"; \
+	else echo "SKIPPED: actionlint needs Go, which is not installed. The workflows were NOT checked." >&2; fi
+
+test: setup  ## Run the whole suite on real PostgreSQL, Redis and Temporal
 	$(BIN)/pytest
 
-bench: setup  ## Ratios: against bare handlers, workflows, calls and statements; 10 million tasks against 10 thousand
-	failed=0; for part in bench mcp_bench hostile_bench credits_bench size; do \
-	    $(BIN)/python -m tests.load.$$part || failed=1; done; exit $$failed
-
-fuzz: setup  ## 500 examples per operation, both variants
+fuzz: setup  ## Send 500 generated requests to every operation of both variants
 	ROTA_FUZZ_EXAMPLES=500 $(BIN)/pytest tests/fuzz
 
-chaos: setup  ## The long forms: outages, kills at every commit, a storm of kills, endurance
+chaos: setup  ## Run the long fault tests: outages, kills at every commit, endurance
 	ROTA_TEST_REDIS_OUTAGE_S=20 $(BIN)/pytest tests/e2e
 	$(BIN)/python -m tests.chaos.boundaries --times 10
 	$(BIN)/python -m tests.chaos.storm --tasks 1008 --kills 120
 	$(BIN)/python -m tests.chaos.storm --tasks 512 --kills 100 --victims worker api postgres
 	$(BIN)/python -m tests.chaos.endurance
 
-dev: setup  ## Run everything on this machine
-	$(BIN)/rota dev
+bench: setup  ## Measure against bare handlers and workflows, and 10 million tasks against 10 thousand
+	failed=0; for part in bench mcp_bench hostile_bench credits_bench size; do \
+	    $(BIN)/python -m tests.load.$$part || failed=1; done; exit $$failed
 
-openapi: setup  ## Renew the descriptions in openapi/
+##@ Update
+
+openapi: setup  ## Update the descriptions in openapi/
 	$(BIN)/rota admin openapi --variant a --output openapi/variant-a.json
 	$(BIN)/rota admin openapi --variant b --output openapi/variant-b.json
+
+lock: | $(BIN)/uv  ## Update requirements.lock from pyproject.toml
+	$(UV) export --quiet --no-emit-project --all-extras --all-groups --no-header --no-annotate --prune llm --prune llama-cpp-python --output-file requirements.lock
+
+##@ Release
+
+audit: setup  ## Look up known vulnerabilities of everything in requirements.lock
+	$(BIN)/python tools/audit.py $(AUDIT_OPTIONS)
+
+wheel: setup  ## Build the wheel into dist/
+	rm -f dist/rota-*.whl
+	$(UV) build --quiet --wheel --no-build-isolation --python $(BIN)/python --out-dir dist
+
+# The wheel and what it needs, in an environment that has nothing else.
+sbom: wheel  ## Write dist/rota.cdx.json, the software bill of materials (CycloneDX) of the wheel
+	$(UV) venv --quiet --clear --python $(BIN)/python dist/sbom-environment
+	wheel=$$(ls dist/rota-*.whl) && VIRTUAL_ENV=$(CURDIR)/dist/sbom-environment $(BIN)/uv pip install --quiet \
+	    --constraint requirements.lock "$$wheel[anthropic,google,tracing]"
+	$(BIN)/cyclonedx-py environment dist/sbom-environment --output-reproducible --output-format JSON \
+	    --pyproject pyproject.toml --output-file dist/rota.cdx.json
+	rm -rf dist/sbom-environment

@@ -1,0 +1,47 @@
+"""requirements.lock fits pyproject.toml: `make lock` was run after the last change."""
+
+import re
+import tomllib
+from itertools import chain
+from typing import Any
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from tests.packaging.installed import REPOSITORY
+
+LOCK = (REPOSITORY / "requirements.lock").read_text()
+PROJECT: dict[str, Any] = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
+PINNED = {
+    canonicalize_name(name): version
+    for name, version in re.findall(r"^([\w.-]+)==(\S+)", LOCK, re.MULTILINE)
+}
+WANTED: list[str] = [
+    *PROJECT["project"]["dependencies"],
+    *chain.from_iterable(PROJECT["project"]["optional-dependencies"].values()),
+    *chain.from_iterable(PROJECT["dependency-groups"].values()),
+    *PROJECT["build-system"]["requires"],
+]
+
+
+@pytest.mark.parametrize("wanted", WANTED)
+def test_the_lock_has_a_version_that_the_project_accepts(wanted: str) -> None:
+    requirement = Requirement(wanted)
+    version = PINNED.get(canonicalize_name(requirement.name))
+    assert version is not None, f"{requirement.name} is not in the lock; run: make lock"
+    assert requirement.specifier.contains(version, prereleases=True), (
+        f"the lock has {requirement.name} {version}, not {requirement.specifier}; run: make lock"
+    )
+
+
+def test_every_package_in_the_lock_has_hashes_and_no_address() -> None:
+    entries = [entry for entry in re.split(r"^(?=\S)", LOCK, flags=re.MULTILINE) if entry]
+    assert [entry for entry in entries if "--hash=sha256:" not in entry] == []
+    assert "://" not in LOCK
+
+
+@pytest.mark.parametrize("tool", ["hatchling", "uv"])
+def test_build_tools_have_an_exact_version(tool: str) -> None:
+    asked = {str(r.specifier) for r in map(Requirement, WANTED) if r.name == tool}
+    assert asked == {f"=={PINNED[canonicalize_name(tool)]}"}
