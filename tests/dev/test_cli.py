@@ -1,13 +1,23 @@
 """The command line itself: its help, its version and its usage errors."""
 
+import asyncio
+import json
 import re
 from importlib.metadata import version
+from pathlib import Path
+from typing import Any
 
+import asyncpg
 import pytest
+import typer
 from typer.testing import CliRunner
 
-from rota.cli import cli
+from rota.cli import admin, cli
+from rota.cli.runtime import exit_on_error
+from rota.platform.settings import Settings
 
+# Port 1 of this machine, where no database listens.
+UNREACHABLE = {"ROTA_DATABASE_URL": "postgresql://rota@127.0.0.1:1/rota"}
 GROUPS = ("accounts", "agents", "companies", "ledger", "payments", "secrets", "signing-keys")
 
 
@@ -36,3 +46,78 @@ def test_an_unknown_variant_is_a_usage_error() -> None:
     assert result.exit_code == 2
     assert "'c' is not one of 'a', 'b'" in result.output
     assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("ledger", "verify", "--account", "acme"),
+        ("companies", "create", "Acme", "--owner", "acct_1"),
+        ("companies", "create", "Acme", "--owner", f"user_{'0' * 32}", "--tier", "golden"),
+    ],
+)
+def test_an_invalid_id_or_tier_is_a_usage_error(arguments: tuple[str, ...]) -> None:
+    result = CliRunner().invoke(cli, ["admin", *arguments])
+    assert result.exit_code == 2
+    assert " is not a" in result.output
+
+
+def test_the_description_is_printed_or_written_to_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "openapi.json"
+    command = ["admin", "openapi", "--variant", "b"]
+    printed = CliRunner().invoke(cli, command)
+    written = CliRunner().invoke(cli, [*command, "--output", str(file)])
+    assert (printed.exit_code, written.exit_code, written.output) == (0, 0, "")
+    assert json.loads(printed.output) == json.loads(file.read_text())
+
+
+@pytest.mark.parametrize(
+    "arguments", [("migrate",), ("ledger", "verify"), ("signing-keys", "rotate")]
+)
+def test_an_unreachable_database_is_one_line(arguments: tuple[str, ...]) -> None:
+    result = CliRunner().invoke(cli, ["admin", *arguments], env=UNREACHABLE)
+    assert result.exit_code == 1
+    assert result.stderr.startswith("Cannot use the database (")
+    assert result.stderr.endswith("Check ROTA_DATABASE_URL.\n")
+
+
+def test_a_database_without_tables_names_the_command_to_run(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(typer.Exit) as ended, exit_on_error():
+        raise asyncpg.UndefinedTableError('relation "balances" does not exist')
+    assert ended.value.exit_code == 1
+    assert capsys.readouterr().err.endswith("Run: rota admin migrate\n")
+
+
+def test_invalid_settings_are_named() -> None:
+    variables = {"ROTA_ENV": "production", "ROTA_PORT": "many"}
+    result = CliRunner().invoke(cli, ["admin", "migrate"], env=variables)
+    assert result.exit_code == 2
+    assert "ROTA_PORT: " in result.stderr
+
+
+def test_secrets_that_no_key_decrypts_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admin, "with_composition", lambda *_: {"tool servers": (3, 1)})
+    result = CliRunner().invoke(cli, ["admin", "secrets", "rotate"])
+    assert result.exit_code == 1
+    assert result.stdout == "tool servers: 3 encrypted with the current key, 1 unreadable\n"
+    assert "ROTA_SECRET_KEYS_OLD" in result.stderr
+
+
+def test_serve_and_worker_start_with_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[Any] = []
+
+    async def run_worker(settings: Settings, stop: asyncio.Event) -> None:
+        started.append((settings.port, stop.is_set()))
+
+    def run(app: Any, settings: Settings, *, on_stop: Any) -> None:
+        started.append((settings.port, on_stop == app.state.streams.close))
+
+    monkeypatch.setattr("rota.platform.telemetry.observe", lambda *_: None)
+    monkeypatch.setattr("rota.worker.run_worker", run_worker)
+    monkeypatch.setattr("rota.platform.http.server.run", run)
+    for command in ("worker", "serve"):
+        result = CliRunner().invoke(cli, [command], env={"ROTA_PORT": "8123"})
+        assert result.exit_code == 0, result.output
+    assert started == [(8123, False), (8123, True)]

@@ -4,13 +4,13 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from importlib.metadata import version
 from pathlib import Path
 
 import asyncpg
 import httpx
 import pytest
 
-from rota import __version__
 from rota.dev.stack import Stack
 from tests.packaging.installed import (
     REPOSITORY,
@@ -22,8 +22,9 @@ from tests.packaging.installed import (
 from tests.service import free_port, until_live
 
 DATABASE = "from_wheel"
-MIGRATE = ("migrate",)
-SYNC_AGENTS = ("agents", "sync")
+MIGRATE = ("admin", "migrate")
+SYNC_AGENTS = ("admin", "agents", "sync")
+VERSION = version("rota")
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +77,7 @@ async def served(
 def test_the_wheel_has_every_file_of_the_package_and_nothing_else(wheel: Path) -> None:
     package = {name.removeprefix("src/") for name in tracked_files("src/rota")}
     data = {f"rota/{name}" for name in tracked_files("migrations", "catalog")}
-    about = f"rota-{__version__}.dist-info"
+    about = f"rota-{VERSION}.dist-info"
     files = {f"{about}/{name}" for name in ("METADATA", "WHEEL", "RECORD", "entry_points.txt")}
     assert contents(wheel) == package | data | files | {f"{about}/licenses/LICENSE"}
 
@@ -86,7 +87,7 @@ def test_type_checkers_see_the_annotations(wheel: Path) -> None:
 
 
 def test_the_command_prints_its_version(installed: Installation) -> None:
-    assert installed.run(installed.command("rota", "--version")) == f"rota {__version__}\n"
+    assert installed.run(installed.command("rota", "--version")) == f"rota {VERSION}\n"
 
 
 def test_every_module_can_be_imported_from_the_wheel(installed: Installation) -> None:

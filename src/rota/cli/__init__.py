@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from rota.cli.admin import admin
+from rota.cli import admin
 from rota.cli.runtime import load_settings
 from rota.dev.command import dev
 
@@ -81,7 +81,7 @@ def worker() -> None:
     uvloop.run(work())
 
 
-cli.add_typer(admin, name="admin")
+cli.add_typer(admin.commands, name="admin")
 
 
 def main() -> None:

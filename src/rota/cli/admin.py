@@ -19,12 +19,12 @@ from rota.cli.runtime import (
 )
 from rota.platform.settings import Settings
 
-admin = typer.Typer(no_args_is_help=True, help="Operate an installation of Rota.")
+commands = typer.Typer(no_args_is_help=True, help="Operate an installation of Rota.")
 
 
 def _group(name: str, description: str) -> typer.Typer:
     group = typer.Typer(no_args_is_help=True, help=description)
-    admin.add_typer(group, name=name)
+    commands.add_typer(group, name=name)
     return group
 
 
@@ -37,7 +37,7 @@ ledger = _group("ledger", "Check the ledger.")
 payments = _group("payments", "Set up Stripe and compare its books with the ledger.")
 
 
-@admin.command()
+@commands.command()
 def migrate() -> None:
     """Update the database schema and create the first signing key.
 
@@ -254,7 +254,7 @@ def reconcile(
     )
 
 
-@admin.command()
+@commands.command()
 def openapi(
     variant: Annotated[Literal["a", "b"], typer.Option(help="The variant to describe.")] = "a",
     output: Annotated[Path | None, typer.Option(help="Write to this file.")] = None,
@@ -270,7 +270,7 @@ def openapi(
         sys.stdout.write(text)
 
 
-@admin.command()
+@commands.command()
 def seed(
     tasks: Annotated[int, typer.Option(min=2, help="The number of tasks.")],
     accounts: Annotated[
