@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from rota.credits import queries
-from rota.credits.money import available_cents, spent_cents, usd
+from rota.credits.money import available_cents, exact_usd, spent_cents, usd
 from rota.credits.queries import Balance, GroupBy, Movement
 from rota.platform import ids
 from rota.platform.http.schemas import Body, Timestamp, Wire
@@ -235,7 +235,7 @@ class UsageTotals(Wire):
             calls=sum(each.calls for each in usage),
             input_tokens=sum(each.input_tokens for each in usage),
             output_tokens=sum(each.output_tokens for each in usage),
-            cost_usd=_exact_usd(sum(each.spent for each in usage)),
+            cost_usd=exact_usd(sum(each.spent for each in usage)),
         )
 
 
@@ -246,10 +246,6 @@ class Usage(UsageTotals):
     @classmethod
     def of_one(cls, usage: queries.Usage) -> "Usage":
         return cls(key=usage.key, **UsageTotals.of([usage]).model_dump())
-
-
-def _exact_usd(micros: int) -> str:
-    return f"{micros // 1_000_000}.{micros % 1_000_000:06d}"
 
 
 class UsageResponse(Wire):

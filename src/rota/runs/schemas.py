@@ -2,6 +2,7 @@
 
 from typing import Any, Literal
 
+from rota.credits.money import exact_usd
 from rota.platform import ids
 from rota.platform.http.schemas import Timestamp, Wire
 from rota.runs.timeline import Entry
@@ -46,7 +47,7 @@ class TimelineStep(Wire):
             child_task_id=ids.to_wire("task", entry.child_task_id) if entry.child_task_id else None,
             input_tokens=entry.input_tokens,
             output_tokens=entry.output_tokens,
-            cost_usd=f"{entry.cost_micros / 1_000_000:.6f}",
+            cost_usd=exact_usd(entry.cost_micros),
             price_version=entry.price_version,
             started_at=entry.started_at,
             finished_at=entry.finished_at,

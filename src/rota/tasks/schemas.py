@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from rota.credits.money import exact_usd
 from rota.platform import ids
 from rota.platform.http.schemas import Body, Timestamp, Wire
 from rota.tasks import model
@@ -124,7 +125,7 @@ class Task(Wire):
                 steps=task.steps,
                 input_tokens=task.input_tokens,
                 output_tokens=task.output_tokens,
-                cost_usd=f"{task.cost_micros / 1_000_000:.6f}",
+                cost_usd=exact_usd(task.cost_micros),
             ),
             started_at=task.started_at,
             finished_at=task.finished_at,
