@@ -87,7 +87,7 @@ class _Description:
         for path, item in paths.items():
             for operation in item.values():
                 self._complete(operation, limited=not path.startswith(self._unlimited))
-                used |= set(operation["tags"])
+                used |= set(operation.get("tags", ()))
         for schema in self._schemas.values():
             _drop_markers(schema)
         return {
@@ -119,7 +119,7 @@ class _Description:
         operation["parameters"] = self._parameters_of(operation)
 
     def _complete_security(self, operation: Json) -> None:
-        operation["description"] = _unwrapped(operation["description"])
+        operation["description"] = _unwrapped(operation.get("description") or operation["summary"])
         scope = self._scopes.get(operation["operationId"])
         if {"401", "403"} <= operation["responses"].keys():
             operation["security"] = [{"bearer": [scope] if scope else []}]
@@ -154,8 +154,8 @@ class _Description:
         return response
 
     def _meaning(self, response: Json) -> str:
-        (content,) = response["content"].values()
-        texts = [self._schemas[name]["description"] for name in _names(content["schema"])]
+        names = [n for each in response.get("content", {}).values() for n in _names(each["schema"])]
+        texts = [self._schemas[name].get("description", name) for name in names]
         return " Or: ".join(texts) or "Success."
 
     def _complete_content(self, part: Json) -> None:
@@ -176,7 +176,7 @@ class _Description:
             # FastAPI writes it into the parameter too.
             parameter["schema"].pop("description", None)
             if parameter["in"] == "header":
-                parameter["name"] = _HEADER_NAMES[parameter["name"]]
+                parameter["name"] = _HEADER_NAMES.get(parameter["name"], parameter["name"])
             found.append(shared.share_parameter(parameter, self._parameters))
         if "security" in operation:
             found.append(ref("parameters", "ServiceAccount"))
@@ -198,9 +198,7 @@ class _Description:
             return self._example(schema["anyOf"][0])
         if schema.get("type") == "array":
             return [self._example(schema["items"])]
-        if "properties" not in schema:
-            raise ValueError(f"no example for {schema}")
-        fields = schema["properties"]
+        fields = schema.get("properties", {})
         shown: list[str] = schema.get(FIELDS, list(fields))
         return {name: self._example(fields[name]) for name in shown}
 
