@@ -34,7 +34,30 @@ from rota.platform.settings import Settings
 from rota.runs.routes import run_routes
 from rota.tasks.routes import task_routes
 
-DESCRIPTION = "Hand work to named AI agents and stay in charge of it."
+DESCRIPTION = """\
+Give tasks to AI agents and approve what they do.
+
+**Start here.** Sign in with `POST /api/auth/session`, or create an API key with `POST /api/keys`.
+Send it as `Authorization: Bearer <credential>`. Then create a task with `POST /api/tasks` and
+read it with `GET /api/tasks/{id}`.
+
+**Conventions.** Bodies are JSON with camelCase names. Times are ISO 8601 in UTC, with
+milliseconds. Amounts of money name their unit: `…Cents` are US cents, `…Micros` are millionths of
+a US dollar, `…Usd` are exact decimal strings. Ids are opaque strings with a prefix, such as
+`task_…`. Lists have `limit` and `offset`, and answer with `total`.
+
+**Errors.** Decide by the HTTP status. The body is `{ "error": { message, code, details, timestamp,
+path } }`. On 429, wait as long as `Retry-After` says. On 500 and 503, retry and wait longer each
+time. With an `Idempotency-Key`, a POST that creates or spends is safe to repeat.
+
+**Versions.** Every response names the date of the API contract in `Api-Version`. Send the same
+header to pin it.
+"""
+METRICS_EXAMPLE = """\
+# HELP rota_http_requests_total Requests answered.
+# TYPE rota_http_requests_total counter
+rota_http_requests_total{method="GET",route="/api/tasks",status="200"} 3.0
+"""
 
 
 def create_app(
@@ -106,15 +129,25 @@ def create_app(
         app.router.routes.extend(router.routes)
     # The server closes the streams when it stops. They would otherwise delay the shutdown.
     app.state.streams = parts.streams
-    app.openapi = lambda: describe(app, unlimited=UNLIMITED)  # type: ignore[method-assign]
+    enums = {"Tier": [tier.name.upper() for tier in variant.tiers], "Variant": [variant.name]}
+    app.openapi = lambda: describe(  # type: ignore[method-assign]
+        app, unlimited=UNLIMITED, enums=enums
+    )
     return app
 
 
 def _metrics_routes() -> APIRouter:
     router = APIRouter(tags=["Health"], generate_unique_id_function=by_name)
 
-    @router.get("/metrics", summary="Prometheus metrics", response_class=PlainTextResponse)
+    @router.get(
+        "/metrics",
+        summary="Get Prometheus metrics",
+        response_class=PlainTextResponse,
+        responses={200: {"content": {"text/plain": {"example": METRICS_EXAMPLE}}}},
+    )
     async def metrics() -> Response:
+        """Metrics of this process in the Prometheus text format. Without a separate metrics port,
+        they are here."""
         return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
 
     return router

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rota.credits.money import available_cents, of_cents, spent_cents, usd
+from rota.credits.money import available_cents, exact_usd, of_cents, spent_cents, usd
 from rota.credits.queries import Balance
 from rota.credits.schemas import BalanceResponse, UsageBar
 from rota.platform import clock
@@ -33,6 +33,21 @@ def test_available_money_rounds_down_and_spent_money_rounds_up(micros: int) -> N
 )
 def test_dollars_have_two_decimals(cents: int, text: str) -> None:
     assert usd(cents) == text
+
+
+@pytest.mark.parametrize(
+    ("micros", "text"),
+    [
+        (0, "0.000000"),
+        (11_700, "0.011700"),
+        (1_000_001, "1.000001"),
+        (-5, "-0.000005"),
+        # As a float, this amount loses its last digits.
+        (2**63 - 1, "9223372036854.775807"),
+    ],
+)
+def test_exact_dollars_keep_every_micro_dollar(micros: int, text: str) -> None:
+    assert exact_usd(micros) == text
 
 
 @pytest.mark.parametrize(

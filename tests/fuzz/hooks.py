@@ -27,6 +27,7 @@ RULES = {
     ("PATCH", "/api/tasks/{id}"): {"logs", "actions"},
     ("POST", "/api/tasks/{id}/approve"): {"decisions"},
 }
+INTEGERS = {"amountCents", "seats"}
 
 _numbers = count()
 
@@ -65,6 +66,9 @@ def acceptance_except_rules(ctx: Any, response: Any, case: Any) -> None:
         positive_data_acceptance(ctx, response, case)
     except RejectedPositiveData:
         rules = RULES.get((case.operation.method.upper(), case.operation.path), set())
+        if isinstance(case.body, dict):
+            # JSON Schema takes 5.0 for an integer. The service does not, and no schema can say so.
+            rules = rules | {name for name in INTEGERS if isinstance(case.body.get(name), float)}
         named = {item["field"] for item in response.json()["error"].get("details", ())}
         if not named or not named <= rules:
             raise

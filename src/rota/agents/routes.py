@@ -1,9 +1,9 @@
 """Endpoints: the catalog of agents."""
 
 from hashlib import sha256
-from typing import Annotated
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Header, Query
+from fastapi import APIRouter, Depends, Header, Path, Query
 from pydantic import Field
 from starlette.responses import Response
 
@@ -21,12 +21,21 @@ from rota.agents.schemas import (
 )
 from rota.auth.caller import Caller
 from rota.auth.routing import allowed, secured_router
+from rota.platform.http import examples
 from rota.platform.http.description import documented
 from rota.platform.http.schemas import QueryInt, Text
 
 Reader = Annotated[Caller, Depends(allowed("agents:read"))]
 Name = Annotated[Text, Field(min_length=1, max_length=200)]
 Rank = Annotated[QueryInt, Field(ge=1, le=3)]
+
+ETAG: dict[str, Any] = {
+    "ETag": {
+        "description": "Identifies this content. Send it as If-None-Match.",
+        "required": True,
+        "schema": {"type": "string", "examples": ['"7d793037a0760186574b0282f2f435e7"']},
+    }
+}
 
 
 def agent_routes(catalog: Catalog, agent_access: AgentAccess) -> APIRouter:
@@ -38,22 +47,46 @@ def agent_routes(catalog: Catalog, agent_access: AgentAccess) -> APIRouter:
     def alone(agent: Agent, caller: Caller) -> schemas.Agent:
         return schemas.Agent.of(agent, caller.tier, agent_access, agent_access.model_alone)
 
-    @router.get("/api/agents", summary="List and search agents")
+    @router.get("/api/agents", summary="List agents")
     async def list_agents(
         caller: Reader,
         department: Annotated[
-            Text | None, Query(max_length=200, description="Only this department.")
+            Text | None,
+            Query(
+                max_length=200,
+                description="Only agents of this department.",
+                examples=["Operations"],
+            ),
         ] = None,
         tier: Annotated[
-            Rank | None, Query(description="This tier and those above it: 2 gives 1 and 2.")
+            Rank | None,
+            Query(description="Only agents with this rank or a smaller number.", examples=[2]),
         ] = None,
         search: Annotated[
             Text | None,
-            Query(max_length=200, description="Words, whole or begun. The best match is first."),
+            Query(
+                max_length=200,
+                description="Words or beginnings of words in the name, description or tags. "
+                "The best match is first.",
+                examples=["checklist"],
+            ),
         ] = None,
-        page: Annotated[QueryInt, Query(ge=1, le=2**31 - 1)] = 1,
-        limit: Annotated[QueryInt, Query(ge=1, le=200)] = 50,
+        page: Annotated[
+            QueryInt,
+            Query(ge=1, le=2**31 - 1, description="The number of the page.", examples=[1]),
+        ] = 1,
+        limit: Annotated[
+            QueryInt,
+            Query(
+                ge=1,
+                le=200,
+                description="The largest number of agents on a page, from 1 to 200.",
+                examples=[50],
+            ),
+        ] = 50,
     ) -> AgentsResponse:
+        """Returns a page of the catalog. Filters combine: an agent must match all of them. Ranks
+        are 1 Director, 2 Lead and 3 Specialist, so `tier=2` returns Directors and Leads."""
         found = await catalog.page(
             caller, department=department, rank=tier, search=search, page=page, limit=limit
         )
@@ -67,24 +100,36 @@ def agent_routes(catalog: Catalog, agent_access: AgentAccess) -> APIRouter:
 
     @router.get(
         "/api/agents/resolve",
-        summary="Find the agent meant by a name, an alias or a description of work",
+        summary="Find an agent by name or by work",
         responses=documented(404),
     )
     async def resolve_agent(
         caller: Reader,
         name: Annotated[
-            Name | None, Query(description="A name or an alias, in any case. Wins over `q`.")
+            Name | None,
+            Query(
+                description="A name or an alias, in any case. If present, `q` is ignored.",
+                examples=["runbook-writer"],
+            ),
         ] = None,
         q: Annotated[
             Text | None,
-            Query(min_length=1, max_length=2000, description="What is to be done, in words."),
+            Query(
+                min_length=1,
+                max_length=2000,
+                description="A description of the work, in words.",
+                examples=["write a checklist for new colleagues"],
+            ),
         ] = None,
     ) -> ResolvedResponse:
+        """Returns the agent with this name or alias, or the one that fits a description of work
+        best. Send `name` or `q`; without both, the answer is 400. No match is a 404."""
         agent, score = await catalog.resolve(caller, name, q)
         return ResolvedResponse(agent=alone(agent, caller), score=score)
 
     @router.get("/api/agents/departments", summary="List departments")
     async def list_departments(caller: Reader) -> DepartmentsResponse:
+        """Returns every department, with the number and the ranks of its agents."""
         found = await catalog.departments(caller)
         return DepartmentsResponse(
             departments=[schemas.Department.of(department) for department in found],
@@ -93,13 +138,25 @@ def agent_routes(catalog: Catalog, agent_access: AgentAccess) -> APIRouter:
 
     @router.get(
         "/api/agents/catalog",
-        summary="The whole catalog, department by department",
+        summary="Get the whole catalog",
         response_model=CatalogResponse,
-        responses={304: {"description": "It is what the caller has already."}},
+        responses={
+            200: {"headers": ETAG},
+            304: {"description": "The catalog has not changed.", "headers": ETAG},
+        },
     )
     async def get_catalog(
-        caller: Reader, if_none_match: Annotated[str | None, Header()] = None
+        caller: Reader,
+        if_none_match: Annotated[
+            str | None,
+            Header(
+                description="The ETag of an earlier answer. If nothing changed, the answer is 304 "
+                "without a body.",
+                examples=['"7d793037a0760186574b0282f2f435e7"'],
+            ),
+        ] = None,
     ) -> Response:
+        """Returns every agent, department by department, with an ETag for caching."""
         sections = [
             CatalogSection(department=name, agents=[listed(agent, caller) for agent in agents])
             for name, agents in await catalog.by_department(caller)
@@ -110,7 +167,13 @@ def agent_routes(catalog: Catalog, agent_access: AgentAccess) -> APIRouter:
 
     # Last, because its pattern fits the paths above too.
     @router.get("/api/agents/{name}", summary="Get an agent", responses=documented(404))
-    async def get_agent(caller: Reader, name: Text) -> AgentResponse:
+    async def get_agent(
+        caller: Reader,
+        name: Annotated[
+            Text, Path(description="The name of the agent.", examples=[examples.AGENT])
+        ],
+    ) -> AgentResponse:
+        """Returns one agent."""
         return AgentResponse(agent=alone(await catalog.get(caller, name), caller))
 
     return router

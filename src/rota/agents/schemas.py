@@ -1,4 +1,4 @@
-"""Wire shapes of agents, as an account of a given tier sees them."""
+"""Public schemas of agents, as an account of a given tier sees them."""
 
 from typing import Annotated
 
@@ -6,7 +6,11 @@ from pydantic import Field, WithJsonSchema
 
 from rota.agents import model as catalog
 from rota.agents.access import AgentAccess, Disclosure
-from rota.platform.http.schemas import Wire
+from rota.auth.schemas import Tier
+from rota.platform.http import examples
+from rota.platform.http.schemas import Count, Total, Wire, doc
+
+DepartmentName = Annotated[str, doc("The name of the department.", "Operations")]
 
 
 def _is_none(value: object) -> bool:
@@ -14,19 +18,38 @@ def _is_none(value: object) -> bool:
 
 
 class Agent(Wire):
-    name: str
-    display_name: str
-    description: str
-    department: str
-    tier: Annotated[int, Field(ge=1, le=3)]
-    tags: list[str]
-    premium: bool
-    required_tier: str
-    locked: bool
-    # Absent, and never null, where it is not told.
-    model: Annotated[str | None, Field(exclude_if=_is_none), WithJsonSchema({"type": "string"})] = (
-        None
-    )
+    """An agent of the catalog, as the selected account sees it."""
+
+    name: Annotated[
+        str, doc("The unique name. Use it as `agent` when you create a task.", examples.AGENT)
+    ]
+    display_name: Annotated[str, doc("The name for people.", "Process Writer")]
+    description: Annotated[
+        str,
+        doc(
+            "What the agent does.",
+            "Turns descriptions of how work is done into a clear procedure or checklist.",
+        ),
+    ]
+    department: DepartmentName
+    tier: Annotated[
+        int,
+        doc("The rank of the agent: 1 Director, 2 Lead, 3 Specialist.", 3, ge=1, le=3),
+    ]
+    tags: Annotated[
+        list[str], doc("What the agent is good at.", ["procedures", "checklists", "writing"])
+    ]
+    premium: Annotated[bool, doc("Whether it is a premium agent.", False)]
+    required_tier: Annotated[Tier, doc("The lowest account tier that can use the agent.")]
+    locked: Annotated[
+        bool, doc("True if the tier of the selected account is too low for the agent.", False)
+    ]
+    model: Annotated[
+        str | None,
+        Field(exclude_if=_is_none),
+        WithJsonSchema({"type": "string"}),
+        doc("The model behind the agent. Absent when your tier does not show it.", "default"),
+    ] = None
 
     @classmethod
     def of(
@@ -48,31 +71,45 @@ class Agent(Wire):
 
 
 class AgentResponse(Wire):
-    agent: Agent
+    """One agent."""
+
+    agent: Annotated[Agent, doc("The agent.")]
 
 
 class ResolvedResponse(Wire):
-    agent: Agent
-    # How much of the description of work the agent covers; only where one was given.
+    """The agent that fits best."""
+
+    agent: Annotated[Agent, doc("The agent.")]
     score: Annotated[
         float | None,
         Field(exclude_if=_is_none),
         WithJsonSchema({"type": "number", "minimum": 0, "maximum": 1}),
+        doc(
+            "How well the agent fits the description of work, from 0 to 1. Absent when you asked "
+            "for a name.",
+            0.75,
+        ),
     ] = None
 
 
 class AgentsResponse(Wire):
-    agents: list[Agent]
-    departments: list[str]
-    total: int
-    page: int
-    limit: int
+    """A page of agents."""
+
+    agents: Annotated[list[Agent], doc("The agents of this page.")]
+    departments: Annotated[
+        list[str], doc("The names of all departments, sorted.", ["Operations", "Support"])
+    ]
+    total: Total
+    page: Annotated[int, doc("The number of this page, from 1.", 1)]
+    limit: Annotated[int, doc("The largest number of agents on a page.", 50)]
 
 
 class Department(Wire):
-    name: str
-    agents: int
-    tiers: list[int]
+    """A department of the catalog."""
+
+    name: DepartmentName
+    agents: Annotated[Count, doc("The number of agents in the department.", 5)]
+    tiers: Annotated[list[int], doc("The ranks that its agents have, in order.", [1, 2, 3])]
 
     @classmethod
     def of(cls, department: catalog.Department) -> "Department":
@@ -80,15 +117,21 @@ class Department(Wire):
 
 
 class DepartmentsResponse(Wire):
-    departments: list[Department]
-    total: int
+    """All departments."""
+
+    departments: Annotated[list[Department], doc("The departments, by name.")]
+    total: Total
 
 
 class CatalogSection(Wire):
-    department: str
-    agents: list[Agent]
+    """The agents of one department."""
+
+    department: DepartmentName
+    agents: Annotated[list[Agent], doc("The agents of the department, by rank and name.")]
 
 
 class CatalogResponse(Wire):
-    catalog: list[CatalogSection]
-    total: int
+    """The whole catalog."""
+
+    catalog: Annotated[list[CatalogSection], doc("The departments and their agents.")]
+    total: Annotated[Count, doc("The number of agents in all departments.", 1)]

@@ -1,6 +1,6 @@
 """Endpoints: sessions, the caller's own view, API keys."""
 
-from typing import Any
+from typing import Annotated
 
 from fastapi import APIRouter, Response
 from starlette.requests import Request
@@ -14,6 +14,7 @@ from rota.auth.schemas import (
     AuthConfigResponse,
     CreateKey,
     DeletedResponse,
+    JsonWebKeySet,
     KeyCreatedResponse,
     KeysResponse,
     LogoutResponse,
@@ -24,11 +25,14 @@ from rota.auth.schemas import (
 from rota.auth.sessions import Sessions
 from rota.auth.tokens import KeyRing
 from rota.platform import ids
+from rota.platform.http import examples
 from rota.platform.http.description import documented
 from rota.platform.http.responses import respond
-from rota.platform.http.schemas import Text
+from rota.platform.http.schemas import Text, path_id
 from rota.platform.idempotency import IdempotencyKey
 from rota.platform.settings import Issuer
+
+KeyId = Annotated[Text, path_id("key", examples.KEY_ID)]
 
 
 def sign_in_routes(sessions: Sessions, variant: str, issuers: tuple[Issuer, ...]) -> APIRouter:
@@ -38,25 +42,33 @@ def sign_in_routes(sessions: Sessions, variant: str, issuers: tuple[Issuer, ...]
         issuers=[schemas.Issuer(**issuer.model_dump()) for issuer in issuers],
     )
 
-    @public.get("/api/auth/config", summary="How to sign in here")
+    @public.get("/api/auth/config", summary="Get the sign-in configuration")
     async def auth_config() -> AuthConfigResponse:
+        """Returns the identity providers whose ID tokens this service accepts. No
+        authentication."""
         return config
 
     @public.post(
         "/api/auth/session",
-        summary="Exchange an ID token for a session token",
+        summary="Sign in",
         responses=documented(401, 503),
     )
     async def start_session(body: StartSession) -> TokenResponse:
+        """Exchanges an ID token of an identity provider for a session token that is valid for 7
+        days. The first sign-in creates the user and a personal account. Each ID token works once.
+        With `rota dev`, the page of the development identity provider gives you an ID token."""
         return TokenResponse(token=await sessions.start(body.id_token))
 
     @public.post(
         "/api/auth/refresh",
-        summary="Renew a session token, also an expired one",
+        summary="Renew the session token",
         responses=documented(401, 404),
         openapi_extra={"security": [{"bearer": []}]},
     )
     async def refresh_session(request: Request) -> TokenResponse:
+        """Returns a new session token that is valid for 7 days. The current one, sent as the bearer
+        token, may have expired, as long as its session has not ended. If the account of the
+        session no longer exists, the answer is 404."""
         token = bearer_token(request.headers.get("authorization"))
         return TokenResponse(token=await sessions.refresh(token))
 
@@ -66,8 +78,10 @@ def sign_in_routes(sessions: Sessions, variant: str, issuers: tuple[Issuer, ...]
 def logout_routes(sessions: Sessions) -> APIRouter:
     router = secured_router("Auth")
 
-    @router.post("/api/auth/logout", summary="End the current session")
+    @router.post("/api/auth/logout", summary="Sign out")
     async def logout(caller: SessionCaller) -> LogoutResponse:
+        """Ends the session: all of its tokens stop working within one second. Needs a session
+        token."""
         await sessions.end(caller)
         return LogoutResponse(logged_out=True)
 
@@ -77,8 +91,10 @@ def logout_routes(sessions: Sessions) -> APIRouter:
 def me_routes(profiles: Profiles, variant: str) -> APIRouter:
     router = secured_router("Account")
 
-    @router.get("/api/me", summary="Who is calling, and for which account")
+    @router.get("/api/me", summary="Get the caller")
     async def me(caller: AnyCaller) -> MeResponse:
+        """Returns the user behind the credential, the selected account, and the accounts to choose
+        from. Any credential can call this."""
         profile = await profiles.me(caller)
         return MeResponse(
             user=schemas.User.of(profile.user),
@@ -95,8 +111,9 @@ def me_routes(profiles: Profiles, variant: str) -> APIRouter:
 def key_routes(keys: Keys) -> APIRouter:
     router = secured_router("API keys")
 
-    @router.get("/api/keys", summary="List the account's API keys")
+    @router.get("/api/keys", summary="List API keys")
     async def list_keys(caller: SessionCaller) -> KeysResponse:
+        """Returns the API keys of the account, without their secrets. Needs a session token."""
         found = await keys.all(caller)
         return KeysResponse(keys=[schemas.ApiKey.of(key) for key in found], total=len(found))
 
@@ -104,16 +121,19 @@ def key_routes(keys: Keys) -> APIRouter:
         "/api/keys",
         status_code=201,
         response_model=KeyCreatedResponse,
-        summary="Make an API key; its secret is shown this once",
+        summary="Create an API key",
         responses=documented(409),
     )
     async def create_key(
         caller: SessionCaller, body: CreateKey, idempotency_key: IdempotencyKey = None
     ) -> Response:
+        """Creates an API key for the selected account. Store `secret` now: it is not shown again.
+        Needs a session token; in a company, of an owner or admin."""
         return respond(await keys.create(caller, body, idempotency_key))
 
     @router.delete("/api/keys/{id}", summary="Revoke an API key", responses=documented(404))
-    async def delete_key(caller: SessionCaller, id: Text) -> DeletedResponse:  # noqa: A002
+    async def delete_key(caller: SessionCaller, id: KeyId) -> DeletedResponse:  # noqa: A002
+        """Revokes an API key. It stops working within one second. Needs a session token."""
         await keys.delete(caller, ids.from_wire("key", id))
         return DeletedResponse(id=id)
 
@@ -123,8 +143,9 @@ def key_routes(keys: Keys) -> APIRouter:
 def jwks_routes(ring: KeyRing) -> APIRouter:
     router = public_router("Auth")
 
-    @router.get("/.well-known/jwks.json", summary="Public keys of session tokens")
-    async def jwks() -> dict[str, list[dict[str, Any]]]:
-        return {"keys": await ring.public_keys()}
+    @router.get("/.well-known/jwks.json", summary="Get the public keys of session tokens")
+    async def jwks() -> JsonWebKeySet:
+        """Returns the keys that verify session tokens, as a JSON Web Key Set."""
+        return JsonWebKeySet(keys=await ring.public_keys())
 
     return router

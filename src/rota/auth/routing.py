@@ -4,7 +4,7 @@ A secured router refuses unauthenticated requests before it reads the body. Its 
 the scope that they need.
 """
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import APIRouter, Depends
@@ -64,16 +64,17 @@ async def _session(request: Request) -> Caller:
     return caller
 
 
-def allowed(scope: Scope) -> Callable[[Request], object]:
-    """A dependency: the Caller, if it has this scope."""
+@dataclass(frozen=True, slots=True)
+class allowed:  # noqa: N801
+    """A dependency: the Caller, if it has this scope. The description reads the scope here."""
 
-    async def check(request: Request) -> Caller:
+    scope: Scope
+
+    async def __call__(self, request: Request) -> Caller:
         caller = caller_of(request.scope)
-        if not caller.has_scope(scope):
-            raise Forbidden(f"This API key lacks the scope {scope}. Make one that has it.")
+        if not caller.has_scope(self.scope):
+            raise Forbidden(f"This API key lacks the scope {self.scope}. Make one that has it.")
         return caller
-
-    return check
 
 
 AnyCaller = Annotated[Caller, Depends(_any_caller)]

@@ -1,34 +1,92 @@
-"""Wire shapes of sessions, API keys and the caller's own view."""
+"""Public schemas of sessions, API keys and the caller."""
 
-from typing import Annotated
+from typing import Annotated, Any, cast
 
 from pydantic import Field
+from typing_extensions import TypeAliasType
 
 from rota.accounts import model
-from rota.accounts.model import Kind, Role
-from rota.auth import queries
-from rota.auth.caller import Scope
+from rota.auth import caller, queries
 from rota.platform import ids
-from rota.platform.http.schemas import Body, BodyTimestamp, Timestamp, Wire
+from rota.platform.http import examples
+from rota.platform.http.schemas import Body, BodyTimestamp, Timestamp, Total, Wire, doc
+
+# The variant of the deployment decides which values these have; the application fills them in.
+Tier = TypeAliasType("Tier", Annotated[str, doc("The tier of an account.", "BASIC")])
+Variant = TypeAliasType(
+    "Variant", Annotated[str, doc("A set of tiers and prices; each deployment has one.")]
+)
+
+AccountKind = TypeAliasType(
+    "AccountKind",
+    Annotated[
+        model.Kind,
+        doc("`personal`: one for each user. `company`: shared by its members.", "personal"),
+    ],
+)
+Role = TypeAliasType(
+    "Role",
+    Annotated[
+        model.Role,
+        doc(
+            "What a user may do in an account. Owners and admins also manage keys, plans and "
+            "billing.",
+            "owner",
+        ),
+    ],
+)
+Scope = TypeAliasType(
+    "Scope", Annotated[caller.Scope, doc("Something that an API key may do.", "tasks:read")]
+)
+_SCOPES = ["tasks:read", "tasks:write", "agents:read"]
 
 
 class StartSession(Body):
-    id_token: Annotated[str, Field(min_length=1)]
+    """An ID token to sign in with."""
+
+    id_token: Annotated[
+        str,
+        doc(
+            "An ID token (a JWT) from one of the issuers that `GET /api/auth/config` lists. It "
+            "must be younger than 10 minutes, and it works once. Get one from your identity "
+            "provider; this example is not a real token.",
+            "eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiJhZGEifQ.c2lnbmF0dXJl",
+            min_length=1,
+        ),
+    ]
 
 
 class TokenResponse(Wire):
-    token: str
+    """A new session token."""
+
+    token: Annotated[
+        str,
+        doc(
+            "The session token, a JWT that is valid for 7 days. Its claim `exp` says until when.",
+            "eyJ0eXAiOiJzZXNzaW9uK2p3dCJ9.eyJzdWIiOiJ1c2VyIn0.c2lnbmF0dXJl",
+        ),
+    ]
 
 
 class LogoutResponse(Wire):
-    logged_out: bool
+    """The session has ended."""
+
+    logged_out: Annotated[bool, doc("Always true.", True)]
 
 
 class User(Wire):
-    id: str
-    email: str | None
-    name: str | None
-    created_at: Timestamp
+    """A person who signs in."""
+
+    id: Annotated[str, doc("The id of the user, `user_…`.", examples.USER_ID)]
+    email: Annotated[
+        str | None,
+        doc("The email address. Null if the identity provider gave none.", "ada@example.com"),
+    ]
+    name: Annotated[
+        str | None,
+        doc("The name. Null if the identity provider gave none.", "Ada Example"),
+    ]
+    created_at: Annotated[Timestamp, doc("When the user first signed in.", examples.SIGNED_UP)]
 
     @classmethod
     def of(cls, user: model.User) -> "User":
@@ -41,13 +99,22 @@ class User(Wire):
 
 
 class Account(Wire):
-    id: str
-    kind: Kind
-    name: str
-    tier: str
-    role: Role
-    trial_ends_at: Timestamp | None
-    created_at: Timestamp
+    """An account, which owns tasks, tool servers, credits and keys."""
+
+    id: Annotated[str, doc("The id of the account, `acct_…`.", examples.ACCOUNT_ID)]
+    kind: Annotated[AccountKind, doc("Whether one user or a company owns it.")]
+    name: Annotated[str, doc("The name for people.", "Ada Example")]
+    tier: Annotated[Tier, doc("The tier of the account.")]
+    role: Annotated[Role, doc("The role of the calling user in the account.")]
+    trial_ends_at: Annotated[
+        Timestamp | None,
+        doc(
+            "When the signup trial ends or ended. Null if there was none.",
+            None,
+            "2026-10-19T08:12:44.108Z",
+        ),
+    ]
+    created_at: Annotated[Timestamp, doc("When the account was created.", examples.SIGNED_UP)]
 
     @classmethod
     def of(cls, account: model.Account) -> "Account":
@@ -63,39 +130,78 @@ class Account(Wire):
 
 
 class MeResponse(Wire):
-    user: User
-    account: Account
-    accounts: list[Account]
-    effective_tier: str
-    user_tier: str
-    variant: str
+    """The caller."""
+
+    user: Annotated[User, doc("The user behind the credential.")]
+    account: Annotated[Account, doc("The selected account.")]
+    accounts: Annotated[
+        list[Account],
+        doc("Every account that the user belongs to. For an API key, only its account."),
+    ]
+    effective_tier: Annotated[Tier, doc("The tier of the selected account.")]
+    user_tier: Annotated[Tier, doc("The tier of the user's personal account.")]
+    variant: Annotated[Variant, doc("The variant of this deployment.")]
 
 
 class Issuer(Wire):
-    issuer: str
-    client_id: str
-    name: str
+    """An identity provider that this deployment accepts."""
+
+    issuer: Annotated[str, doc("The issuer URL.", "https://accounts.example.com")]
+    client_id: Annotated[str, doc("The client id to sign in with.", "rota")]
+    name: Annotated[str, doc("The name for a sign-in button.", "Example")]
 
 
 class AuthConfigResponse(Wire):
-    variant: str
-    issuers: list[Issuer]
+    """How to sign in."""
+
+    variant: Annotated[Variant, doc("The variant of this deployment.")]
+    issuers: Annotated[list[Issuer], doc("The identity providers that are accepted.")]
 
 
 class CreateKey(Body):
-    name: Annotated[str, Field(min_length=1, max_length=100)]
-    scopes: Annotated[list[Scope], Field(min_length=1)] | None = None
-    expires_at: BodyTimestamp | None = None
+    """An API key to create."""
+
+    name: Annotated[
+        str,
+        doc(
+            "A name for people, 1 to 100 characters.",
+            "Nightly report",
+            min_length=1,
+            max_length=100,
+        ),
+    ]
+    scopes: Annotated[
+        Annotated[list[Scope], Field(min_length=1)] | None,
+        doc("What the key may do. Default: every scope.", _SCOPES),
+    ] = None
+    expires_at: Annotated[
+        BodyTimestamp | None,
+        doc(
+            "When the key stops working: an ISO 8601 time with an offset, in the future. Default: "
+            "never.",
+            "2099-01-31T12:00:00Z",
+        ),
+    ] = None
 
 
 class ApiKey(Wire):
-    id: str
-    name: str
-    prefix: str
-    scopes: list[str]
-    created_at: Timestamp
-    last_used_at: Timestamp | None
-    expires_at: Timestamp | None
+    """An API key, without its secret."""
+
+    id: Annotated[str, doc("The id of the key, `key_…`.", examples.KEY_ID)]
+    name: Annotated[str, doc("The name for people.", "Nightly report")]
+    prefix: Annotated[
+        str, doc("The first characters of the secret, to recognise it.", "rota_4fGh1k")
+    ]
+    scopes: Annotated[list[Scope], doc("What the key may do.", _SCOPES)]
+    created_at: Annotated[Timestamp, doc("When the key was created.", examples.KEY_CREATED)]
+    last_used_at: Annotated[
+        Timestamp | None,
+        doc("When the key was last used, to the minute. Null if never.", None, examples.CREATED),
+    ]
+    expires_at: Annotated[
+        Timestamp | None,
+        doc("When the key stops working. Null if never.", "2099-01-31T12:00:00.000Z"),
+    ]
 
     @classmethod
     def of(cls, key: queries.ApiKey) -> "ApiKey":
@@ -103,7 +209,7 @@ class ApiKey(Wire):
             id=ids.to_wire("key", key.id),
             name=key.name,
             prefix=key.prefix,
-            scopes=key.scopes,
+            scopes=cast(list[caller.Scope], key.scopes),
             created_at=key.created_at,
             last_used_at=key.last_used_at,
             expires_at=key.expires_at,
@@ -111,15 +217,48 @@ class ApiKey(Wire):
 
 
 class KeysResponse(Wire):
-    keys: list[ApiKey]
-    total: int
+    """All API keys of the account."""
+
+    keys: Annotated[list[ApiKey], doc("The keys, newest first.")]
+    total: Total
 
 
 class KeyCreatedResponse(Wire):
-    key: ApiKey
-    secret: str
+    """A new API key and its secret."""
+
+    key: Annotated[ApiKey, doc("The key.")]
+    secret: Annotated[
+        str,
+        doc(
+            "The secret to send as `Authorization: Bearer`. It is shown only this once.",
+            "rota_4fGh1kQ2mZx8Lw0VtR7sYb3NcPd6JaEu3hT9Kq",
+        ),
+    ]
 
 
 class DeletedResponse(Wire):
-    deleted: bool = True
-    id: str
+    """Something was deleted."""
+
+    deleted: Annotated[bool, doc("Always true.", True)] = True
+    id: Annotated[str, doc("The id of what was deleted.", examples.KEY_ID)]
+
+
+class JsonWebKeySet(Wire):
+    """Public keys in the JSON Web Key Set format (RFC 7517)."""
+
+    keys: Annotated[
+        list[dict[str, Any]],
+        doc(
+            "The public keys of session tokens. Choose by `kid`.",
+            [
+                {
+                    "kty": "OKP",
+                    "crv": "Ed25519",
+                    "alg": "EdDSA",
+                    "use": "sig",
+                    "kid": "2026-10",
+                    "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
+                }
+            ],
+        ),
+    ]

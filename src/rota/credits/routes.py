@@ -8,10 +8,10 @@ from fastapi import APIRouter, Depends, Query, Response
 from rota.auth.caller import Caller
 from rota.auth.routing import allowed, secured_router
 from rota.credits import schemas
-from rota.credits.queries import GroupBy
 from rota.credits.schemas import (
     BalanceResponse,
     Day,
+    GroupBy,
     PatchCreditSettings,
     SettingsResponse,
     TopUp,
@@ -25,7 +25,7 @@ from rota.platform import clock
 from rota.platform.errors import FieldError, ValidationFailed
 from rota.platform.http.description import documented
 from rota.platform.http.responses import respond
-from rota.platform.http.schemas import QueryInt
+from rota.platform.http.schemas import Limit, Offset
 from rota.platform.idempotency import IdempotencyKey
 
 Reader = Annotated[Caller, Depends(allowed("billing:read"))]
@@ -38,48 +38,69 @@ MAX_DAYS = 366
 def credit_routes(credits_: Credits) -> APIRouter:
     router = secured_router("Credits")
 
-    @router.get("/api/credits/balance", summary="What the account has")
+    @router.get("/api/credits/balance", summary="Get the credit balance")
     async def get_balance(caller: Reader) -> BalanceResponse:
+        """Returns the credits of the selected account. Available amounts are rounded down to cents,
+        spent amounts up."""
         return BalanceResponse.of(await credits_.balance(caller))
 
     @router.patch(
         "/api/credits/settings",
-        summary="Choose whether top-up money is spent when the allowance is used up",
+        summary="Update the credit settings",
     )
     async def patch_credit_settings(caller: Writer, body: PatchCreditSettings) -> SettingsResponse:
+        """Chooses whether runs use the top-up balance when the monthly allowance is used up. In a
+        company, only owners and admins can change it."""
         await credits_.set_overflow(caller, body.allow_overflow)
         return SettingsResponse(settings=schemas.CreditSettings(allow_overflow=body.allow_overflow))
 
     @router.post(
         "/api/credits/topup",
         response_model=TopUpResponse,
-        summary="Buy credits on the payment processor's page",
+        summary="Buy credits",
         responses=documented(402, 409),
     )
     async def top_up(
         caller: Writer, body: TopUp, idempotency_key: IdempotencyKey = None
     ) -> Response:
+        """Creates a checkout page at the payment processor. Send the user to `checkoutUrl`. The
+        balance changes when the payment is complete, not before. If the processor does not answer
+        or is not configured, the answer is 402."""
         return respond(await credits_.top_up(caller, body, idempotency_key))
 
-    @router.get("/api/credits/transactions", summary="Every movement of money, newest first")
+    @router.get("/api/credits/transactions", summary="List transactions")
     async def list_transactions(
         caller: Reader,
-        limit: Annotated[QueryInt, Query(ge=1, le=100)] = 50,
-        offset: Annotated[QueryInt, Query(ge=0, le=2**31 - 1)] = 0,
+        limit: Limit = 50,
+        offset: Offset = 0,
     ) -> TransactionsResponse:
+        """Returns every movement of money, newest first."""
         found, total = await credits_.movements(caller, limit, offset)
         return TransactionsResponse(
             transactions=[schemas.Transaction.of(each) for each in found], total=total
         )
 
-    @router.get("/api/usage", summary="What was used, by day, agent or model")
+    @router.get("/api/usage", summary="Get usage")
     async def get_usage(
         caller: Reader,
-        from_: Annotated[Day | None, Query(alias="from")] = None,
-        to: Day | None = None,
-        group_by: Annotated[GroupBy, Query(alias="groupBy")] = "day",
+        from_: Annotated[
+            Day | None,
+            Query(
+                alias="from",
+                description="The first day, in UTC. Default: 29 days before `to`.",
+                examples=["2026-11-01"],
+            ),
+        ] = None,
+        to: Annotated[
+            Day | None,
+            Query(description="The last day, in UTC. Default: today.", examples=["2026-11-30"]),
+        ] = None,
+        group_by: Annotated[
+            GroupBy, Query(alias="groupBy", description="What to group by.")
+        ] = "day",
     ) -> UsageResponse:
-        """Days are UTC; both ends count. Without them: the last 30 days."""
+        """Returns model calls, tokens and cost by day, agent or model, for at most 366 days. Days
+        are in UTC, and both ends are included. Default: the last 30 days."""
         first, last = _span(from_, to)
         usage = await credits_.usage(caller, first, last, group_by)
         return UsageResponse(

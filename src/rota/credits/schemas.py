@@ -1,4 +1,4 @@
-"""Wire shapes of credits. Cents that are available round down, cents that are spent up."""
+"""Public schemas of credits. Available cents round down; spent cents round up."""
 
 import re
 from datetime import date
@@ -6,12 +6,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
+from typing_extensions import TypeAliasType
 
 from rota.credits import queries
-from rota.credits.money import available_cents, spent_cents, usd
-from rota.credits.queries import Balance, GroupBy, Movement
+from rota.credits.money import available_cents, exact_usd, spent_cents, usd
+from rota.credits.queries import Balance, Movement
 from rota.platform import ids
-from rota.platform.http.schemas import Body, Timestamp, Wire
+from rota.platform.http import examples
+from rota.platform.http.schemas import Body, Count, Timestamp, Total, Wire, doc, example_of
 
 MIN_TOP_UP_CENTS = 500
 MAX_TOP_UP_CENTS = 100_000
@@ -38,41 +40,100 @@ Day = Annotated[
 ]
 
 
+Cents = Annotated[int, Field(examples=[2_000])]
+Micros = Annotated[int, Field(examples=[-11_700])]
 Usd = Annotated[str, Field(examples=["12.34"])]
-ExactUsd = Annotated[str, Field(examples=["0.012345"])]
-Kind = Literal["allowance", "top_up", "hold", "charge", "release", "expiry", "refund"]
+ExactUsd = Annotated[
+    str, doc("US dollars with six decimals, as a string, so that it is exact.", "0.011700")
+]
+TransactionKind = TypeAliasType(
+    "TransactionKind",
+    Annotated[
+        Literal["allowance", "top_up", "hold", "charge", "release", "expiry", "refund"],
+        doc(
+            "`allowance`: the monthly allowance. `top_up`: a payment. `hold`: money set aside for "
+            "a run. `charge`: a model call. `release`: the rest of a hold, given back. `expiry`: "
+            "unused allowance of a past month. `refund`: a payment that was returned.",
+            "charge",
+        ),
+    ],
+)
+AllowanceStatus = TypeAliasType(
+    "AllowanceStatus",
+    Annotated[
+        Literal["normal", "warning", "depleted"],
+        doc("`warning` from 80 percent, `depleted` at 100 percent.", "normal"),
+    ],
+)
+GroupBy = TypeAliasType(
+    "GroupBy", Annotated[queries.GroupBy, doc("What usage is grouped by.", "day")]
+)
 
 
 class TopUp(Body):
-    amount_cents: Annotated[int, Field(ge=MIN_TOP_UP_CENTS, le=MAX_TOP_UP_CENTS, examples=[2_000])]
+    """An amount to buy."""
+
+    amount_cents: Annotated[
+        int,
+        doc(
+            "US cents, from 500 ($5) to 100000 ($1,000).",
+            2_000,
+            ge=MIN_TOP_UP_CENTS,
+            le=MAX_TOP_UP_CENTS,
+        ),
+    ]
+
+
+AllowOverflow = Annotated[
+    bool,
+    doc("Whether runs use the top-up balance when the monthly allowance is used up.", True),
+]
 
 
 class PatchCreditSettings(Body):
-    allow_overflow: bool
+    """New credit settings."""
+
+    allow_overflow: AllowOverflow
 
 
 class TopUpResponse(Wire):
-    checkout_url: Annotated[str, Field(examples=["https://checkout.stripe.com/c/pay/cs_1"])]
-    amount: int
+    """A checkout page for a top-up."""
+
+    checkout_url: Annotated[
+        str,
+        doc(
+            "The page of the payment processor. Send the user there. The balance changes when "
+            "the payment is complete.",
+            "https://checkout.stripe.com/c/pay/cs_test_a1b2c3",
+        ),
+    ]
+    amount: Annotated[Cents, doc("The amount in US cents, as requested.", 2_000)]
 
 
 class CreditSettings(Wire):
-    allow_overflow: bool
+    """The credit settings of an account."""
+
+    allow_overflow: AllowOverflow
 
 
 class SettingsResponse(Wire):
-    settings: CreditSettings
+    """The credit settings after the change."""
+
+    settings: Annotated[CreditSettings, doc("The settings.")]
 
 
 class UsageBar(Wire):
-    """This month's allowance."""
+    """How much of this month's allowance is used, in US cents. All zero without an allowance."""
 
-    used: int
-    total: int
-    remaining: int
-    percent: int
-    status: Literal["normal", "warning", "depleted"]
-    resets_at: Timestamp | None
+    used: Annotated[Cents, doc("Cents used.", 312)]
+    total: Annotated[Cents, doc("Cents in the allowance.", 1_500)]
+    remaining: Annotated[Cents, doc("Cents left.", 1_188)]
+    percent: Annotated[int, doc("Percent used, rounded down.", 20)]
+    status: Annotated[AllowanceStatus, doc("How much is left, in one word.")]
+    resets_at: Annotated[
+        Timestamp | None,
+        doc("When the next allowance starts. Null without an allowance.", examples.PERIOD_END),
+    ]
 
     @classmethod
     def of(cls, balance: Balance) -> "UsageBar":
@@ -90,31 +151,63 @@ class UsageBar(Wire):
         )
 
 
-def _status(percent: int) -> Literal["normal", "warning", "depleted"]:
+def _status(percent: int) -> AllowanceStatus:
     if percent >= 100:
         return "depleted"
     return "warning" if percent >= WARNING_PERCENT else "normal"
 
 
 class BalanceAmounts(Wire):
-    available_usd: Usd
-    total_loaded_usd: Usd
-    total_spent_usd: Usd
-    available_cents: int
-    reserved_cents: int
+    """The balance in US dollars and cents."""
+
+    available_usd: Annotated[Usd, doc("US dollars available, as a string.", "31.88")]
+    total_loaded_usd: Annotated[
+        Usd, doc("US dollars paid in since the account exists, as a string.", "20.00")
+    ]
+    total_spent_usd: Annotated[
+        Usd, doc("US dollars spent since the account exists, as a string.", "3.12")
+    ]
+    available_cents: Annotated[Cents, doc("Cents available.", 3_188)]
+    reserved_cents: Annotated[Cents, doc("Cents on hold for runs that have not ended.", 0)]
 
 
 class BalanceResponse(Wire):
-    top_up_cents: int
-    total_available: int
-    total_loaded_cents: int
-    total_spent_cents: int
-    has_allowance: bool
-    allow_overflow: bool
-    usage_bar: UsageBar
-    balance: BalanceAmounts
-    # Only where there is something to pay.
-    owed_cents: Annotated[int, Field(exclude_if=lambda cents: cents == 0)] = 0
+    """The credits of an account."""
+
+    model_config = example_of(
+        "topUpCents",
+        "totalAvailable",
+        "totalLoadedCents",
+        "totalSpentCents",
+        "hasAllowance",
+        "allowOverflow",
+        "usageBar",
+        "balance",
+    )
+
+    top_up_cents: Annotated[
+        Cents, doc("Cents in the top-up balance, without the allowance.", 2_000)
+    ]
+    total_available: Annotated[
+        Cents, doc("Cents available: allowance plus top-up, minus holds.", 3_188)
+    ]
+    total_loaded_cents: Annotated[
+        Cents, doc("Cents paid in since the account exists, without allowances.", 2_000)
+    ]
+    total_spent_cents: Annotated[Cents, doc("Cents spent since the account exists.", 312)]
+    has_allowance: Annotated[bool, doc("Whether the account has a monthly allowance.", True)]
+    allow_overflow: AllowOverflow
+    usage_bar: Annotated[UsageBar, doc("How much of this month's allowance is used.")]
+    balance: Annotated[BalanceAmounts, doc("The same balance in dollars and cents.")]
+    owed_cents: Annotated[
+        int,
+        Field(
+            exclude_if=lambda cents: cents == 0,
+            description="Cents that the account owes for calls that ended after their hold. "
+            "Absent when it owes nothing.",
+            examples=[3],
+        ),
+    ] = 0
 
     @classmethod
     def of(cls, balance: Balance) -> "BalanceResponse":
@@ -141,30 +234,52 @@ class BalanceResponse(Wire):
 
 
 class Changes(Wire):
-    """What the movement did to each book of the account, in micro-dollars."""
+    """How a transaction changed each part of the balance, in micro-dollars."""
 
-    allowance: int
-    top_up: int
-    held: int
-    spent: int
-    owed: int
+    allowance: Annotated[Micros, doc("Change of the allowance.", 0)]
+    top_up: Annotated[Micros, doc("Change of the top-up balance.", 0)]
+    held: Annotated[Micros, doc("Change of the money on hold.", -11_700)]
+    spent: Annotated[Micros, doc("Change of the money spent.", 11_700)]
+    owed: Annotated[Micros, doc("Change of the money owed. Negative: more is owed.", 0)]
 
 
 class Transaction(Wire):
-    id: str
-    kind: Kind
-    created_at: Timestamp
-    # Below zero for what is reserved, spent, expired or refunded.
-    amount_micros: int
-    amount_cents: int
-    changes: Changes
-    task_id: str | None
-    run: int | None
-    step: int | None
-    model: str | None
-    price_version: str | None
-    reference: str | None
-    description: str
+    """A movement of money. Transactions never change."""
+
+    id: Annotated[str, doc("The id of the transaction, `txn_…`.", examples.TRANSACTION_ID)]
+    kind: Annotated[TransactionKind, doc("What kind of movement it is.")]
+    created_at: Annotated[Timestamp, doc("When it happened.", examples.CHARGED)]
+    amount_micros: Annotated[
+        Micros,
+        doc(
+            "The amount in micro-dollars (10,000 are a cent). Negative when money was held, "
+            "spent, expired or refunded."
+        ),
+    ]
+    amount_cents: Annotated[Cents, doc("The same amount in cents, rounded down.", -2)]
+    changes: Annotated[Changes, doc("How it changed each part of the balance.")]
+    task_id: Annotated[
+        str | None,
+        doc("The task. Null unless a run held or spent the money.", examples.TASK_ID),
+    ]
+    run: Annotated[int | None, doc("The run of the task. Null without a task.", 1)]
+    step: Annotated[int | None, doc("The step of the run. Null except for a charge.", 1)]
+    model: Annotated[
+        str | None, doc("The model that was called. Null except for a charge.", examples.MODEL)
+    ]
+    price_version: Annotated[
+        str | None,
+        doc("The price list that was used. Null except for a charge.", "genai-prices/0.2.8"),
+    ]
+    reference: Annotated[
+        str | None,
+        doc(
+            "The id at the payment processor. Null except for payments and refunds.",
+            None,
+            "pi_3QabcDEF",
+        ),
+    ]
+    description: Annotated[str, doc("What happened, for people.", f"Call of {examples.MODEL}")]
 
     @classmethod
     def of(cls, movement: Movement) -> "Transaction":
@@ -219,14 +334,18 @@ def _description(movement: Movement) -> str:
 
 
 class TransactionsResponse(Wire):
-    transactions: list[Transaction]
-    total: int
+    """A page of transactions."""
+
+    transactions: Annotated[list[Transaction], doc("The transactions of this page, newest first.")]
+    total: Total
 
 
 class UsageTotals(Wire):
-    calls: int
-    input_tokens: int
-    output_tokens: int
+    """Model calls and what they cost."""
+
+    calls: Annotated[Count, doc("Model calls.", 2)]
+    input_tokens: Annotated[Count, doc("Tokens sent to models.", 1_840)]
+    output_tokens: Annotated[Count, doc("Tokens received from models.", 412)]
     cost_usd: ExactUsd
 
     @classmethod
@@ -235,26 +354,31 @@ class UsageTotals(Wire):
             calls=sum(each.calls for each in usage),
             input_tokens=sum(each.input_tokens for each in usage),
             output_tokens=sum(each.output_tokens for each in usage),
-            cost_usd=_exact_usd(sum(each.spent for each in usage)),
+            cost_usd=exact_usd(sum(each.spent for each in usage)),
         )
 
 
 class Usage(UsageTotals):
-    # A day, an agent's name or a model's.
-    key: str
+    """Usage of one day, agent or model."""
+
+    key: Annotated[
+        str, doc("The day, the name of the agent or the name of the model.", "2026-11-02")
+    ]
 
     @classmethod
     def of_one(cls, usage: queries.Usage) -> "Usage":
         return cls(key=usage.key, **UsageTotals.of([usage]).model_dump())
 
 
-def _exact_usd(micros: int) -> str:
-    return f"{micros // 1_000_000}.{micros % 1_000_000:06d}"
-
-
 class UsageResponse(Wire):
-    usage: list[Usage]
-    from_: Annotated[Day, Field(alias="from")]
-    to: Day
-    group_by: GroupBy
-    totals: UsageTotals
+    """Usage of a span of days."""
+
+    usage: Annotated[
+        list[Usage], doc("One entry for each group. Days in order; others most expensive first.")
+    ]
+    from_: Annotated[
+        Day, Field(alias="from", description="The first day, in UTC.", examples=["2026-11-01"])
+    ]
+    to: Annotated[Day, doc("The last day, in UTC.", "2026-11-30")]
+    group_by: Annotated[GroupBy, doc("What the entries are grouped by.")]
+    totals: Annotated[UsageTotals, doc("The sum of all entries.")]

@@ -1,4 +1,4 @@
-"""The account's live event stream."""
+"""Endpoints: the event stream of an account."""
 
 from typing import Annotated
 
@@ -10,9 +10,10 @@ from starlette.requests import Request
 from rota.auth.authenticator import Authenticator
 from rota.auth.caller import Caller
 from rota.auth.routing import allowed, secured_router
+from rota.events.schemas import Event
 from rota.events.stream import StillAllowed, Streams
 from rota.platform.errors import ApiError
-from rota.platform.http.schemas import QueryInt
+from rota.platform.http.schemas import QueryInt, shared
 
 MAX_SEQUENCE = 2**53
 
@@ -20,13 +21,25 @@ Sequence = Annotated[QueryInt, Field(ge=0, le=MAX_SEQUENCE)]
 LastEventId = Annotated[
     Sequence | None,
     Header(
-        description="The number of the last event that was received; the stream goes on after it."
+        description="The sequence of the last event that you received. The stream continues after "
+        "it. Browsers send it by themselves when they reconnect.",
+        examples=[41],
+        json_schema_extra=shared("LastEventId"),
     ),
 ]
 After = Annotated[
     Sequence | None,
-    Query(description="As Last-Event-ID, for clients that cannot set headers. 0 is the beginning."),
+    Query(
+        description="The same as Last-Event-ID, for clients that cannot set headers. 0 starts with "
+        "the first event.",
+        examples=[41],
+        json_schema_extra=shared("After"),
+    ),
 ]
+
+
+class EventStream(StreamingResponse):
+    media_type = "text/event-stream"
 
 
 def still_allowed(request: Request, authenticator: Authenticator) -> StillAllowed:
@@ -49,9 +62,9 @@ def event_routes(streams: Streams, authenticator: Authenticator) -> APIRouter:
 
     @router.get(
         "/api/events",
-        summary="Live events of the account",
-        response_class=StreamingResponse,
-        responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}},
+        summary="Stream the events of the account",
+        response_class=EventStream,
+        responses={200: {"model": Event}},
     )
     async def account_events(
         request: Request,
@@ -59,7 +72,21 @@ def event_routes(streams: Streams, authenticator: Authenticator) -> APIRouter:
         last_event_id: LastEventId = None,
         after: After = None,
     ) -> StreamingResponse:
-        """Server-sent events. Begins with what happens next, or after the given number."""
+        """Sends the events of the account as server-sent events, from now on or after the number
+        that you give. The stream does not end by itself.
+
+        Each message has the lines `id` (the sequence), `event` (the type) and `data` (an `Event`
+        in JSON):
+
+        ```
+        id: 42
+        event: task.completed
+        data: {"id":"evt_01a19b98725776ca890c192cd3ac94af","sequence":42,"type":"task.completed",…}
+        ```
+
+        A comment line is sent when nothing happens for 15 seconds. After a disconnect, send the
+        last `id` as Last-Event-ID: no event is lost or sent twice.
+        """
         start = last_event_id if last_event_id is not None else after
         if start is None:
             start = await streams.last_sequence(caller.account_id)

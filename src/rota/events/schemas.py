@@ -1,19 +1,48 @@
-"""The wire shape of an event."""
+"""The public schema of an event."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from rota.events import journal
 from rota.platform import ids
-from rota.platform.http.schemas import Timestamp, Wire
+from rota.platform.http import examples
+from rota.platform.http.schemas import Timestamp, Wire, doc
 
 
 class Event(Wire):
-    id: str
-    sequence: int
-    type: str
-    task_id: str | None
-    data: dict[str, Any]
-    created_at: Timestamp
+    """Something that happened in the account. Each `data` line of an event stream is one."""
+
+    id: Annotated[str, doc("The id of the event, `evt_…`.", examples.EVENT_ID)]
+    sequence: Annotated[
+        int,
+        doc(
+            "The number of the event in the account, from 1 and without gaps. It is also the `id` "
+            "line of the stream: send it as Last-Event-ID to continue.",
+            42,
+        ),
+    ]
+    type: Annotated[
+        str,
+        doc(
+            "What happened: `task.created`, `task.started`, `task.waiting_approval`, "
+            "`task.approved`, `task.rejected`, `task.completed`, `task.failed`, `task.cancelled`, "
+            "`task.retried`, `credits.topped_up`, `credits.depleted`, `subscription.updated`, "
+            "`mcp.connected`, `mcp.disconnected`, `mcp.changed`, `key.created`, `key.revoked`, "
+            "`session.created` or `session.revoked`. Ignore types that you do not know.",
+            "task.completed",
+        ),
+    ]
+    task_id: Annotated[
+        str | None, doc("The task that the event is about. Null if none.", examples.TASK_ID)
+    ]
+    data: Annotated[
+        dict[str, Any],
+        doc(
+            "More about the event; the fields depend on `type`. Task events have `status`, "
+            "`previousStatus` and `by`, the user who caused it.",
+            {"status": "COMPLETED", "previousStatus": "RUNNING", "by": None},
+        ),
+    ]
+    created_at: Annotated[Timestamp, doc("When it happened.", examples.FINISHED)]
 
     @classmethod
     def of(cls, event: journal.Event) -> "Event":

@@ -21,21 +21,24 @@ from rota.mcp.schemas import (
 )
 from rota.mcp.service import Servers
 from rota.platform import ids
+from rota.platform.http import examples
 from rota.platform.http.description import documented
 from rota.platform.http.responses import respond
-from rota.platform.http.schemas import Text
+from rota.platform.http.schemas import Text, path_id
 from rota.platform.idempotency import IdempotencyKey
 
 Reader = Annotated[Caller, Depends(allowed("mcp:read"))]
 Writer = Annotated[Caller, Depends(allowed("mcp:write"))]
 Invoker = Annotated[Caller, Depends(allowed("mcp:invoke"))]
+ServerId = Annotated[Text, path_id("server", examples.SERVER_ID)]
 
 
 def mcp_routes(servers: Servers) -> APIRouter:
     router = secured_router("Tool servers")
 
-    @router.get("/api/mcp", summary="List the connected tool servers")
+    @router.get("/api/mcp", summary="List tool servers")
     async def list_servers(caller: Reader) -> ServersResponse:
+        """Returns every tool server that the account has connected."""
         found = await servers.all(caller)
         return ServersResponse(
             servers=[schemas.ToolServer.of(each) for each in found], total=len(found)
@@ -45,24 +48,36 @@ def mcp_routes(servers: Servers) -> APIRouter:
         "/api/mcp",
         status_code=201,
         response_model=ConnectedResponse,
-        summary="Connect a tool server, and accept the tools that it shows",
+        summary="Connect a tool server",
         responses=documented(409),
     )
     async def connect_server(
         caller: Writer, body: ConnectServer, idempotency_key: IdempotencyKey = None
     ) -> Response:
+        """Connects to the server, reads its tools and accepts them.
+
+        The service really connects: if the server does not answer, the answer is 400 with the
+        reason, and nothing is saved. A name or URL that is connected already is a 409. Tools that
+        change later are not used until somebody accepts them again.
+        """
         return respond(await servers.connect(caller, body, idempotency_key))
 
     @router.post(
         "/api/mcp/{id}/ping",
-        summary="Check a tool server, also for changed tools",
+        summary="Check a tool server",
         responses=documented(404),
     )
-    async def ping_server(caller: Reader, id: Text) -> PingResponse:  # noqa: A002
+    async def ping_server(caller: Reader, id: ServerId) -> PingResponse:  # noqa: A002
+        """Connects to the server now and updates its status and tools. The answer is 200 also when
+        the server does not answer; `ok` is false then."""
         return await servers.ping(caller, ids.from_wire("mcp", id))
 
-    @router.get("/api/mcp/{id}/tools", summary="List a server's tools", responses=documented(404))
-    async def list_tools(caller: Reader, id: Text) -> ToolsResponse:  # noqa: A002
+    @router.get(
+        "/api/mcp/{id}/tools", summary="List the tools of a server", responses=documented(404)
+    )
+    async def list_tools(caller: Reader, id: ServerId) -> ToolsResponse:  # noqa: A002
+        """Returns the tools that the server offers now. If it does not answer, these are the tools
+        it offered last."""
         tools = await servers.tools(caller, ids.from_wire("mcp", id))
         return ToolsResponse(tools=tools, total=len(tools))
 
@@ -73,26 +88,37 @@ def mcp_routes(servers: Servers) -> APIRouter:
     )
     async def invoke_tool(
         caller: Invoker,
-        id: Text,  # noqa: A002
+        id: ServerId,  # noqa: A002
         body: InvokeTool,
     ) -> InvokedResponse:
+        """Calls a tool and returns its result.
+
+        The arguments are checked against the schema of the tool first (400). A tool that the
+        server does not have is a 404, one that is not in `allowedTools` a 403, and one whose
+        definition changed since it was accepted a 409. A server that fails is a 502; one that
+        does not answer in time is a 504, and the call may have taken effect.
+        """
         return await servers.invoke(caller, ids.from_wire("mcp", id), body)
 
     @router.post(
         "/api/mcp/{id}/accept",
-        summary="Accept tools that are new or have changed: those named, or all",
+        summary="Accept changed tools",
         responses=documented(404),
     )
     async def accept_tools(
         caller: Writer,
-        id: Text,  # noqa: A002
+        id: ServerId,  # noqa: A002
         body: AcceptTools | None = None,
     ) -> AcceptedResponse:
+        """Accepts tools that are new or have changed: those that you name, or all of them. `GET
+        /api/mcp/{id}/tools` shows what changed. An unknown tool is a 404."""
         answer = await servers.accept(caller, ids.from_wire("mcp", id), body)
         return AcceptedResponse(server=answer.server, tools=answer.tools)
 
     @router.delete("/api/mcp/{id}", summary="Disconnect a tool server", responses=documented(404))
-    async def disconnect_server(caller: Writer, id: Text) -> DeletedResponse:  # noqa: A002
+    async def disconnect_server(caller: Writer, id: ServerId) -> DeletedResponse:  # noqa: A002
+        """Disconnects the server and deletes its credentials. Agents can no longer call its
+        tools."""
         await servers.delete(caller, ids.from_wire("mcp", id))
         return DeletedResponse(id=id)
 

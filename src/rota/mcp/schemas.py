@@ -1,14 +1,17 @@
-"""Wire shapes of tool servers."""
+"""Public schemas of tool servers."""
 
 import re
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
+from typing_extensions import TypeAliasType
 
-from rota.mcp.model import Server, ServerTool, Status, Transport
+from rota.mcp import model
+from rota.mcp.model import Server, ServerTool
 from rota.platform import ids
-from rota.platform.http.schemas import Body, Timestamp, Wire
+from rota.platform.http import examples
+from rota.platform.http.schemas import Body, Count, Timestamp, Total, Wire, doc, example_of
 
 MAX_HEADERS = 20
 MAX_SECRET_CHARACTERS = 8_192
@@ -45,63 +48,143 @@ def _token(value: str) -> str:
     return value
 
 
+Transport = TypeAliasType(
+    "Transport",
+    Annotated[
+        model.Transport,
+        doc("How to talk to a tool server. `sse` is the older protocol.", "streamable-http"),
+    ],
+)
+ServerStatus = TypeAliasType(
+    "ServerStatus",
+    Annotated[
+        model.Status,
+        doc(
+            "`CONNECTED`: the last check succeeded. `UNREACHABLE`: it does not answer. "
+            "`AUTH_FAILED`: it refuses the credentials. `CHANGED`: a tool is new or differs from "
+            "the one that was accepted.",
+            "CONNECTED",
+        ),
+    ],
+)
+
+
 class Bearer(Body):
-    type: Literal["bearer"]
+    """A bearer token for a tool server."""
+
+    type: Annotated[Literal["bearer"], doc("Always `bearer`.", "bearer")]
     token: Annotated[
         str,
-        Field(min_length=1, max_length=MAX_SECRET_CHARACTERS, repr=False),
+        doc(
+            "The token. It is stored encrypted and never returned.",
+            "s3cr3t-token",
+            min_length=1,
+            max_length=MAX_SECRET_CHARACTERS,
+            repr=False,
+        ),
         AfterValidator(_token),
     ]
 
 
-ToolName = Annotated[str, Field(min_length=1, max_length=128)]
+ToolName = Annotated[str, doc("The name of a tool.", "create_draft", min_length=1, max_length=128)]
 
 
 class ConnectServer(Body):
+    """A tool server to connect."""
+
+    model_config = example_of("name", "url", "transport")
+
     # Agents name tools as server/tool, so the name is made of few characters.
     name: Annotated[
         str,
-        Field(pattern=r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$", max_length=32, examples=["weather"]),
+        doc(
+            "A short name, unique in the account. Agents call its tools as `name/tool`. Lowercase "
+            "letters, digits and inner hyphens, at most 32 characters.",
+            "docs",
+            pattern=r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$",
+            max_length=32,
+        ),
     ]
     url: Annotated[
-        str, Field(min_length=1, max_length=2_048, examples=["https://mcp.example.com/mcp"])
+        str,
+        doc(
+            "The URL of the MCP endpoint. The service connects to it before it saves anything, so "
+            "replace the example with a server that exists. In production it must be https. "
+            "Private addresses are refused unless the operator allows them.",
+            "https://mcp.example.com/mcp",
+            min_length=1,
+            max_length=2_048,
+        ),
     ]
-    transport: Transport = "streamable-http"
+    transport: Annotated[Transport, doc("How to talk to the server.")] = "streamable-http"
     headers: Annotated[
         dict[str, str],
         Field(
             default_factory=dict,
             max_length=MAX_HEADERS,
             repr=False,
+            description="Headers to send with every request, at most 20. Values are stored "
+            "encrypted and never returned.",
             examples=[{"X-Team": "blue"}],
         ),
         AfterValidator(_headers),
     ]
-    auth: Bearer | None = None
-    allowed_tools: Annotated[list[ToolName], Field(max_length=500)] | None = None
+    auth: Annotated[
+        Bearer | None,
+        doc(
+            "The credentials for the server. Default: none.",
+            {"type": "bearer", "token": "s3cr3t-token"},
+        ),
+    ] = None
+    allowed_tools: Annotated[
+        Annotated[list[ToolName], Field(max_length=500)] | None,
+        doc("The tools that may be used, at most 500 names. Default: all.", ["create_draft"]),
+    ] = None
 
 
 class InvokeTool(Body):
-    tool: Annotated[ToolName, Field(examples=["add"])]
-    arguments: Annotated[dict[str, Any], Field(default_factory=dict, examples=[{"a": 1, "b": 2}])]
+    """A tool call."""
+
+    tool: Annotated[ToolName, doc("The name of the tool.", "add")]
+    arguments: Annotated[
+        dict[str, Any],
+        Field(
+            default_factory=dict,
+            description="The arguments, valid against the `inputSchema` of the tool. "
+            "Default: none.",
+            examples=[{"a": 1, "b": 2}],
+        ),
+    ]
 
 
 class AcceptTools(Body):
-    tools: Annotated[list[ToolName], Field(min_length=1, max_length=500)] | None = None
+    """Tools to accept."""
+
+    tools: Annotated[
+        Annotated[list[ToolName], Field(min_length=1, max_length=500)] | None,
+        doc("The names of the tools. Default: every tool that is new or changed.", ["add"]),
+    ] = None
 
 
 class ToolServer(Wire):
-    id: str
-    name: str
-    url: str
-    transport: Transport
-    status: Status
-    tool_count: int
-    last_checked_at: Timestamp
-    last_error: str | None
-    created_at: Timestamp
-    updated_at: Timestamp
-    allowed_tools: list[str] | None
+    """A connected tool server."""
+
+    id: Annotated[str, doc("The id of the server, `mcp_…`.", examples.SERVER_ID)]
+    name: Annotated[str, doc("The short name. Agents call its tools as `name/tool`.", "docs")]
+    url: Annotated[str, doc("The URL of the MCP endpoint.", "https://mcp.example.com/mcp")]
+    transport: Annotated[Transport, doc("How the service talks to it.")]
+    status: Annotated[ServerStatus, doc("The result of the last check.")]
+    tool_count: Annotated[Count, doc("The number of tools that it offers.", 4)]
+    last_checked_at: Annotated[Timestamp, doc("When it was last checked.", examples.CREATED)]
+    last_error: Annotated[
+        str | None,
+        doc("Why the last check failed. Null if it succeeded.", None, "Connection refused"),
+    ]
+    created_at: Annotated[Timestamp, doc("When it was connected.", examples.SERVER_CREATED)]
+    updated_at: Annotated[Timestamp, doc("When it last changed.", examples.SERVER_CREATED)]
+    allowed_tools: Annotated[
+        list[str] | None, doc("The tools that may be used. Null means all.", None, ["create_draft"])
+    ]
 
     @classmethod
     def of(cls, server: Server) -> "ToolServer":
@@ -121,25 +204,58 @@ class ToolServer(Wire):
 
 
 class DefinitionChange(Wire):
-    field: str
-    accepted: Any
-    live: Any
+    """A part of a tool's definition that changed."""
+
+    field: Annotated[str, doc("The part that changed.", "description")]
+    accepted: Annotated[Any, doc("What was accepted. Null for a new tool.", "Creates a draft.")]
+    live: Annotated[Any, doc("What the server says now.", "Creates a draft and publishes it.")]
 
 
 class Tool(Wire):
-    name: str
-    title: str | None
-    description: str | None
-    input_schema: dict[str, Any]
-    output_schema: dict[str, Any] | None
-    annotations: dict[str, Any] | None
-    # Whether `allowedTools` lets it be used.
-    allowed: bool
-    # Whether a person has accepted it as it is now; it is used only then.
-    accepted: bool
-    # Whether it was accepted once, and is another since.
-    changed: bool
-    difference: list[DefinitionChange]
+    """A tool of a tool server."""
+
+    name: Annotated[str, doc("The name of the tool.", "create_draft")]
+    title: Annotated[
+        str | None, doc("The title for people. Null if the server gives none.", "Create a draft")
+    ]
+    description: Annotated[
+        str | None,
+        doc("What the tool does. Null if the server gives none.", "Creates a draft document."),
+    ]
+    input_schema: Annotated[
+        dict[str, Any],
+        doc(
+            "The JSON Schema of the arguments.",
+            {"type": "object", "properties": {"title": {"type": "string"}}, "required": ["title"]},
+        ),
+    ]
+    output_schema: Annotated[
+        dict[str, Any] | None,
+        doc(
+            "The JSON Schema of the structured result. Null if the server gives none.",
+            None,
+            {"type": "object"},
+        ),
+    ]
+    annotations: Annotated[
+        dict[str, Any] | None,
+        doc(
+            "Hints of the server, such as `readOnlyHint`. Null if it gives none.",
+            {"readOnlyHint": False},
+        ),
+    ]
+    allowed: Annotated[bool, doc("Whether `allowedTools` of the server permits it.", True)]
+    accepted: Annotated[
+        bool,
+        doc("Whether a person accepted this definition. Only accepted tools are used.", True),
+    ]
+    changed: Annotated[
+        bool, doc("Whether the definition differs from the one that was accepted.", False)
+    ]
+    difference: Annotated[
+        list[DefinitionChange],
+        doc("What differs from the accepted definition; everything for a new tool.", []),
+    ]
 
     @classmethod
     def of(cls, server: Server, tool: ServerTool) -> "Tool":
@@ -159,38 +275,57 @@ class Tool(Wire):
 
 
 class ServersResponse(Wire):
-    servers: list[ToolServer]
-    total: int
+    """All tool servers of the account."""
+
+    servers: Annotated[list[ToolServer], doc("The servers, oldest first.")]
+    total: Total
 
 
 class ConnectedResponse(Wire):
-    server: ToolServer
-    tools: list[Tool]
+    """A tool server that was just connected."""
+
+    server: Annotated[ToolServer, doc("The server.")]
+    tools: Annotated[list[Tool], doc("Its tools, all of which are now accepted.")]
 
 
 class PingResponse(Wire):
-    ok: bool
-    status: Status
-    latency_ms: float
-    server: ToolServer
+    """The result of a check."""
+
+    ok: Annotated[bool, doc("Whether the server answers.", True)]
+    status: Annotated[ServerStatus, doc("The status after the check.")]
+    latency_ms: Annotated[float, doc("How long the check took, in milliseconds.", 42.125)]
+    server: Annotated[ToolServer, doc("The server after the check.")]
 
 
 class ToolsResponse(Wire):
-    tools: list[Tool]
-    total: int
+    """All tools of a tool server."""
+
+    tools: Annotated[list[Tool], doc("The tools, in the order of the server.")]
+    total: Total
 
 
 class ToolResult(Wire):
-    content: list[dict[str, Any]]
-    structured_content: Any
-    is_error: bool
+    """What a tool returned."""
+
+    content: Annotated[
+        list[dict[str, Any]],
+        doc("The content blocks, as the server sent them.", [{"type": "text", "text": "3"}]),
+    ]
+    structured_content: Annotated[
+        Any, doc("The structured result. Null if the tool returned none.", {"result": 3})
+    ]
+    is_error: Annotated[bool, doc("Whether the tool reports that it failed.", False)]
 
 
 class InvokedResponse(Wire):
-    result: ToolResult
-    latency_ms: float
+    """The result of a tool call."""
+
+    result: Annotated[ToolResult, doc("What the tool returned.")]
+    latency_ms: Annotated[float, doc("How long the call took, in milliseconds.", 42.125)]
 
 
 class AcceptedResponse(Wire):
-    server: ToolServer
-    tools: list[Tool]
+    """A tool server after its tools were accepted."""
+
+    server: Annotated[ToolServer, doc("The server.")]
+    tools: Annotated[list[Tool], doc("Its tools.")]

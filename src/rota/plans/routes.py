@@ -1,4 +1,4 @@
-"""Endpoints: the account's tier, its plan, and the personal add-on."""
+"""Endpoints: tier, plan and connect pass."""
 
 from typing import Annotated
 
@@ -28,8 +28,9 @@ Writer = Annotated[Caller, Depends(allowed("billing:write"))]
 def tier_routes(purchases: Purchases) -> APIRouter:
     router = secured_router("Subscriptions")
 
-    @router.get("/api/subscriptions", summary="The account's subscription and tier")
+    @router.get("/api/subscriptions", summary="Get the subscription")
     async def get_subscription(caller: Reader) -> SubscriptionsResponse:
+        """Returns the subscription and the tier of the selected account."""
         return await purchases.overview(caller)
 
     return router
@@ -42,36 +43,44 @@ def plan_routes(purchases: Purchases) -> APIRouter:
     @router.post(
         "/api/subscriptions/subscribe",
         response_model=CheckoutResponse | LowerPlanResponse,
-        summary="Subscribe to a plan, or change to another",
+        summary="Subscribe or change the plan",
         responses=documented(402, 409),
     )
     async def subscribe(
         caller: Writer, body: Subscribe, idempotency_key: IdempotencyKey = None
     ) -> Response:
-        """A higher plan is paid for on the processor's page and counts from then on. A lower
-        one needs no payment, and follows when the period is over."""
+        """Subscribes to a plan, or changes to another one.
+
+        A higher plan needs a payment: send the user to `checkoutUrl`; the plan starts when the
+        payment is complete. A lower plan needs none: `checkoutUrl` is null, and the plan follows
+        when the paid period ends. The plan that the account has is a 409.
+        """
         return respond(await purchases.subscribe(caller, body, idempotency_key))
 
     @router.post(
         "/api/subscriptions/cancel",
         response_model=SubscriptionResponse,
-        summary="Let the subscription end with its period",
+        summary="Cancel the subscription",
         responses=documented(402, 404, 409),
     )
     async def cancel_subscription(
         caller: Writer, idempotency_key: IdempotencyKey = None
     ) -> Response:
+        """Ends the subscription with its paid period. Until then the tier stays, and the
+        cancellation can be undone. Without a subscription, the answer is 404."""
         return respond(await purchases.cancel(caller, idempotency_key))
 
     @router.post(
         "/api/subscriptions/resume",
         response_model=SubscriptionResponse,
-        summary="Take a cancellation back that has not taken effect",
+        summary="Resume the subscription",
         responses=documented(402, 404, 409),
     )
     async def resume_subscription(
         caller: Writer, idempotency_key: IdempotencyKey = None
     ) -> Response:
+        """Undoes a cancellation before the paid period ends. If there is none, the answer is
+        409."""
         return respond(await purchases.resume(caller, idempotency_key))
 
     return router
@@ -85,38 +94,46 @@ def pass_routes(purchases: Purchases) -> APIRouter:
     @router.post(
         f"{base}/checkout",
         response_model=PassCheckoutResponse,
-        summary="Buy the connect pass for the personal account",
+        summary="Buy the connect pass",
         responses=documented(402, 409),
     )
     async def checkout_connect_pass(
         caller: Writer, idempotency_key: IdempotencyKey = None
     ) -> Response:
+        """Creates a checkout page at the payment processor. The personal account must be selected
+        (403). An account that has the pass already is a 409."""
         return respond(await purchases.checkout_pass(caller, idempotency_key))
 
     @router.post(
         f"{base}/cancel",
         response_model=BillingResponse,
-        summary="Let the connect pass end with its period",
+        summary="Cancel the connect pass",
         responses=documented(402, 404, 409),
     )
     async def cancel_connect_pass(
         caller: Writer, idempotency_key: IdempotencyKey = None
     ) -> Response:
+        """Ends the pass with its paid period. The personal account must be selected (403).
+        Without a pass, the answer is 404."""
         return respond(await purchases.cancel_pass(caller, idempotency_key))
 
     @router.post(
         f"{base}/resume",
         response_model=BillingResponse,
-        summary="Take a cancellation back that has not taken effect",
+        summary="Resume the connect pass",
         responses=documented(402, 404, 409),
     )
     async def resume_connect_pass(
         caller: Writer, idempotency_key: IdempotencyKey = None
     ) -> Response:
+        """Undoes a cancellation before the paid period ends. The personal account must be
+        selected (403). If there is no cancellation, the answer is 409."""
         return respond(await purchases.resume_pass(caller, idempotency_key))
 
-    @router.get(f"{base}/billing", summary="Paid period and trial of the connect pass")
+    @router.get(f"{base}/billing", summary="Get the connect pass")
     async def connect_pass_billing(caller: Reader) -> PassBillingResponse:
+        """Returns the paid pass and the signup trial. The personal account must be selected
+        (403)."""
         return await purchases.pass_billing(caller)
 
     return router

@@ -1,66 +1,149 @@
-"""Wire shapes of subscriptions and of the personal add-on."""
+"""Public schemas of subscriptions and of the connect pass."""
 
 from datetime import datetime
 from typing import Annotated
 
 from pydantic import Field
+from typing_extensions import TypeAliasType
 
-from rota.plans import queries
-from rota.plans.states import State, Status
+from rota.auth.schemas import Tier
+from rota.plans import queries, states
+from rota.plans.states import State
 from rota.plans.tiers import MAX_SEATS
-from rota.platform.http.schemas import Body, Timestamp, Wire
+from rota.platform.http import examples
+from rota.platform.http.schemas import Body, Timestamp, Wire, doc, example_of, example_with
+
+SubscriptionStatus = TypeAliasType(
+    "SubscriptionStatus",
+    Annotated[
+        states.Status,
+        doc(
+            "`PAST_DUE` means that the last payment failed; the tier stays for a grace period.",
+            "ACTIVE",
+        ),
+    ],
+)
+PeriodStart = Annotated[Timestamp, doc("When the paid period started.", examples.PERIOD_START)]
+PeriodEnd = Annotated[Timestamp, doc("When the paid period ends.", examples.PERIOD_END)]
+CancelAtPeriodEnd = Annotated[
+    bool, doc("Whether it ends with the paid period instead of renewing.", False)
+]
+CheckoutUrl = Annotated[
+    str,
+    doc(
+        "The page of the payment processor. Send the user there. Nothing changes before the "
+        "payment is complete.",
+        "https://checkout.stripe.com/c/pay/cs_test_a1b2c3",
+    ),
+]
 
 
 class Subscribe(Body):
-    plan: Annotated[str, Field(min_length=1, max_length=100, examples=["standard"])]
-    seats: Annotated[int, Field(ge=1, le=MAX_SEATS)] | None = None
+    """A plan to subscribe to."""
+
+    model_config = example_of("plan")
+
+    plan: Annotated[
+        str,
+        doc(
+            "The name of the plan, in any case: `standard`, `advanced`, `corporate` or "
+            "`enterprise`. To return to `basic`, cancel the subscription.",
+            "standard",
+            min_length=1,
+            max_length=100,
+        ),
+    ]
+    seats: Annotated[
+        Annotated[int, Field(ge=1, le=MAX_SEATS)] | None,
+        doc(
+            "The number of seats, for `corporate` (at least 1) and `enterprise` (at least 100). "
+            "Other plans have no seats.",
+            100,
+        ),
+    ] = None
 
 
 class Subscription(Wire):
-    tier: Annotated[str, Field(description="What it gives now.", examples=["STANDARD"])]
-    status: Status
-    seats: Annotated[int | None, Field(description="Null where the plan has no seats.")]
-    current_period_start: Timestamp
-    current_period_end: Timestamp
-    cancel_at_period_end: bool
-    downgrade_target: Annotated[
-        str | None, Field(description="The lower plan that follows when the period is over.")
+    """The subscription of an account."""
+
+    tier: Annotated[Tier, doc("The tier that the subscription gives now.", "STANDARD")]
+    status: Annotated[SubscriptionStatus, doc("The state of the subscription.")]
+    seats: Annotated[
+        int | None, doc("The number of seats. Null if the plan has no seats.", None, 100)
     ]
-    downgrade_seats: int | None
+    current_period_start: PeriodStart
+    current_period_end: PeriodEnd
+    cancel_at_period_end: CancelAtPeriodEnd
+    downgrade_target: Annotated[
+        Tier | None,
+        doc(
+            "The lower plan that follows this period. Null if none is scheduled.", None, "STANDARD"
+        ),
+    ]
+    downgrade_seats: Annotated[
+        int | None,
+        doc("The seats of the plan that follows. Null if it has none or none follows.", None, 5),
+    ]
 
 
 class SubscriptionsResponse(Wire):
-    subscription: Subscription | None
-    effective_tier: str
-    user_tier: str
+    """The subscription and tier of the selected account."""
+
+    subscription: Annotated[
+        Subscription | None,
+        doc(
+            "The subscription. Null if the account never had one, and where plans are not sold.",
+            None,
+        ),
+    ]
+    effective_tier: Annotated[Tier, doc("The tier of the selected account.")]
+    user_tier: Annotated[Tier, doc("The tier of the user's personal account.")]
 
 
 class SubscriptionResponse(Wire):
-    subscription: Subscription
+    """The subscription after the change."""
+
+    subscription: Annotated[Subscription, doc("The subscription.")]
 
 
 class CheckoutResponse(Wire):
-    checkout_url: Annotated[str, Field(description="Where to pay; nothing changes before that.")]
-    plan: str
-    seats: int | None
+    """A checkout page for a plan."""
+
+    checkout_url: CheckoutUrl
+    plan: Annotated[Tier, doc("The plan to pay for.", "STANDARD")]
+    seats: Annotated[
+        int | None, doc("The number of seats to pay for. Null if the plan has no seats.", None, 100)
+    ]
 
 
 class LowerPlanResponse(Wire):
-    checkout_url: None = None
-    subscription: Subscription
+    """A change to a lower plan, which needs no payment."""
+
+    checkout_url: Annotated[None, doc("Always null: there is nothing to pay.", None)] = None
+    subscription: Annotated[
+        Subscription,
+        doc(
+            "The subscription. `downgradeTarget` is the plan that follows.",
+            json_schema_extra=example_with(tier="ADVANCED", downgradeTarget="STANDARD"),
+        ),
+    ]
 
 
 class PassCheckoutResponse(Wire):
-    checkout_url: Annotated[str, Field(description="Where to pay; nothing changes before that.")]
+    """A checkout page for the connect pass."""
+
+    checkout_url: CheckoutUrl
 
 
 class PassBilling(Wire):
-    status: Status
-    current_period_start: Timestamp
-    current_period_end: Timestamp
-    cancel_at_period_end: bool
-    can_cancel: bool
-    can_resume: bool
+    """The paid connect pass of a personal account."""
+
+    status: Annotated[SubscriptionStatus, doc("The state of the pass.")]
+    current_period_start: PeriodStart
+    current_period_end: PeriodEnd
+    cancel_at_period_end: CancelAtPeriodEnd
+    can_cancel: Annotated[bool, doc("Whether it can be cancelled now.", True)]
+    can_resume: Annotated[bool, doc("Whether a cancellation can be undone now.", False)]
 
     @classmethod
     def of(cls, state: State) -> "PassBilling":
@@ -75,9 +158,11 @@ class PassBilling(Wire):
 
 
 class Trial(Wire):
-    started_at: Timestamp
-    ends_at: Timestamp
-    active: bool
+    """The trial that starts at the first sign-in. It needs no card and ends by itself."""
+
+    started_at: Annotated[Timestamp, doc("When the trial started.", examples.SIGNED_UP)]
+    ends_at: Annotated[Timestamp, doc("When the trial ends or ended.", "2026-10-19T08:12:44.108Z")]
+    active: Annotated[bool, doc("Whether the trial is running now.", False)]
 
     @classmethod
     def of(cls, trial: queries.Trial, now: datetime) -> "Trial":
@@ -85,9 +170,15 @@ class Trial(Wire):
 
 
 class PassBillingResponse(Wire):
-    billing: PassBilling | None
-    trial: Trial | None
+    """The connect pass and the trial of a personal account."""
+
+    billing: Annotated[
+        PassBilling | None, doc("The paid pass. Null if the account never bought one.")
+    ]
+    trial: Annotated[Trial | None, doc("The trial. Null if the account had none.")]
 
 
 class BillingResponse(Wire):
-    billing: PassBilling
+    """The connect pass after the change."""
+
+    billing: Annotated[PassBilling, doc("The paid pass.")]

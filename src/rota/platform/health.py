@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Response
 from pydantic import Field
+from typing_extensions import TypeAliasType
 
 from rota.platform.http.routes import by_name
 from rota.platform.http.schemas import Wire
@@ -15,19 +16,42 @@ TIMEOUT_S = 2.0
 
 
 class LiveResponse(Wire):
-    status: Literal["live"] = "live"
+    """The process answers requests."""
+
+    status: Annotated[Literal["live"], Field(description="Always `live`.", examples=["live"])] = (
+        "live"
+    )
+
+
+Readiness = TypeAliasType(
+    "Readiness",
+    Annotated[
+        Literal["ready", "degraded", "unavailable"],
+        Field(
+            description="`ready`: every part answers. `degraded`: a part does not answer, and the "
+            "service works without it for a while. `unavailable`: the database does not answer.",
+            examples=["ready"],
+        ),
+    ],
+)
 
 
 class ReadyResponse(Wire):
-    # degraded: something is away that the service can do without for a while.
-    status: Literal["ready", "degraded", "unavailable"]
-    # Of each part: "ok", or why not.
-    checks: Annotated[dict[str, str], Field(examples=[{"postgres": "ok", "redis": "ok"}])]
+    """Whether the service can take requests, and the parts that it depends on."""
+
+    status: Annotated[Readiness, Field(description="Whether the service can take requests.")]
+    checks: Annotated[
+        dict[str, str],
+        Field(
+            description="Each part by its name: `ok`, or why the check failed.",
+            examples=[{"postgres": "ok", "redis": "ok", "temporal": "ok"}],
+        ),
+    ]
 
 
 _UNAVAILABLE = {
     "status": "unavailable",
-    "checks": {"postgres": "failed: ConnectionRefusedError", "redis": "ok"},
+    "checks": {"postgres": "failed: ConnectionRefusedError", "redis": "ok", "temporal": "ok"},
 }
 
 
@@ -47,14 +71,14 @@ def health_routes(essential: Mapping[str, Check], others: Mapping[str, Check]) -
     router = APIRouter(tags=["Health"], generate_unique_id_function=by_name)
     checks = {**essential, **others}
 
-    @router.get("/health/live", summary="The process answers")
+    @router.get("/health/live", summary="Check that the process is alive")
     async def live() -> LiveResponse:
-        """Asks nothing else, so that a restart is not the answer to somebody else's trouble."""
+        """For liveness probes. It checks no other part: a restart does not repair a database."""
         return LiveResponse()
 
     @router.get(
         "/health/ready",
-        summary="PostgreSQL, Redis and Temporal answer",
+        summary="Check that the service is ready",
         responses={
             503: {
                 "model": ReadyResponse,
@@ -64,7 +88,8 @@ def health_routes(essential: Mapping[str, Check], others: Mapping[str, Check]) -
         },
     )
     async def ready(response: Response) -> ReadyResponse:
-        """Degraded is ready too: what is away then can be done without for a while."""
+        """For readiness probes. Checks PostgreSQL, Redis and Temporal. Only PostgreSQL is
+        essential: without it the answer is 503; without another part it is 200 and `degraded`."""
         outcomes = dict(
             zip(checks, await asyncio.gather(*map(_outcome, checks.values())), strict=True)
         )

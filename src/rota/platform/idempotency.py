@@ -17,10 +17,17 @@ from pydantic import BaseModel, Field
 from rota.platform.crypto import Vault
 from rota.platform.db import AccountReader, AccountTransaction
 from rota.platform.errors import Conflict
+from rota.platform.http.schemas import shared
 
 IdempotencyKey = Annotated[
     Annotated[str, Field(min_length=1, max_length=255)] | None,
-    Header(description="Makes the request safe to send again, for 24 hours."),
+    Header(
+        description="A unique value, such as a UUID, that makes the request safe to repeat. For "
+        "24 hours, a repeated request with the same key and body gets the first response again. "
+        "The same key with another body is a 409.",
+        examples=["5f0c7a52-9c0e-4d0b-8a0e-2f7d1f6f2b11"],
+        json_schema_extra=shared("IdempotencyKey"),
+    ),
 ]
 
 

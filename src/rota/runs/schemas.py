@@ -1,33 +1,120 @@
-"""The wire shape of a timeline."""
+"""Public schemas of the timeline."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+from typing_extensions import TypeAliasType
+
+from rota.credits.money import exact_usd
+from rota.credits.schemas import ExactUsd
 from rota.platform import ids
-from rota.platform.http.schemas import Timestamp, Wire
+from rota.platform.http import examples
+from rota.platform.http.schemas import Count, Timestamp, Total, Wire, doc
 from rota.runs.timeline import Entry
+
+StepKind = TypeAliasType(
+    "StepKind",
+    Annotated[
+        Literal["model", "tool", "approval"],
+        doc("A call of a model, a call of a tool, or a review by a person.", "model"),
+    ],
+)
+StepState = TypeAliasType(
+    "StepState",
+    Annotated[
+        Literal[
+            "planned",
+            "gated",
+            "started",
+            "delegated",
+            "finished",
+            "pending",
+            "approved",
+            "rejected",
+            "expired",
+        ],
+        doc(
+            "Calls are `planned`, `gated` (waiting for a person), `started`, `delegated` (to a "
+            "subtask) or `finished`. Approvals are `pending`, `approved`, `rejected` or `expired`.",
+            "finished",
+        ),
+    ],
+)
+StepOutcome = TypeAliasType(
+    "StepOutcome",
+    Annotated[Literal["ok", "failed", "rejected"], doc("How a call ended.", "ok")],
+)
 
 
 class TimelineStep(Wire):
-    id: str
-    kind: Literal["model", "tool", "approval"]
-    run: int | None
-    step: int | None
-    # The model's name, the tool's, or which gate an approval was for.
-    name: str | None
-    server: str | None
-    state: str
-    outcome: str | None
-    arguments: Any
-    result: Any
-    child_task_id: str | None
-    input_tokens: int
-    output_tokens: int
-    cost_usd: str
-    price_version: str | None
-    started_at: Timestamp
-    finished_at: Timestamp | None
-    duration_ms: int | None
-    decided_by: str | None
+    """One step of a task: a model call, a tool call or an approval."""
+
+    id: Annotated[str, doc("The id of the step, unique within the task.", "call-1-1-0")]
+    kind: Annotated[StepKind, doc("What kind of step it is.")]
+    run: Annotated[int | None, doc("The run, from 1. Null for an approval.", 1)]
+    step: Annotated[int | None, doc("The step of the run, from 1. Null for an approval.", 1)]
+    name: Annotated[
+        str | None,
+        doc(
+            "The name of the model or tool; for an approval, its gate. Null for an approval of a "
+            "task that the service does not run.",
+            examples.MODEL,
+        ),
+    ]
+    server: Annotated[
+        str | None,
+        doc("The name of the tool server. Null for other steps and built-in tools.", None, "docs"),
+    ]
+    state: Annotated[StepState, doc("How far the step is.")]
+    outcome: Annotated[
+        StepOutcome | None, doc("How the call ended. Null before that and for an approval.")
+    ]
+    arguments: Annotated[
+        Any,
+        doc(
+            "The arguments of a tool call, or the items of an approval. Null for a model call.",
+            None,
+            {"title": "Onboarding checklist"},
+        ),
+    ]
+    result: Annotated[
+        Any,
+        doc(
+            "For a model call, its `text` and the names of the `toolCalls` it asked for. For a "
+            "tool call, its result. For an approval, the reason, or null.",
+            {"text": "1. IT: prepare the laptop.", "toolCalls": []},
+        ),
+    ]
+    child_task_id: Annotated[
+        str | None,
+        doc(
+            "The subtask, for a tool call that delegates. Otherwise null.",
+            None,
+            examples.SUBTASK_ID,
+        ),
+    ]
+    input_tokens: Annotated[Count, doc("Tokens sent to the model; 0 for other steps.", 1_840)]
+    output_tokens: Annotated[Count, doc("Tokens received from the model; 0 for other steps.", 412)]
+    cost_usd: ExactUsd
+    price_version: Annotated[
+        str | None,
+        doc("The price list that was used. Null except for a model call.", "genai-prices/0.2.8"),
+    ]
+    started_at: Annotated[
+        Timestamp,
+        doc(
+            "When the step started; for a call that has not, when it was planned.", examples.STARTED
+        ),
+    ]
+    finished_at: Annotated[
+        Timestamp | None, doc("When the step ended. Null before that.", examples.CHARGED)
+    ]
+    duration_ms: Annotated[
+        int | None, doc("How long the step took, in milliseconds. Null before it ended.", 21_228)
+    ]
+    decided_by: Annotated[
+        str | None,
+        doc("The user who decided. Null except for a decided approval.", None, examples.USER_ID),
+    ]
 
     @classmethod
     def of(cls, entry: Entry) -> "TimelineStep":
@@ -46,7 +133,7 @@ class TimelineStep(Wire):
             child_task_id=ids.to_wire("task", entry.child_task_id) if entry.child_task_id else None,
             input_tokens=entry.input_tokens,
             output_tokens=entry.output_tokens,
-            cost_usd=f"{entry.cost_micros / 1_000_000:.6f}",
+            cost_usd=exact_usd(entry.cost_micros),
             price_version=entry.price_version,
             started_at=entry.started_at,
             finished_at=entry.finished_at,
@@ -56,8 +143,10 @@ class TimelineStep(Wire):
 
 
 class TimelineResponse(Wire):
-    steps: list[TimelineStep]
-    total: int
+    """A page of the timeline."""
+
+    steps: Annotated[list[TimelineStep], doc("The steps of this page, oldest first.")]
+    total: Total
 
 
 def _told(entry: Entry) -> Any:

@@ -1,4 +1,4 @@
-"""Endpoints of tasks."""
+"""Endpoints: tasks and reviews."""
 
 from typing import Annotated
 
@@ -10,36 +10,38 @@ from starlette.requests import Request
 from rota.auth.authenticator import Authenticator
 from rota.auth.caller import Caller
 from rota.auth.routing import allowed, secured_router
-from rota.events.routes import After, LastEventId, still_allowed
+from rota.events.routes import After, EventStream, LastEventId, still_allowed
+from rota.events.schemas import Event
 from rota.events.stream import Streams
 from rota.platform import ids
+from rota.platform.http import examples
 from rota.platform.http.description import documented
 from rota.platform.http.responses import respond
-from rota.platform.http.schemas import QueryInt, Text
+from rota.platform.http.schemas import Limit, Offset, Text, path_id
 from rota.platform.idempotency import IdempotencyKey
-from rota.tasks import schemas
+from rota.tasks import review_schemas, schemas
 from rota.tasks.queries import Filter
+from rota.tasks.review_schemas import ApprovalsResponse, DecisionResponse, ReviewResponse
 from rota.tasks.reviews import Reviews
 from rota.tasks.schemas import (
-    ApprovalsResponse,
     ApproveTask,
     CreateTask,
-    DecisionResponse,
     PatchTask,
     RejectTask,
     RetryTask,
-    ReviewResponse,
     TaskResponse,
     TasksResponse,
+    TaskStatus,
 )
 from rota.tasks.service import Tasks
-from rota.tasks.states import FINAL, Status
+from rota.tasks.states import FINAL
 
 Reader = Annotated[Caller, Depends(allowed("tasks:read"))]
 Writer = Annotated[Caller, Depends(allowed("tasks:write"))]
 Approver = Annotated[Caller, Depends(allowed("tasks:approve"))]
 
 FilterText = Annotated[Text, Field(max_length=255)]
+TaskId = Annotated[Text, path_id("task", examples.TASK_ID)]
 
 
 def task_routes(
@@ -51,24 +53,49 @@ def task_routes(
         "/api/tasks",
         status_code=201,
         response_model=TaskResponse,
-        summary="Hand over a task",
+        summary="Create a task",
         responses=documented(402, 404, 409),
     )
     async def create_task(
         caller: Writer, body: CreateTask, idempotency_key: IdempotencyKey = None
     ) -> Response:
+        """Creates a task, and starts it if an agent is named and the status is `PENDING`.
+
+        The service runs a task that names an agent of the catalog. It first puts the budget of
+        the agent on hold; if the balance does not cover that, the answer is 402 and no task is
+        created. A task without an agent, or with a status such as `RUNNING`, is a record of work
+        elsewhere: your client updates it with `PATCH`.
+        """
         return respond(await tasks.create(caller, body, idempotency_key))
 
-    @router.get("/api/tasks", summary="List tasks, newest first")
+    @router.get("/api/tasks", summary="List tasks")
     async def list_tasks(
         caller: Reader,
-        status: Status | None = None,
-        project_id: Annotated[FilterText | None, Query(alias="projectId")] = None,
-        parent_task_id: Annotated[FilterText | None, Query(alias="parentTaskId")] = None,
-        agent: FilterText | None = None,
-        limit: Annotated[QueryInt, Query(ge=1, le=100)] = 50,
-        offset: Annotated[QueryInt, Query(ge=0, le=2**31 - 1)] = 0,
+        status: Annotated[TaskStatus | None, Query(description="Only tasks in this state.")] = None,
+        project_id: Annotated[
+            FilterText | None,
+            Query(
+                alias="projectId",
+                description="Only tasks with this project.",
+                examples=[examples.PROJECT],
+            ),
+        ] = None,
+        parent_task_id: Annotated[
+            FilterText | None,
+            Query(
+                alias="parentTaskId",
+                description="Only subtasks of this task.",
+                examples=[examples.TASK_ID],
+            ),
+        ] = None,
+        agent: Annotated[
+            FilterText | None,
+            Query(description="Only tasks of this agent.", examples=[examples.AGENT]),
+        ] = None,
+        limit: Limit = 50,
+        offset: Offset = 0,
     ) -> TasksResponse:
+        """Returns a page of tasks, newest first. Filters combine: a task must match all of them."""
         parent = ids.from_wire("task", parent_task_id) if parent_task_id is not None else None
         if parent_task_id is not None and parent is None:
             return TasksResponse(tasks=[], total=0)
@@ -76,103 +103,133 @@ def task_routes(
         found, total = await tasks.page(caller, wanted, limit, offset)
         return TasksResponse(tasks=[schemas.Task.of(task) for task in found], total=total)
 
-    @router.get("/api/tasks/{id}", summary="Fetch a task", responses=documented(404))
-    async def get_task(caller: Reader, id: Text) -> TaskResponse:  # noqa: A002
+    @router.get("/api/tasks/{id}", summary="Get a task", responses=documented(404))
+    async def get_task(caller: Reader, id: TaskId) -> TaskResponse:  # noqa: A002
+        """Returns one task. A task of another account is a 404."""
         return TaskResponse(
             task=schemas.Task.of(await tasks.get(caller, ids.from_wire("task", id)))
         )
 
-    @router.patch("/api/tasks/{id}", summary="Change a task", responses=documented(404, 409))
-    async def patch_task(caller: Writer, id: Text, body: PatchTask) -> TaskResponse:  # noqa: A002
+    @router.patch("/api/tasks/{id}", summary="Update a task", responses=documented(404, 409))
+    async def patch_task(caller: Writer, id: TaskId, body: PatchTask) -> TaskResponse:  # noqa: A002
+        """Changes the fields that are present and leaves the others as they are.
+
+        If the service runs the task, the status can only become `CANCELLED`, which stops the run
+        and cancels its subtasks; its output and logs are a 409. To run a failed task again, use
+        `POST /api/tasks/{id}/retry`.
+        """
         task = await tasks.patch(caller, ids.from_wire("task", id), body)
         return TaskResponse(task=schemas.Task.of(task))
 
     @router.post(
         "/api/tasks/{id}/approve",
-        summary="Approve what waits, all of it or the items named",
+        summary="Approve a task",
         responses=documented(404, 409),
     )
     async def approve_task(
         caller: Approver,
-        id: Text,  # noqa: A002
+        id: TaskId,  # noqa: A002
         body: ApproveTask | None = None,
     ) -> DecisionResponse:
+        """Approves what waits for a person: everything, or the items that `decisions` names.
+
+        When no item waits any more, the task continues: at a run gate it starts, at a tool gate
+        the calls are made, at an output gate the task is completed. If somebody else approved it
+        a moment ago, the answer is the same. A task that does not wait is a 409.
+        """
         named = body.decisions if body else None
         task, found = await reviews.approve(caller, ids.from_wire("task", id), named)
-        return DecisionResponse(task=schemas.Task.of(task), review=schemas.Review.of(task, found))
+        return DecisionResponse(
+            task=schemas.Task.of(task), review=review_schemas.Review.of(task, found)
+        )
 
     @router.post(
         "/api/tasks/{id}/reject",
-        summary="Reject a task that waits",
+        summary="Reject a task",
         responses=documented(404, 409),
     )
     async def reject_task(
         caller: Approver,
-        id: Text,  # noqa: A002
+        id: TaskId,  # noqa: A002
         body: RejectTask | None = None,
     ) -> DecisionResponse:
+        """Rejects everything that waits for a person.
+
+        The task is cancelled. With `resume`, it continues instead, and the agent reads the
+        reason; that is a 409 at a run gate, where nothing runs yet. A task that does not wait is
+        a 409.
+        """
         body = body or RejectTask()
         task, found = await reviews.reject(
             caller, ids.from_wire("task", id), body.reason, resume=body.resume
         )
-        return DecisionResponse(task=schemas.Task.of(task), review=schemas.Review.of(task, found))
+        return DecisionResponse(
+            task=schemas.Task.of(task), review=review_schemas.Review.of(task, found)
+        )
 
     @router.post(
         "/api/tasks/{id}/retry",
         response_model=TaskResponse,
-        summary="Run a failed task again",
+        summary="Retry a failed task",
         responses=documented(402, 404, 409),
     )
     async def retry_task(
         caller: Writer,
-        id: Text,  # noqa: A002
+        id: TaskId,  # noqa: A002
         body: RetryTask | None = None,
         idempotency_key: IdempotencyKey = None,
     ) -> Response:
+        """Starts a new run of a `FAILED` task, and puts the budget of its agent on hold again. A
+        task in another state is a 409."""
         start_at = body.from_ if body else "start"
         return respond(
             await tasks.retry(caller, ids.from_wire("task", id), start_at, idempotency_key)
         )
 
     @router.get(
-        "/api/tasks/{id}/review", summary="What waits for a person", responses=documented(404)
+        "/api/tasks/{id}/review", summary="Get the review of a task", responses=documented(404)
     )
-    async def review_task(caller: Reader, id: Text) -> ReviewResponse:  # noqa: A002
+    async def review_task(caller: Reader, id: TaskId) -> ReviewResponse:  # noqa: A002
+        """Returns what waits for a person, with the arguments of each tool call, and earlier
+        reviews."""
         task, found = await reviews.get(caller, ids.from_wire("task", id))
-        return ReviewResponse(review=schemas.Review.of(task, found))
+        return ReviewResponse(review=review_schemas.Review.of(task, found))
 
-    @router.get("/api/approvals", summary="Everything that waits for a person, oldest first")
+    @router.get("/api/approvals", summary="List what waits for approval")
     async def list_approvals(
         caller: Reader,
-        limit: Annotated[QueryInt, Query(ge=1, le=100)] = 50,
-        offset: Annotated[QueryInt, Query(ge=0, le=2**31 - 1)] = 0,
+        limit: Limit = 50,
+        offset: Offset = 0,
     ) -> ApprovalsResponse:
+        """Returns every task of the account that waits for a person, oldest first, with its
+        review."""
         found, total = await reviews.pending(caller, limit, offset)
         shapes = [
-            schemas.Approval(task=schemas.Task.of(task), review=schemas.Review.of(task, pending))
+            review_schemas.Approval(
+                task=schemas.Task.of(task), review=review_schemas.Review.of(task, pending)
+            )
             for task, pending in found
         ]
         return ApprovalsResponse(approvals=shapes, total=total)
 
     @router.get(
         "/api/tasks/{id}/events",
-        summary="Live events of a task",
-        response_class=StreamingResponse,
-        responses={
-            200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}},
-            **documented(404),
-        },
+        summary="Stream the events of a task",
+        response_class=EventStream,
+        responses={200: {"model": Event}, **documented(404)},
     )
     async def task_events(
         request: Request,
         caller: Reader,
-        id: Text,  # noqa: A002
+        id: TaskId,  # noqa: A002
         last_event_id: LastEventId = None,
         after: After = None,
     ) -> StreamingResponse:
-        """Server-sent events from the task's beginning, or after the given number.
+        """Sends the events of a task as server-sent events, from its first one or after the
+        number that you give. The stream ends when the task is `COMPLETED` or `CANCELLED`.
 
-        The stream ends when the task is COMPLETED or CANCELLED, which are final.
+        Each message has the lines `id` (the sequence), `event` (the type) and `data` (an `Event`
+        in JSON).
         """
         task = await tasks.get(caller, ids.from_wire("task", id))
         start = last_event_id if last_event_id is not None else after

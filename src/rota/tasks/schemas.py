@@ -1,104 +1,299 @@
-"""Wire shapes of tasks and reviews."""
+"""Public schemas of tasks."""
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
+from typing_extensions import TypeAliasType
 
+from rota.credits.money import exact_usd
+from rota.credits.schemas import ExactUsd
 from rota.platform import ids
-from rota.platform.http.schemas import Body, Timestamp, Wire
-from rota.tasks import model
-from rota.tasks.model import ReviewState
-from rota.tasks.states import Gate, Status
+from rota.platform.http import examples
+from rota.platform.http.schemas import Body, Count, Timestamp, Total, Wire, doc, example_of
+from rota.tasks import model, states
 
 MAX_TEXT = 50_000
 MAX_ACTIONS = 1_000
 
-Name = Annotated[str, Field(min_length=1, max_length=1_000)]
+TaskStatus = TypeAliasType(
+    "TaskStatus",
+    Annotated[
+        states.Status,
+        doc(
+            "The state of a task. `COMPLETED` and `CANCELLED` are final. A `FAILED` "
+            "task can be retried. `WAITING_APPROVAL` means that a person must decide.",
+            "COMPLETED",
+        ),
+    ],
+)
+RetryFrom = TypeAliasType(
+    "RetryFrom",
+    Annotated[
+        Literal["start", "failure"],
+        doc(
+            "`start` runs the task from the beginning. `failure` keeps the finished "
+            "steps, and they are not paid for again.",
+            "start",
+        ),
+    ],
+)
+
+_NAME = "Write the onboarding checklist"
+_INPUT = "New colleagues get a laptop, an account and a desk. Who does what, and when?"
+_OUTPUT = "1. IT: prepare the laptop.\n2. IT: create the account.\n3. Office: assign a desk."
+
+Name = Annotated[
+    str, doc("A name for people, 1 to 1,000 characters.", _NAME, min_length=1, max_length=1_000)
+]
 LongText = Annotated[str, Field(max_length=MAX_TEXT)]
-Priority = Annotated[int | float, Field(ge=0, le=10)]
+Description = Annotated[
+    LongText,
+    doc(
+        "What the task is about, for people and for the agent. At most 50,000 characters.",
+        "For the team that welcomes new colleagues.",
+    ),
+]
+Priority = Annotated[
+    int | float,
+    Field(ge=0, le=10),
+    WithJsonSchema(
+        {
+            "type": "number",
+            "minimum": 0,
+            "maximum": 10,
+            "description": "From 0 (lowest) to 10 (highest).",
+            "examples": [5],
+        }
+    ),
+]
 Action = Annotated[str, Field(max_length=2_000)]
-Actions = Annotated[list[Action], Field(max_length=100)]
+Actions = Annotated[
+    list[Action],
+    doc(
+        "Entries for the action log of the task, at most 100 of 2,000 characters each.",
+        ["Read the old checklist"],
+        max_length=100,
+    ),
+]
 Id = Annotated[str, Field(min_length=1, max_length=255)]
+AgentName = Annotated[Id, Field(examples=[examples.AGENT])]
+TaskId = Annotated[str, doc("The id of the task, `task_…`.", examples.TASK_ID)]
 
 
 class CreateTask(Body):
+    """A task to create. With an `agent` and the status `PENDING` (the default) or
+    `WAITING_APPROVAL`, the service runs it. Otherwise it is a record that your client updates."""
+
+    model_config = example_of("name", "agent", "input", "projectId", "priority")
+
     name: Name
-    agent: Id | None = None
-    assigned_agent: Id | None = None
-    input: LongText | None = None
-    status: Status = "PENDING"
-    project_id: Id | None = None
-    description: LongText | None = None
+    agent: Annotated[
+        AgentName | None,
+        doc(
+            "The name of an agent in the catalog (`GET /api/agents`). "
+            "An unknown agent is a 400; one that is locked for your tier is a 403."
+        ),
+    ] = None
+    assigned_agent: Annotated[
+        AgentName | None, doc("The same as `agent`. If you send both, they must be equal.")
+    ] = None
+    input: Annotated[
+        LongText | None,
+        doc("What the agent works on. At most 50,000 characters. Default: an empty text.", _INPUT),
+    ] = None
+    status: Annotated[
+        TaskStatus,
+        doc(
+            "The initial state. `WAITING_APPROVAL` asks a person before the run "
+            "starts. With any other state than `PENDING`, the service does not run the task.",
+            "PENDING",
+        ),
+    ] = "PENDING"
+    project_id: Annotated[
+        Id | None, doc("A label of your own that groups tasks.", examples.PROJECT)
+    ] = None
+    description: Description | None = None
     priority: Priority = 0
-    parent_task_id: Id | None = None
-    output: LongText | None = None
+    parent_task_id: Annotated[
+        Id | None,
+        doc(
+            "The id of the parent, for a subtask. The parent must exist (404) and not "
+            "have ended (409). Tasks nest at most 8 deep.",
+            examples.TASK_ID,
+        ),
+    ] = None
+    output: Annotated[
+        LongText | None,
+        doc(
+            "The output, for a record of work that is done elsewhere. At most 50,000 characters.",
+            _OUTPUT,
+        ),
+    ] = None
     actions: Actions | None = None
 
 
 class PatchTask(Body):
+    """Changes to a task. Absent fields and nulls change nothing."""
+
+    model_config = example_of("priority", "actions")
+
     name: Name | None = None
-    description: LongText | None = None
+    description: Description | None = None
     priority: Priority | None = None
-    status: Status | None = None
-    output: LongText | None = None
-    logs: LongText | None = None
-    actions: Actions | None = None
+    status: Annotated[
+        TaskStatus | None,
+        doc(
+            "The new state. A task that the service runs can only become `CANCELLED`. "
+            "A transition that is not allowed is a 409.",
+            "RUNNING",
+        ),
+    ] = None
+    output: Annotated[
+        LongText | None,
+        doc(
+            "Replaces the output. At most 50,000 characters. Only for a task that the "
+            "service does not run.",
+            "Draft:",
+        ),
+    ] = None
+    logs: Annotated[
+        LongText | None,
+        doc(
+            "Text to append to the output. Output and logs together have at most "
+            "50,000 characters. Only for a task that the service does not run.",
+            "\n1. IT: prepare the laptop.",
+        ),
+    ] = None
+    actions: Annotated[
+        Actions | None, doc("Entries to append to the action log. A task keeps at most 1,000.")
+    ] = None
 
 
 class Decision(Body):
-    id: Id
-    arguments: dict[str, Any] | None = None
+    """One waiting item to approve."""
+
+    id: Annotated[Id, doc("The id of a waiting item of the review.", "call-1-1-0")]
+    arguments: Annotated[
+        dict[str, Any] | None,
+        doc(
+            "Changed arguments for the tool call, valid against `argumentsSchema`. "
+            "Default: the arguments that the item shows.",
+            {"title": "Onboarding checklist", "folder": "Operations"},
+        ),
+    ] = None
 
 
 class ApproveTask(Body):
-    decisions: Annotated[list[Decision], Field(min_length=1, max_length=100)] | None = None
+    """What to approve. An empty object approves everything that waits."""
+
+    model_config = example_of()
+
+    decisions: Annotated[
+        Annotated[list[Decision], Field(min_length=1, max_length=100)] | None,
+        doc(
+            "The items to approve, at most 100. Default: every waiting item.",
+            [{"id": "call-1-1-0"}],
+        ),
+    ] = None
 
 
 class RejectTask(Body):
-    reason: Annotated[str, Field(max_length=2_000)] | None = None
-    resume: bool = False
+    """Why a task is rejected, and whether it continues."""
+
+    reason: Annotated[
+        Annotated[str, Field(max_length=2_000)] | None,
+        doc(
+            "Why, for people and, with `resume`, for the agent. At most 2,000 characters.",
+            "Use the folder Operations instead.",
+        ),
+    ] = None
+    resume: Annotated[
+        bool,
+        doc(
+            "True: the task continues, and its agent reads the reason. False: the "
+            "task is cancelled.",
+            False,
+        ),
+    ] = False
 
 
 class RetryTask(Body):
-    from_: Annotated[Literal["start", "failure"], Field(alias="from")] = "start"
+    """Where a failed task starts again."""
+
+    from_: Annotated[
+        RetryFrom,
+        Field(alias="from", description="The first step to run again.", examples=["start"]),
+    ] = "start"
 
 
 class TaskMetadata(Wire):
-    actions: list[str]
+    """Additional data of a task."""
+
+    actions: Annotated[list[str], doc("The action log, oldest first.", ["Read the old checklist"])]
 
 
 class TaskError(Wire):
-    code: str
-    message: str
-    retryable: bool
+    """Why a task failed."""
+
+    code: Annotated[str, doc("The kind of failure, for programs.", "BUDGET_EXCEEDED")]
+    message: Annotated[
+        str,
+        doc(
+            "What happened and what to do next, for people.",
+            "The run needs more than the budget of its agent.",
+        ),
+    ]
+    retryable: Annotated[bool, doc("Whether a retry can succeed without a change.", True)]
 
 
 class TaskUsage(Wire):
-    run: int
-    steps: int
-    input_tokens: int
-    output_tokens: int
-    cost_usd: str
+    """What a task has used so far. Zero for a task that the service does not run."""
+
+    run: Annotated[int, doc("The number of the current run. A retry adds 1.", 1)]
+    steps: Annotated[Count, doc("Model calls in all runs.", 2)]
+    input_tokens: Annotated[Count, doc("Tokens sent to models.", 1_840)]
+    output_tokens: Annotated[Count, doc("Tokens received from models.", 412)]
+    cost_usd: Annotated[ExactUsd, doc("What the model calls cost.")]
 
 
 class Task(Wire):
-    id: str
-    name: str
-    assigned_agent: str | None
-    status: Status
-    input: str
-    output: str | None
-    created_at: Timestamp
-    updated_at: Timestamp
-    description: str | None
-    priority: int | float
-    project_id: str | None
-    parent_task_id: str | None
-    metadata: TaskMetadata
-    error: TaskError | None
-    usage: TaskUsage
-    started_at: Timestamp | None
-    finished_at: Timestamp | None
+    """A unit of work."""
+
+    id: TaskId
+    name: Annotated[str, doc("A name for people.", _NAME)]
+    assigned_agent: Annotated[
+        str | None, doc("The name of the agent. Null for a task without one.", examples.AGENT)
+    ]
+    status: Annotated[TaskStatus, doc("The current state.")]
+    input: Annotated[str, doc("What the agent works on. Empty if none was given.", _INPUT)]
+    output: Annotated[str | None, doc("The result. Null until there is one.", _OUTPUT)]
+    created_at: Annotated[Timestamp, doc("When the task was created.")]
+    updated_at: Annotated[Timestamp, doc("When it last changed.", examples.FINISHED)]
+    description: Annotated[
+        str | None,
+        doc(
+            "What the task is about. Null if none was given.",
+            "For the team that welcomes new colleagues.",
+        ),
+    ]
+    priority: Priority
+    project_id: Annotated[
+        str | None,
+        doc("A label of your own that groups tasks. Null if none was given.", examples.PROJECT),
+    ]
+    parent_task_id: Annotated[
+        str | None,
+        doc("The id of the parent. Null unless this is a subtask.", None, examples.TASK_ID),
+    ]
+    metadata: Annotated[TaskMetadata, doc("Additional data.")]
+    error: Annotated[TaskError | None, doc("Why the task failed. Null unless it did.", None)]
+    usage: Annotated[TaskUsage, doc("What the task has used so far.")]
+    started_at: Annotated[
+        Timestamp | None, doc("When the current run started. Null before that.", examples.STARTED)
+    ]
+    finished_at: Annotated[
+        Timestamp | None, doc("When the task ended. Null before that.", examples.FINISHED)
+    ]
 
     @classmethod
     def of(cls, task: model.Task) -> "Task":
@@ -124,7 +319,7 @@ class Task(Wire):
                 steps=task.steps,
                 input_tokens=task.input_tokens,
                 output_tokens=task.output_tokens,
-                cost_usd=f"{task.cost_micros / 1_000_000:.6f}",
+                cost_usd=exact_usd(task.cost_micros),
             ),
             started_at=task.started_at,
             finished_at=task.finished_at,
@@ -132,89 +327,13 @@ class Task(Wire):
 
 
 class TaskResponse(Wire):
-    task: Task
+    """One task."""
+
+    task: Annotated[Task, doc("The task.")]
 
 
 class TasksResponse(Wire):
-    tasks: list[Task]
-    total: int
+    """A page of tasks."""
 
-
-class ReviewItem(Wire):
-    id: str
-    tool: str | None
-    server: str | None
-    arguments: dict[str, Any] | None
-    arguments_schema: dict[str, Any] | None
-    reason: str | None
-    decision: str | None
-    decided_by: str | None
-    decided_at: Timestamp | None
-
-
-class PastReview(Wire):
-    state: ReviewState
-    gate: Gate | None
-    requested_at: Timestamp
-    expires_at: Timestamp
-    decided_by: str | None
-    decided_at: Timestamp | None
-    reason: str | None
-    items: list[ReviewItem]
-
-    @classmethod
-    def of(cls, review: model.Review) -> "PastReview":
-        return cls(
-            state=review.state,
-            gate=review.gate,
-            requested_at=review.requested_at,
-            expires_at=review.expires_at,
-            decided_by=ids.to_wire("user", review.decided_by) if review.decided_by else None,
-            decided_at=review.decided_at,
-            reason=review.reason,
-            items=[ReviewItem(**item) for item in review.items],
-        )
-
-
-class Review(Wire):
-    task_id: str
-    state: Literal["none"] | ReviewState
-    gate: Gate | None
-    requested_at: Timestamp | None
-    expires_at: Timestamp | None
-    items: list[ReviewItem]
-    history: list[PastReview]
-
-    @classmethod
-    def of(cls, task: model.Task, reviews: list[model.Review]) -> "Review":
-        """`reviews` begins with the newest, which is the one that is shown in full."""
-        shapes = [PastReview.of(review) for review in reviews]
-        newest = shapes[0] if shapes else None
-        return cls(
-            task_id=ids.to_wire("task", task.id),
-            state=newest.state if newest else "none",
-            gate=newest.gate if newest else None,
-            requested_at=newest.requested_at if newest else None,
-            expires_at=newest.expires_at if newest else None,
-            items=newest.items if newest else [],
-            history=[shape for shape in shapes if shape.state != "pending"],
-        )
-
-
-class ReviewResponse(Wire):
-    review: Review
-
-
-class DecisionResponse(Wire):
-    task: Task
-    review: Review
-
-
-class Approval(Wire):
-    task: Task
-    review: Review
-
-
-class ApprovalsResponse(Wire):
-    approvals: list[Approval]
-    total: int
+    tasks: Annotated[list[Task], doc("The tasks of this page, newest first.")]
+    total: Total

@@ -1,272 +1,294 @@
-"""The OpenAPI description: what FastAPI derives, plus what the edge does to every route.
+"""The OpenAPI description: what FastAPI derives from routes and schemas, completed and made small.
 
-Every status that a route can answer is listed. Routes name their own special
-ones with `documented`; those that follow from taking a body or from being rate
-limited are added here, once, for all. Examples are put together from those that
-the fields of a shape give.
+Completed: every status that a route can answer with, its headers, and an example for every body,
+built from the examples of the fields. Made small: what operations share is a component, and
+schemas have no generated titles.
 """
 
+from collections.abc import Iterator
+from importlib.metadata import version
 from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
 
-from rota.platform.errors import CODES
-from rota.platform.http.edge import API_VERSION
+from rota.platform.http import components as shared
+from rota.platform.http.components import Json, documented, ref
+from rota.platform.http.schemas import CHANGES, FIELDS
 
-_MEANINGS = {
-    400: "The request is not valid; `details` says where.",
-    401: "Authentication is missing or not valid.",
-    402: "The payment processor refused, or there is no money for this.",
-    403: "The caller's tier, role or scope does not permit this.",
-    404: "There is no such thing in the selected account.",
-    409: "Conflict with the current state.",
-    413: "The body is larger than 2 MiB.",
-    415: "The body is not JSON.",
-    429: "Too many requests; wait as long as Retry-After says.",
-    500: "Unexpected; try again, waiting longer each time.",
-    502: "The tool server failed.",
-    503: "A part that this needs does not answer, or the service is being stopped.",
-    504: "The tool server did not answer in time.",
+__all__ = ["describe", "documented"]
+
+_LICENSE = {"name": "Apache 2.0", "identifier": "Apache-2.0"}
+_SERVERS = [{"url": "/", "description": "The service that serves this description."}]
+# FastAPI derives the names of headers from Python names, all in lower case.
+_HEADER_NAMES = {
+    "idempotency-key": "Idempotency-Key",
+    "if-none-match": "If-None-Match",
+    "last-event-id": "Last-Event-ID",
 }
-_MOMENT = "2026-11-01T12:00:00.000Z"
-_ANYWHERE = {400, 500, 503}
+# The order of words in a schema, for readers: what it is before what it contains.
+_FIRST = ("$ref", "type", "description")
+_LAST = ("default", "examples")
+# Pydantic keeps its own words for bounds where a type has a validator that runs before it.
+_BOUNDS = {"ge": "minimum", "le": "maximum"}
 
 
-def _error_schema(details: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "required": ["error"],
-        "additionalProperties": False,
-        "properties": {
-            "error": {
-                "type": "object",
-                "required": ["message", "timestamp", "path"],
-                "additionalProperties": False,
-                "properties": {
-                    "message": {"type": "string", "description": "For people; says what to do."},
-                    "code": {"type": "string", "description": "A hint; the status decides."},
-                    "details": details,
-                    "timestamp": {"type": "string", "format": "date-time"},
-                    "path": {"type": "string", "description": "The path of the request."},
-                },
-            }
-        },
-    }
+def describe(
+    app: FastAPI, *, unlimited: tuple[str, ...], enums: dict[str, list[str]]
+) -> dict[str, Any]:
+    """The whole description.
 
-
-_SCHEMAS: dict[str, Any] = {
-    "Error": _error_schema({"description": "More about it; its shape depends on the code."}),
-    "ValidationError": _error_schema(
-        {
-            "type": "array",
-            "description": "Each thing that is wrong, and where.",
-            "items": {
-                "type": "object",
-                "required": ["field", "message"],
-                "additionalProperties": False,
-                "properties": {
-                    "field": {"type": "string", "description": "Empty for the body as a whole."},
-                    "message": {"type": "string"},
-                },
-            },
-        }
-    ),
-    "RateLimited": {
-        "type": "object",
-        "required": ["error"],
-        "additionalProperties": False,
-        "properties": {
-            "error": {
-                "type": "object",
-                "required": ["message", "code"],
-                "additionalProperties": False,
-                "properties": {
-                    "message": {"type": "string"},
-                    "code": {"const": "RATE_LIMIT_EXCEEDED"},
-                },
-            }
-        },
-    },
-}
-_SCHEMA_OF = {400: "ValidationError", 429: "RateLimited"}
-
-
-def _header(description: str, schema: dict[str, Any]) -> dict[str, Any]:
-    return {"description": description, "required": True, "schema": schema}
-
-
-_WHOLE = {"type": "integer", "minimum": 0}
-_HEADERS: dict[str, Any] = {
-    "RateLimit-Limit": _header("The ceiling of the 60 s window.", _WHOLE),
-    "RateLimit-Remaining": _header("Requests left in it.", _WHOLE),
-    "RateLimit-Reset": _header("Seconds until a request is given back.", _WHOLE),
-    "RateLimit-Policy": _header(
-        "The ceilings that count.", {"type": "string", "examples": ["600;w=60, 300;w=60"]}
-    ),
-    "X-Request-Id": _header(
-        "The caller's own, or a new one. Quote it to support.", {"type": "string"}
-    ),
-    "Api-Version": _header("The contract's date.", {"const": API_VERSION}),
-}
-_RETRY_AFTER = _header("Seconds to wait.", _WHOLE)
-_AUTHENTICATE = _header("How to authenticate.", {"const": "Bearer"})
-# Beside those that are on every response.
-_HEADERS_OF = {"401": ("WWW-Authenticate",), "429": ("Retry-After",)}
-
-_PARAMETERS: dict[str, Any] = {
-    "ApiVersion": {
-        "name": "Api-Version",
-        "in": "header",
-        "required": False,
-        "description": "Pins the contract's date; an unknown one is refused.",
-        "schema": {"type": "string", "enum": [API_VERSION]},
-    },
-    "ServiceAccount": {
-        "name": "X-Service-Account",
-        "in": "header",
-        "required": False,
-        "description": "The selected account: `personal`, `company`, or an account id.",
-        "schema": {"type": "string", "examples": ["personal"]},
-    },
-}
-_SECURITY: dict[str, Any] = {
-    "bearer": {
-        "type": "http",
-        "scheme": "bearer",
-        "description": "An API key (`rota_…`) or a session token.",
-    }
-}
-
-
-def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Statuses of a route's own, for its `responses`."""
-    return {status: {"description": _MEANINGS[status]} for status in statuses}
-
-
-def describe(app: FastAPI, *, unlimited: tuple[str, ...]) -> dict[str, Any]:
-    """The whole description; paths that begin with one of `unlimited` have no rate limit."""
+    Paths that begin with one of `unlimited` have no rate limit. `enums` gives the values of
+    schemas that depend on the deployment.
+    """
     if app.openapi_schema is None:
-        app.openapi_schema = _describe(app, unlimited)
+        app.openapi_schema = _Description(app, unlimited, enums).build()
     return app.openapi_schema
 
 
-def _describe(app: FastAPI, unlimited: tuple[str, ...]) -> dict[str, Any]:
-    document = get_openapi(
-        title=app.title,
-        version=API_VERSION,
-        description=app.description,
-        routes=app.routes,
-        separate_input_output_schemas=app.separate_input_output_schemas,
-    )
-    components = document.setdefault("components", {})
-    schemas = components.setdefault("schemas", {})
-    # FastAPI's own, for the 422 that is never sent.
-    schemas.pop("HTTPValidationError", None)
-    schemas |= _SCHEMAS
-    components["headers"] = {
-        **_HEADERS,
-        "Retry-After": _RETRY_AFTER,
-        "WWW-Authenticate": _AUTHENTICATE,
-    }
-    components["parameters"] = _PARAMETERS
-    _translate_bounds(document)
-    components["securitySchemes"] = _SECURITY
-    for path, item in document["paths"].items():
-        for operation in item.values():
-            _complete(operation, path, schemas, limited=not path.startswith(unlimited))
-    return document
+class _Description:
+    def __init__(
+        self, app: FastAPI, unlimited: tuple[str, ...], enums: dict[str, list[str]]
+    ) -> None:
+        self._unlimited = unlimited
+        self._document = get_openapi(
+            title=app.title,
+            version=version("rota"),
+            description=_unwrapped(app.description),
+            routes=app.routes,
+            license_info=_LICENSE,
+            servers=_SERVERS,
+            separate_input_output_schemas=app.separate_input_output_schemas,
+        )
+        self._scopes = {
+            route.unique_id: scope
+            for route in app.routes
+            if isinstance(route, APIRoute) and (scope := _scope(route)) is not None
+        }
+        # FastAPI's own schemas, for the 422 that is never sent.
+        found = self._document["components"]["schemas"]
+        self._schemas: Json = {
+            name: _tidy(schema)
+            for name, schema in found.items()
+            if name not in ("HTTPValidationError", "ValidationError")
+        } | shared.SCHEMAS
+        for name, values in enums.items():
+            self._schemas[name] |= {"enum": values, "examples": values[:1]}
+            for schema in self._schemas.values():
+                _keep_examples(schema, ref("schemas", name)["$ref"], values)
+        self._parameters: Json = {}
+        self._examples: Json = {}
+        self._errors: set[str] = set()
 
+    def build(self) -> dict[str, Any]:
+        paths = self._document["paths"]
+        used: set[str] = set()
+        for path, item in paths.items():
+            for operation in item.values():
+                self._complete(operation, limited=not path.startswith(self._unlimited))
+                used |= set(operation.get("tags", ()))
+        for schema in self._schemas.values():
+            _drop_markers(schema)
+        return {
+            "openapi": self._document["openapi"],
+            "x-generated": "make openapi",
+            "info": self._document["info"],
+            "servers": self._document["servers"],
+            "tags": [
+                {"name": name, "description": text}
+                for name, text in shared.TAGS.items()
+                if name in used
+            ],
+            "paths": paths,
+            "components": {
+                "securitySchemes": shared.SECURITY,
+                "parameters": _sorted(self._parameters | shared.PARAMETERS),
+                "headers": shared.HEADERS,
+                "responses": shared.error_responses(self._errors),
+                "schemas": _sorted(self._schemas),
+                "examples": _sorted(self._examples),
+            },
+        }
 
-def _translate_bounds(part: Any) -> None:
-    """Pydantic leaves bounds in its own words where a type has a reader of its own."""
-    if isinstance(part, list):
-        for item in part:
-            _translate_bounds(item)
-    elif isinstance(part, dict):
-        for word, right in (("ge", "minimum"), ("le", "maximum")):
-            if isinstance(part.get(word), int):
-                part[right] = part.pop(word)
-        for item in part.values():
-            _translate_bounds(item)
+    def _complete(self, operation: Json, *, limited: bool) -> None:
+        self._complete_security(operation)
+        if body := operation.get("requestBody"):
+            self._complete_content(body)
+        operation["responses"] = self._responses(operation, limited)
+        operation["parameters"] = self._parameters_of(operation)
 
+    def _complete_security(self, operation: Json) -> None:
+        operation["description"] = _unwrapped(operation.get("description") or operation["summary"])
+        scope = self._scopes.get(operation["operationId"])
+        if {"401", "403"} <= operation["responses"].keys():
+            operation["security"] = [{"bearer": [scope] if scope else []}]
+        if scope:
+            operation["description"] += f"\n\nAn API key needs the scope `{scope}`."
 
-def _complete(
-    operation: dict[str, Any], path: str, schemas: dict[str, Any], *, limited: bool
-) -> None:
-    responses = operation["responses"]
-    if {"401", "403"} <= responses.keys():
-        operation["security"] = [{"bearer": []}]
-    responses.pop("422", None)
-    statuses = {int(status) for status in responses} | _ANYWHERE
-    if limited:
-        statuses.add(429)
-    if "requestBody" in operation:
-        statuses |= {413, 415}
-        _add_examples(operation["requestBody"], schemas)
-    for status in sorted(statuses):
-        response = responses.setdefault(str(status), {})
-        # A route that answers a failure with a shape of its own has said so already.
+    def _responses(self, operation: Json, limited: bool) -> Json:
+        responses = operation["responses"]
+        responses.pop("422", None)
+        statuses = {int(status) for status in responses} | {*shared.ANYWHERE}
+        if limited:
+            statuses.add(429)
+        if "requestBody" in operation:
+            statuses |= {413, 415}
+        return {
+            str(status): self._response(operation, status, responses.get(str(status), {}))
+            for status in sorted(statuses)
+        }
+
+    def _response(self, operation: Json, status: int, response: Json) -> Json:
+        # A route that describes the body of a failure has a body of its own for it.
         if status >= 400 and "content" not in response:
-            response |= _error(status, path)
-        else:
-            _add_examples(response, schemas)
+            found = shared.error_ref(status)
+            self._errors.add(found["$ref"].rpartition("/")[2])
+            return found
+        self._complete_content(response)
         if response["description"] == "Successful Response":
-            response["description"] = operation["summary"]
-        names = (*_HEADERS, *_HEADERS_OF.get(str(status), ()))
-        response["headers"] = {name: {"$ref": f"#/components/headers/{name}"} for name in names}
-    operation["responses"] = dict(sorted(responses.items()))
-    parameters = operation.setdefault("parameters", [])
-    parameters.append({"$ref": "#/components/parameters/ApiVersion"})
-    if "security" in operation:
-        parameters.append({"$ref": "#/components/parameters/ServiceAccount"})
+            response["description"] = self._meaning(response)
+        names = {parameter["name"] for parameter in operation.get("parameters", ())}
+        more = ("Idempotent-Replayed",) if status < 300 and "idempotency-key" in names else ()
+        response["headers"] = response.get("headers", {}) | shared.headers(*more)
+        return response
+
+    def _meaning(self, response: Json) -> str:
+        names = [n for each in response.get("content", {}).values() for n in _names(each["schema"])]
+        texts = [self._schemas[name].get("description", name) for name in names]
+        return " Or: ".join(texts) or "Success."
+
+    def _complete_content(self, part: Json) -> None:
+        for kind, content in part.get("content", {}).items():
+            content["schema"] = _tidy(content["schema"])
+            if {"example", "examples"} & content.keys() or kind == "text/plain":
+                continue
+            content["examples"] = {name: self._share(name) for name in _names(content["schema"])}
+
+    def _share(self, name: str) -> Json:
+        self._examples[name] = {"value": self._example(self._schemas[name])}
+        return ref("examples", name)
+
+    def _parameters_of(self, operation: Json) -> list[Json]:
+        found = []
+        for parameter in operation.get("parameters", ()):
+            parameter["schema"] = _without_null(_tidy(parameter["schema"]))
+            # FastAPI writes it into the parameter too.
+            parameter["schema"].pop("description", None)
+            if parameter["in"] == "header":
+                parameter["name"] = _HEADER_NAMES.get(parameter["name"], parameter["name"])
+            found.append(shared.share_parameter(parameter, self._parameters))
+        if "security" in operation:
+            found.append(ref("parameters", "ServiceAccount"))
+        return [*found, ref("parameters", "ApiVersion")]
+
+    def _example(self, schema: Json) -> Any:
+        """An example of a schema, put together from the examples of its fields."""
+        if CHANGES in schema:
+            rest = {word: value for word, value in schema.items() if word != CHANGES}
+            return self._example(rest) | dict(schema[CHANGES])
+        for word in ("examples", "enum"):
+            if word in schema:
+                return schema[word][0]
+        if "$ref" in schema:
+            return self._example(self._schemas[schema["$ref"].rpartition("/")[2]])
+        if "const" in schema:
+            return schema["const"]
+        if "anyOf" in schema:
+            return self._example(schema["anyOf"][0])
+        if schema.get("type") == "array":
+            return [self._example(schema["items"])]
+        fields = schema.get("properties", {})
+        shown: list[str] = schema.get(FIELDS, list(fields))
+        return {name: self._example(fields[name]) for name in shown}
 
 
-def _error(status: int, path: str) -> dict[str, Any]:
-    error: dict[str, Any] = {"message": _MEANINGS[status]}
-    if status == 429:
-        error["code"] = "RATE_LIMIT_EXCEEDED"
-    else:
-        if code := CODES.get(status):
-            error["code"] = code
-        if status == 400:
-            error["details"] = [{"field": "name", "message": "Field required"}]
-        error |= {"timestamp": _MOMENT, "path": path}
-    schema = {"$ref": f"#/components/schemas/{_SCHEMA_OF.get(status, 'Error')}"}
-    return {
-        "description": _MEANINGS[status],
-        "content": {"application/json": {"schema": schema, "example": {"error": error}}},
-    }
+def _scope(route: APIRoute) -> str | None:
+    """The scope that a route asks for through one of its dependencies."""
+    found = [getattr(each.call, "scope", None) for each in route.dependant.dependencies]
+    return next((scope for scope in found if scope is not None), None)
 
 
-def _add_examples(part: dict[str, Any], schemas: dict[str, Any]) -> None:
-    """Gives a request or a response an example, unless its route has."""
-    for kind, content in part.get("content", {}).items():
-        if kind == "application/json" and not {"example", "examples"} & content.keys():
-            content["example"] = _example(content["schema"], schemas)
+def _unwrapped(text: str) -> str:
+    """The text with one line for each paragraph, as Markdown readers expect; code stays."""
+    paragraphs = text.strip().split("\n\n")
+    return "\n\n".join(
+        each if each.startswith("```") else each.replace("\n", " ") for each in paragraphs
+    )
 
 
-def _example(schema: dict[str, Any], schemas: dict[str, Any]) -> Any:
-    if "$ref" in schema:
-        return _example(schemas[schema["$ref"].rpartition("/")[2]], schemas)
-    for word in ("examples", "enum"):
-        if word in schema:
-            return schema[word][0]
-    for word in ("const", "default"):
-        if schema.get(word) is not None:
-            return schema[word]
+def _sorted(part: Json) -> Json:
+    return dict(sorted(part.items()))
+
+
+def _names(schema: Json) -> list[str]:
+    """The schemas that a body can have."""
+    found = [schema.get("$ref", ""), *(each.get("$ref", "") for each in schema.get("anyOf", ()))]
+    return [name.rpartition("/")[2] for name in found if name]
+
+
+def _subschemas(schema: Json) -> Iterator[tuple[Any, Any, Json]]:
+    """Each schema directly inside of this one, with what holds it and its key there."""
+    for word in ("items", "additionalProperties"):
+        if isinstance(schema.get(word), dict):
+            yield schema, word, schema[word]
+    properties = schema.get("properties", {})
+    for name, each in properties.items():
+        yield properties, name, each
+    for index, each in enumerate(schema.get("anyOf", ())):
+        yield schema["anyOf"], index, each
+
+
+def _tidy(schema: Json) -> Json:
+    """The schema in the words of JSON Schema, without generated titles, as short as it can be."""
+    schema = {_BOUNDS.get(word, word): value for word, value in schema.items()}
+    # FastAPI and Pydantic make titles out of names, which say nothing more.
+    schema.pop("title", None)
+    for bound in ("minimum", "maximum"):
+        if isinstance(schema.get(bound), float) and schema[bound].is_integer():
+            schema[bound] = int(schema[bound])
+    if "description" in schema:
+        schema["description"] = _unwrapped(schema["description"])
+    for holder, key, each in _subschemas(schema):
+        holder[key] = _tidy(each)
+    choices = schema.get("anyOf", ())
+    if len(choices) == 2 and choices[1] == {"type": "null"} and _is_plain(choices[0]):
+        # `type: [string, "null"]` instead of two alternatives.
+        del schema["anyOf"]
+        schema = {**choices[0], "type": [choices[0]["type"], "null"], **schema}
+    return _ordered(schema)
+
+
+def _ordered(schema: Json) -> Json:
+    middle = [word for word in schema if word not in (*_FIRST, *_LAST)]
+    return {word: schema[word] for word in (*_FIRST, *middle, *_LAST) if word in schema}
+
+
+def _is_plain(schema: Json) -> bool:
+    return isinstance(schema.get("type"), str) and not {"enum", "const"} & schema.keys()
+
+
+def _without_null(schema: Json) -> Json:
+    """A parameter is absent or has a value; nothing in a URL or a header is null."""
+    if isinstance(schema.get("type"), list):
+        schema["type"] = schema["type"][0]
     if "anyOf" in schema:
-        return _example(schema["anyOf"][0], schemas)
-    match schema.get("type"):
-        case "object":
-            fields = schema.get("properties", {})
-            return {name: _example(field, schemas) for name, field in fields.items()}
-        case "array":
-            return [_example(schema["items"], schemas)]
-        case "boolean":
-            return True
-        case "integer" | "number":
-            return schema.get("minimum", 1)
-        case "string":
-            return _MOMENT if schema.get("format") == "date-time" else "text"
-    return None
+        (choice, _) = schema.pop("anyOf")
+        schema = {**choice, **schema}
+    return schema
+
+
+def _keep_examples(schema: Json, reference: str, values: list[str]) -> None:
+    """Drops examples that are not among the values that this deployment has."""
+    for _, _, each in _subschemas(schema):
+        if any(choice.get("$ref") == reference for choice in (each, *each.get("anyOf", ()))):
+            found = [value for value in each.pop("examples", ()) if value in (None, *values)]
+            each |= {"examples": found} if found else {}
+        _keep_examples(each, reference, values)
+
+
+def _drop_markers(schema: Json) -> None:
+    for marker in (CHANGES, FIELDS):
+        schema.pop(marker, None)
+    for _, _, each in _subschemas(schema):
+        _drop_markers(each)

@@ -1,14 +1,16 @@
-"""What wire shapes are made of: camelCase outside, snake_case inside, strict types."""
+"""Base classes and field types of public schemas: camelCase on the wire, strict types."""
 
 import re
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
+from fastapi import Path, Query
 from pydantic import (
     AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Field,
     PlainSerializer,
     WithJsonSchema,
 )
@@ -16,12 +18,20 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
 from rota.platform import clock
+from rota.platform.http import examples
+
+# The name of the component that a parameter becomes in the OpenAPI description.
+COMPONENT = "x-component"
+# How the example of a body differs from the examples of its fields: what has other values, and
+# which fields it shows.
+CHANGES = "x-example-changes"
+FIELDS = "x-example-fields"
 
 _DIGITS = re.compile(r"-?[0-9]{1,10}")
 
 
 class Body(BaseModel):
-    """A request body. Unknown fields are ignored and can never set anything."""
+    """A request body. Unknown fields are ignored."""
 
     model_config = ConfigDict(
         alias_generator=to_camel, strict=True, extra="ignore", frozen=True, allow_inf_nan=False
@@ -37,8 +47,31 @@ class Wire(BaseModel):
 Timestamp = Annotated[
     datetime,
     PlainSerializer(clock.to_wire, return_type=str),
-    WithJsonSchema({"type": "string", "format": "date-time"}),
+    WithJsonSchema({"type": "string", "format": "date-time", "examples": [examples.CREATED]}),
 ]
+
+
+def doc(description: str, *examples: Any, **constraints: Any) -> Any:
+    """A field with its description and examples, for `Annotated`."""
+    if examples:
+        constraints["examples"] = list(examples)
+    return Field(description=description, **constraints)
+
+
+def shared(name: str) -> dict[str, Any]:
+    """For `json_schema_extra`: the description lists the parameter once, under this name."""
+    return {COMPONENT: name}
+
+
+def example_with(**changes: Any) -> dict[str, Any]:
+    """For `json_schema_extra`: the example of the referenced schema, with these changes."""
+    # As pairs: FastAPI drops nulls from objects.
+    return {CHANGES: [[name, value] for name, value in changes.items()]}
+
+
+def example_of(*fields: str) -> ConfigDict:
+    """For `model_config` of a body with optional fields: those that its example shows."""
+    return ConfigDict(json_schema_extra={FIELDS: list(fields)})
 
 
 def _no_nul(text: str) -> str:
@@ -47,7 +80,7 @@ def _no_nul(text: str) -> str:
     return text
 
 
-# Text from a path or a query; in bodies the JSON reader has looked already.
+# Text from a path or a query. In bodies, the JSON reader has checked it.
 Text = Annotated[str, AfterValidator(_no_nul)]
 
 
@@ -59,8 +92,46 @@ def _whole_number(value: Any) -> Any:
     return value
 
 
-# A query's whole number: digits only, where Pydantic alone would also take "5.0" and " 5 ".
+# A whole number in a query: digits only. Pydantic alone also accepts "5.0" and " 5 ".
 QueryInt = Annotated[int, BeforeValidator(_whole_number)]
+
+Limit = Annotated[
+    QueryInt,
+    Query(
+        ge=1,
+        le=100,
+        description="The largest number of items to return, from 1 to 100.",
+        examples=[20],
+        json_schema_extra=shared("Limit"),
+    ),
+]
+Offset = Annotated[
+    QueryInt,
+    Query(
+        ge=0,
+        le=2**31 - 1,
+        description="The number of items to skip. For the second page of 20 items, send 20.",
+        examples=[0],
+        json_schema_extra=shared("Offset"),
+    ),
+]
+
+
+def path_id(noun: str, example: str) -> Any:
+    """The parameter `{id}` of a path. Ids are opaque: an unknown one is a 404, never a 400."""
+    component = "".join(word.capitalize() for word in noun.split()) + "Id"
+    return Path(
+        description=f"The id of the {noun}.",
+        examples=[example],
+        json_schema_extra=shared(component),
+    )
+
+
+Total = Annotated[
+    int,
+    Field(ge=0, description="The number of items on all pages, not only this one.", examples=[1]),
+]
+Count = Annotated[int, Field(ge=0, examples=[1])]
 
 
 def _moment(value: Any) -> Any:
@@ -68,7 +139,7 @@ def _moment(value: Any) -> Any:
         try:
             moment = datetime.fromisoformat(value)
             if moment.tzinfo is not None:
-                # Here, because the first and the last day there is have no UTC in some offsets.
+                # Converted here: the first and last representable days overflow in some offsets.
                 return moment.astimezone(UTC)
         except (ValueError, OverflowError):
             pass

@@ -1,0 +1,30 @@
+"""Values that the examples of the OpenAPI description share, so that they tell one story.
+
+Ada asks the agent `process-writer` for a checklist. Each id carries the time in its UUIDv7.
+"""
+
+# A personal account shares its number with its user.
+ACCOUNT_ID = "acct_01a10b1f50cc7a6a8d23f082128b2f33"
+USER_ID = "user_01a10b1f50cc7a6a8d23f082128b2f33"
+KEY_ID = "key_01a10b26052c7892895319855d9dc9f8"
+SERVER_ID = "mcp_01a111859bb270edb36f675c81e74ef5"
+TASK_ID = "task_01a19b981dc0709986b0d5496f03675a"
+SUBTASK_ID = "task_01a19b982dd8711e88d116ec1738f7d9"
+EVENT_ID = "evt_01a19b98725776ca890c192cd3ac94af"
+TRANSACTION_ID = "txn_01a19b98724871fbba170b3339263059"
+
+SIGNED_UP = "2026-10-05T08:12:44.108Z"
+KEY_CREATED = "2026-10-05T08:20:03.500Z"
+SERVER_CREATED = "2026-10-06T14:02:11.250Z"
+CREATED = "2026-11-02T09:30:00.000Z"
+STARTED = "2026-11-02T09:30:00.412Z"
+REQUESTED = "2026-11-02T09:30:04.120Z"
+CHARGED = "2026-11-02T09:30:21.640Z"
+FINISHED = "2026-11-02T09:30:21.655Z"
+PERIOD_START = "2026-11-01T00:00:00.000Z"
+PERIOD_END = "2026-12-01T00:00:00.000Z"
+EXPIRES = "2026-11-09T09:30:04.120Z"
+
+AGENT = "process-writer"
+MODEL = "gpt-5-mini"
+PROJECT = "onboarding"

@@ -1,0 +1,91 @@
+"""The example of every request body works when it is sent as the description shows it.
+
+Two examples cannot: an ID token works once, and the example of a tool server has to be replaced
+with one that exists. The description says so.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import httpx
+
+from tests.mcp.peers import Peer
+from tests.openapi.document import operations, shapes
+from tests.service import Person, Service
+from tests.tasks.world import create
+
+Send = Callable[[dict[str, Any]], Awaitable[httpx.Response]]
+
+
+class Sender:
+    """Sends each example to its operation, after what it needs exists."""
+
+    def __init__(self, service: Service, person: Person, peer: Peer) -> None:
+        self._service = service
+        self._person = person
+        self._peer = peer
+
+    async def send(
+        self, operation: str, method: str, path: str, body: dict[str, Any]
+    ) -> httpx.Response:
+        if operation == "start_session":
+            body = body | {"idToken": await self._service.id_token("example")}
+        if operation == "connect_server":
+            body = body | {"url": self._peer.url}
+        if "{id}" in path:
+            path = path.replace("{id}", await self._resource(operation))
+        return await self._person.request(method.upper(), path, json=body)
+
+    async def _resource(self, operation: str) -> str:
+        if operation in ("invoke_tool", "accept_tools"):
+            servers = (await self._person.get("/api/mcp")).json()["servers"]
+            return str(servers[0]["id"])
+        status = {"retry_task": "FAILED", "patch_task": "PENDING"}.get(
+            operation, "WAITING_APPROVAL"
+        )
+        task = await create(self._person, agent="process-writer", status=status)
+        return str(task["id"])
+
+
+async def test_every_request_example_works_as_shown(furnished: Service) -> None:
+    description = (await furnished.http.get("/openapi.json")).json()
+    sent = set()
+    async with Peer().serve() as peer:
+        sender = Sender(furnished, await furnished.sign_in(), peer)
+        for method, path, operation in operations(description):
+            for name, shape in shapes(description, operation):
+                if name == "request":
+                    (example,) = shape["examples"]
+                    name = operation["operationId"]
+                    answer = await sender.send(name, method, path, example)
+                    assert answer.is_success, (name, example, answer.text)
+                    sent.add(name)
+    assert sent >= {"create_task", "top_up", "connect_server", "invoke_tool", "start_session"}
+
+
+async def test_the_example_of_a_task_runs_on_the_shipped_catalog(furnished: Service) -> None:
+    person = await furnished.sign_in()
+    description = (await furnished.http.get("/openapi.json")).json()
+    example = description["components"]["examples"]["CreateTask"]["value"]
+    task = (await person.post("/api/tasks", example)).json()["task"]
+    assert task["assignedAgent"] == example["agent"]
+    assert task["status"] == "PENDING"
+
+
+async def test_examples_show_every_field_of_an_answer(
+    furnished: Service,
+) -> None:
+    """Fields that an answer has are in the example too, so that the example shows all of them."""
+    person = await furnished.sign_in()
+    description = (await furnished.http.get("/openapi.json")).json()
+    examples = description["components"]["examples"]
+    for path, name in (
+        ("/api/me", "MeResponse"),
+        ("/api/credits/balance", "BalanceResponse"),
+        ("/api/subscriptions", "SubscriptionsResponse"),
+        ("/api/agents/process-writer", "AgentResponse"),
+        ("/api/agents", "AgentsResponse"),
+        ("/api/auth/config", "AuthConfigResponse"),
+    ):
+        answer = (await person.get(path)).json()
+        assert answer.keys() == examples[name]["value"].keys(), path
