@@ -9,7 +9,16 @@ from rota.credits.money import exact_usd
 from rota.credits.schemas import ExactUsd
 from rota.platform import ids
 from rota.platform.http import examples
-from rota.platform.http.schemas import Body, Count, Timestamp, Total, Wire, doc, example_of
+from rota.platform.http.schemas import (
+    Body,
+    Count,
+    Timestamp,
+    Total,
+    Wire,
+    doc,
+    example_of,
+    example_with,
+)
 from rota.tasks import model, states
 
 MAX_TEXT = 50_000
@@ -326,10 +335,28 @@ class Task(Wire):
         )
 
 
+# A task that was just created, as the example of a single task shows it.
+_NEW: dict[str, Any] = {
+    "status": "PENDING",
+    "output": None,
+    "updatedAt": examples.CREATED,
+    "metadata": {"actions": []},
+    "usage": {
+        "run": 1,
+        "steps": 0,
+        "inputTokens": 0,
+        "outputTokens": 0,
+        "costUsd": "0.000000",
+    },
+    "startedAt": None,
+    "finishedAt": None,
+}
+
+
 class TaskResponse(Wire):
     """One task."""
 
-    task: Annotated[Task, doc("The task.")]
+    task: Annotated[Task, doc("The task.", json_schema_extra=example_with(**_NEW))]
 
 
 class TasksResponse(Wire):
