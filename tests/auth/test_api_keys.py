@@ -311,6 +311,7 @@ async def test_owners_and_admins_can_manage_a_companys_keys_and_members_cannot(
     assert opened.json() == {"account": company}
 
 
+@pytest.mark.timed
 async def test_a_key_stops_working_when_its_creator_leaves_the_company(scoped: Service) -> None:
     owner, admin = await scoped.sign_in(), await scoped.sign_in()
     company = await company_of(scoped, owner, admin=admin)

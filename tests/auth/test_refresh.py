@@ -115,6 +115,7 @@ async def test_a_token_of_a_retired_key_is_refused(realm: Realm, mint: Mint) -> 
     assert (await realm.refresh(mint.token())).status_code == 200
 
 
+@pytest.mark.timed
 async def test_a_session_idle_for_too_long_counts_as_revoked(
     realm: Realm, person: Person, mint: Mint
 ) -> None:

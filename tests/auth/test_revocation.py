@@ -57,6 +57,7 @@ async def person(pair: Pair) -> Person:
     return await pair.first.sign_in()
 
 
+@pytest.mark.timed
 async def test_a_logout_takes_effect_in_the_other_process(pair: Pair, person: Person) -> None:
     await pair.warm(person.token)
     assert (await person.post("/api/auth/logout")).status_code == 200
@@ -64,6 +65,7 @@ async def test_a_logout_takes_effect_in_the_other_process(pair: Pair, person: Pe
     assert await pair.seconds_until_refused(person.token) < WITHIN_S
 
 
+@pytest.mark.timed
 async def test_a_logout_revokes_every_token_of_the_session(pair: Pair, person: Person) -> None:
     refreshed = (await person.post("/api/auth/refresh")).json()["token"]
     await pair.warm(person.token)
@@ -73,6 +75,7 @@ async def test_a_logout_revokes_every_token_of_the_session(pair: Pair, person: P
     assert await pair.seconds_until_refused(person.token) < WITHIN_S
 
 
+@pytest.mark.timed
 async def test_deleting_a_key_takes_effect_in_the_other_process(pair: Pair, person: Person) -> None:
     created = (await person.post("/api/keys", {"name": "ci"})).json()
     await pair.warm(created["secret"])
@@ -82,6 +85,7 @@ async def test_deleting_a_key_takes_effect_in_the_other_process(pair: Pair, pers
     assert await pair.seconds_until_refused(created["secret"]) < WITHIN_S
 
 
+@pytest.mark.timed
 async def test_an_expired_key_is_refused_in_every_process(pair: Pair, person: Person) -> None:
     created = (await person.post("/api/keys", {"name": "ci"})).json()
     await pair.warm(created["secret"])
@@ -97,6 +101,7 @@ async def test_signing_in_works_without_redis(pair: Pair) -> None:
     assert (await person.get("/api/me")).headers["RateLimit-Limit"] == "600"
 
 
+@pytest.mark.timed
 async def test_a_retired_signing_key_is_refused_in_every_process(
     pair: Pair, person: Person
 ) -> None:

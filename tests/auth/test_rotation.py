@@ -57,6 +57,7 @@ async def opened(service: Service) -> AsyncIterator[KeyRing]:
         await db.close()
 
 
+@pytest.mark.timed
 async def test_keys_rotate_with_and_without_overlap(service: Service) -> None:
     before = await service.sign_in()
     old = header_of(before.token)["kid"]

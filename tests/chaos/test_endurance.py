@@ -1,9 +1,12 @@
 """The short forms of endurance.py."""
 
+import pytest
+
 from rota.dev.stack import Stack
 from tests.chaos.endurance import fairness, waiting, without_workers
 
 
+@pytest.mark.timed
 async def test_people_can_work_without_workers_and_the_runs_resume_by_themselves(
     killable_stack: Stack,
 ) -> None:
@@ -20,6 +23,7 @@ async def test_waiting_tasks_survive_a_restart_of_everything_and_accept_decision
     assert found["after a restart of everything, with them waiting, MB"] < before + 10
 
 
+@pytest.mark.timed
 async def test_many_tasks_of_one_account_do_not_delay_another_account(
     killable_stack: Stack,
 ) -> None:

@@ -5,6 +5,7 @@ from itertools import count
 from uuid import uuid4
 
 import httpx
+import pytest
 
 from rota.dev.stack import Stack
 from tests.assertions import assert_error, assert_headers
@@ -173,6 +174,7 @@ async def test_without_a_trusted_proxy_forwarded_addresses_are_ignored(stack: St
         assert remainders == [599, 598, 597, 596, 595]
 
 
+@pytest.mark.timed
 async def test_a_new_tier_changes_the_limit_within_a_second(each: Service) -> None:
     ada = await each.sign_in()
     tier, ceiling, ai_ceiling = HIGHEST[each.variant]

@@ -7,6 +7,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.service import free_port
 
 ROOT = Path(__file__).parents[2]
@@ -39,6 +41,7 @@ def base_port() -> int:
     return free_port() // 20 * 20
 
 
+@pytest.mark.timed
 async def test_a_new_user_starts_within_half_a_minute_and_completes_a_first_task(
     tmp_path: Path,
 ) -> None:

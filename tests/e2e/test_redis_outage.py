@@ -85,6 +85,7 @@ async def own_redis(tmp_path: Path) -> AsyncIterator[Stack]:
         yield started
 
 
+@pytest.mark.timed
 async def test_without_redis_no_request_fails_and_few_take_longer(
     stack: Stack, own_redis: Stack, tmp_path: Path
 ) -> None:
@@ -144,6 +145,7 @@ async def test_without_redis_no_request_fails_and_few_take_longer(
     assert "request_failed" not in events
 
 
+@pytest.mark.timed
 async def test_limits_hold_in_each_process_while_redis_is_away(
     stack: Stack, own_redis: Stack
 ) -> None:

@@ -169,6 +169,7 @@ async def test_a_stream_does_not_end_before_the_last_of_a_final_tasks_events(
     assert answer.text.count("id: ") == 3
 
 
+@pytest.mark.timed
 async def test_logging_out_ends_the_stream(board: Service) -> None:
     person = await board.sign_in()
     task = await create(person)
@@ -319,6 +320,7 @@ async def measured(board: Service) -> AsyncIterator[tuple[Service, psutil.Proces
         yield service, process
 
 
+@pytest.mark.timed
 async def test_readers_that_never_read_do_not_slow_down_others_and_use_little_memory(
     measured: tuple[Service, psutil.Process], db: Database
 ) -> None:

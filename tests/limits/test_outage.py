@@ -66,6 +66,7 @@ def p99(times_s: list[float]) -> float:
     return sorted(times_s)[int(len(times_s) * 0.99)]
 
 
+@pytest.mark.timed
 async def test_requests_stay_fast_while_redis_is_killed_and_restarted(
     server: RedisServer, window: Window, logs: Logs
 ) -> None:
@@ -111,6 +112,7 @@ async def test_requests_stay_fast_while_redis_is_killed_and_restarted(
         assert share - 4 <= admitted[key, ai] <= share
 
 
+@pytest.mark.timed
 async def test_requests_wait_once_and_briefly_for_a_redis_that_hangs(
     server: RedisServer, logs: Logs
 ) -> None:
@@ -138,6 +140,7 @@ async def test_requests_wait_once_and_briefly_for_a_redis_that_hangs(
     await redis.aclose()
 
 
+@pytest.mark.timed
 async def test_a_restart_between_requests_is_not_an_outage(
     server: RedisServer, window: Window, logs: Logs
 ) -> None:
@@ -147,6 +150,7 @@ async def test_a_restart_between_requests_is_not_an_outage(
     assert logs == []
 
 
+@pytest.mark.timed
 async def test_a_redis_that_cannot_write_counts_as_down(
     server: RedisServer, window: Window, logs: Logs
 ) -> None:
@@ -165,6 +169,7 @@ async def test_a_redis_that_cannot_write_counts_as_down(
     assert [line["event"] for line in logs] == ["limiter_degraded", "limiter_recovered"]
 
 
+@pytest.mark.timed
 async def test_closing_stops_the_recovery_task(server: RedisServer, window: Window) -> None:
     server.kill()
     await window.admit("acct:close", CEILINGS, ai=False)
@@ -175,6 +180,7 @@ async def test_closing_stops_the_recovery_task(server: RedisServer, window: Wind
     breaker.DEGRADED.set(0)
 
 
+@pytest.mark.timed
 async def test_a_call_on_a_silent_connection_is_given_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -47,6 +47,7 @@ async def call_once(sessions: Sessions, url: str) -> None:
         await session.close()
 
 
+@pytest.mark.timed
 async def test_each_hostile_server_fails_within_limits(sessions: Sessions) -> None:
     process = psutil.Process()
     hostile.compressed_spaces()
@@ -74,6 +75,7 @@ async def test_a_server_that_never_responds(sessions: Sessions, transport: str) 
             await sessions.open(Address(url, transport))  # type: ignore[arg-type]
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("name", ["endless_event", "hang_after_head", "gigabyte"])
 async def test_an_event_stream_without_an_endpoint_event(sessions: Sessions, name: str) -> None:
     async def handle(reader: hostile.Reader, writer: hostile.Writer) -> None:
@@ -175,6 +177,7 @@ async def test_sessions_are_limited_and_idle_ones_are_closed() -> None:
     await pool.aclose()
 
 
+@pytest.mark.timed
 async def test_hostile_servers_do_not_slow_down_other_accounts(person: Person) -> None:
     """Calls of one account take as long as before while another account calls hostile servers."""
     other = await newcomer(person.service)

@@ -25,6 +25,7 @@ def _doubling(depth: int) -> dict[str, Any]:
     return {"$ref": "#/$defs/a0", "$defs": steps | {f"a{depth}": {}}}
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize(
     ("schema", "value"),
     [
@@ -45,6 +46,7 @@ def test_an_unusable_schema_is_reported_as_the_problem(schema: Any, value: Any) 
     assert time.monotonic() - started < 10
 
 
+@pytest.mark.timed
 def test_patterns_are_not_executed() -> None:
     started = time.monotonic()
     schema = {

@@ -89,6 +89,7 @@ def _check(response: httpx.Response, took_s: float, case: str) -> None:
     assert took_s < MAX_S, (case, took_s)
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("name", BODIES)
 async def test_every_route_refuses_a_hostile_body_quickly(
     attack: Attack, description: dict[str, Any], name: str
@@ -102,6 +103,7 @@ async def test_every_route_refuses_a_hostile_body_quickly(
         _check(response, took_s, f"{name} to {method} {path}")
 
 
+@pytest.mark.timed
 async def test_a_field_with_thousands_of_errors_is_refused_quickly(
     attack: Attack, description: dict[str, Any]
 ) -> None:
@@ -112,6 +114,7 @@ async def test_a_field_with_thousands_of_errors_is_refused_quickly(
             _check(response, took_s, f"{name} to {method} {path}")
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize(
     "name", ["one byte above the limit", "200,000 keys", "objects 100,000 deep"]
 )
@@ -128,6 +131,7 @@ async def test_hostile_bodies_in_chunks_are_refused(
         assert_error(response, *expected)
 
 
+@pytest.mark.timed
 async def test_other_callers_are_served_during_an_attack(attack: Attack, probed: Service) -> None:
     names = (
         "a field of a million zeros",
@@ -141,6 +145,7 @@ async def test_other_callers_are_served_during_an_attack(attack: Attack, probed:
     assert {response.status_code for response in await flood} == {400}
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize(
     ("raw", "value"),
     [
@@ -162,6 +167,7 @@ def test_unusual_but_valid_json_is_accepted(raw: bytes, value: object) -> None:
     assert value is None or read == value
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("raw", [b"[" + b"1," * 10_000 + b"1]", b"[" * 65 + b"]" * 65])
 def test_json_just_above_the_limits_is_refused(raw: bytes) -> None:
     with pytest.raises(json.InvalidJson):
