@@ -75,7 +75,7 @@ async def test_concurrent_requests_cannot_exceed_the_seats(service_a: Service) -
             db, "Acme", people[0].user_id, tier="basic", seats=3
         )
         outcomes = await asyncio.gather(
-            *(accounts.put_member(db, company, p.user_id, "member") for p in people[1:]),
+            *[accounts.put_member(db, company, p.user_id, "member") for p in people[1:]],
             return_exceptions=True,
         )
     assert sum(outcome is None for outcome in outcomes) == 2

@@ -137,7 +137,7 @@ async def test_concurrent_syncs_run_one_after_another(url: str, tmp_path: Path) 
         for name in ("one", "two"):
             (root / f"{name}.md").write_text(agent_text(name, tier=tier))
         roots.append(root)
-    reports = await asyncio.gather(*(sync(url, roots[n % 2]) for n in range(8)))
+    reports = await asyncio.gather(*[sync(url, roots[n % 2]) for n in range(8)])
     # In any order, each sync starts from the result of another one.
     assert sum(len(report.added) for report in reports) == 2
     changes = sum(len(report.changed) for report in reports)

@@ -249,7 +249,7 @@ async def test_concurrent_requests_cannot_create_more_than_a_hundred_keys(
             """,
             [(person.user_id, new_uuid(), bytes([n]) * 32) for n in range(95)],
         )
-    responses = await asyncio.gather(*(person.post("/api/keys", {"name": "x"}) for _ in range(20)))
+    responses = await asyncio.gather(*[person.post("/api/keys", {"name": "x"}) for _ in range(20)])
     assert sorted(response.status_code for response in responses) == [201] * 5 + [409] * 15
     refused = next(response for response in responses if response.status_code == 409)
     assert refused.json()["error"]["code"] == "CONFLICT"

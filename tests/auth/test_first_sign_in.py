@@ -34,7 +34,7 @@ async def test_twenty_concurrent_first_sign_ins_create_one_user(realm: Realm) ->
     tokens = [realm.provider.mint("ed", "Ed25519", sub=subject).token() for _ in range(20)]
     responses = await start_all(realm, tokens)
     assert [response.status_code for response in responses] == [200] * 20
-    seen = await asyncio.gather(*(realm.me(response.json()["token"]) for response in responses))
+    seen = await asyncio.gather(*[realm.me(response.json()["token"]) for response in responses])
     assert len({response.json()["user"]["id"] for response in seen}) == 1
     assert await users_and_sessions(realm, subject) == (1, 1, 20)
     async with realm.service.owner() as connection:

@@ -52,7 +52,7 @@ async def test_ten_thousand_unknown_kids_cause_one_fetch(
         mint = provider.mint("first")
         for _ in range(100):
             results = await asyncio.gather(
-                *(trusted.verify(unknown(mint)) for _ in range(100)), return_exceptions=True
+                *[trusted.verify(unknown(mint)) for _ in range(100)], return_exceptions=True
             )
             assert all(isinstance(result, BadToken) for result in results)
         assert provider.visits == {"discovery": 1, "jwks": 1}
@@ -75,7 +75,7 @@ async def test_unknown_kids_over_http_cause_one_fetch(stack: Stack, provider: Pr
             return response.status_code
 
         for _ in range(15):
-            assert await asyncio.gather(*(send() for _ in range(20))) == [401] * 20
+            assert await asyncio.gather(*[send() for _ in range(20)]) == [401] * 20
         assert provider.visits == {"discovery": 1, "jwks": 1}
 
 

@@ -135,7 +135,7 @@ async def test_concurrent_calls_create_one_first_key(
     vault = Vault(service.settings.secret_key_bytes)
     async with service.owner() as connection:
         await connection.execute("DELETE FROM signing_keys")
-    await asyncio.gather(*(rotation.ensure_key(service.database_url, vault) for _ in range(5)))
+    await asyncio.gather(*[rotation.ensure_key(service.database_url, vault) for _ in range(5)])
     assert len(await published(service)) == 1
 
 

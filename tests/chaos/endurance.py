@@ -29,7 +29,7 @@ async def without_workers(stack: Stack, away_s: float, tasks: int = 20) -> dict[
         waiting = [await world.create(person, "careful", script) for _ in range(tasks)]
         for task_id in waiting:
             await world.until(person, task_id, "WAITING_APPROVAL")
-        await asyncio.gather(*(worker.kill() for worker in world.workers))
+        await asyncio.gather(*[worker.kill() for worker in world.workers])
         began = time.monotonic()
         fresh: list[str] = []
         slowest_s = 0.0
@@ -78,7 +78,7 @@ async def waiting(stack: Stack, tasks: int = 200) -> dict[str, Any]:
             async with turn:
                 return await world.create(person, "careful", script)
 
-        ids = await asyncio.gather(*(create() for _ in range(tasks)))
+        ids = await asyncio.gather(*[create() for _ in range(tasks)])
         await _until_status(world, "WAITING_APPROVAL", tasks)
         full_mb = _rss_mb(world.workers[0])
         await world.restart_everything()
@@ -94,7 +94,7 @@ async def waiting(stack: Stack, tasks: int = 200) -> dict[str, Any]:
             async with turn:
                 await world.request_until_answered(person, "POST", f"/api/tasks/{waits}/{verb}")
 
-        await asyncio.gather(*(decide(number, waits) for number, waits in enumerate(ids)))
+        await asyncio.gather(*[decide(number, waits) for number, waits in enumerate(ids)])
         counts = await world.until_terminal(120)
         rejected = len(range(0, tasks, 4))
         assert counts == {"COMPLETED": tasks - rejected + 1, "CANCELLED": rejected + 3}, counts
@@ -126,10 +126,10 @@ async def fairness(stack: Stack, flood: int, few: int) -> dict[str, Any]:
                 return await world.create(person, "writer", script)
 
         began = time.monotonic()
-        await asyncio.gather(*(create(greedy) for _ in range(flood)))
+        await asyncio.gather(*[create(greedy) for _ in range(flood)])
         late = time.monotonic()
         open_then = flood + 1 - await _done(world, greedy)
-        await asyncio.gather(*(create(modest) for _ in range(few)))
+        await asyncio.gather(*[create(modest) for _ in range(few)])
         modest_s = await _all_done(world, modest, late)
         unfinished = flood + 1 - await _done(world, greedy)
         greedy_s = await _all_done(world, greedy, began)

@@ -86,10 +86,10 @@ class World:
             world = cls(stack, scripted, settings)
             world.workers = world.workers[:workers]
             try:
-                await asyncio.gather(*(part.start() for part in (world.api, *world.workers)))
+                await asyncio.gather(*[part.start() for part in (world.api, *world.workers)])
                 yield world
             finally:
-                await asyncio.gather(*(part.stop() for part in (world.api, *world.workers)))
+                await asyncio.gather(*[part.stop() for part in (world.api, *world.workers)])
                 await world.http.aclose()
 
     def variables(self, metrics_port: int) -> Mapping[str, str]:
@@ -179,9 +179,9 @@ class World:
         """Kills all parts at the same time, then starts them again."""
         ours = (self.api, *self.workers)
         everything = [*ours, *(self.stack.component(name) for name in self.stack.names)]
-        await asyncio.gather(*(part.kill() for part in everything))
-        await asyncio.gather(*(self.stack.component(name).start() for name in self.stack.names))
-        await asyncio.gather(*(part.start() for part in ours))
+        await asyncio.gather(*[part.kill() for part in everything])
+        await asyncio.gather(*[self.stack.component(name).start() for name in self.stack.names])
+        await asyncio.gather(*[part.start() for part in ours])
 
     async def temporal(self) -> Client:
         return await Client.connect(

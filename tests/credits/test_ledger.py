@@ -37,7 +37,7 @@ async def test_of_ten_thousand_concurrent_holds_exactly_the_covered_ones_succeed
                 succeeded += await holds.hold(tx, run_id, CENT, ALLOWANCE_OF)
         return succeeded
 
-    assert sum(await asyncio.gather(*(client() for _ in range(CLIENTS)))) == CENTS
+    assert sum(await asyncio.gather(*[client() for _ in range(CLIENTS)])) == CENTS
     async with books.read(account_id) as tx:
         row = await tx.fetchrow(
             "SELECT topup, held_topup, entries FROM balances WHERE account_id = $1", account_id
@@ -69,7 +69,7 @@ async def test_the_books_agree_after_concurrent_runs(
                 )
                 await holds.release(tx, run_id)
 
-    await asyncio.gather(*(client(number) for number in range(16)))
+    await asyncio.gather(*[client(number) for number in range(16)])
     async with books.snapshot(account_id) as tx:
         assert await problems(tx) == []
         row = await tx.fetchrow(
@@ -150,7 +150,7 @@ async def test_a_payment_that_is_reported_many_times_at_once_counts_once(books: 
         async with books.write(account_id) as tx:
             return await ledger.top_up(tx, 500 * CENT, reference)
 
-    added = await asyncio.gather(*(report(f"pi_{n % 2}") for n in range(32)))
+    added = await asyncio.gather(*[report(f"pi_{n % 2}") for n in range(32)])
     assert sum(added) == 2
     assert await _topup(books, account_id) == 1_000 * CENT
 

@@ -97,7 +97,7 @@ async def test_a_payment_counts_once_and_sends_one_event(shop: Shop) -> None:
     person = await newcomer(shop.service, tier="basic")
     shop.announced.clear()
     paid = payment(person.user_id, "pi_1", 2_000)
-    await asyncio.gather(*(shop.credits.take_payment(paid) for _ in range(8)))
+    await asyncio.gather(*[shop.credits.take_payment(paid) for _ in range(8)])
     shown = await shop.balance(person)
     assert shown["topUpCents"] == shown["totalAvailable"] == shown["totalLoadedCents"] == 2_000
     assert shown["balance"]["totalLoadedUsd"] == "20.00"

@@ -26,7 +26,7 @@ async def times(number: int, send: object, *arguments: object) -> list[httpx.Res
             response: httpx.Response = await send(*arguments)  # type: ignore[operator]
         return response
 
-    return list(await asyncio.gather(*(one() for _ in range(number))))
+    return list(await asyncio.gather(*[one() for _ in range(number)]))
 
 
 def statuses(responses: list[httpx.Response]) -> dict[int, int]:

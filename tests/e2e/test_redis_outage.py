@@ -159,7 +159,7 @@ async def test_limits_hold_in_each_process_while_redis_is_away(
         await own_redis.redis.kill()
         ada = await service.sign_in()
         await until_status(service, "degraded")
-        responses = await asyncio.gather(*(ada.get("/api/me") for _ in range(400)))
+        responses = await asyncio.gather(*[ada.get("/api/me") for _ in range(400)])
         passed = [response for response in responses if response.status_code == 200]
         refused = [response for response in responses if response.status_code == 429]
         # This process has half of the 600 requests, and signing in used one.

@@ -214,7 +214,7 @@ async def test_events_are_numbered_without_gaps_under_twenty_writers(board: Serv
             assert (await wire.request("POST", f"/api/tasks/{task['id']}/retry")).status == 200
             await cycle(wire, task["id"], 8)
 
-        await asyncio.gather(*(write(wire) for wire in connections))
+        await asyncio.gather(*[write(wire) for wire in connections])
     async with board.owner() as connection:
         events = (await picture(connection, people[0].user_id))["events"]
     assert [event["sequence"] for event in events] == list(range(1, 201))

@@ -88,7 +88,7 @@ async def _fuzz(service: Service, folder: Path) -> None:
         "--seed",
         SEED,
         "--continue-on-failure",
-        *(word for path in streams for word in ("--exclude-path", path)),
+        *[word for path in streams for word in ("--exclude-path", path)],
         "--generation-allow-x00",
         "false",
         "--generation-database",

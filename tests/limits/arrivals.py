@@ -36,7 +36,7 @@ async def main(url: str, seed: int, count: int, window_s: float) -> None:
     left = count
     while left:
         batch = min(left, dice.randint(1, 60))
-        await asyncio.gather(*(arrive() for _ in range(batch)))
+        await asyncio.gather(*[arrive() for _ in range(batch)])
         left -= batch
         if dice.random() < 0.02:
             await asyncio.sleep(dice.random() * window_s * 0.4)

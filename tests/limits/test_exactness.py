@@ -72,7 +72,7 @@ def mistakes(rows: list[Row]) -> Iterator[str]:
 async def test_a_hundred_thousand_requests_in_four_processes_are_limited_exactly(
     redis_url: str,
 ) -> None:
-    workers = await asyncio.gather(*(arrivals(redis_url, seed, 25_000) for seed in range(4)))
+    workers = await asyncio.gather(*[arrivals(redis_url, seed, 25_000) for seed in range(4)])
     rows = [row for worker in workers for row in worker]
 
     assert len(rows) == 100_000
@@ -105,7 +105,7 @@ async def test_a_request_passes_after_waiting_exactly_retry_after(
 
         async def burst() -> int:
             results = await asyncio.gather(
-                *(window.admit("burst", ceilings, ai=False) for _ in range(100))
+                *[window.admit("burst", ceilings, ai=False) for _ in range(100)]
             )
             return sum(result.allowed for result in results)
 
@@ -129,7 +129,7 @@ async def test_a_request_passes_after_waiting_exactly_retry_after(
         return refused, await window.admit(key, ceilings, ai=ai)
 
     (at_59, at_61), waits = await asyncio.gather(
-        bursts(), asyncio.gather(*(refused_then_waited(f"waiting:{i}") for i in range(200)))
+        bursts(), asyncio.gather(*[refused_then_waited(f"waiting:{i}") for i in range(200)])
     )
     await window.aclose()
     await redis.aclose()

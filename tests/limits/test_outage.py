@@ -126,7 +126,7 @@ async def test_requests_wait_once_and_briefly_for_a_redis_that_hangs(
         return time.perf_counter() - start
 
     server.signal(signal.SIGSTOP)
-    first = await asyncio.gather(*(timed() for _ in range(40)))
+    first = await asyncio.gather(*[timed() for _ in range(40)])
     then = [await timed() for _ in range(5)]
     server.signal(signal.SIGCONT)
     await until_degraded(False, within_s=1.5)

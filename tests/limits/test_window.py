@@ -37,7 +37,7 @@ def key() -> str:
 
 async def spend(window: Window, key: str, ceilings: Ceilings, count: int, *, ai: bool) -> int:
     """Sends `count` requests and returns how many passed."""
-    results = await asyncio.gather(*(window.admit(key, ceilings, ai=ai) for _ in range(count)))
+    results = await asyncio.gather(*[window.admit(key, ceilings, ai=ai) for _ in range(count)])
     return sum(result.allowed for result in results)
 
 
@@ -148,7 +148,7 @@ async def test_the_ceiling_holds_when_the_clock_goes_back(redis: Redis, key: str
     ceilings = Ceilings(all=5, ai=5)
     an_hour_ahead = (int(time.time()) + 3600) * 1_000_000
     log = f"limits:{{{key}}}"
-    await redis.rpush(log, *(an_hour_ahead + i * 100_000 for i in range(3)))
+    await redis.rpush(log, *[an_hour_ahead + i * 100_000 for i in range(3)])
 
     assert await spend(window, key, ceilings, 10, ai=False) == 2
     assert await redis.llen(log) == 5

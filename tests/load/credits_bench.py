@@ -91,7 +91,7 @@ async def client(url: str, accounts: int, seconds: float) -> None:
             print("ready", flush=True)
             await asyncio.to_thread(sys.stdin.readline)
         ends = time.monotonic() + length
-        await asyncio.gather(*(work(counts) for _ in range(CLIENTS // PROCESSES)))
+        await asyncio.gather(*[work(counts) for _ in range(CLIENTS // PROCESSES)])
     print(done, flush=True)
     await db.close()
 
@@ -117,7 +117,7 @@ async def run_ours(url: str, accounts: int, seconds: float) -> float:
     for process in started:
         assert process.stdout is not None
         assert (await process.stdout.readline()).strip() == b"ready"
-    outputs = await asyncio.gather(*(process.communicate(b"go\n") for process in started))
+    outputs = await asyncio.gather(*[process.communicate(b"go\n") for process in started])
     return sum(int(output) for output, _ in outputs) / seconds
 
 
@@ -237,7 +237,7 @@ async def prepare(url: str) -> None:
             async with db.write(account(number)) as tx:
                 await _open(tx)
 
-    await asyncio.gather(*(make() for _ in range(8)))
+    await asyncio.gather(*[make() for _ in range(8)])
     await db.close()
 
 

@@ -39,7 +39,7 @@ async def rate(call: Callable[[], Awaitable[object]], seconds: float, at_once: i
             await call()
             done += 1
 
-    await asyncio.gather(*(work() for _ in range(at_once)))
+    await asyncio.gather(*[work() for _ in range(at_once)])
     return done / seconds
 
 

@@ -212,9 +212,9 @@ async def test_a_manipulated_model_cannot_write_or_reach_another_account(
         peer.answers["add"] = inject
         tasks = []
         for number in range(10):
-            reads = calls(*(("peer__add", {"a": n, "b": number}) for n in range(10)))
+            reads = calls(*[("peer__add", {"a": n, "b": number}) for n in range(10)])
             attacks = calls(
-                *(("peer__note", {"text": f"stolen {n}"}) for n in range(4)),
+                *[("peer__note", {"text": f"stolen {n}"}) for n in range(4)],
                 ("peer__fail", {}),
                 ("peer__wait", {"seconds": 0}),
                 ("secrets__note", {"text": "stolen"}),

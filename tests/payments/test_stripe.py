@@ -222,10 +222,10 @@ async def test_concurrent_setups_and_ends_act_once(
 ) -> None:
     name = f"plan_{uuid4().hex[:8]}"
     offered = (Product(name, "A plan", 1_000),)
-    await asyncio.gather(*(stripe.offer(offered) for _ in range(8)))
+    await asyncio.gather(*[stripe.offer(offered) for _ in range(8)])
     assert len(await prices(standin, name)) == 1
     bought = await subscribed(stripe, standin, payer, name)
-    await asyncio.gather(*(stripe.end(bought.id) for _ in range(8)))
+    await asyncio.gather(*[stripe.end(bought.id) for _ in range(8)])
     deleted = await standin.events("customer.subscription.deleted")
     assert [e["data"]["object"]["id"] for e in deleted].count(bought.id) == 1
 

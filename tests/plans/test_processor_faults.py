@@ -60,7 +60,7 @@ async def test_concurrent_requests_with_one_key_create_one_session(a: World) -> 
     before = await open_sessions(a)
     key = {"Idempotency-Key": "at-once"}
     answers = await asyncio.gather(
-        *(person.post(SUBSCRIBE, {"plan": "standard"}, headers=key) for _ in range(8))
+        *[person.post(SUBSCRIBE, {"plan": "standard"}, headers=key) for _ in range(8)]
     )
     assert {answer.status_code for answer in answers} <= {200, 409}
     urls = {answer.json()["checkoutUrl"] for answer in answers if answer.status_code == 200}

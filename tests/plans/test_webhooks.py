@@ -77,7 +77,7 @@ async def test_repeated_events_change_nothing(a: World) -> None:
     account = str(person.user_id)
     sent = [event for event in await a.standin.events() if account in json.dumps(event)]
     assert len(sent) >= 3
-    answers = await asyncio.gather(*(post(a, *a.standin.signed(event)) for event in sent * 5))
+    answers = await asyncio.gather(*[post(a, *a.standin.signed(event)) for event in sent * 5])
     assert {answer.status_code for answer in answers} == {200}
     after = await a.row(person)
     assert after | {"updated_at": None} == before | {"updated_at": None}

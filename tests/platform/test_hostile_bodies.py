@@ -139,7 +139,7 @@ async def test_other_callers_are_served_during_an_attack(attack: Attack, probed:
         "arrays 100,000 deep",
         "15,000 deep arrays",
     )
-    flood = asyncio.gather(*(attack.send("post", "/api/keys", BODIES[n]) for n in names * 5))
+    flood = asyncio.gather(*[attack.send("post", "/api/keys", BODIES[n]) for n in names * 5])
     while not flood.done():
         assert (await probed.http.get("/health/live")).status_code == 200
     assert {response.status_code for response in await flood} == {400}

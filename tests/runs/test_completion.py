@@ -142,7 +142,7 @@ async def test_concurrent_tasks_each_get_their_own_answer(
         assert len(await scripted.done(ref)) == 1
         assert await scripted.count(script) == {0: 1, 1: 1}
 
-    await asyncio.gather(*(one(number) for number in range(12)))
+    await asyncio.gather(*[one(number) for number in range(12)])
     async with runner.service.owner() as connection:
         assert_sound(await picture(connection, person.user_id))
 

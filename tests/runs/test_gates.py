@@ -77,7 +77,7 @@ async def test_the_agents_policy_decides_which_tool_calls_wait(
         assert len(await scripted.done(ref)) == 1
         assert (await runner.review(person, task))["state"] == ("approved" if wanted else "none")
 
-    await asyncio.gather(*(one(*key, wanted) for key, wanted in asks.items()))
+    await asyncio.gather(*[one(*key, wanted) for key, wanted in asks.items()])
 
 
 async def test_a_review_shows_exactly_the_documented_fields(

@@ -191,7 +191,7 @@ async def test_parallel_subtasks_together_cannot_exceed_the_hold_of_their_parent
         for _ in range(5)
     ]
     script = await scripted.script(
-        calls(*(delegates("writer", part, f"Part {n}") for n, part in enumerate(parts))),
+        calls(*[delegates("writer", part, f"Part {n}") for n, part in enumerate(parts)]),
         says("All."),
     )
     task = await shop.begin(person, "director", script)

@@ -110,7 +110,7 @@ async def test_each_permanent_error_fails_the_run_with_its_own_code(
         assert task["usage"]["costUsd"] == charged
         assert (await runner.events(person, task))[-1] == "task.failed"
 
-    await asyncio.gather(*(one(code, *rest) for code, rest in PERMANENT.items()))
+    await asyncio.gather(*[one(code, *rest) for code, rest in PERMANENT.items()])
 
 
 async def test_a_provider_that_keeps_failing_fails_the_run_which_can_be_retried(
@@ -195,7 +195,7 @@ async def test_tool_calls_of_one_step_are_made_in_parallel(
     for ref in refs:
         await scripted.behave(ref, {"hold": True})
     script = await scripted.script(
-        calls(*(("desk__lookup", {"ref": ref}) for ref in refs)), says("All three.")
+        calls(*[("desk__lookup", {"ref": ref}) for ref in refs]), says("All three.")
     )
     task = await runner.begin(person, "writer", script)
     for ref in refs:

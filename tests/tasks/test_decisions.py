@@ -49,7 +49,7 @@ async def decide_at_once(
 
     # The first decision alternates between rounds.
     answers = await asyncio.gather(
-        *(decide(wire, at + round_) for at, wire in enumerate(connections))
+        *[decide(wire, at + round_) for at, wire in enumerate(connections)]
     )
     tally = Counter((decision, answer.status) for some in answers for decision, answer in some)
     async with service.owner() as connection:

@@ -1,6 +1,6 @@
 """Reads the catalog of agents.
 
-Each method is one statement. The catalog is small, so there is no cache, and every process sees a
+Each method is one statement. The catalog is small, so nothing is cached, and every process sees a
 sync immediately.
 """
 

@@ -57,7 +57,7 @@ class Checks:
                 activity.heartbeat()
 
         outcomes = await asyncio.gather(
-            *(check(account_id, server_id) for account_id, server_id in due),
+            *[check(account_id, server_id) for account_id, server_id in due],
             return_exceptions=True,
         )
         for (_, server_id), outcome in zip(due, outcomes, strict=True):

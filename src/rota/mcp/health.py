@@ -30,7 +30,7 @@ class Health:
     async def record_tools(
         self, account_id: UUID, server_id: UUID, definitions: Mapping[str, Definition]
     ) -> Server | None:
-        """Saves the server's current tools. Returns None if the server is no longer connected."""
+        """Saves the server's current tools. Returns None if the server was disconnected."""
         async with self._db.write(account_id) as tx:
             server = await queries.lock(tx, server_id)
             if server is None:
@@ -56,7 +56,7 @@ class Health:
             return await queries.find(tx, server_id)
 
     async def record_failure(self, server: Server, error: ServerError) -> Server | None:
-        """Saves the failure. Returns None if the server is no longer connected."""
+        """Saves the failure. Returns None if the server was disconnected."""
         async with self._db.write(server.account_id) as tx:
             current = await queries.lock(tx, server.id)
             if current is None:

@@ -326,7 +326,7 @@ class Servers:
 def check_arguments(tool: ServerTool, arguments: dict[str, Any]) -> None:
     assert tool.accepted is not None
     if found := schema.problems(tool.accepted.get("inputSchema") or {}, arguments):
-        raise ValidationFailed.of(*(FieldError("arguments", problem) for problem in found))
+        raise ValidationFailed.of(*[FieldError("arguments", problem) for problem in found])
 
 
 def _headers(body: ConnectServer) -> dict[str, str]:

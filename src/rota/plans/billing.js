@@ -66,7 +66,7 @@ function askForToken() {
 async function load() {
   const me = await get(PATHS.me).catch((error) => {
     if (error.status !== 403 || !stored.get("account")) throw error;
-    // The user is no longer a member of the selected account.
+    // The user has left the selected account.
     stored.remove("account");
     return get(PATHS.me);
   });

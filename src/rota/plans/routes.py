@@ -127,7 +127,7 @@ def pass_routes(purchases: Purchases) -> APIRouter:
         caller: Writer, idempotency_key: IdempotencyKey = None
     ) -> Response:
         """Undoes a cancellation before the paid period ends. The personal account must be
-        selected (403). If there is no cancellation, the answer is 409."""
+        selected (403). Without a cancellation, the answer is 409."""
         return respond(await purchases.resume_pass(caller, idempotency_key))
 
     @router.get(f"{base}/billing", summary="Get the connect pass")

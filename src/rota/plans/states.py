@@ -80,7 +80,7 @@ def next_state(
     grace: timedelta,
     position: Position,
 ) -> Outcome:
-    """The state after the processor's report, or from the time alone if there is no report."""
+    """The state after the processor's report, or from the time alone without a report."""
     if seen is None:
         return Outcome(state_at(current, now, grace) if current else None)
     if current is not None and seen.id != current.processor_id:

@@ -87,5 +87,5 @@ class InvalidArguments(ValidationFailed):
 
     def __init__(self, item_id: str, problems: Iterable[str]) -> None:
         field = f"decisions.{item_id}.arguments"
-        invalid = ValidationFailed.of(*(FieldError(field, problem) for problem in problems))
+        invalid = ValidationFailed.of(*[FieldError(field, problem) for problem in problems])
         super().__init__(invalid.message, details=invalid.details)

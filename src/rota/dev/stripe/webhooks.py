@@ -118,7 +118,7 @@ class Webhooks:
 
         limits = httpx.Limits(max_connections=at_once)
         async with httpx.AsyncClient(timeout=TIMEOUT_S, trust_env=False, limits=limits) as client:
-            return await asyncio.gather(*(attempt(client, event) for event in copies))
+            return await asyncio.gather(*[attempt(client, event) for event in copies])
 
     async def _send(self, client: httpx.AsyncClient, event: Object) -> int:
         """Returns the status, or 0 if there was no response."""
