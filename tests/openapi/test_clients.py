@@ -51,7 +51,11 @@ async def new_venv(folder: Path, *packages: str | Path) -> Path:
     programs = folder / "bin"
     await run(
         UV,
-        *["pip", "install", "--quiet", "--python", programs / "python"],
+        "pip",
+        "install",
+        "--quiet",
+        "--python",
+        programs / "python",
         *packages,
         cwd=folder.parent,
     )
@@ -71,8 +75,10 @@ async def test_a_generated_python_client_installs_and_works(
     output = await run(
         generator / "openapi-python-client",
         "generate",
-        *["--path", FOLDER / f"variant-{furnished.variant}.json"],
-        *["--output-path", tmp_path / "client"],
+        "--path",
+        FOLDER / f"variant-{furnished.variant}.json",
+        "--output-path",
+        tmp_path / "client",
         cwd=tmp_path,
         PATH=path,
     )
@@ -84,7 +90,10 @@ async def test_a_generated_python_client_installs_and_works(
     ]
     programs = await new_venv(
         tmp_path / "venv",
-        *["--constraint", PINNED, "--build-constraint", PINNED],
+        "--constraint",
+        PINNED,
+        "--build-constraint",
+        PINNED,
         tmp_path / "client",
     )
     person = await furnished.sign_in()

@@ -14,6 +14,7 @@ from rota.dev.stack import Stack
 from rota.platform import clock, ids
 from rota.platform.cache import ExpiringCache
 from rota.platform.crypto import SealBroken, Vault
+from rota.platform.db import owner_connection
 from rota.platform.health import health_routes
 from rota.platform.temporal import Temporal
 from tests.service import Service, free_port
@@ -91,6 +92,12 @@ def test_the_cache_ignores_expired_items() -> None:
     cache: ExpiringCache[str, int] = ExpiringCache(max_items=2, max_age_s=0)
     cache.put("a", 1)
     assert cache.get("a") is None
+
+
+async def test_json_columns_store_integers_above_64_bits(stack: Stack) -> None:
+    async with owner_connection(stack.endpoints.database_url) as connection:
+        stored = await connection.fetchval("SELECT $1::jsonb", {"number": 2**70, "text": "ö"})
+    assert stored == {"number": float(2**70), "text": "ö"}
 
 
 async def test_a_service_is_ready_when_all_checks_pass(probed: Service) -> None:

@@ -21,7 +21,7 @@ from temporalio.worker import Replayer, Worker
 from temporalio.workflow import NondeterminismError
 
 from rota.dev.components import program
-from rota.runs.contracts import CallInput, FailInput, NextStep, RunInput
+from rota.runs.contracts import CALL_FINISHED, CallInput, FailInput, NextStep, RunInput
 from rota.runs.workflow import Run
 from tests.runs.changed_workflow import ChangedRun
 from tests.runs.runner import Runner, until
@@ -166,7 +166,7 @@ class FakeActivities:
 
     @activity.defn(name="act")
     async def call_tool(self, _: CallInput) -> NextStep:
-        return NextStep("done")
+        return CALL_FINISHED
 
 
 async def test_a_very_long_run_continues_in_a_new_history() -> None:

@@ -5,6 +5,7 @@ user. A transaction without them can read no tenant's rows. Reads and writes hav
 so a read cannot write by mistake and can be sent to a replica.
 """
 
+import json
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any, Protocol
@@ -92,7 +93,12 @@ def _announce_nothing(account_id: UUID) -> None:
 
 
 def _encode_json(value: Any) -> str:
-    return orjson.dumps(value).decode()
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:
+        # Models and clients can send integers above 64 bits, which orjson does not encode. An error
+        # here would look like an error of the database, which callers repeat.
+        return json.dumps(value, ensure_ascii=False)
 
 
 async def use_json(connection: Any) -> None:

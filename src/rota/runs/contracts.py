@@ -61,12 +61,15 @@ class NextStep:
 
     - `think`: call the model as step `step`.
     - `act`: make the tool calls `calls` of step `step`.
-    - `done`: this tool call is finished; the other calls of its step decide what is next.
-      Histories of earlier versions have `think` with step 0 instead.
     - `wait`: wait until the run is woken.
     - `end`: the run is over.
     """
 
-    kind: Literal["think", "act", "done", "wait", "end"]
+    kind: Literal["think", "act", "wait", "end"]
     step: int = 0
     calls: list[int] = field(default_factory=list)
+
+
+# A tool call returns this when it is finished; the other calls of its step decide what is next.
+# It is `think` without a step: histories and workers of earlier versions know no other kind.
+CALL_FINISHED = NextStep("think")

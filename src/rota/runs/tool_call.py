@@ -9,7 +9,7 @@ from rota.platform import clock, tracing
 from rota.platform.db import AccountTransaction
 from rota.runs import steps
 from rota.runs.agent_loop import AgentLoop
-from rota.runs.contracts import TOOL_FAILED, CallInput, NextStep
+from rota.runs.contracts import CALL_FINISHED, TOOL_FAILED, CallInput, NextStep
 from rota.runs.delegation import Delegation
 from rota.runs.heartbeat import retry_database
 from rota.runs.run_context import RunContext, ids_of
@@ -58,7 +58,7 @@ class ToolCaller:
         if task.status != "RUNNING":
             return None
         if row.state == "finished":
-            return NextStep("done")
+            return CALL_FINISHED
         if row.name == DELEGATE.name and row.server is None:
             return await retry_database(lambda: self._delegate(call_input, agent))
         box = await self._toolbox.open(account_id, agent)
@@ -89,7 +89,7 @@ class ToolCaller:
                 return await self._loop.advance(tx, task)
             if tool is None:
                 await steps.finish(tx, task.id, row, "The tool no longer exists.", "failed")
-                return NextStep("done")
+                return CALL_FINISHED
             if row.state == "started" and not row.read_only:
                 return await self._loop.reopen_gate(tx, task, row, tool, _UNKNOWN)
             if tool.changed is not None:
@@ -130,7 +130,7 @@ class ToolCaller:
         async def finish() -> NextStep:
             async with self._context.db.write(account_id) as tx:
                 await steps.finish(tx, task_id, row, storable(result.content), outcome)
-            return NextStep("done")
+            return CALL_FINISHED
 
         return await retry_database(finish)
 

@@ -15,6 +15,7 @@ from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_
 from rota.runs.contracts import (
     ADVANCE,
     BEGIN,
+    CALL_FINISHED,
     CALL_MODEL,
     CALL_TOOL,
     FAIL,
@@ -92,8 +93,7 @@ class Run:
         # If one call fails, the others still finish: no call is left running unobserved.
         await asyncio.gather(*calls, return_exceptions=True)
         outcomes: list[NextStep] = [await call for call in calls]
-        # Earlier versions return `think` for a finished call.
-        if all(outcome.kind in ("done", "think") for outcome in outcomes):
+        if all(outcome.kind == CALL_FINISHED.kind for outcome in outcomes):
             return NextStep("think", next_step.step + 1)
         advanced: NextStep = await self._update_database(ADVANCE, run_input)
         return advanced

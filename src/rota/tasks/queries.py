@@ -206,7 +206,7 @@ async def running_ancestors(tx: AccountReader, task_id: UUID) -> list[Task]:
             SELECT t.parent_task_id FROM above a
             JOIN tasks t ON t.account_id = $1 AND t.id = a.id
         )
-        SELECT {_COLUMNS} FROM tasks
+        SELECT {_SELECTED} FROM tasks
         WHERE account_id = $1 AND id IN (SELECT id FROM above) AND hosted AND status = 'RUNNING'
         """,  # noqa: S608
         tx.account_id,
