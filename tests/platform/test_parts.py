@@ -137,7 +137,7 @@ async def test_a_check_that_hangs_times_out(monkeypatch: pytest.MonkeyPatch) -> 
     app.include_router(health_routes({}, {"slow": hang}))
     async with AsyncClient(transport=ASGITransport(app), base_url="http://x") as http:
         response = (await http.get("/health/ready")).json()
-    assert response == {"status": "degraded", "checks": {"slow": "no answer within 0.01 s"}}
+    assert response == {"status": "degraded", "checks": {"slow": "no response within 0.01 s"}}
 
 
 async def test_the_temporal_client_is_created_once(stack: Stack) -> None:
