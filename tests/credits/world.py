@@ -36,7 +36,7 @@ class FakeProcessor(NoProcessor):
             key, Checkout(f"cs_{number}", f"https://pay.example/cs_{number}")
         )
         if self.down:
-            raise PaymentFailed("The payment processor did not answer. Try again later.")
+            raise PaymentFailed("The payment processor did not respond. Try again later.")
         return session
 
 

@@ -268,7 +268,7 @@ async def test_a_request_without_a_response_is_repeated_with_the_same_idempotenc
 
     await a.page.route("**/api/credits/topup", lose_the_first)
     await a.press("Pay $20.00")
-    await expect(a.page.get_by_role("alert")).to_contain_text("did not answer")
+    await expect(a.page.get_by_role("alert")).to_contain_text("did not respond")
     await a.press("Pay $20.00")
     await expect(a.page.get_by_label("Card number")).to_be_visible()
     assert len(keys) == 2

@@ -36,7 +36,7 @@ async def test_the_page_shows_the_order_and_sends_the_browser_back(
     assert (wrong.status_code, "not a test card" in wrong.text) == (402, True)
     # After a cancellation, the page can still be paid.
     assert checkout.id in await standin.pay(checkout.url)
-    assert "has been paid for" in (await standin.http.get(checkout.url)).text
+    assert "has been paid." in (await standin.http.get(checkout.url)).text
     again = await standin.http.post(checkout.url, data={"action": "pay", "card": GOOD_CARD})
     assert again.status_code == 200
     assert (await standin.http.get("/pay/cs_test_nobody")).status_code == 404

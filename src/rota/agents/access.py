@@ -1,4 +1,4 @@
-"""Which agents the tier of an account can use, and who can see an agent's model.
+"""Which agents an account's tier can use, and who can see an agent's model.
 
 Each variant of a deployment is one value of `AgentAccess`.
 """

@@ -11,7 +11,7 @@ from rota.platform import ids
 from rota.platform.http import examples
 from rota.platform.http.schemas import Body, BodyTimestamp, Timestamp, Total, Wire, doc
 
-# The variant of the deployment decides which values these have; the application fills them in.
+# The values depend on the variant of the deployment. The application sets them.
 Tier = TypeAliasType("Tier", Annotated[str, doc("The tier of an account.", "BASIC")])
 Variant = TypeAliasType(
     "Variant", Annotated[str, doc("A set of tiers and prices; each deployment has one.")]

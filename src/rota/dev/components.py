@@ -31,7 +31,7 @@ async def check_url(url: str) -> None:
 
 
 def program(name: str, package: str | None = None) -> str | None:
-    """Finds a program in a package, beside this Python, or on the PATH."""
+    """Finds a program in a package, next to this Python, or on the PATH."""
     spec = importlib.util.find_spec(package) if package else None
     roots = [Path(root) / "bin" for root in (spec.submodule_search_locations or ())] if spec else []
     folders = [*map(str, roots), str(Path(sys.executable).parent), os.environ.get("PATH", "")]

@@ -1,6 +1,6 @@
 """A component of the local stack: a server that runs as a guarded child process.
 
-A component can be started, stopped and killed. It counts as started when it answers a real
+A component can be started, stopped and killed. It counts as started when it responds to a real
 request. `Stack.supervise` restarts it after a crash.
 """
 
@@ -30,7 +30,7 @@ class Status(StrEnum):
     MISSING = "not installed"
     # It did not start.
     FAILED = "failed"
-    # It exited by itself after it was ready.
+    # It exited on its own after it was ready.
     CRASHED = "crashed"
     STOPPED = "stopped"
 
@@ -226,7 +226,7 @@ class Component:
             self._change(Status.STOPPED)
 
     async def kill(self) -> None:
-        """Kills every process of the component at once, like a crash of the machine."""
+        """Kills every process of the component, like a crash of the machine."""
         if child := self._detach():
             await child.kill()
             self._change(Status.STOPPED, "killed")

@@ -155,7 +155,7 @@ def _first_calls(service_url: str, at: Endpoints) -> list[str]:
 
 
 async def until_signalled(work: asyncio.Task[None], on_abort: Callable[[], object]) -> None:
-    """Waits for the work. The first signal stops it in order, the second at once."""
+    """Waits for the work. The first signal stops it in order, the second immediately."""
     loop = asyncio.get_running_loop()
     stopping = False
 

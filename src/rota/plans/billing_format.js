@@ -60,7 +60,7 @@ export function planNote(live, effectiveTier) {
     const current = capitalized(effectiveTier);
     return effectiveTier === live.tier ? failed : `${failed} Until then, your tier is ${current}.`;
   }
-  if (live.status === "TRIALING") return `${name} is free until ${end}. After that, it is paid.`;
+  if (live.status === "TRIALING") return `${name} is free until ${end}. After that, it is billed monthly.`;
   return `${name} renews on ${end}.`;
 }
 

@@ -24,7 +24,7 @@ from rota.platform.db import AccountReader, AccountTransaction, Database
 log = structlog.get_logger()
 
 END = "plans.end"
-# Each sync keeps a database connection while the processor answers.
+# Each sync keeps a database connection while it waits for the processor.
 MAX_CONCURRENT_SYNCS = 2
 # After this many failures in a row, a sweep stops calling the processor.
 MAX_FAILURES = 3
@@ -63,7 +63,7 @@ class Plans:
     async def locked_for_sync(self, account_id: UUID) -> AsyncIterator[AccountTransaction]:
         """A transaction that can read the account's subscriptions from the processor.
 
-        Other syncs of the account wait, so the answer stays current until the commit.
+        Other syncs of the account wait, so the response stays current until the commit.
         """
         async with self._turns, self._db.write(account_id) as tx:
             await queries.lock_subscriptions(tx)
@@ -149,7 +149,7 @@ class Plans:
         return len(due)
 
     async def _update_due(self, row: Row, *, ask_processor: bool) -> bool:
-        """Saves the state that follows from the processor, or from the time if it does not answer.
+        """Saves the state that follows from the processor, or from the time if it does not respond.
 
         Returns whether the processor answered.
         """

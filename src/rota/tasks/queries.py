@@ -146,7 +146,7 @@ async def get(tx: AccountReader, task_id: UUID | None) -> Task:
 
 
 async def get_for_change(tx: AccountTransaction, task_id: UUID | None) -> Task:
-    """Like `get`, and locks the account, so that nothing else changes the task meanwhile."""
+    """Like `get`, and locks the account, so that nothing else changes the task."""
     task = await find_for_change(tx, task_id) if task_id else None
     if task is None:
         raise TaskNotFound

@@ -105,7 +105,7 @@ class Server:
         if not self.products:
             return
         stripe = Stripe("sk_test_itself", return_url=self.base_url, api_url=self.base_url)
-        # The requests go to this server, which can answer while this task waits.
+        # The requests go to this server, which can respond while this task waits.
         with contextlib.suppress(PaymentFailed):
             await stripe.offer(self.products)
         await stripe.close()

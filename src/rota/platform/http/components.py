@@ -1,4 +1,4 @@
-"""The parts of the OpenAPI description that many operations share.
+"""The components of the OpenAPI description that many operations share.
 
 Errors, headers and header parameters are the same everywhere, because the outermost layer of the
 service adds them to every request. Operations refer to them by name.
@@ -283,7 +283,7 @@ _HEADER_OF = {401: "WWW-Authenticate", 429: "Retry-After"}
 
 
 def documented(*statuses: int) -> dict[int | str, Json]:
-    """Error statuses of one route, for its `responses`."""
+    """The error responses of a route, for its `responses`."""
     return {status: {"description": _ERRORS[status][1]} for status in statuses}
 
 
@@ -296,7 +296,7 @@ def error_ref(status: int) -> Json:
 
 
 def error_responses(used: set[str]) -> Json:
-    """The shared error responses that some operation refers to."""
+    """The shared error responses that are used."""
     return {
         name: _error_response(status, description, message)
         for status, (name, description, message) in _ERRORS.items()

@@ -22,8 +22,8 @@ from rota.platform.http import examples
 
 # The name of the component that a parameter becomes in the OpenAPI description.
 COMPONENT = "x-component"
-# How the example of a body differs from the examples of its fields: what has other values, and
-# which fields it shows.
+# How the example of a body differs from the examples of its fields: other values, and which fields
+# it shows.
 CHANGES = "x-example-changes"
 FIELDS = "x-example-fields"
 
