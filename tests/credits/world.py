@@ -50,9 +50,9 @@ class Shop:
     announced: list[UUID] = field(default_factory=list)
 
     async def balance(self, person: Person, **headers: str) -> dict[str, Any]:
-        answer = await person.get("/api/credits/balance", headers=headers)
-        assert answer.status_code == 200, answer.text
-        found: dict[str, Any] = answer.json()
+        response = await person.get("/api/credits/balance", headers=headers)
+        assert response.status_code == 200, response.text
+        found: dict[str, Any] = response.json()
         return found
 
 

@@ -45,7 +45,7 @@ def agent_routes(catalog: Catalog, agent_access: AgentAccess) -> APIRouter:
         return schemas.Agent.of(agent, caller.tier, agent_access, agent_access.model_in_lists)
 
     def single(agent: Agent, caller: Caller) -> schemas.Agent:
-        return schemas.Agent.of(agent, caller.tier, agent_access, agent_access.model_alone)
+        return schemas.Agent.of(agent, caller.tier, agent_access, agent_access.model_in_detail)
 
     @router.get("/api/agents", summary="List agents")
     async def list_agents(

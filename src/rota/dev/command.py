@@ -85,8 +85,8 @@ def run_command(options: Options) -> int:
         return 1
 
     async def main() -> None:
-        with display(console) as shown:
-            work = run(options, os.environ, shown.changed, lambda text: print_plain(console, text))
+        with display(console) as table:
+            work = run(options, os.environ, table.changed, lambda text: print_plain(console, text))
             await until_signalled(asyncio.create_task(work), console.show_cursor)
 
     try:

@@ -99,8 +99,8 @@ def task_routes(
         parent = ids.from_wire("task", parent_task_id) if parent_task_id is not None else None
         if parent_task_id is not None and parent is None:
             return TasksResponse(tasks=[], total=0)
-        wanted = Filter(status, agent, project_id, parent)
-        found, total = await tasks.page(caller, wanted, limit, offset)
+        filters = Filter(status, agent, project_id, parent)
+        found, total = await tasks.page(caller, filters, limit, offset)
         return TasksResponse(tasks=[schemas.Task.of(task) for task in found], total=total)
 
     @router.get("/api/tasks/{id}", summary="Get a task", responses=documented(404))

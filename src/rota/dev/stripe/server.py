@@ -171,16 +171,16 @@ class Server:
         trial_days = integer(order["data"], "trial_period_days", 0)
         lines = order["lines"]
         if request.method == "GET":
-            shown = page.checkout(session, lines, trial_days)
-            return HTMLResponse(shown, headers=page.HEADERS)
+            html = page.checkout(session, lines, trial_days)
+            return HTMLResponse(html, headers=page.HEADERS)
         form = dict(parse_qsl(await _text(request)))
         if form.get("action") == "cancel":
             return RedirectResponse(session["cancel_url"] or "/", status_code=303)
         try:
             self.checkout.pay(session, form.get("card", ""))
         except CardError as error:
-            shown = page.checkout(session, lines, trial_days, form.get("card", ""), str(error))
-            return HTMLResponse(shown, status_code=402, headers=page.HEADERS)
+            html = page.checkout(session, lines, trial_days, form.get("card", ""), str(error))
+            return HTMLResponse(html, status_code=402, headers=page.HEADERS)
         url = session["success_url"].replace("{CHECKOUT_SESSION_ID}", session["id"])
         return RedirectResponse(url, status_code=303)
 
@@ -199,8 +199,8 @@ class Server:
             self.store.clock.set(moment)
             self.store.dirty = True
             now = moment
-        shown = datetime.fromtimestamp(now, UTC).isoformat().replace("+00:00", "Z")
-        return JSONResponse({"now": shown})
+        time = datetime.fromtimestamp(now, UTC).isoformat().replace("+00:00", "Z")
+        return JSONResponse({"now": time})
 
     async def customer(self, request: Request) -> Response:
         customer = self.store.get("customer", request.path_params["id"])
