@@ -96,8 +96,8 @@ def test_the_cache_ignores_expired_items() -> None:
 async def test_a_service_is_ready_when_all_checks_pass(probed: Service) -> None:
     response = await probed.http.get("/health/ready")
     assert response.status_code == 200
-    parts = {"postgres": "ok", "redis": "ok", "temporal": "ok"}
-    assert response.json() == {"status": "ready", "checks": parts}
+    checks = {"postgres": "ok", "redis": "ok", "temporal": "ok"}
+    assert response.json() == {"status": "ready", "checks": checks}
 
 
 async def test_a_service_is_degraded_without_temporal_and_unavailable_without_its_database(
