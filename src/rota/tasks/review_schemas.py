@@ -47,7 +47,8 @@ _ARGUMENTS_SCHEMA = {
 UserId = Annotated[
     str | None,
     doc(
-        "The ID of the user who decided. Null for a pending or an expired review.",
+        "The ID of the user who decided. Null if no person has, for example when the review "
+        "expired.",
         examples.USER_ID,
     ),
 ]

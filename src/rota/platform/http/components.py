@@ -223,7 +223,9 @@ _ERRORS = {
         "PaymentRequired",
         "The payment processor refused, or the balance does not cover the hold "
         "(`INSUFFICIENT_CREDITS`).",
-        "The balance does not cover this. Top up, or wait for the next allowance.",
+        "The agent's budget of $0.50 must be available before a run starts. Top up with POST "
+        "/api/credits/topup, or wait until other tasks end and release their holds. GET "
+        "/api/credits/balance shows what is available.",
     ),
     403: (
         "Forbidden",
@@ -264,7 +266,7 @@ _ERRORS = {
     502: (
         "BadGateway",
         "The tool server failed or refused the call.",
-        "The tool server failed. Connection refused.",
+        "The tool server failed. The server responded with 500.",
     ),
     503: (
         "Unavailable",
