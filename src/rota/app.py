@@ -42,19 +42,20 @@ Send it as `Authorization: Bearer <credential>`. Then create a task with `POST /
 read it with `GET /api/tasks/{id}`.
 
 **Conventions.** Bodies are JSON with camelCase names. Times are ISO 8601 in UTC, with
-milliseconds. Amounts of money name their unit: `…Cents` are US cents, `…Micros` are millionths of
-a US dollar, `…Usd` are exact decimal strings. Ids are opaque strings with a prefix, such as
-`task_…`. Lists have `limit` and `offset`, and answer with `total`.
+milliseconds. Names of amounts include the unit: `…Cents` are US cents, `…Micros` are millionths of
+a US dollar, `…Usd` are exact decimal strings. IDs are opaque strings with a prefix, such as
+`task_…`. Lists accept `limit` and `offset`, and return `total`.
 
-**Errors.** Decide by the HTTP status. The body is `{ "error": { message, code, details, timestamp,
-path } }`. On 429, wait as long as `Retry-After` says. On 500 and 503, retry and wait longer each
-time. With an `Idempotency-Key`, a POST that creates or spends is safe to repeat.
+**Errors.** Check the HTTP status first. The body is
+`{ "error": { message, code, details, timestamp, path } }`. On 429, wait as long as `Retry-After`
+says. On 500 and 503, retry and wait longer each time. With an `Idempotency-Key`, a POST
+that creates or spends is safe to repeat.
 
 **Versions.** Every response names the date of the API contract in `Api-Version`. Send the same
 header to pin it.
 """
 METRICS_EXAMPLE = """\
-# HELP rota_http_requests_total Requests answered.
+# HELP rota_http_requests_total Requests handled.
 # TYPE rota_http_requests_total counter
 rota_http_requests_total{method="GET",route="/api/tasks",status="200"} 3.0
 """

@@ -84,7 +84,7 @@ async def run_worker(
             workflow_runner=SandboxedWorkflowRunner(
                 restrictions=SandboxRestrictions.default.with_passthrough_modules("rota.runs")
             ),
-            # Work reserved for a worker that does not answer goes to another one.
+            # Work that is assigned to a worker that does not respond goes to another one.
             sticky_queue_schedule_to_start_timeout=timedelta(
                 seconds=min(10, settings.run_heartbeat_s)
             ),

@@ -15,12 +15,12 @@ from tests.service import Person, Service, environment
 
 
 async def rota(service: Service, *arguments: str) -> Result:
-    """`rota admin …`, in a thread: the command has an event loop of its own."""
+    """`rota admin …`, in a thread: the command starts its own event loop."""
     env = dict(environment(service.settings))
     return await asyncio.to_thread(lambda: CliRunner().invoke(cli, ["admin", *arguments], env=env))
 
 
-async def told(service: Service, *arguments: str) -> str:
+async def output_of(service: Service, *arguments: str) -> str:
     """The last line that a successful command prints."""
     result = await rota(service, *arguments)
     assert result.exit_code == 0, result.output
@@ -34,16 +34,16 @@ def user(person: Person) -> str:
 async def test_a_company_gets_a_member_a_role_and_a_tier(service: Service) -> None:
     owner, member = await service.sign_in(), await service.sign_in()
     tier = "CORPORATE" if service.variant == "a" else "BUSINESS"
-    company = await told(service, "companies", "create", "Acme", "--owner", user(owner))
+    company = await output_of(service, "companies", "create", "Acme", "--owner", user(owner))
     seen = await me(owner, company)
     assert seen["account"]["name"] == "Acme"
     assert (seen["account"]["role"], seen["effectiveTier"]) == ("owner", "BASIC")
 
-    await told(service, "companies", "set-member", company, user(member))
+    await output_of(service, "companies", "set-member", company, user(member))
     assert (await me(member, company))["account"]["role"] == "member"
-    await told(service, "companies", "set-member", company, user(member), "--role", "admin")
+    await output_of(service, "companies", "set-member", company, user(member), "--role", "admin")
     assert (
-        await told(service, "accounts", "set-tier", company, tier.lower())
+        await output_of(service, "accounts", "set-tier", company, tier.lower())
         == f"{company} has the tier {tier}."
     )
 
@@ -56,15 +56,17 @@ async def test_a_company_gets_a_member_a_role_and_a_tier(service: Service) -> No
 
 async def test_a_company_cannot_have_more_members_than_seats(service_a: Service) -> None:
     people = [await service_a.sign_in() for _ in range(4)]
-    company = await told(
+    company = await output_of(
         service_a, "companies", "create", "Acme", "--owner", user(people[0]), "--seats", "2"
     )
-    await told(service_a, "companies", "set-member", company, user(people[1]))
+    await output_of(service_a, "companies", "set-member", company, user(people[1]))
     full = await rota(service_a, "companies", "set-member", company, user(people[2]))
     assert full.exit_code == 1
     assert "All 2 seats" in full.output
     # The role of a current member can change.
-    await told(service_a, "companies", "set-member", company, user(people[1]), "--role", "owner")
+    await output_of(
+        service_a, "companies", "set-member", company, user(people[1]), "--role", "owner"
+    )
     assert len((await me(people[2]))["accounts"]) == 1
 
 
@@ -112,7 +114,7 @@ async def test_a_personal_account_cannot_have_members(service_a: Service) -> Non
 
 async def test_an_unknown_user_company_or_account_is_reported(service_a: Service) -> None:
     person = await service_a.sign_in()
-    company = await told(service_a, "companies", "create", "Acme", "--owner", user(person))
+    company = await output_of(service_a, "companies", "create", "Acme", "--owner", user(person))
     nobody, nothing = to_wire("user", uuid4()), to_wire("acct", uuid4())
     for arguments, said in (
         (("companies", "create", "Acme", "--owner", nobody), f"User {nobody} not found"),

@@ -42,17 +42,17 @@ PATHS = (
 
 
 async def listed(person: Person, **query: Any) -> list[str]:
-    answer = await person.get("/api/agents", params={"limit": 200, **query})
-    assert answer.status_code == 200, answer.text
-    body = answer.json()
+    response = await person.get("/api/agents", params={"limit": 200, **query})
+    assert response.status_code == 200, response.text
+    body = response.json()
     assert body["total"] == len(body["agents"])
     return [agent["name"] for agent in body["agents"]]
 
 
 async def test_the_list_has_every_agent_by_name(reader: Person) -> None:
-    answer = await reader.get("/api/agents")
-    assert answer.status_code == 200
-    body = answer.json()
+    response = await reader.get("/api/agents")
+    assert response.status_code == 200
+    body = response.json()
     assert body.keys() == {"agents", "departments", "total", "page", "limit"}
     assert [agent["name"] for agent in body["agents"]] == NAMES
     assert body["departments"] == DEPARTMENTS
@@ -61,9 +61,9 @@ async def test_the_list_has_every_agent_by_name(reader: Person) -> None:
 
 
 async def test_an_agent_has_the_values_of_its_file(reader: Person) -> None:
-    answer = await reader.get("/api/agents/blog-writer")
+    response = await reader.get("/api/agents/blog-writer")
     file = next(agent for agent in SHIPPED if agent.name == "blog-writer")
-    assert answer.json() == {
+    assert response.json() == {
         "agent": {
             "name": "blog-writer",
             "displayName": "Blog Writer",
@@ -95,9 +95,9 @@ async def test_filters_can_be_combined(reader: Person) -> None:
 
 
 async def test_an_unknown_department_is_an_empty_list(reader: Person) -> None:
-    answer = await reader.get("/api/agents", params={"department": "Astrology"})
-    assert answer.status_code == 200
-    body = answer.json()
+    response = await reader.get("/api/agents", params={"department": "Astrology"})
+    assert response.status_code == 200
+    body = response.json()
     assert (body["agents"], body["total"], body["departments"]) == ([], 0, DEPARTMENTS)
 
 
@@ -117,9 +117,9 @@ async def test_a_page_past_the_end_still_has_the_totals(reader: Person) -> None:
     ],
 )
 async def test_a_query_out_of_bounds_is_400(reader: Person, query: str) -> None:
-    answer = await reader.get(f"/api/agents?{query}")
-    assert answer.status_code == 400, answer.text
-    error = answer.json()["error"]
+    response = await reader.get(f"/api/agents?{query}")
+    assert response.status_code == 400, response.text
+    error = response.json()["error"]
     assert error["code"] == "VALIDATION_ERROR"
     assert error["details"][0]["field"] == query.partition("=")[0]
 
@@ -192,17 +192,17 @@ async def test_the_tier_of_the_selected_account_counts(catalog: Service) -> None
 
 async def test_an_unknown_name_is_404(reader: Person) -> None:
     for name in ("nobody", "BLOG-WRITER", "cto", "x" * 5000, "%F0%9F%A6%86", "a'b"):
-        answer = await reader.get(f"/api/agents/{name}")
-        assert answer.status_code == 404, name
-        assert answer.json()["error"]["code"] == "NOT_FOUND"
+        response = await reader.get(f"/api/agents/{name}")
+        assert response.status_code == 404, name
+        assert response.json()["error"]["code"] == "NOT_FOUND"
     assert (await reader.get("/api/agents/%00")).status_code == 400
 
 
 @pytest.mark.parametrize("name", ["blog-writer", "Blog-Writer", "copywriter", "COPYWRITER"])
 async def test_a_name_or_alias_in_any_case_resolves(reader: Person, name: str) -> None:
-    answer = await reader.get("/api/agents/resolve", params={"name": name})
-    assert answer.json().keys() == {"agent"}
-    assert answer.json()["agent"]["name"] == "blog-writer"
+    response = await reader.get("/api/agents/resolve", params={"name": name})
+    assert response.json().keys() == {"agent"}
+    assert response.json()["agent"]["name"] == "blog-writer"
 
 
 @pytest.mark.parametrize(
@@ -263,8 +263,8 @@ async def test_the_name_is_used_if_both_are_given(reader: Person) -> None:
 async def test_a_query_that_cannot_be_resolved_is_refused(
     reader: Person, query: str, status: int
 ) -> None:
-    answer = await reader.get(f"/api/agents/resolve?{query}")
-    assert answer.status_code == status, answer.text
+    response = await reader.get(f"/api/agents/resolve?{query}")
+    assert response.status_code == status, response.text
 
 
 async def test_departments_have_counts_and_tiers(reader: Person) -> None:
@@ -330,8 +330,8 @@ async def test_another_process_sees_a_sync_immediately(
                 assert agent["displayName"] == "Essayist"
                 assert (await person.get("/api/agents/crm-steward")).status_code == 404
                 assert "crm-steward" not in await listed(person)
-                answer = await person.get("/api/agents/resolve?name=crm-cleaner")
-                assert answer.status_code == 404
+                response = await person.get("/api/agents/resolve?name=crm-cleaner")
+                assert response.status_code == 404
                 assert await listed(person, search="essayist") == ["blog-writer"]
                 assert await listed(person, search="steward") == []
                 after = await person.get("/api/agents/catalog", headers={"If-None-Match": before})
@@ -347,8 +347,8 @@ async def test_each_response_takes_one_statement(
 ) -> None:
     await reader.get(path)
     with counted_statements(monkeypatch) as statements:
-        answer = await reader.get(path)
-    assert answer.status_code == 200
+        response = await reader.get(path)
+    assert response.status_code == 200
     mine = [text for text in statements if "current_agents" in text]
     # The other statements belong to authentication, whose result is cached.
     assert len(mine) == 1, statements
@@ -359,9 +359,9 @@ async def test_the_scope_is_required(catalog: Service, reader: Person, path: str
     async def status_with(scope: str) -> int:
         made = await reader.post("/api/keys", {"name": scope, "scopes": [scope]})
         secret = made.json()["secret"]
-        answer = await catalog.http.get(path, headers={"Authorization": f"Bearer {secret}"})
+        response = await catalog.http.get(path, headers={"Authorization": f"Bearer {secret}"})
         await reader.delete(f"/api/keys/{made.json()['key']['id']}")
-        return answer.status_code
+        return response.status_code
 
     assert await status_with("agents:read") == 200
     assert await status_with("tasks:read") == 403

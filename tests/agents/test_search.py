@@ -50,9 +50,9 @@ HOSTILE = [
 
 @pytest.mark.parametrize("search", HOSTILE)
 async def test_hostile_text_is_only_text(reader: Person, search: str) -> None:
-    answer = await reader.get("/api/agents", params={"search": search})
-    assert answer.status_code == 200, answer.text
-    assert answer.json()["departments"] == DEPARTMENTS
+    response = await reader.get("/api/agents", params={"search": search})
+    assert response.status_code == 200, response.text
+    assert response.json()["departments"] == DEPARTMENTS
     resolved = await reader.get("/api/agents/resolve", params={"q": search})
     assert resolved.status_code in (200, 404), resolved.text
 
@@ -65,9 +65,9 @@ async def test_search_operators_have_no_effect(reader: Person) -> None:
 
 
 async def test_ten_thousand_characters_are_refused(reader: Person) -> None:
-    answer = await reader.get("/api/agents", params={"search": "blog " * 2000})
-    assert answer.status_code == 400
-    assert answer.json()["error"]["details"][0]["field"] == "search"
+    response = await reader.get("/api/agents", params={"search": "blog " * 2000})
+    assert response.status_code == 400
+    assert response.json()["error"]["details"][0]["field"] == "search"
 
 
 words = st.sampled_from(["writer", "lead", "the", "for", "review", "a", "ledg", "crm", "e-mail"])
@@ -96,9 +96,9 @@ async def test_the_pages_together_are_the_whole_list_without_duplicates(
     assert len(set(everyone)) == len(everyone)
     pages: list[str] = []
     for number in range(1, len(everyone) // limit + 2):
-        answer = await reader.get("/api/agents", params={**query, "page": number, "limit": limit})
-        body = answer.json()
-        assert answer.status_code == 200, answer.text
+        response = await reader.get("/api/agents", params={**query, "page": number, "limit": limit})
+        body = response.json()
+        assert response.status_code == 200, response.text
         assert body["total"] == len(everyone)
         assert len(body["agents"]) <= limit
         pages += [agent["name"] for agent in body["agents"]]
@@ -108,10 +108,10 @@ async def test_the_pages_together_are_the_whole_list_without_duplicates(
 @settings(max_examples=100, deadline=None)
 @given(search=searches)
 async def test_the_score_of_any_match_is_between_0_and_1(reader: Person, search: str) -> None:
-    answer = await reader.get("/api/agents/resolve", params={"q": search or "-"})
-    assert answer.status_code in (200, 404), answer.text
-    if answer.status_code == 200:
-        assert 0 < answer.json()["score"] <= 1
+    response = await reader.get("/api/agents/resolve", params={"q": search or "-"})
+    assert response.status_code in (200, 404), response.text
+    if response.status_code == 200:
+        assert 0 < response.json()["score"] <= 1
 
 
 async def found(url: str, search: str) -> list[str]:

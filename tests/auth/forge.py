@@ -1,4 +1,4 @@
-"""Creates tokens by hand that are valid except for the changes of a test."""
+"""Creates tokens manually that are valid except for the changes of a test."""
 
 import base64
 import hmac

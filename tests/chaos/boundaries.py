@@ -2,7 +2,7 @@
 
     python -m tests.chaos.boundaries --times 10
 
-The run has six steps: start, model call, call to a reading tool, model call, call to a writing
+The run has six steps: start, model call, call to a read-only tool, model call, call to a writing
 tool, model call. Each time another worker continues the run, and it completes as if nothing had
 happened. The only exception: if the worker dies between the start of a write and its result, the
 outcome is unknown, and a person decides.
@@ -52,7 +52,7 @@ class Boundary:
         return (self.at, self.number, self.when) in (("act", 3, "after"), ("act", 4, "before"))
 
     def writes(self, *, approved: bool) -> int:
-        """How often the writing tool acts in total."""
+        """How often the write tool acts in total."""
         if (self.at, self.number, self.when) == ("act", 3, "after"):
             return 1 if approved else 0
         if (self.at, self.number, self.when) == ("act", 4, "before"):

@@ -1,4 +1,4 @@
-"""A separate stack for tests that kill parts of it."""
+"""A separate stack for tests that kill components of it."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -92,7 +92,7 @@ async def waiting(stack: Stack, tasks: int = 200) -> dict[str, Any]:
         async def decide(number: int, waits: str) -> None:
             verb = "reject" if number % 4 == 0 else "approve"
             async with turn:
-                await world.request_until_answered(person, "POST", f"/api/tasks/{waits}/{verb}")
+                await world.request_until_response(person, "POST", f"/api/tasks/{waits}/{verb}")
 
         await asyncio.gather(*[decide(number, waits) for number, waits in enumerate(ids)])
         counts = await world.until_terminal(120)
@@ -179,10 +179,10 @@ async def _violations(world: World, acknowledged: list[str]) -> dict[str, int]:
     return {name: count for name, count in wrong.items() if count}
 
 
-def _rss_mb(part: Component) -> float:
-    """The memory of the largest process under the part's guard, which is the part itself."""
-    assert part._child is not None
-    below = psutil.Process(part._child._process.pid).children(recursive=True)
+def _rss_mb(component: Component) -> float:
+    """The memory of the component, which is the largest process under its guard."""
+    assert component._child is not None
+    below = psutil.Process(component._child._process.pid).children(recursive=True)
     return round(max(process.memory_info().rss for process in below) / 2**20, 1)
 
 

@@ -93,7 +93,7 @@ async def _ledger_problems(world: World) -> int:
 
 
 async def _writes(world: World) -> dict[str, int]:
-    """Compares the calls of the writing tool with the stored steps and the approvals."""
+    """Compares the calls of the write tool with the stored steps and the approvals."""
     answer = await world.scripted.http.get("/tool-calls")
     # The tool server can serve several services. A key starts with the task's ID.
     ours = {row["id"].hex for row in await world.query("SELECT id FROM tasks")}

@@ -1,4 +1,4 @@
-"""Kills random parts of the service under load, and checks that nothing is lost.
+"""Kills random components of the service under load, and checks that nothing is lost.
 
     python -m tests.chaos.storm --tasks 1000 --kills 120 --seed 1
 
@@ -30,7 +30,7 @@ from tests.chaos.world import PARTS, TERMINAL, World, start_again, write_report
 from tests.service import Person
 
 PEOPLE = 8
-# How often each part is chosen, relative to the others.
+# How often each component is chosen, relative to the others.
 VICTIMS = {"worker": 5, "api": 2, "temporal": 2, "redis": 1, "postgres": 2}
 # Parallel requests of one person, so that changes of one account also collide.
 AT_ONCE = 2
@@ -90,7 +90,7 @@ class Storm:
         rng = random.Random(self.seed)
         names = [name for name in VICTIMS if name in self.victims]
         weights = [VICTIMS[name] for name in names]
-        # Each part once, then random ones.
+        # Each component once, then random ones.
         order = rng.sample(names, len(names)) + rng.choices(names, weights, k=self.kills)
         for name in order[: self.kills]:
             victim = self._victim(name, rng)
@@ -130,7 +130,7 @@ class Storm:
             return  # Its creation is not acknowledged yet.
         approve = sum(self.decided.values()) % 2 == 0
         verb, body = ("approve", None) if approve else ("reject", {"resume": True})
-        answer = await self.world.request_until_answered(
+        answer = await self.world.request_until_response(
             person, "POST", f"/api/tasks/{task_id}/{verb}", body
         )
         if answer.status_code == 200:

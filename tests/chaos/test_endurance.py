@@ -7,7 +7,7 @@ from tests.chaos.endurance import fairness, waiting, without_workers
 
 
 @pytest.mark.timed
-async def test_people_can_work_without_workers_and_the_runs_resume_by_themselves(
+async def test_people_can_work_without_workers_and_the_runs_resume_automatically(
     killable_stack: Stack,
 ) -> None:
     found = await without_workers(killable_stack, away_s=10, tasks=6)

@@ -33,7 +33,7 @@ async def test_runs_that_temporal_has_lost_are_started_again_from_their_rows(
         await worker.start()
 
         # The decision restarts its run. The next periodic check restarts the others.
-        await world.request_until_answered(person, "POST", f"/api/tasks/{waiting}/approve")
+        await world.request_until_response(person, "POST", f"/api/tasks/{waiting}/approve")
         await world.until(person, waiting, "COMPLETED")
         async with world.service.owner() as connection:
             await connection.execute("UPDATE outbox SET due_at = now() WHERE kind = 'run.check'")

@@ -86,10 +86,14 @@ class World:
             world = cls(stack, scripted, settings)
             world.workers = world.workers[:workers]
             try:
-                await asyncio.gather(*[part.start() for part in (world.api, *world.workers)])
+                await asyncio.gather(
+                    *[component.start() for component in (world.api, *world.workers)]
+                )
                 yield world
             finally:
-                await asyncio.gather(*[part.stop() for part in (world.api, *world.workers)])
+                await asyncio.gather(
+                    *[component.stop() for component in (world.api, *world.workers)]
+                )
                 await world.http.aclose()
 
     def variables(self, metrics_port: int) -> Mapping[str, str]:
@@ -102,7 +106,7 @@ class World:
         }
 
     async def six_steps(self, *, delay_s: float = 0, name: str | None = None) -> str:
-        """A script for six steps: start, model, reading tool, model, writing tool, model."""
+        """A script for six steps: start, model, read-only tool, model, write tool, model."""
         ref = name or f"r{uuid4().hex[:12]}"
         if delay_s:
             await self.scripted.http.post(f"/always/{ref}", json={"delayS": delay_s})
@@ -116,7 +120,7 @@ class World:
     async def newcomer(self, tier: str = "enterprise") -> Person:
         return await newcomer(self.service, tier=tier)
 
-    async def request_until_answered(
+    async def request_until_response(
         self, person: Person, method: str, path: str, body: Any = None, deadline_s: float = 240
     ) -> httpx.Response:
         """Repeats a request until the answer is neither a 5xx nor a 429.
@@ -144,13 +148,13 @@ class World:
     async def create(self, person: Person, agent: str, script: str, **body: Any) -> str:
         """Creates a task and returns its ID once it is acknowledged."""
         wanted = {"name": "A task", "agent": agent, "input": f"Please. {script}", **body}
-        answer = await self.request_until_answered(person, "POST", "/api/tasks", wanted)
+        answer = await self.request_until_response(person, "POST", "/api/tasks", wanted)
         assert answer.status_code == 201, answer.text
         task_id: str = answer.json()["task"]["id"]
         return task_id
 
     async def task(self, person: Person, task_id: str) -> dict[str, Any]:
-        answer = await self.request_until_answered(person, "GET", f"/api/tasks/{task_id}")
+        answer = await self.request_until_response(person, "GET", f"/api/tasks/{task_id}")
         found: dict[str, Any] = answer.json()["task"]
         return found
 
@@ -176,12 +180,12 @@ class World:
         return await until(self.counts, lambda counts: not set(counts) - set(TERMINAL), deadline_s)
 
     async def restart_everything(self) -> None:
-        """Kills all parts at the same time, then starts them again."""
+        """Kills all components at the same time, then starts them again."""
         ours = (self.api, *self.workers)
         everything = [*ours, *(self.stack.component(name) for name in self.stack.names)]
-        await asyncio.gather(*[part.kill() for part in everything])
+        await asyncio.gather(*[component.kill() for component in everything])
         await asyncio.gather(*[self.stack.component(name).start() for name in self.stack.names])
-        await asyncio.gather(*[part.start() for part in ours])
+        await asyncio.gather(*[component.start() for component in ours])
 
     async def temporal(self) -> Client:
         return await Client.connect(
@@ -194,12 +198,12 @@ def _variables(settings: Settings) -> dict[str, str]:
     return {name: text for name, text in environment(settings).items() if text not in ("[]", "()")}
 
 
-async def start_again(part: Component, deadline_s: float = 120) -> None:
-    """Starts a part like a supervisor: repeatedly, until what it needs is available."""
+async def start_again(component: Component, deadline_s: float = 120) -> None:
+    """Starts a component like a supervisor: repeatedly, until what it needs is available."""
     async with asyncio.timeout(deadline_s):
         while True:
             try:
-                await part.start()
+                await component.start()
                 return
             except ComponentError:
                 await asyncio.sleep(0.5)

@@ -76,19 +76,19 @@ async def test_overflow_can_be_turned_off_and_on(shop: Shop) -> None:
     person = await newcomer(shop.service, tier="standard")
     assert (await shop.balance(person))["allowOverflow"] is True
     for wanted in (False, True):
-        answer = await person.request(
+        response = await person.request(
             "PATCH", "/api/credits/settings", json={"allowOverflow": wanted}
         )
-        assert answer.status_code == 200
-        assert answer.json() == {"settings": {"allowOverflow": wanted}}
+        assert response.status_code == 200
+        assert response.json() == {"settings": {"allowOverflow": wanted}}
         assert (await shop.balance(person))["allowOverflow"] is wanted
 
 
 @pytest.mark.parametrize("body", [{}, {"allowOverflow": "true"}, {"allowOverflow": 1}, None])
 async def test_settings_accept_only_a_boolean(shop: Shop, body: Any) -> None:
     person = await newcomer(shop.service)
-    answer = await person.request("PATCH", "/api/credits/settings", json=body)
-    assert answer.status_code == 400
+    response = await person.request("PATCH", "/api/credits/settings", json=body)
+    assert response.status_code == 400
 
 
 @pytest.mark.parametrize(("role", "status"), [("admin", 200), ("member", 403)])
@@ -96,12 +96,12 @@ async def test_members_of_a_company_cannot_change_its_billing(
     shop: Shop, role: str, status: int
 ) -> None:
     person, headers, _ = await company_of(shop, role)
-    answer = await person.request(
+    response = await person.request(
         "PATCH", "/api/credits/settings", json={"allowOverflow": False}, headers=headers
     )
-    assert answer.status_code == status
-    answer = await person.post("/api/credits/topup", {"amountCents": 500}, headers=headers)
-    assert answer.status_code == status
+    assert response.status_code == status
+    response = await person.post("/api/credits/topup", {"amountCents": 500}, headers=headers)
+    assert response.status_code == status
     assert (await shop.balance(person, **headers))["allowOverflow"] is (role == "member")
 
 
@@ -110,8 +110,8 @@ async def test_a_key_needs_the_billing_scopes(shop: Shop) -> None:
     (worker,) = await newcomers(shop.service, scopes=("tasks:write",))
     body = {"allowOverflow": True}
     assert (await reader.get("/api/credits/balance")).status_code == 200
-    answer = await reader.request("PATCH", "/api/credits/settings", json=body)
-    assert answer.status_code == 403
+    response = await reader.request("PATCH", "/api/credits/settings", json=body)
+    assert response.status_code == 403
     assert (await reader.post("/api/credits/topup", {"amountCents": 500})).status_code == 403
     for path in ("/api/credits/balance", "/api/credits/transactions", "/api/usage"):
         assert (await worker.get(path)).status_code == 403
@@ -127,9 +127,9 @@ async def test_transactions_are_listed_newest_first(shop: Shop) -> None:
         await spend(tx, run, 2, 400_000)
         await end_run(tx, run)
         await ledger.refund(tx, 100 * CENT, "pi_7")
-    answer = await person.get("/api/credits/transactions")
-    assert answer.status_code == 200
-    page = answer.json()
+    response = await person.get("/api/credits/transactions")
+    assert response.status_code == 200
+    page = response.json()
     assert page["total"] == 5
     shown = [
         (each["kind"], each["amountMicros"], each["amountCents"]) for each in page["transactions"]
@@ -166,9 +166,9 @@ async def test_pages_of_transactions_have_no_gaps_or_overlaps(shop: Shop) -> Non
             await ledger.top_up(tx, CENT, f"pi_{number}")
     seen = []
     for offset in range(0, 28, 4):
-        answer = await person.get(f"/api/credits/transactions?limit=4&offset={offset}")
-        assert answer.json()["total"] == 23
-        seen += [each["reference"] for each in answer.json()["transactions"]]
+        response = await person.get(f"/api/credits/transactions?limit=4&offset={offset}")
+        assert response.json()["total"] == 23
+        seen += [each["reference"] for each in response.json()["transactions"]]
     assert seen == [f"pi_{number}" for number in reversed(range(23))]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from rota.dev.stack import Stack
 from tests.credits.world import CENT, Shop, end_run, payment, spend, start_run
-from tests.payments.standin import StandIn
+from tests.payments.stripe_server import StripeServer
 from tests.service import Service
 from tests.tasks.world import newcomer
 
@@ -18,11 +18,11 @@ TOPUP = "/api/credits/topup"
 
 async def test_a_checkout_returns_the_processors_page_and_moves_no_money(shop: Shop) -> None:
     person = await shop.service.sign_in()
-    answer = await person.post(TOPUP, {"amountCents": 2_000, "accountId": "acct_other"})
-    assert answer.status_code == 200
+    response = await person.post(TOPUP, {"amountCents": 2_000, "accountId": "acct_other"})
+    assert response.status_code == 200
     payer, amount_cents, _ = shop.processor.requests[-1]
-    assert answer.json()["amount"] == amount_cents == 2_000
-    assert answer.json()["checkoutUrl"].startswith("https://pay.example/")
+    assert response.json()["amount"] == amount_cents == 2_000
+    assert response.json()["checkoutUrl"].startswith("https://pay.example/")
     assert payer.account_id == person.user_id
     assert payer.customer_id is None
     assert payer.email == f"{person.subject}@example.test"
@@ -40,7 +40,7 @@ async def test_the_same_idempotency_key_returns_the_same_checkout(shop: Shop) ->
     other = await person.post(TOPUP, {"amountCents": 600}, headers=key)
     assert other.status_code == 409
     without = [await person.post(TOPUP, {"amountCents": 500}) for _ in range(2)]
-    assert len({answer.json()["checkoutUrl"] for answer in (first, *without)}) == 3
+    assert len({response.json()["checkoutUrl"] for response in (first, *without)}) == 3
 
 
 async def test_a_processor_failure_is_402_and_a_retry_with_the_same_key_gets_the_same_session(
@@ -58,9 +58,9 @@ async def test_a_processor_failure_is_402_and_a_retry_with_the_same_key_gets_the
     assert (await shop.balance(person))["totalLoadedCents"] == 0
     # The processor created the session, but its response was lost.
     created = shop.processor.sessions[shop.processor.requests[-1][2]]
-    answer = await person.post(TOPUP, {"amountCents": 500}, headers=key)
-    assert answer.status_code == 200
-    assert answer.json()["checkoutUrl"] == created.url
+    response = await person.post(TOPUP, {"amountCents": 500}, headers=key)
+    assert response.status_code == 200
+    assert response.json()["checkoutUrl"] == created.url
 
 
 async def test_idempotency_keys_of_different_accounts_are_independent(shop: Shop) -> None:
@@ -77,9 +77,9 @@ async def test_idempotency_keys_of_different_accounts_are_independent(shop: Shop
 async def test_the_amount_is_a_whole_number_of_cents_within_bounds(shop: Shop, amount: Any) -> None:
     person = await newcomer(shop.service)
     requests = len(shop.processor.requests)
-    answer = await person.post(TOPUP, {"amountCents": amount})
-    assert answer.status_code == 400
-    assert answer.json()["error"]["details"][0]["field"] == "amountCents"
+    response = await person.post(TOPUP, {"amountCents": amount})
+    assert response.status_code == 400
+    assert response.json()["error"]["details"][0]["field"] == "amountCents"
     assert len(shop.processor.requests) == requests
 
 
@@ -149,28 +149,28 @@ async def test_a_payment_for_an_unknown_account_is_ignored(shop: Shop) -> None:
 async def test_a_top_up_and_its_refund_change_the_balance(stack: Stack) -> None:
     """Everything is real except the processor, which is a separate process."""
     async with (
-        StandIn.start() as standin,
-        Service.start(stack, variant="a", name="credits_paid", **standin.settings) as service,
+        StripeServer.start() as stripe_server,
+        Service.start(stack, variant="a", name="credits_paid", **stripe_server.settings) as service,
     ):
-        await standin.send_to(f"{service.settings.public_url}/webhooks/stripe")
+        await stripe_server.send_to(f"{service.settings.public_url}/webhooks/stripe")
         person = await service.sign_in()
 
         async def loaded_cents() -> list[int]:
             shown = (await person.get("/api/credits/balance")).json()
             return [shown["topUpCents"], shown["totalLoadedCents"]]
 
-        await standin.hold()
-        answer = await person.post(TOPUP, {"amountCents": 2_500})
-        assert answer.status_code == 200, answer.text
-        await standin.pay(answer.json()["checkoutUrl"])
+        await stripe_server.hold()
+        response = await person.post(TOPUP, {"amountCents": 2_500})
+        assert response.status_code == 200, response.text
+        await stripe_server.pay(response.json()["checkoutUrl"])
         assert await loaded_cents() == [0, 0]
-        await standin.release()
-        await standin.settled()
+        await stripe_server.release()
+        await stripe_server.settled()
         assert await loaded_cents() == [2_500, 2_500]
         page = (await person.get("/api/credits/transactions")).json()
         paid = next(each for each in page["transactions"] if each["kind"] == "top_up")
-        await standin.refund(paid["reference"], 700)
-        await standin.settled()
+        await stripe_server.refund(paid["reference"], 700)
+        await stripe_server.settled()
         # Every event again, in another order, changes nothing.
-        await standin.deliver(again=True, seed=7, duplicates=(1, 3))
+        await stripe_server.deliver(again=True, seed=7, duplicates=(1, 3))
         assert await loaded_cents() == [1_800, 1_800]

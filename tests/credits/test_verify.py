@@ -1,4 +1,4 @@
-"""`rota admin ledger verify` finds every kind of damage, and nothing in sound books."""
+"""`rota admin ledger verify` finds every kind of damage, and nothing in consistent books."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -16,14 +16,14 @@ from tests.credits.world import CENT, Shop, end_run, new_account, spend, start_r
 
 
 @dataclass
-class Sound:
+class ConsistentAccount:
     """An account with an ended run, a late call, an open run and its subtask."""
 
     account_id: UUID
 
 
 @pytest.fixture
-async def sound(shop: Shop) -> AsyncIterator[Sound]:
+async def consistent(shop: Shop) -> AsyncIterator[ConsistentAccount]:
     account_id = await new_account(shop.db, "standard", topup_cents=1_000)
     async with shop.db.write(account_id) as tx:
         ended = await start_run(tx, 100 * CENT)
@@ -42,7 +42,7 @@ async def sound(shop: Shop) -> AsyncIterator[Sound]:
             running.task_id,
         )
         await holds.draw(tx, child, 70)
-    yield Sound(account_id)
+    yield ConsistentAccount(account_id)
     async with shop.db.write(account_id) as tx:
         for run in (child, running):
             await end_run(tx, run)
@@ -132,26 +132,26 @@ DAMAGE = {
 }
 
 
-async def test_sound_books_have_no_problems(shop: Shop, sound: Sound) -> None:
-    async with shop.db.snapshot(sound.account_id) as tx:
+async def test_consistent_books_have_no_problems(shop: Shop, consistent: ConsistentAccount) -> None:
+    async with shop.db.snapshot(consistent.account_id) as tx:
         assert await verify.problems(tx) == []
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-async def test_damage_is_found(shop: Shop, sound: Sound, damage: str) -> None:
+async def test_damage_is_found(shop: Shop, consistent: ConsistentAccount, damage: str) -> None:
     statement, expected = DAMAGE[damage]
     async with shop.service.owner() as connection:
         transaction = connection.transaction()
         await transaction.start()
-        await connection.execute(statement, sound.account_id)
-        found = await verify.problems(AccountReader(connection, sound.account_id, NO_USER))
+        await connection.execute(statement, consistent.account_id)
+        found = await verify.problems(AccountReader(connection, consistent.account_id, NO_USER))
         await transaction.rollback()
     assert {each.description for each in found} == expected
     assert all(each.expected != each.actual for each in found)
 
 
 async def test_the_command_prints_the_differences_and_exits_with_1(
-    shop: Shop, sound: Sound
+    shop: Shop, consistent: ConsistentAccount
 ) -> None:
     runner = CliRunner()
     environment = {
@@ -159,7 +159,7 @@ async def test_the_command_prints_the_differences_and_exits_with_1(
         "ROTA_ENV": "test",
         "COLUMNS": "250",
     }
-    account = ids.to_wire("acct", sound.account_id)
+    account = ids.to_wire("acct", consistent.account_id)
 
     async def run(*more: str) -> tuple[int, str]:
         result = await asyncio.to_thread(
@@ -171,9 +171,9 @@ async def test_the_command_prints_the_differences_and_exits_with_1(
     assert (await run())[0] == 0
     statement = "UPDATE balances SET spent = spent + $2 WHERE account_id = $1"
     async with shop.service.owner() as connection:
-        await connection.execute(statement, sound.account_id, 7)
+        await connection.execute(statement, consistent.account_id, 7)
         code, output = await run()
-        await connection.execute(statement, sound.account_id, -7)
+        await connection.execute(statement, consistent.account_id, -7)
     assert code == 1
     assert account in output
     assert "the balance is not the sum of its entries" in output

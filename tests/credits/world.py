@@ -36,7 +36,7 @@ class FakeProcessor(NoProcessor):
             key, Checkout(f"cs_{number}", f"https://pay.example/cs_{number}")
         )
         if self.down:
-            raise PaymentFailed("The payment processor did not answer. Try again later.")
+            raise PaymentFailed("The payment processor did not respond. Try again later.")
         return session
 
 
@@ -50,9 +50,9 @@ class Shop:
     announced: list[UUID] = field(default_factory=list)
 
     async def balance(self, person: Person, **headers: str) -> dict[str, Any]:
-        answer = await person.get("/api/credits/balance", headers=headers)
-        assert answer.status_code == 200, answer.text
-        found: dict[str, Any] = answer.json()
+        response = await person.get("/api/credits/balance", headers=headers)
+        assert response.status_code == 200, response.text
+        found: dict[str, Any] = response.json()
         return found
 
 

@@ -25,7 +25,7 @@ FEW = tuple(word for name in ("model", "temporal", "idp", "stripe") for word in 
 def free_base() -> int:
     """A port for which the ports of all components are free too."""
     while True:
-        base = ports.find(besides=set())
+        base = ports.find(taken=set())
         if all(ports.is_free(base + offset) for offset in OFFSETS.values()):
             return base
 

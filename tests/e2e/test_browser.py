@@ -11,7 +11,7 @@ from rota.platform import ids
 from rota.platform.db import Database
 from tests.credits.world import CENT, end_run, spend, start_run
 from tests.e2e.browser import Tab, chromium
-from tests.payments.standin import DECLINED_CARD
+from tests.payments.stripe_server import DECLINED_CARD
 from tests.plans.world import World
 from tests.service import Person
 
@@ -117,14 +117,14 @@ async def test_a_user_who_cancels_the_payment_is_not_charged(tab: Tab) -> None:
 
 async def test_the_page_waits_for_a_payment_that_arrives_late(a: Tab) -> None:
     await signed_in(a)
-    await a.world.standin.hold()
+    await a.world.stripe_server.hold()
     try:
         await a.press("Pay $20.00")
         await a.pay()
-        await a.says("Payment received, your balance will show it in a moment")
+        await a.says("Payment received. Your balance will show it in a moment")
         await expect(a.balance).to_have_text("$0.00")
     finally:
-        await a.world.standin.release()
+        await a.world.stripe_server.release()
     await expect(a.balance).to_have_text("$20.00")
     await a.says("Thank you")
 
@@ -243,7 +243,7 @@ async def test_errors_are_shown_with_the_message_of_the_api(a: Tab) -> None:
     await a.press("Pay $4.00")
     await expect(problem).to_have_text("Choose an amount from $5 to $1,000.")
     await a.page.get_by_label("Another amount in dollars").fill("5")
-    await a.world.standin.fault("/v1/checkout/sessions", "500", times=3)
+    await a.world.stripe_server.fault("/v1/checkout/sessions", "500", times=3)
     await a.press("Pay $5.00")
     await expect(problem).to_contain_text("payment processor")
     # The fault is over, and the button still works.
@@ -268,7 +268,7 @@ async def test_a_request_without_a_response_is_repeated_with_the_same_idempotenc
 
     await a.page.route("**/api/credits/topup", lose_the_first)
     await a.press("Pay $20.00")
-    await expect(a.page.get_by_role("alert")).to_contain_text("did not answer")
+    await expect(a.page.get_by_role("alert")).to_contain_text("did not respond")
     await a.press("Pay $20.00")
     await expect(a.page.get_by_label("Card number")).to_be_visible()
     assert len(keys) == 2
@@ -282,7 +282,7 @@ async def test_the_page_loads_nothing_from_other_hosts_and_blocks_injected_code(
     with pytest.raises(Error, match="TrustedHTML"):
         await a.page.evaluate("document.body.innerHTML = '<p>'")
     with pytest.raises(Error, match="Failed to fetch"):
-        await a.page.evaluate(f"fetch('{a.world.standin.url}')")
+        await a.page.evaluate(f"fetch('{a.world.stripe_server.url}')")
     with pytest.raises(Error, match="TrustedScript"):
         await a.page.evaluate("document.body.setAttribute('onclick', 'alert(1)')")
 

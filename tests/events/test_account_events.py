@@ -41,8 +41,8 @@ async def test_sessions_and_keys_append_events_when_they_are_created_and_revoked
 
 async def test_a_refused_key_appends_no_event(board: Service) -> None:
     person = await board.sign_in()
-    answer = await person.post("/api/keys", {"name": "x", "expiresAt": "2001-01-01T00:00:00Z"})
-    assert answer.status_code == 400
+    response = await person.post("/api/keys", {"name": "x", "expiresAt": "2001-01-01T00:00:00Z"})
+    assert response.status_code == 400
     async with board.owner() as connection:
         seen = await picture(connection, person.user_id)
     assert [event["type"] for event in seen["events"]] == ["session.created"]

@@ -90,10 +90,12 @@ async def test_a_creation_that_is_rolled_back_leaves_no_instruction(board: Servi
         )
         headers = {"Idempotency-Key": "k"}
         with structlog.testing.capture_logs():
-            answer = await person.post("/api/tasks", {"name": "x", "agent": AGENT}, headers=headers)
+            response = await person.post(
+                "/api/tasks", {"name": "x", "agent": AGENT}, headers=headers
+            )
         await connection.execute("DROP TRIGGER refuse ON idempotency_keys; DROP FUNCTION refuse")
-        assert answer.status_code == 500
-        assert answer.json()["error"]["code"] == "DATABASE_ERROR"
+        assert response.status_code == 500
+        assert response.json()["error"]["code"] == "DATABASE_ERROR"
         seen = await picture(connection, person.user_id)
     assert not any(seen[table] for table in ("tasks", "events", "outbox", "idempotency_keys"))
 

@@ -30,10 +30,10 @@ async def cycle(wire: Wire, task_id: str, events: int) -> None:
     """Fails and retries a task. Each change is an event."""
     for number in range(events):
         if number % 2:
-            answer = await wire.request("POST", f"/api/tasks/{task_id}/retry")
+            response = await wire.request("POST", f"/api/tasks/{task_id}/retry")
         else:
-            answer = await wire.request("PATCH", f"/api/tasks/{task_id}", {"status": "FAILED"})
-        assert answer.status == 200, answer.body
+            response = await wire.request("PATCH", f"/api/tasks/{task_id}", {"status": "FAILED"})
+        assert response.status == 200, response.body
 
 
 async def read_with_interruptions(
@@ -150,8 +150,8 @@ async def test_the_stream_of_a_task_ends_with_the_task(board: Service, final: st
     assert [m.id for m in reader.messages] == [1, 2, 3, 4]
     # A client that connects later, even after the last event, does not wait.
     for after in (0, 2, 4):
-        answer = await person.get(path, headers={"Last-Event-ID": str(after)}, timeout=5)
-        assert answer.text.count("id: ") == 4 - after
+        response = await person.get(path, headers={"Last-Event-ID": str(after)}, timeout=5)
+        assert response.text.count("id: ") == 4 - after
 
 
 async def test_a_stream_does_not_end_before_the_last_of_a_final_tasks_events(
@@ -165,8 +165,8 @@ async def test_a_stream_does_not_end_before_the_last_of_a_final_tasks_events(
         await journal.append(tx, "task.repeated", data, uuid_of(task))
     # The first event with a final status is the last of its batch.
     monkeypatch.setattr(stream, "BATCH", 2)
-    answer = await person.get(f"/api/tasks/{task['id']}/events", timeout=5)
-    assert answer.text.count("id: ") == 3
+    response = await person.get(f"/api/tasks/{task['id']}/events", timeout=5)
+    assert response.text.count("id: ") == 3
 
 
 @pytest.mark.timed

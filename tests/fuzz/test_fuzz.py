@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from rota.dev.stack import Stack
-from tests.payments.standin import StandIn
+from tests.payments.stripe_server import StripeServer
 from tests.service import Service
 
 EXAMPLES = os.environ.get("ROTA_FUZZ_EXAMPLES", "10")
@@ -46,7 +46,7 @@ async def test_every_response_to_generated_requests_matches_the_description(
 @asynccontextmanager
 async def _service(stack: Stack, variant: str) -> AsyncIterator[Service]:
     async with (
-        StandIn.start(variant=variant) as stripe,
+        StripeServer.start(variant=variant) as stripe,
         Service.start(
             stack,
             variant=variant,

@@ -132,8 +132,8 @@ async def main(seconds: float) -> int:
         assert bad.stdout is not None
         cases = json.loads(await bad.stdout.readline())
         with tempfile.TemporaryDirectory(prefix="rota") as data:
-            parts = ("postgres", "redis", "idp")
-            async with Stack(Path(data), components=parts, durable=False) as stack:
+            components = ("postgres", "redis", "idp")
+            async with Stack(Path(data), components=components, durable=False) as stack:
                 ratio = await measure(stack, f"http://127.0.0.1:{port}/mcp", cases, seconds)
     return 0 if ratio <= MAX_RATIO else 1
 

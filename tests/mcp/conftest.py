@@ -36,9 +36,9 @@ async def peer() -> AsyncIterator[Peer]:
 
 
 async def connect(person: Person, url: str, name: str = "peer", **body: Any) -> dict[str, Any]:
-    answer = await try_to_connect(person, url, name, **body)
-    assert answer.status_code == 201, answer.text
-    server: dict[str, Any] = answer.json()["server"]
+    response = await try_to_connect(person, url, name, **body)
+    assert response.status_code == 201, response.text
+    server: dict[str, Any] = response.json()["server"]
     return server
 
 

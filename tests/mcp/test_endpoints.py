@@ -19,14 +19,14 @@ SERVER_FIELDS = {
 
 
 async def test_connecting_returns_the_server_and_its_tools(person: Person, peer: Peer) -> None:
-    answer = await try_to_connect(person, peer.url)
-    assert answer.status_code == 201
-    server = answer.json()["server"]
+    response = await try_to_connect(person, peer.url)
+    assert response.status_code == 201
+    server = response.json()["server"]
     assert server.keys() == SERVER_FIELDS
     assert server["id"].startswith("mcp_")
     assert (server["transport"], server["status"]) == ("streamable-http", "CONNECTED")
     assert (server["toolCount"], server["lastError"], server["allowedTools"]) == (4, None, None)
-    [add, *_] = answer.json()["tools"]
+    [add, *_] = response.json()["tools"]
     assert add["name"] == "add"
     assert add["inputSchema"]["required"] == ["a", "b"]
     assert add["annotations"] == {"readOnlyHint": True}
@@ -66,20 +66,20 @@ async def test_an_error_names_the_invalid_field(
     person: Person, peer: Peer, change: dict[str, Any], field: str
 ) -> None:
     body = {"name": "peer", "url": peer.url} | change
-    answer = await person.post("/api/mcp", body)
-    assert answer.status_code == 400, answer.text
-    assert answer.json()["error"]["details"][0]["field"] == field
+    response = await person.post("/api/mcp", body)
+    assert response.status_code == 400, response.text
+    assert response.json()["error"]["details"][0]["field"] == field
     assert (await person.get("/api/mcp")).json() == {"servers": [], "total": 0}
 
 
 async def test_a_server_that_cannot_be_connected_is_not_saved(person: Person, peer: Peer) -> None:
-    answer = await try_to_connect(person, f"http://127.0.0.1:{free_port()}/mcp")
-    assert answer.status_code == 400
-    assert "Could not connect" in answer.json()["error"]["message"]
+    response = await try_to_connect(person, f"http://127.0.0.1:{free_port()}/mcp")
+    assert response.status_code == 400
+    assert "Could not connect" in response.json()["error"]["message"]
     peer.status = 401
-    answer = await try_to_connect(person, peer.url)
-    assert answer.status_code == 400
-    assert "401" in answer.json()["error"]["message"]
+    response = await try_to_connect(person, peer.url)
+    assert response.status_code == 400
+    assert "401" in response.json()["error"]["message"]
     peer.status = 500
     assert (await try_to_connect(person, peer.url)).status_code == 400
     assert (await person.get("/api/mcp")).json()["total"] == 0
@@ -98,10 +98,10 @@ async def test_a_name_and_a_url_are_unique_in_an_account(person: Person, peer: P
 
 async def test_only_one_of_two_concurrent_requests_gets_a_name(person: Person, peer: Peer) -> None:
     async with Peer().serve() as second:
-        answers = await asyncio.gather(
+        responses = await asyncio.gather(
             try_to_connect(person, peer.url), try_to_connect(person, second.url)
         )
-    assert sorted(answer.status_code for answer in answers) == [201, 409]
+    assert sorted(response.status_code for response in responses) == [201, 409]
 
 
 async def test_a_repeated_request_returns_the_stored_response(person: Person, peer: Peer) -> None:
@@ -186,15 +186,15 @@ async def test_only_allowed_tools_are_called(person: Person, peer: Peer) -> None
 async def test_credentials_are_sent_and_never_returned(person: Person) -> None:
     async with Peer(token="planted-token-1").serve() as peer:
         assert (await try_to_connect(person, peer.url)).status_code == 400
-        answer = await try_to_connect(
+        response = await try_to_connect(
             person,
             peer.url,
             auth={"type": "bearer", "token": "planted-token-1"},
         )
-        assert answer.status_code == 201, answer.text
-        assert "planted-token-1" not in answer.text
+        assert response.status_code == 201, response.text
+        assert "planted-token-1" not in response.text
         assert "planted-token-1" not in (await person.get("/api/mcp")).text
-        server = answer.json()["server"]
+        server = response.json()["server"]
         assert (await invoke(person, server, "add", {"a": 1, "b": 2})).status_code == 200
 
 
@@ -233,8 +233,8 @@ async def test_each_scope_allows_only_its_endpoints(person: Person, peer: Peer) 
         [holder] = await newcomers(person.service, scopes=(scope,))
         body = {"tool": "add", "name": "x", "url": peer.url}
         for method, where in everything - mine:
-            answer = await holder.request(method, where, json=body if method == "POST" else None)
-            assert answer.status_code == 403, (scope, method, where, answer.text)
+            response = await holder.request(method, where, json=body if method == "POST" else None)
+            assert response.status_code == 403, (scope, method, where, response.text)
 
 
 async def test_a_changed_tool_is_blocked_until_it_is_accepted(person: Person, peer: Peer) -> None:
@@ -275,8 +275,8 @@ async def test_a_call_detects_a_changed_tool(
     server = await connect(person, peer.url)
     peer.tools["note"] = definition("note", "Another.")
     monkeypatch.setattr(client, "MAX_LIST_AGE_S", 0.0)  # Every list of tools is too old.
-    answer = await invoke(person, server, "note")
-    assert answer.status_code == 409, answer.text
+    response = await invoke(person, server, "note")
+    assert response.status_code == 409, response.text
     assert peer.calls == []
     [seen] = (await person.get("/api/mcp")).json()["servers"]
     assert seen["status"] == "CHANGED"

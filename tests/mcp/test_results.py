@@ -38,4 +38,4 @@ def test_long_results_are_cut() -> None:
         types.CallToolResult(content=[], structured_content={"a": "x" * MAX_STORED_CHARACTERS})
     )
     assert isinstance(result, str)
-    assert "characters in all" in result[-40:]
+    assert "[truncated from" in result[-45:]

@@ -50,9 +50,9 @@ async def test_a_real_server_can_be_used_from_connect_to_disconnect(
         tools = (await person.get(f"/api/mcp/{server['id']}/tools")).json()
         assert tools["total"] == server["toolCount"] > 0
         assert all(each["allowed"] and each["accepted"] for each in tools["tools"])
-        answer = await invoke(person, server, tool, arguments)
-        assert answer.status_code == 200, answer.text
-        result = answer.json()["result"]
+        response = await invoke(person, server, tool, arguments)
+        assert response.status_code == 200, response.text
+        result = response.json()["result"]
         assert not result["isError"]
         assert expected in result["content"][0]["text"]
         ping = (await person.post(f"/api/mcp/{server['id']}/ping")).json()
@@ -71,8 +71,8 @@ async def test_a_real_server_can_be_used_from_connect_to_disconnect(
 async def test_a_server_with_an_event_stream_can_be_called(person: Person) -> None:
     async with Peer().serve("sse") as peer:
         server = await connect(person, peer.url, transport="sse")
-        answer = await invoke(person, server, "add", {"a": 20, "b": 22})
-        assert answer.json()["result"]["structuredContent"] == {"sum": 42}
+        response = await invoke(person, server, "add", {"a": 20, "b": 22})
+        assert response.json()["result"]["structuredContent"] == {"sum": 42}
 
 
 async def test_a_restarted_server_gets_a_new_session(
@@ -82,8 +82,8 @@ async def test_a_restarted_server_gets_a_new_session(
         server = await connect(person, url, "real")
     port = int(url.split(":")[2].split("/")[0])
     async with everything_server(port=port):
-        answer = await invoke(person, server, "get-sum", {"a": 2, "b": 3})
-        assert answer.status_code == 200, answer.text
+        response = await invoke(person, server, "get-sum", {"a": 2, "b": 3})
+        assert response.status_code == 200, response.text
     async with everything_server(port=port):
         ping = (await person.post(f"/api/mcp/{server['id']}/ping")).json()
         assert ping["ok"], ping

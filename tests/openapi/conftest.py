@@ -7,7 +7,7 @@ import pytest
 from rota.agents.files import catalog_folder
 from rota.agents.sync import sync
 from rota.dev.stack import Stack
-from tests.payments.standin import StandIn
+from tests.payments.stripe_server import StripeServer
 from tests.service import Service
 
 
@@ -15,7 +15,7 @@ from tests.service import Service
 async def furnished(request: pytest.FixtureRequest, stack: Stack) -> AsyncIterator[Service]:
     variant = request.param
     async with (
-        StandIn.start(variant=variant) as stripe,
+        StripeServer.start(variant=variant) as stripe,
         Service.start(
             stack,
             variant=variant,

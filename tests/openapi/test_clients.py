@@ -1,7 +1,7 @@
 """Clients that public generators make from the description can be installed and used.
 
 The generators come from PyPI and npm, pinned by hash. Without a network, and without the caches
-of uv and npm, these tests fail: a client that nobody tried is not known to work.
+of uv and npm, these tests fail: a client that is not tried out may not work.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ def duration(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 async def run(*command: str | Path, cwd: Path, **environment: str) -> str:
-    """The output of a command, which has to succeed. It sees no Python path of ours."""
+    """The output of a command, which must succeed. It runs without our PYTHONPATH."""
     process = await asyncio.create_subprocess_exec(
         *command,
         cwd=cwd,
@@ -46,7 +46,7 @@ async def run(*command: str | Path, cwd: Path, **environment: str) -> str:
 
 
 async def new_venv(folder: Path, *packages: str | Path) -> Path:
-    """A fresh environment with these packages; gives the folder of its programs."""
+    """A fresh environment with these packages. Returns the folder of its programs."""
     await run(UV, "venv", "--quiet", "--python", sys.executable, folder, cwd=folder.parent)
     programs = folder / "bin"
     await run(
@@ -86,7 +86,11 @@ async def test_a_generated_python_client_installs_and_works(
     models = {file.stem for file in (tmp_path / "client/rota_client/models").glob("*.py")}
     enums = sorted(name for name in models if name.endswith(("api_version", "status")))
     assert enums == [
-        *("allowance_status", "api_version", "server_status", "subscription_status", "task_status")
+        "allowance_status",
+        "api_version",
+        "server_status",
+        "subscription_status",
+        "task_status",
     ]
     programs = await new_venv(
         tmp_path / "venv",

@@ -1,4 +1,4 @@
-"""The OpenAPI description is valid and complete, and `openapi/` holds it as it is."""
+"""The OpenAPI description is valid and complete, and `openapi/` contains the current version."""
 
 import json
 from importlib.metadata import version
@@ -76,7 +76,7 @@ def test_every_operation_says_what_it_is_for(description: dict[str, Any]) -> Non
             assert resolved(description, parameter)["schema"], (method, path)
 
 
-def test_every_operation_lists_every_status_that_it_can_answer(
+def test_every_operation_lists_every_status_that_it_can_return(
     description: dict[str, Any],
 ) -> None:
     for method, path, operation in operations(description):
@@ -131,7 +131,7 @@ def test_errors_have_the_envelope_and_only_rate_limits_another(
                 assert shape["schema"]["$ref"].endswith(f"/{wanted}"), (method, path, status)
 
 
-def test_being_unavailable_has_its_own_shape(description: dict[str, Any]) -> None:
+def test_the_unavailable_response_has_its_own_schema(description: dict[str, Any]) -> None:
     shape = description["paths"]["/health/ready"]["get"]["responses"]["503"]["content"][JSON]
     assert shape["schema"]["$ref"].endswith("/ReadyResponse")
     assert shape["example"]["status"] == "unavailable"

@@ -31,15 +31,15 @@ async def test_the_page_loads_nothing_from_elsewhere(http: httpx.AsyncClient) ->
         ("swagger-ui.css", "text/css; charset=utf-8", ".swagger-ui"),
     ],
 )
-async def test_what_it_loads_is_there(
+async def test_the_files_that_it_loads_are_served(
     http: httpx.AsyncClient, name: str, kind: str, marker: str
 ) -> None:
-    answer = await http.get(f"/docs/{name}")
-    assert answer.status_code == 200
-    assert answer.headers["Content-Type"] == kind
-    assert marker in answer.text
+    response = await http.get(f"/docs/{name}")
+    assert response.status_code == 200
+    assert response.headers["Content-Type"] == kind
+    assert marker in response.text
 
 
 @pytest.mark.parametrize("name", ["__init__.py", "..%2fmain.py", "favicon-32x32.png", "x"])
-async def test_there_is_nothing_else(http: httpx.AsyncClient, name: str) -> None:
+async def test_no_other_file_is_served(http: httpx.AsyncClient, name: str) -> None:
     assert (await http.get(f"/docs/{name}")).status_code == 404

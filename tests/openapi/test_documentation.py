@@ -1,4 +1,4 @@
-"""Every part of the description explains itself, with examples that are valid."""
+"""Everything in the description is explained, and every example is valid."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -129,7 +129,7 @@ def test_every_enum_is_a_component_and_there_is_one_of_each(description: Json) -
         assert "enum" not in parameter["schema"], where
 
 
-def test_shared_parts_are_components(description: Json) -> None:
+def test_shared_definitions_are_components(description: Json) -> None:
     """No error response, and no parameter that two operations have, is written out twice."""
     seen: set[str] = set()
     for method, path, operation in operations(description):

@@ -57,8 +57,8 @@ async def test_every_request_example_works_as_shown(furnished: Service) -> None:
                 if name == "request":
                     (example,) = shape["examples"]
                     name = operation["operationId"]
-                    answer = await sender.send(name, method, path, example)
-                    assert answer.is_success, (name, example, answer.text)
+                    response = await sender.send(name, method, path, example)
+                    assert response.is_success, (name, example, response.text)
                     sent.add(name)
     assert sent >= {"create_task", "top_up", "connect_server", "invoke_tool", "start_session"}
 
@@ -72,10 +72,10 @@ async def test_the_example_of_a_task_runs_on_the_shipped_catalog(furnished: Serv
     assert task["status"] == "PENDING"
 
 
-async def test_examples_show_every_field_of_an_answer(
+async def test_examples_show_every_field_of_a_response(
     furnished: Service,
 ) -> None:
-    """Fields that an answer has are in the example too, so that the example shows all of them."""
+    """Every field of a response is also in its example."""
     person = await furnished.sign_in()
     description = (await furnished.http.get("/openapi.json")).json()
     examples = description["components"]["examples"]
@@ -87,5 +87,5 @@ async def test_examples_show_every_field_of_an_answer(
         ("/api/agents", "AgentsResponse"),
         ("/api/auth/config", "AuthConfigResponse"),
     ):
-        answer = (await person.get(path)).json()
-        assert answer.keys() == examples[name]["value"].keys(), path
+        response = (await person.get(path)).json()
+        assert response.keys() == examples[name]["value"].keys(), path

@@ -66,7 +66,7 @@ def test_a_finding_fails_and_is_named(database_url: str, lock: Path) -> None:
     assert text == ("Checked 2 packages: 1 findings.\nmako 1.4.3: TEST-2026-1 (fixed in 1.4.4)")
 
 
-def test_a_database_out_of_reach_is_reported_and_fails_only_when_asked_to(lock: Path) -> None:
+def test_an_unreachable_database_is_reported_and_fails_only_on_request(lock: Path) -> None:
     audit = run_pip_audit(
         lock, "--vulnerability-service=osv", f"--osv-url=http://127.0.0.1:{free_port()}/"
     )

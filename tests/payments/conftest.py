@@ -1,4 +1,4 @@
-"""The Stripe stand-in, and an adapter that calls it over HTTP."""
+"""The simulated Stripe server, and an adapter that calls it over HTTP."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
@@ -9,7 +9,7 @@ import pytest
 
 from rota.payments.port import Payer, Product, Subscription
 from rota.payments.stripe import Stripe
-from tests.payments.standin import GOOD_CARD, KEY, SECRET, StandIn
+from tests.payments.stripe_server import GOOD_CARD, KEY, SECRET, StripeServer
 
 RETURN_URL = "https://rota.example/billing"
 PRODUCTS = (
@@ -19,26 +19,26 @@ PRODUCTS = (
 )
 
 
-def adapter(standin: StandIn, *, timeout_s: float = 10) -> Stripe:
+def adapter(stripe_server: StripeServer, *, timeout_s: float = 10) -> Stripe:
     return Stripe(
         KEY,
         return_url=RETURN_URL,
         webhook_secrets=(SECRET,),
-        api_url=standin.url,
+        api_url=stripe_server.url,
         timeout_s=timeout_s,
     )
 
 
 @pytest.fixture(scope="package")
-async def standin() -> AsyncIterator[StandIn]:
-    """A stand-in whose clock tests do not move."""
-    async with StandIn.start() as started:
+async def stripe_server() -> AsyncIterator[StripeServer]:
+    """A simulated Stripe server whose clock tests do not move."""
+    async with StripeServer.start() as started:
         yield started
 
 
 @pytest.fixture(scope="package")
-async def stripe(standin: StandIn) -> AsyncIterator[Stripe]:
-    made = adapter(standin)
+async def stripe(stripe_server: StripeServer) -> AsyncIterator[Stripe]:
+    made = adapter(stripe_server)
     await made.offer(PRODUCTS)
     yield made
     await made.close()
@@ -49,35 +49,35 @@ def payer() -> Payer:
     return Payer(uuid4(), None, "ada@example.test")
 
 
-class TimedStandIn:
-    """A stand-in for one test, which can move its clock, and the adapter to it."""
+class TimedStripeServer:
+    """A simulated Stripe server for one test, which can move its clock, and the adapter to it."""
 
-    def __init__(self, standin: StandIn) -> None:
-        self.standin = standin
-        self.stripe = adapter(standin)
+    def __init__(self, stripe_server: StripeServer) -> None:
+        self.stripe_server = stripe_server
+        self.stripe = adapter(stripe_server)
 
     async def subscribe(self, card: str = GOOD_CARD, **options: Any) -> Subscription:
         payer = Payer(uuid4(), None, "ada@example.test")
         checkout = await self.stripe.plan_checkout(payer, "standard", 1, uuid4().hex, **options)
-        await self.standin.pay(checkout.url, card)
-        session = await self.standin.api("GET", f"/v1/checkout/sessions/{checkout.id}")
+        await self.stripe_server.pay(checkout.url, card)
+        session = await self.stripe_server.api("GET", f"/v1/checkout/sessions/{checkout.id}")
         return await self.stripe.subscription(session["subscription"])
 
     async def events_since(self, start: int) -> list[tuple[str, str]]:
         """The type and the day of each event after the first `start` ones."""
         return [
             (event["type"], datetime.fromtimestamp(event["created"], UTC).date().isoformat())
-            for event in (await self.standin.events())[start:]
+            for event in (await self.stripe_server.events())[start:]
         ]
 
     async def count(self) -> int:
-        return len(await self.standin.events())
+        return len(await self.stripe_server.events())
 
 
 @pytest.fixture
-async def timed() -> AsyncIterator[TimedStandIn]:
-    async with StandIn.start() as standin:
-        made = TimedStandIn(standin)
+async def timed() -> AsyncIterator[TimedStripeServer]:
+    async with StripeServer.start() as stripe_server:
+        made = TimedStripeServer(stripe_server)
         await made.stripe.offer(PRODUCTS)
         yield made
         await made.stripe.close()

@@ -1,11 +1,11 @@
-"""The stand-in's subscriptions over time, as the adapter sees them."""
+"""The simulated Stripe server's subscriptions over time, as the adapter sees them."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 from rota.payments.port import Payer
-from tests.payments.conftest import TimedStandIn
-from tests.payments.standin import FAILS_LATER_CARD, StandIn
+from tests.payments.conftest import TimedStripeServer
+from tests.payments.stripe_server import FAILS_LATER_CARD, StripeServer
 
 
 def day(moment: datetime) -> str:
@@ -13,15 +13,15 @@ def day(moment: datetime) -> str:
 
 
 async def test_a_subscription_renews_on_its_day_or_on_the_last_day_of_a_shorter_month(
-    timed: TimedStandIn,
+    timed: TimedStripeServer,
 ) -> None:
-    await timed.standin.advance(to="2027-10-31T09:30:00Z")
+    await timed.stripe_server.advance(to="2027-10-31T09:30:00Z")
     bought = await timed.subscribe()
     start = bought.period_start
     assert day(bought.period_end) == "2027-11-30"
     ends = []
     for _ in range(6):
-        await timed.standin.advance(to=bought.period_end)
+        await timed.stripe_server.advance(to=bought.period_end)
         bought = await timed.stripe.subscription(bought.id)
         assert bought.status == "active"
         ends.append(bought.period_end)
@@ -38,31 +38,31 @@ async def test_a_subscription_renews_on_its_day_or_on_the_last_day_of_a_shorter_
 
 
 async def test_a_subscription_of_29_february_renews_on_the_29th_or_the_28th(
-    timed: TimedStandIn,
+    timed: TimedStripeServer,
 ) -> None:
-    await timed.standin.advance(to="2028-02-29T12:00:00Z")
+    await timed.stripe_server.advance(to="2028-02-29T12:00:00Z")
     bought = await timed.subscribe()
     assert day(bought.period_end) == "2028-03-29"
-    await timed.standin.advance(to="2029-02-10T00:00:00Z")
+    await timed.stripe_server.advance(to="2029-02-10T00:00:00Z")
     bought = await timed.stripe.subscription(bought.id)
     assert (day(bought.period_start), day(bought.period_end)) == ("2029-01-29", "2029-02-28")
 
 
 async def test_a_long_move_of_the_clock_runs_every_renewal_once_and_in_order(
-    timed: TimedStandIn,
+    timed: TimedStripeServer,
 ) -> None:
-    await timed.standin.advance(to="2027-01-31T00:00:00Z")
+    await timed.stripe_server.advance(to="2027-01-31T00:00:00Z")
     first = await timed.subscribe()
-    await timed.standin.advance(days=5)
+    await timed.stripe_server.advance(days=5)
     second = await timed.subscribe()
     before = await timed.count()
-    await timed.standin.advance(to="2027-04-02T00:00:00Z")
+    await timed.stripe_server.advance(to="2027-04-02T00:00:00Z")
     renewals = [
         (
             event["data"]["object"]["parent"]["subscription_details"]["subscription"],
             day(datetime.fromtimestamp(event["created"], UTC)),
         )
-        for event in (await timed.standin.events())[before:]
+        for event in (await timed.stripe_server.events())[before:]
         if event["type"] == "invoice.paid"
     ]
     assert renewals == [
@@ -72,31 +72,31 @@ async def test_a_long_move_of_the_clock_runs_every_renewal_once_and_in_order(
     ]
 
 
-async def test_a_trial_ends_with_a_payment_that_starts_the_month(timed: TimedStandIn) -> None:
-    await timed.standin.advance(to="2027-01-17T00:00:00Z")
+async def test_a_trial_ends_with_a_payment_that_starts_the_month(timed: TimedStripeServer) -> None:
+    await timed.stripe_server.advance(to="2027-01-17T00:00:00Z")
     bought = await timed.subscribe(trial_days=14)
     assert (bought.status, day(bought.period_end)) == ("trialing", "2027-01-31")
-    (free,) = await timed.standin.events("invoice.paid")
+    (free,) = await timed.stripe_server.events("invoice.paid")
     assert free["data"]["object"]["amount_paid"] == 0
 
-    await timed.standin.advance(days=15)
+    await timed.stripe_server.advance(days=15)
 
     bought = await timed.stripe.subscription(bought.id)
     assert (bought.status, day(bought.period_end)) == ("active", "2027-02-28")
-    *_, paid = await timed.standin.events("invoice.paid")
+    *_, paid = await timed.stripe_server.events("invoice.paid")
     assert paid["data"]["object"]["amount_paid"] == 2_000
 
 
-async def test_a_failed_renewal_is_retried_and_recovers(timed: TimedStandIn) -> None:
-    await timed.standin.advance(to="2027-01-01T00:00:00Z")
+async def test_a_failed_renewal_is_retried_and_recovers(timed: TimedStripeServer) -> None:
+    await timed.stripe_server.advance(to="2027-01-01T00:00:00Z")
     bought = await timed.subscribe()
-    await timed.standin.decline(bought.customer_id)
+    await timed.stripe_server.decline(bought.customer_id)
     before = await timed.count()
 
-    await timed.standin.advance(to="2027-02-02T12:00:00Z")
+    await timed.stripe_server.advance(to="2027-02-02T12:00:00Z")
     assert (await timed.stripe.subscription(bought.id)).status == "past_due"
-    await timed.standin.decline(bought.customer_id, False)
-    await timed.standin.advance(to="2027-02-10T00:00:00Z")
+    await timed.stripe_server.decline(bought.customer_id, False)
+    await timed.stripe_server.advance(to="2027-02-10T00:00:00Z")
 
     recovered = await timed.stripe.subscription(bought.id)
     assert (recovered.status, day(recovered.period_end)) == ("active", "2027-03-01")
@@ -109,11 +109,11 @@ async def test_a_failed_renewal_is_retried_and_recovers(timed: TimedStandIn) -> 
     ]
 
 
-async def test_an_unpaid_subscription_ends_after_three_weeks(timed: TimedStandIn) -> None:
-    await timed.standin.advance(to="2027-01-01T00:00:00Z")
+async def test_an_unpaid_subscription_ends_after_three_weeks(timed: TimedStripeServer) -> None:
+    await timed.stripe_server.advance(to="2027-01-01T00:00:00Z")
     bought = await timed.subscribe(FAILS_LATER_CARD)
     before = await timed.count()
-    await timed.standin.advance(to="2027-06-01T00:00:00Z")
+    await timed.stripe_server.advance(to="2027-06-01T00:00:00Z")
     assert (await timed.stripe.subscription(bought.id)).status == "ended"
     assert await timed.events_since(before) == [
         ("invoice.payment_failed", "2027-02-01"),
@@ -127,26 +127,26 @@ async def test_an_unpaid_subscription_ends_after_three_weeks(timed: TimedStandIn
     assert bought.id not in [s.id async for s in timed.stripe.subscriptions()]
 
 
-async def test_ending_an_unpaid_subscription_credits_nothing(timed: TimedStandIn) -> None:
+async def test_ending_an_unpaid_subscription_credits_nothing(timed: TimedStripeServer) -> None:
     bought = await timed.subscribe(FAILS_LATER_CARD)
-    await timed.standin.advance(to=bought.period_end + timedelta(hours=1))
+    await timed.stripe_server.advance(to=bought.period_end + timedelta(hours=1))
     await timed.stripe.end(bought.id)
-    customer = await timed.standin.api("GET", f"/v1/customers/{bought.customer_id}")
+    customer = await timed.stripe_server.api("GET", f"/v1/customers/{bought.customer_id}")
     assert customer["balance"] == 0
 
 
 async def test_a_cancelled_subscription_ends_and_a_changed_one_renews_with_the_new_plan(
-    timed: TimedStandIn,
+    timed: TimedStripeServer,
 ) -> None:
-    await timed.standin.advance(to="2027-01-01T00:00:00Z")
+    await timed.stripe_server.advance(to="2027-01-01T00:00:00Z")
     cancelled, changed = await timed.subscribe(), await timed.subscribe()
     await timed.stripe.cancel(cancelled.id, at_period_end=True)
     await timed.stripe.change(changed.id, "corporate", 3, uuid4().hex)
     before = await timed.count()
 
-    await timed.standin.advance(to="2027-01-31T23:00:00Z")
+    await timed.stripe_server.advance(to="2027-01-31T23:00:00Z")
     assert (await timed.stripe.subscription(cancelled.id)).status == "active"
-    await timed.standin.advance(to="2027-02-15T00:00:00Z")
+    await timed.stripe_server.advance(to="2027-02-15T00:00:00Z")
 
     assert (await timed.stripe.subscription(cancelled.id)).status == "ended"
     assert sorted(await timed.events_since(before)) == [
@@ -154,20 +154,20 @@ async def test_a_cancelled_subscription_ends_and_a_changed_one_renews_with_the_n
         ("customer.subscription.updated", "2027-02-01"),
         ("invoice.paid", "2027-02-01"),
     ]
-    (paid,) = (await timed.standin.events("invoice.paid"))[-1:]
+    (paid,) = (await timed.stripe_server.events("invoice.paid"))[-1:]
     assert paid["data"]["object"]["amount_paid"] == 3 * 5_000
 
 
-async def test_a_credit_pays_for_the_next_subscription(timed: TimedStandIn) -> None:
+async def test_a_credit_pays_for_the_next_subscription(timed: TimedStripeServer) -> None:
     first = await timed.subscribe()
     await timed.stripe.end(first.id)
     payer = Payer(first.account_id, first.customer_id, None)
     checkout = await timed.stripe.plan_checkout(payer, "standard", 1, uuid4().hex)
-    await timed.standin.pay(checkout.url)
-    *_, paid = await timed.standin.events("invoice.paid")
+    await timed.stripe_server.pay(checkout.url)
+    *_, paid = await timed.stripe_server.events("invoice.paid")
     assert paid["data"]["object"]["amount_due"] < 100
 
 
-async def test_the_clock_cannot_go_back(standin: StandIn) -> None:
-    answer = await standin.http.post("/_control/clock", json={"advance_seconds": -1})
-    assert answer.status_code == 400
+async def test_the_clock_cannot_go_back(stripe_server: StripeServer) -> None:
+    response = await stripe_server.http.post("/_control/clock", json={"advance_seconds": -1})
+    assert response.status_code == 400

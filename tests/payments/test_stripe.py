@@ -1,4 +1,4 @@
-"""The adapter against the stand-in: every call of the processor interface."""
+"""The adapter against the simulated Stripe server: every call of the processor interface."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -20,65 +20,73 @@ from rota.payments.port import (
 )
 from rota.payments.stripe import Stripe
 from tests.payments.conftest import PRODUCTS, RETURN_URL, adapter
-from tests.payments.standin import DECLINED_CARD, StandIn
+from tests.payments.stripe_server import DECLINED_CARD, StripeServer
 
 
 def key() -> str:
     return uuid4().hex
 
 
-async def session_of(standin: StandIn, checkout_id: str) -> dict[str, Any]:
-    return await standin.api("GET", f"/v1/checkout/sessions/{checkout_id}")
+async def session_of(stripe_server: StripeServer, checkout_id: str) -> dict[str, Any]:
+    return await stripe_server.api("GET", f"/v1/checkout/sessions/{checkout_id}")
 
 
 async def subscribed(
-    stripe: Stripe, standin: StandIn, payer: Payer, product: str = "standard", seats: int = 1
+    stripe: Stripe,
+    stripe_server: StripeServer,
+    payer: Payer,
+    product: str = "standard",
+    seats: int = 1,
 ) -> Subscription:
     checkout = await stripe.plan_checkout(payer, product, seats, key())
-    await standin.pay(checkout.url)
-    session = await session_of(standin, checkout.id)
+    await stripe_server.pay(checkout.url)
+    session = await session_of(stripe_server, checkout.id)
     return await stripe.subscription(session["subscription"])
 
 
 async def test_a_top_up_is_paid_on_the_hosted_page_and_listed_as_a_payment(
-    stripe: Stripe, standin: StandIn, payer: Payer
+    stripe: Stripe, stripe_server: StripeServer, payer: Payer
 ) -> None:
-    start = await standin.now()
+    start = await stripe_server.now()
     checkout = await stripe.top_up_checkout(payer, 1_250, key())
-    back = await standin.pay(checkout.url)
+    back = await stripe_server.pay(checkout.url)
 
     assert back == f"{RETURN_URL}?checkout=done&session_id={checkout.id}"
-    session = await session_of(standin, checkout.id)
+    session = await session_of(stripe_server, checkout.id)
     assert (session["amount_total"], session["payment_status"]) == (1_250, "paid")
     assert session["customer_details"]["email"] == payer.email
     found = {payment.id: payment async for payment in stripe.payments(start)}
     paid = Payment(session["payment_intent"], payer.account_id, session["customer"], 1_250, 0)
     assert found[paid.id] == paid
 
-    await standin.refund(paid.id, 250)
-    await standin.refund(paid.id, 100)
+    await stripe_server.refund(paid.id, 250)
+    await stripe_server.refund(paid.id, 100)
     found = {payment.id: payment async for payment in stripe.payments(start)}
     assert found[paid.id] == replace(paid, refunded_cents=350)
-    assert [p async for p in stripe.payments(await standin.now() + timedelta(hours=1))] == []
+    assert [p async for p in stripe.payments(await stripe_server.now() + timedelta(hours=1))] == []
 
 
 async def test_a_returning_payer_is_the_same_customer(
-    stripe: Stripe, standin: StandIn, payer: Payer
+    stripe: Stripe, stripe_server: StripeServer, payer: Payer
 ) -> None:
-    first = await subscribed(stripe, standin, payer)
+    first = await subscribed(stripe, stripe_server, payer)
     known = replace(payer, customer_id=first.customer_id)
     checkout = await stripe.top_up_checkout(known, 500, key())
-    assert (await session_of(standin, checkout.id))["customer"] == first.customer_id
+    assert (await session_of(stripe_server, checkout.id))["customer"] == first.customer_id
 
 
-async def test_a_payer_without_an_email_can_pay(stripe: Stripe, standin: StandIn) -> None:
+async def test_a_payer_without_an_email_can_pay(
+    stripe: Stripe, stripe_server: StripeServer
+) -> None:
     checkout = await stripe.top_up_checkout(Payer(uuid4(), None, None), 500, key())
-    await standin.pay(checkout.url)
-    assert (await session_of(standin, checkout.id))["customer"]
+    await stripe_server.pay(checkout.url)
+    assert (await session_of(stripe_server, checkout.id))["customer"]
 
 
-async def test_a_plan_is_bought_with_seats(stripe: Stripe, standin: StandIn, payer: Payer) -> None:
-    bought = await subscribed(stripe, standin, payer, "corporate", 7)
+async def test_a_plan_is_bought_with_seats(
+    stripe: Stripe, stripe_server: StripeServer, payer: Payer
+) -> None:
+    bought = await subscribed(stripe, stripe_server, payer, "corporate", 7)
     assert bought == Subscription(
         id=bought.id,
         account_id=payer.account_id,
@@ -94,20 +102,20 @@ async def test_a_plan_is_bought_with_seats(stripe: Stripe, standin: StandIn, pay
     assert timedelta(days=28) <= bought.period_end - bought.period_start <= timedelta(days=31)
     (invoice,) = [
         event["data"]["object"]
-        for event in await standin.events("invoice.paid")
+        for event in await stripe_server.events("invoice.paid")
         if event["data"]["object"]["customer"] == bought.customer_id
     ]
     assert invoice["amount_paid"] == 7 * 5_000
 
 
 async def test_a_plan_can_start_with_a_trial_and_replace_another(
-    stripe: Stripe, standin: StandIn, payer: Payer
+    stripe: Stripe, stripe_server: StripeServer, payer: Payer
 ) -> None:
     checkout = await stripe.plan_checkout(
         payer, "connect_pass", 1, key(), replaces="sub_old", trial_days=14
     )
-    await standin.pay(checkout.url)
-    session = await session_of(standin, checkout.id)
+    await stripe_server.pay(checkout.url)
+    session = await session_of(stripe_server, checkout.id)
     bought = await stripe.subscription(session["subscription"])
     assert (bought.status, bought.replaces, bought.product) == (
         "trialing",
@@ -118,61 +126,63 @@ async def test_a_plan_can_start_with_a_trial_and_replace_another(
 
 
 async def test_a_changed_plan_applies_from_the_next_period(
-    stripe: Stripe, standin: StandIn, payer: Payer
+    stripe: Stripe, stripe_server: StripeServer, payer: Payer
 ) -> None:
-    bought = await subscribed(stripe, standin, payer, "corporate", 7)
+    bought = await subscribed(stripe, stripe_server, payer, "corporate", 7)
     changed = await stripe.change(bought.id, "standard", 1, key())
     assert changed == replace(bought, product="standard", seats=1)
     assert await stripe.subscription(bought.id) == changed
 
 
 async def test_a_cancellation_can_be_set_and_cleared(
-    stripe: Stripe, standin: StandIn, payer: Payer
+    stripe: Stripe, stripe_server: StripeServer, payer: Payer
 ) -> None:
-    bought = await subscribed(stripe, standin, payer)
+    bought = await subscribed(stripe, stripe_server, payer)
     cancelled = await stripe.cancel(bought.id, at_period_end=True)
     assert cancelled == replace(bought, cancel_at_period_end=True)
     assert await stripe.cancel(bought.id, at_period_end=False) == bought
 
 
 async def test_ending_a_subscription_credits_the_unused_time_and_can_be_repeated(
-    stripe: Stripe, standin: StandIn, payer: Payer
+    stripe: Stripe, stripe_server: StripeServer, payer: Payer
 ) -> None:
-    bought = await subscribed(stripe, standin, payer)
+    bought = await subscribed(stripe, stripe_server, payer)
     for _ in range(2):
         await stripe.end(bought.id)
         assert (await stripe.subscription(bought.id)).status == "ended"
-    customer = await standin.api("GET", f"/v1/customers/{bought.customer_id}")
+    customer = await stripe_server.api("GET", f"/v1/customers/{bought.customer_id}")
     assert -2_000 <= customer["balance"] < -1_900
 
 
 async def test_live_subscriptions_are_listed_over_many_pages(
-    stripe: Stripe, standin: StandIn, payer: Payer, monkeypatch: pytest.MonkeyPatch
+    stripe: Stripe, stripe_server: StripeServer, payer: Payer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rota.payments.stripe.PAGE_SIZE", 2)
-    bought = [await subscribed(stripe, standin, payer) for _ in range(5)]
+    bought = [await subscribed(stripe, stripe_server, payer) for _ in range(5)]
     await stripe.end(bought[2].id)
     ours = [s async for s in stripe.subscriptions() if s.account_id == payer.account_id]
     assert ours == [bought[4], bought[3], bought[1], bought[0]]
 
 
 async def test_payments_are_listed_over_many_pages(
-    stripe: Stripe, standin: StandIn, payer: Payer, monkeypatch: pytest.MonkeyPatch
+    stripe: Stripe, stripe_server: StripeServer, payer: Payer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rota.payments.stripe.PAGE_SIZE", 2)
-    start = await standin.now()
+    start = await stripe_server.now()
     for amount_cents in range(100, 105):
-        await standin.pay((await stripe.top_up_checkout(payer, amount_cents, key())).url)
+        await stripe_server.pay((await stripe.top_up_checkout(payer, amount_cents, key())).url)
     ours = [
         p.amount_cents async for p in stripe.payments(start) if p.account_id == payer.account_id
     ]
     assert ours == [104, 103, 102, 101, 100]
 
 
-async def test_payments_of_other_services_are_left_out(stripe: Stripe, standin: StandIn) -> None:
-    start = await standin.now()
+async def test_payments_of_other_services_are_left_out(
+    stripe: Stripe, stripe_server: StripeServer
+) -> None:
+    start = await stripe_server.now()
     before = [p.id async for p in stripe.payments(start)]
-    foreign = await standin.api(
+    foreign = await stripe_server.api(
         "POST",
         "/v1/checkout/sessions",
         {
@@ -184,49 +194,51 @@ async def test_payments_of_other_services_are_left_out(stripe: Stripe, standin: 
             "line_items[0][price_data][product_data][name]": "A mug",
         },
     )
-    await standin.pay(foreign["url"])
+    await stripe_server.pay(foreign["url"])
     assert [p.id async for p in stripe.payments(start)] == before
 
 
-async def prices(standin: StandIn, product: str) -> list[dict[str, Any]]:
+async def prices(stripe_server: StripeServer, product: str) -> list[dict[str, Any]]:
     asked = {"lookup_keys[]": f"rota_{product}"}
-    found: list[dict[str, Any]] = (await standin.api("GET", "/v1/prices", params=asked))["data"]
+    found: list[dict[str, Any]] = (await stripe_server.api("GET", "/v1/prices", params=asked))[
+        "data"
+    ]
     return found
 
 
 async def test_an_unchanged_product_is_left_alone_and_a_new_price_replaces_the_old(
-    standin: StandIn, stripe: Stripe, payer: Payer
+    stripe_server: StripeServer, stripe: Stripe, payer: Payer
 ) -> None:
     name = f"plan_{uuid4().hex[:8]}"
     await stripe.offer((Product(name, "A plan", 1_000),))
-    bought = await subscribed(stripe, standin, payer, name)
-    (first,) = await prices(standin, name)
+    bought = await subscribed(stripe, stripe_server, payer, name)
+    (first,) = await prices(stripe_server, name)
     await stripe.offer((Product(name, "A plan", 1_000), *PRODUCTS))
-    (second,) = await prices(standin, name)
+    (second,) = await prices(stripe_server, name)
     assert first == second
 
     await stripe.offer((Product(name, "A better plan", 1_500),))
 
-    (third,) = await prices(standin, name)
+    (third,) = await prices(stripe_server, name)
     assert (third["unit_amount"], third["product"]) == (1_500, first["product"])
-    product = await standin.api("GET", f"/v1/products/rota_{name}")
+    product = await stripe_server.api("GET", f"/v1/products/rota_{name}")
     assert product["name"] == "A better plan"
     # The existing subscription keeps the product at its old price.
     assert (await stripe.subscription(bought.id)).product == name
     checkout = await stripe.plan_checkout(payer, name, 1, key())
-    assert (await session_of(standin, checkout.id))["amount_total"] == 1_500
+    assert (await session_of(stripe_server, checkout.id))["amount_total"] == 1_500
 
 
 async def test_concurrent_setups_and_ends_act_once(
-    standin: StandIn, stripe: Stripe, payer: Payer
+    stripe_server: StripeServer, stripe: Stripe, payer: Payer
 ) -> None:
     name = f"plan_{uuid4().hex[:8]}"
     offered = (Product(name, "A plan", 1_000),)
     await asyncio.gather(*[stripe.offer(offered) for _ in range(8)])
-    assert len(await prices(standin, name)) == 1
-    bought = await subscribed(stripe, standin, payer, name)
+    assert len(await prices(stripe_server, name)) == 1
+    bought = await subscribed(stripe, stripe_server, payer, name)
     await asyncio.gather(*[stripe.end(bought.id) for _ in range(8)])
-    deleted = await standin.events("customer.subscription.deleted")
+    deleted = await stripe_server.events("customer.subscription.deleted")
     assert [e["data"]["object"]["id"] for e in deleted].count(bought.id) == 1
 
 
@@ -236,7 +248,7 @@ async def test_a_product_that_is_not_on_sale_cannot_be_bought(stripe: Stripe, pa
 
 
 async def test_the_same_key_creates_one_checkout(
-    stripe: Stripe, standin: StandIn, payer: Payer
+    stripe: Stripe, stripe_server: StripeServer, payer: Payer
 ) -> None:
     same_key = key()
     first = await stripe.top_up_checkout(payer, 500, same_key)
@@ -245,9 +257,9 @@ async def test_the_same_key_creates_one_checkout(
         await stripe.top_up_checkout(payer, 600, same_key)
 
 
-async def sessions(standin: StandIn, payer: Payer) -> list[str]:
+async def sessions(stripe_server: StripeServer, payer: Payer) -> list[str]:
     """The checkout sessions of an account."""
-    latest = await standin.api("GET", "/v1/checkout/sessions", params={"limit": "20"})
+    latest = await stripe_server.api("GET", "/v1/checkout/sessions", params={"limit": "20"})
     return [
         s["id"] for s in latest["data"] if s["metadata"].get("account") == str(payer.account_id)
     ]
@@ -255,16 +267,16 @@ async def sessions(standin: StandIn, payer: Payer) -> list[str]:
 
 @pytest.mark.parametrize("mode", ["500", "drop", "timeout"])
 async def test_a_short_fault_is_retried_and_nothing_happens_twice(
-    standin: StandIn, payer: Payer, mode: Any
+    stripe_server: StripeServer, payer: Payer, mode: Any
 ) -> None:
-    stripe = adapter(standin, timeout_s=0.5)
-    await standin.fault("/v1/checkout/sessions", mode)
+    stripe = adapter(stripe_server, timeout_s=0.5)
+    await stripe_server.fault("/v1/checkout/sessions", mode)
     same_key = key()
     first = await stripe.top_up_checkout(payer, 500, same_key)
     assert await stripe.top_up_checkout(payer, 500, same_key) == first
-    assert await sessions(standin, payer) == [first.id]
-    await standin.pay(first.url)
-    start = await standin.now() - timedelta(minutes=1)
+    assert await sessions(stripe_server, payer) == [first.id]
+    await stripe_server.pay(first.url)
+    start = await stripe_server.now() - timedelta(minutes=1)
     paid = [p async for p in stripe.payments(start) if p.account_id == payer.account_id]
     assert len(paid) == 1
     await stripe.close()
@@ -272,16 +284,16 @@ async def test_a_short_fault_is_retried_and_nothing_happens_twice(
 
 @pytest.mark.parametrize("mode", ["500", "drop", "timeout"])
 async def test_a_lasting_fault_is_an_error_and_the_same_key_works_afterwards(
-    standin: StandIn, payer: Payer, mode: Any
+    stripe_server: StripeServer, payer: Payer, mode: Any
 ) -> None:
-    stripe = adapter(standin, timeout_s=0.3)
-    await standin.fault("/v1/checkout/sessions", mode, times=3)
+    stripe = adapter(stripe_server, timeout_s=0.3)
+    await stripe_server.fault("/v1/checkout/sessions", mode, times=3)
     same_key = key()
     with pytest.raises(PaymentFailed, match="Try again later") as failed:
         await stripe.top_up_checkout(payer, 500, same_key)
     assert (failed.value.status_code, failed.value.code) == (402, "PAYMENT_PROCESSOR_ERROR")
     first = await stripe.top_up_checkout(payer, 500, same_key)
-    assert await sessions(standin, payer) == [first.id]
+    assert await sessions(stripe_server, payer) == [first.id]
     await stripe.close()
 
 
@@ -303,15 +315,15 @@ async def every_call(processor: Processor, payer: Payer, since: Any) -> AsyncIte
 
 
 async def test_every_call_to_an_unavailable_processor_is_a_payment_error(
-    standin: StandIn, payer: Payer, monkeypatch: pytest.MonkeyPatch
+    stripe_server: StripeServer, payer: Payer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rota.payments.stripe.RETRIES", 0)
     unreachable = Stripe(
         "sk_test_x", return_url=RETURN_URL, api_url="http://127.0.0.1:9", timeout_s=1
     )
-    refusing = Stripe("pk_wrong_key", return_url=RETURN_URL, api_url=standin.url)
+    refusing = Stripe("pk_wrong_key", return_url=RETURN_URL, api_url=stripe_server.url)
     for processor in (unreachable, refusing):
-        async for call in every_call(processor, payer, await standin.now()):
+        async for call in every_call(processor, payer, await stripe_server.now()):
             with pytest.raises(PaymentFailed, match="Try again later") as failed:
                 await call
             assert "pk_wrong" not in str(failed.value)
@@ -319,9 +331,9 @@ async def test_every_call_to_an_unavailable_processor_is_a_payment_error(
 
 
 async def test_without_a_processor_every_call_names_the_missing_setting(
-    standin: StandIn, payer: Payer
+    stripe_server: StripeServer, payer: Payer
 ) -> None:
-    async for call in every_call(NoProcessor(), payer, await standin.now()):
+    async for call in every_call(NoProcessor(), payer, await stripe_server.now()):
         with pytest.raises(PaymentFailed, match="ROTA_STRIPE_SECRET_KEY"):
             await call
     with pytest.raises(PaymentFailed, match="ROTA_STRIPE_SECRET_KEY"):
@@ -329,21 +341,25 @@ async def test_without_a_processor_every_call_names_the_missing_setting(
 
 
 async def test_an_unknown_or_foreign_subscription_is_a_payment_error(
-    stripe: Stripe, standin: StandIn, payer: Payer
+    stripe: Stripe, stripe_server: StripeServer, payer: Payer
 ) -> None:
     with pytest.raises(PaymentFailed):
         await stripe.subscription("sub_nobody")
-    bought = await subscribed(stripe, standin, payer)
-    await standin.api("POST", f"/v1/subscriptions/{bought.id}", {"metadata[account]": ""})
+    bought = await subscribed(stripe, stripe_server, payer)
+    await stripe_server.api("POST", f"/v1/subscriptions/{bought.id}", {"metadata[account]": ""})
     with pytest.raises(PaymentFailed):
         await stripe.subscription(bought.id)
 
 
-async def test_a_declined_card_buys_nothing(stripe: Stripe, standin: StandIn, payer: Payer) -> None:
+async def test_a_declined_card_buys_nothing(
+    stripe: Stripe, stripe_server: StripeServer, payer: Payer
+) -> None:
     checkout = await stripe.top_up_checkout(payer, 500, key())
-    refused = await standin.http.post(checkout.url, data={"action": "pay", "card": DECLINED_CARD})
+    refused = await stripe_server.http.post(
+        checkout.url, data={"action": "pay", "card": DECLINED_CARD}
+    )
     assert refused.status_code == 402
     assert "declined" in refused.text
-    assert (await session_of(standin, checkout.id))["status"] == "open"
-    await standin.pay(checkout.url)
-    assert (await session_of(standin, checkout.id))["status"] == "complete"
+    assert (await session_of(stripe_server, checkout.id))["status"] == "open"
+    await stripe_server.pay(checkout.url)
+    assert (await session_of(stripe_server, checkout.id))["status"] == "complete"

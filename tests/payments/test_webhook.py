@@ -12,7 +12,7 @@ from rota.dev.stripe.webhooks import signature
 from rota.payments.port import BadSignature, Payer, Payment, SubscriptionChanged
 from rota.payments.stripe import Stripe
 from tests.payments.conftest import RETURN_URL
-from tests.payments.standin import KEY, SECRET, StandIn
+from tests.payments.stripe_server import KEY, SECRET, StripeServer
 
 ACCOUNT = UUID("0197a000-0000-7000-8000-000000000001")
 OURS = {"account": str(ACCOUNT), "kind": "topup"}
@@ -220,20 +220,20 @@ def test_signed_junk_is_ignored(reader: Stripe, body: bytes) -> None:
     assert reader.read_webhook(body, signature(body, SECRET)) is None
 
 
-async def test_the_stand_ins_events_are_read(
-    stripe: Stripe, standin: StandIn, payer: Payer
+async def test_the_simulated_servers_events_are_read(
+    stripe: Stripe, stripe_server: StripeServer, payer: Payer
 ) -> None:
     topup = await stripe.top_up_checkout(payer, 700, uuid4().hex)
-    await standin.pay(topup.url)
+    await stripe_server.pay(topup.url)
     plan = await stripe.plan_checkout(payer, "standard", 1, uuid4().hex)
-    await standin.pay(plan.url)
-    session = await standin.api("GET", f"/v1/checkout/sessions/{topup.id}")
-    await standin.refund(session["payment_intent"])
-    sent = [e for e in await standin.events() if str(payer.account_id) in json.dumps(e)]
+    await stripe_server.pay(plan.url)
+    session = await stripe_server.api("GET", f"/v1/checkout/sessions/{topup.id}")
+    await stripe_server.refund(session["payment_intent"])
+    sent = [e for e in await stripe_server.events() if str(payer.account_id) in json.dumps(e)]
 
-    read = {e["type"]: stripe.read_webhook(*standin.signed(e)) for e in sent}
+    read = {e["type"]: stripe.read_webhook(*stripe_server.signed(e)) for e in sent}
 
-    subscription = await standin.api("GET", f"/v1/checkout/sessions/{plan.id}")
+    subscription = await stripe_server.api("GET", f"/v1/checkout/sessions/{plan.id}")
     changed = SubscriptionChanged(subscription["subscription"], payer.account_id)
     paid = Payment(session["payment_intent"], payer.account_id, session["customer"], 700, 700)
     assert {kind: event for kind, event in read.items() if event} == {
@@ -243,6 +243,6 @@ async def test_the_stand_ins_events_are_read(
         "invoice.paid": changed,
     }
     altered = deepcopy(sent[0])
-    body, header = standin.signed(altered)
+    body, header = stripe_server.signed(altered)
     with pytest.raises(BadSignature):
         stripe.read_webhook(body.replace(b"700", b"900"), header)

@@ -1,4 +1,4 @@
-"""Each variant with a Stripe stand-in, and a clock that tests move."""
+"""Each variant with a simulated Stripe server, and a clock that tests move."""
 
 from collections.abc import AsyncIterator
 

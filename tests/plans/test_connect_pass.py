@@ -17,18 +17,18 @@ BASE = "/api/addons/connect-pass"
 
 
 async def billing(person: Person) -> dict[str, Any]:
-    answer = await person.get(f"{BASE}/billing")
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
+    response = await person.get(f"{BASE}/billing")
+    assert response.status_code == 200, response.text
+    found: dict[str, Any] = response.json()
     return found
 
 
 async def buy_pass(world: World, person: Person) -> None:
-    answer = await person.post(f"{BASE}/checkout")
-    assert answer.status_code == 200, answer.text
-    assert set(answer.json()) == {"checkoutUrl"}
-    await world.standin.pay(answer.json()["checkoutUrl"])
-    await world.standin.settled()
+    response = await person.post(f"{BASE}/checkout")
+    assert response.status_code == 200, response.text
+    assert set(response.json()) == {"checkoutUrl"}
+    await world.stripe_server.pay(response.json()["checkoutUrl"])
+    await world.stripe_server.settled()
 
 
 async def has_pass(world: World, person: Person) -> bool:
@@ -68,7 +68,7 @@ async def test_the_pass_can_be_bought_cancelled_and_resumed_and_ends(b: World) -
     assert refused(await person.post(f"{BASE}/checkout")) == (409, "CONFLICT")
     assert (await person.post(f"{BASE}/resume")).json()["billing"] == seen
     assert (await person.post(f"{BASE}/cancel")).status_code == 200
-    await b.standin.settled()
+    await b.stripe_server.settled()
 
     ends = datetime.fromisoformat(seen["currentPeriodEnd"])
     await b.move_clock(to=ends - timedelta(hours=1))
@@ -94,7 +94,7 @@ async def test_the_pass_allows_more_tool_servers(b: World) -> None:
         assert (await try_to_connect(person, two.url, "two")).status_code == 201
         ends = datetime.fromisoformat((await billing(person))["billing"]["currentPeriodEnd"])
         await person.post(f"{BASE}/cancel")
-        await b.standin.settled()
+        await b.stripe_server.settled()
         await b.move_clock(to=ends)
         assert (await try_to_connect(person, three.url, "three")).status_code == 403
         # Connected servers stay connected.
@@ -116,7 +116,7 @@ async def test_an_unpaid_pass_continues_for_a_week(b: World) -> None:
     person = await b.person()
     await buy_pass(b, person)
     ends = datetime.fromisoformat((await billing(person))["billing"]["currentPeriodEnd"])
-    await b.standin.decline(await b.customer(person))
+    await b.stripe_server.decline(await b.customer(person))
     await b.move_clock(to=ends)
     assert (await billing(person))["billing"]["status"] == "PAST_DUE"
     assert await has_pass(b, person)
@@ -133,8 +133,8 @@ async def test_only_personal_accounts_have_the_pass(b: World) -> None:
         ("POST", "resume"),
         ("GET", "billing"),
     ):
-        answer = await company.request(method, f"{BASE}/{path}")
-        assert refused(answer) == (403, "AUTHORIZATION_ERROR")
+        response = await company.request(method, f"{BASE}/{path}")
+        assert refused(response) == (403, "AUTHORIZATION_ERROR")
 
 
 async def test_the_header_selects_the_account(world_b: World) -> None:

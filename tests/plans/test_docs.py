@@ -74,7 +74,7 @@ def _line(tier: Tier) -> str:
     least = f", at least {tier.min_seats}" if (tier.min_seats or 0) > 1 else ""
     price = f"${tier.price_cents // 100}{seat}{least}" if tier.price_cents else "free"
     allowance = f"${tier.allowance_cents // 100}{seat}" if tier.allowance_cents else "none"
-    return f"| {tier.name} | {price} | {allowance} | {'companies' if seat else 'everybody'} |"
+    return f"| {tier.name} | {price} | {allowance} | {'companies' if seat else 'everyone'} |"
 
 
 def test_the_table_has_the_variants_tiers() -> None:

@@ -37,9 +37,9 @@ async def run_limited(work: list[Callable[[], Awaitable[Any]]]) -> None:
 
 
 async def pay(world: World, customer: Customer, path: str, body: dict[str, Any]) -> None:
-    answer = await customer.person.post(path, body)
-    assert answer.status_code == 200, answer.text
-    await world.standin.pay(answer.json()["checkoutUrl"])
+    response = await customer.person.post(path, body)
+    assert response.status_code == 200, response.text
+    await world.stripe_server.pay(response.json()["checkoutUrl"])
     customer.checkouts += 1
 
 
@@ -76,25 +76,27 @@ async def books(world: World) -> dict[str, list[Any]]:
 
 async def test_webhooks_in_any_order_and_many_times(a: World) -> None:
     random = Random(11)
-    a.standin.http.timeout = 600
-    await a.standin.hold()
+    a.stripe_server.http.timeout = 600
+    await a.stripe_server.hold()
     customers: list[Customer] = []
     while sum(customer.checkouts for customer in customers) < CHECKOUTS:
         batch = [Customer(await a.person()) for _ in range(CONCURRENCY)]
         await run_limited([lambda c=each: shop(a, c, random) for each in batch])  # type: ignore[misc]
         customers += batch
 
-    attempts = await a.standin.deliver(duplicates=(1, 5), seed=7, at_once=CONCURRENCY)
+    attempts = await a.stripe_server.deliver(duplicates=(1, 5), seed=7, at_once=CONCURRENCY)
     assert {attempt["status"] for attempt in attempts} == {200}
     # Some customers cancel. Those webhooks are shuffled with all earlier ones.
     for customer in customers[::3]:
         if customer.status:
-            answer = await customer.person.post("/api/subscriptions/cancel")
-            assert answer.status_code == 200, answer.text
+            response = await customer.person.post("/api/subscriptions/cancel")
+            assert response.status_code == 200, response.text
             customer.cancelling = True
     await a.sweep()
     first = await books(a)
-    attempts = await a.standin.deliver(again=True, duplicates=(1, 5), seed=8, at_once=CONCURRENCY)
+    attempts = await a.stripe_server.deliver(
+        again=True, duplicates=(1, 5), seed=8, at_once=CONCURRENCY
+    )
     assert {attempt["status"] for attempt in attempts} == {200}
     await a.sweep()
     assert await books(a) == first
@@ -116,7 +118,7 @@ async def live_at_stripe(world: World) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     while True:
         params = {"limit": "100"} | ({"starting_after": found[-1]["id"]} if found else {})
-        page = await world.standin.api("GET", "/v1/subscriptions", params=params)
+        page = await world.stripe_server.api("GET", "/v1/subscriptions", params=params)
         found += page["data"]
         if not page["has_more"]:
             return found

@@ -20,8 +20,8 @@ from rota.platform.crypto import Vault
 from rota.platform.db import Database
 from rota.platform.idempotency import Idempotency
 from rota.variants import VARIANTS
-from tests.payments.standin import KEY
-from tests.plans.world import World, overview, refused, standing
+from tests.payments.stripe_server import KEY
+from tests.plans.world import World, overview, refused, subscription_state
 from tests.service import Person
 
 SUBSCRIBE = "/api/subscriptions/subscribe"
@@ -32,7 +32,7 @@ ATTEMPTS = 3
 
 
 async def open_sessions(world: World) -> int:
-    page = (await world.standin.http.get("/")).text
+    page = (await world.stripe_server.http.get("/")).text
     return len(re.findall(r"<li><a href", page))
 
 
@@ -42,7 +42,7 @@ async def test_a_failed_checkout_can_be_retried(a: World, mode: Any) -> None:
     before = await open_sessions(a)
     key = {"Idempotency-Key": f"subscribe-{mode}"}
     body = {"plan": "standard"}
-    await a.standin.fault("/v1/checkout/sessions", mode, times=ATTEMPTS)
+    await a.stripe_server.fault("/v1/checkout/sessions", mode, times=ATTEMPTS)
     assert refused(await person.post(SUBSCRIBE, body, headers=key)) == FAILED
     assert (await overview(person))["subscription"] is None
     first = await person.post(SUBSCRIBE, body, headers=key)
@@ -59,11 +59,11 @@ async def test_concurrent_requests_with_one_key_create_one_session(a: World) -> 
     person = await a.person()
     before = await open_sessions(a)
     key = {"Idempotency-Key": "at-once"}
-    answers = await asyncio.gather(
+    responses = await asyncio.gather(
         *[person.post(SUBSCRIBE, {"plan": "standard"}, headers=key) for _ in range(8)]
     )
-    assert {answer.status_code for answer in answers} <= {200, 409}
-    urls = {answer.json()["checkoutUrl"] for answer in answers if answer.status_code == 200}
+    assert {response.status_code for response in responses} <= {200, 409}
+    urls = {response.json()["checkoutUrl"] for response in responses if response.status_code == 200}
     assert len(urls) == 1
     assert await open_sessions(a) == before + 1
 
@@ -81,26 +81,26 @@ async def test_a_failed_cancellation_changes_nothing(a: World) -> None:
     await a.buy(person, "standard")
     before = await overview(person)
     (name,) = await a.stripe_statuses(person)
-    await a.standin.fault(f"/v1/subscriptions/{name}", "500", times=ATTEMPTS)
+    await a.stripe_server.fault(f"/v1/subscriptions/{name}", "500", times=ATTEMPTS)
     assert refused(await person.post(CANCEL)) == FAILED
     assert await overview(person) == before
     key = {"Idempotency-Key": "cancel"}
-    answer = await person.post(CANCEL, headers=key)
-    assert answer.status_code == 200
+    response = await person.post(CANCEL, headers=key)
+    assert response.status_code == 200
     # Without the key, this would be a conflict.
     again = await person.post(CANCEL, headers=key)
-    assert (again.status_code, again.json()) == (200, answer.json())
+    assert (again.status_code, again.json()) == (200, response.json())
 
 
 async def test_a_webhook_reports_a_cancellation_whose_response_was_lost(a: World) -> None:
     person = await a.person()
     await a.buy(person, "standard")
     (name,) = await a.stripe_statuses(person)
-    await a.standin.hold()
-    await a.standin.fault(f"/v1/subscriptions/{name}", "drop", times=ATTEMPTS)
+    await a.stripe_server.hold()
+    await a.stripe_server.fault(f"/v1/subscriptions/{name}", "drop", times=ATTEMPTS)
     assert refused(await person.post(CANCEL)) == FAILED
     assert (await overview(person))["subscription"]["cancelAtPeriodEnd"] is False
-    await a.standin.release()
+    await a.stripe_server.release()
     assert (await overview(person))["subscription"]["cancelAtPeriodEnd"] is True
 
 
@@ -108,7 +108,7 @@ async def test_a_failed_downgrade_changes_nothing(a: World) -> None:
     person = await a.person()
     await a.buy(person, "advanced")
     (name,) = await a.stripe_statuses(person)
-    await a.standin.fault(f"/v1/subscriptions/{name}", "500", times=ATTEMPTS)
+    await a.stripe_server.fault(f"/v1/subscriptions/{name}", "500", times=ATTEMPTS)
     assert refused(await person.post(SUBSCRIBE, {"plan": "standard"})) == FAILED
     assert (await overview(person))["subscription"]["downgradeTarget"] is None
     assert (await person.post(SUBSCRIBE, {"plan": "standard"})).status_code == 200
@@ -116,25 +116,25 @@ async def test_a_failed_downgrade_changes_nothing(a: World) -> None:
 
 async def test_a_webhook_fails_while_the_processor_is_down(a: World) -> None:
     person = await a.person()
-    await a.standin.hold()
+    await a.stripe_server.hold()
     checkout = (await person.post(SUBSCRIBE, {"plan": "standard"})).json()["checkoutUrl"]
-    await a.standin.pay(checkout)
-    await a.standin.fault("/v1/subscriptions", "500", times=1_000)
-    attempts = await a.standin.deliver()
+    await a.stripe_server.pay(checkout)
+    await a.stripe_server.fault("/v1/subscriptions", "500", times=1_000)
+    attempts = await a.stripe_server.deliver()
     types = ("checkout.session.completed", "customer.subscription.created", "invoice.paid")
     statuses = {each["type"]: each["status"] for each in attempts if each["type"] in types}
     assert statuses == dict.fromkeys(types, 503)
-    assert await standing(person) == (None, "", "BASIC")
+    assert await subscription_state(person) == (None, "", "BASIC")
     await a.clear_faults()
-    assert await standing(person) == ("ACTIVE", "STANDARD", "STANDARD")
+    assert await subscription_state(person) == ("ACTIVE", "STANDARD", "STANDARD")
 
 
 @pytest.fixture
-async def impatient(a: World) -> AsyncIterator[Purchases]:
+async def short_timeouts(a: World) -> AsyncIterator[Purchases]:
     """The service's purchases with a short timeout for the processor."""
     db = Database(a.service.database_url, pool_size=4)
     await db.open()
-    stripe = Stripe(KEY, return_url="http://rota.test", api_url=a.standin.url, timeout_s=0.3)
+    stripe = Stripe(KEY, return_url="http://rota.test", api_url=a.stripe_server.url, timeout_s=0.3)
     tiers = Tiers(VARIANTS["a"].tiers)
     plans = Plans(db, stripe, tiers=tiers, grace=a.grace)
     idempotency = Idempotency(Vault(*a.service.settings.secret_keys))
@@ -148,39 +148,43 @@ def caller(person: Person, kind: Kind = "personal") -> Caller:
     return Caller(account, account, kind, "owner", "basic", "basic", None, None)
 
 
-async def test_a_processor_that_times_out_changes_nothing(a: World, impatient: Purchases) -> None:
+async def test_a_processor_that_times_out_changes_nothing(
+    a: World, short_timeouts: Purchases
+) -> None:
     person = await a.person()
     before = await open_sessions(a)
     wanted: BaseModel = Subscribe(plan="standard")
     assert isinstance(wanted, Subscribe)
-    await a.standin.fault("/v1/checkout/sessions", "timeout", times=ATTEMPTS)
+    await a.stripe_server.fault("/v1/checkout/sessions", "timeout", times=ATTEMPTS)
     with pytest.raises(PaymentFailed):
-        await impatient.subscribe(caller(person), wanted, "slow")
+        await short_timeouts.subscribe(caller(person), wanted, "slow")
     assert await open_sessions(a) == before
-    answers = [await impatient.subscribe(caller(person), wanted, "slow") for _ in range(2)]
-    assert answers[0].body == answers[1].body
+    responses = [await short_timeouts.subscribe(caller(person), wanted, "slow") for _ in range(2)]
+    assert responses[0].body == responses[1].body
     assert await open_sessions(a) == before + 1
 
     await a.buy(person, "standard")
     (name,) = await a.stripe_statuses(person)
-    await a.standin.fault(f"/v1/subscriptions/{name}", "timeout", times=ATTEMPTS)
+    await a.stripe_server.fault(f"/v1/subscriptions/{name}", "timeout", times=ATTEMPTS)
     with pytest.raises(PaymentFailed):
-        await impatient.cancel(caller(person), None)
+        await short_timeouts.cancel(caller(person), None)
     assert (await overview(person))["subscription"]["cancelAtPeriodEnd"] is False
 
 
 async def test_a_slow_processor_does_not_use_up_the_connections(
-    a: World, impatient: Purchases
+    a: World, short_timeouts: Purchases
 ) -> None:
     """Other requests succeed while many requests wait for the processor."""
     people = [await a.person() for _ in range(6)]
     for person in people:
         await a.buy(person, "standard")
-    await a.standin.fault("/v1/subscriptions", "timeout", times=1_000)
-    cancelling = [asyncio.create_task(impatient.cancel(caller(person), None)) for person in people]
+    await a.stripe_server.fault("/v1/subscriptions", "timeout", times=1_000)
+    cancelling = [
+        asyncio.create_task(short_timeouts.cancel(caller(person), None)) for person in people
+    ]
     async with asyncio.timeout(1):
         # At most two of the four connections wait for the processor.
         for person in people:
-            await impatient.overview(caller(person))
+            await short_timeouts.overview(caller(person))
     outcomes = await asyncio.gather(*cancelling, return_exceptions=True)
     assert all(isinstance(outcome, PaymentFailed) for outcome in outcomes)

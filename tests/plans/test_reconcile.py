@@ -4,7 +4,7 @@ from typing import Any
 
 from rota.plans.commands import EVENTS
 from rota.platform import ids
-from tests.plans.world import World, standing
+from tests.plans.world import World, subscription_state
 from tests.service import Person
 
 TOP_UP = "/api/credits/topup"
@@ -12,9 +12,9 @@ SUBSCRIBE = "/api/subscriptions/subscribe"
 
 
 async def pay(world: World, person: Person, path: str, body: Any) -> None:
-    answer = await person.post(path, body)
-    assert answer.status_code == 200, answer.text
-    await world.standin.pay(answer.json()["checkoutUrl"])
+    response = await person.post(path, body)
+    assert response.status_code == 200, response.text
+    await world.stripe_server.pay(response.json()["checkoutUrl"])
 
 
 async def top_up_cents(person: Person) -> int:
@@ -47,11 +47,11 @@ async def test_a_lost_webhook_is_found_and_repaired(a: World) -> None:
     await a.rota("reconcile", "--apply")
     buyer, payer, leaver = [await a.person() for _ in range(3)]
     await a.buy(leaver, "standard")
-    await a.standin.hold()
+    await a.stripe_server.hold()
     await pay(a, buyer, SUBSCRIBE, {"plan": "advanced"})
     await pay(a, payer, TOP_UP, {"amountCents": 2_500})
     (name,) = await a.stripe_statuses(leaver)
-    await a.standin.api("DELETE", f"/v1/subscriptions/{name}")
+    await a.stripe_server.api("DELETE", f"/v1/subscriptions/{name}")
 
     result = await a.rota("reconcile")
     assert result.exit_code == 1
@@ -63,31 +63,31 @@ async def test_a_lost_webhook_is_found_and_repaired(a: World) -> None:
         ]
         assert kind in line
         assert "run with --apply" in line
-    assert await standing(buyer) == (None, "", "BASIC")
+    assert await subscription_state(buyer) == (None, "", "BASIC")
     assert await top_up_cents(payer) == 0
 
     result = await a.rota("reconcile", "--apply")
     assert result.exit_code == 0, result.output
     assert "All differences are repaired." in result.stdout
-    assert await standing(buyer) == ("ACTIVE", "ADVANCED", "ADVANCED")
-    assert await standing(leaver) == ("CANCELLED", "BASIC", "BASIC")
+    assert await subscription_state(buyer) == ("ACTIVE", "ADVANCED", "ADVANCED")
+    assert await subscription_state(leaver) == ("CANCELLED", "BASIC", "BASIC")
     assert await top_up_cents(payer) == 2_500
     assert (await a.rota("reconcile")).exit_code == 0
     # Late webhooks change nothing.
-    await a.standin.release()
+    await a.stripe_server.release()
     assert await top_up_cents(payer) == 2_500
 
 
 async def test_a_refund_without_a_webhook_is_found_and_repaired(a: World) -> None:
     person = await a.person()
     await pay(a, person, TOP_UP, {"amountCents": 2_000})
-    await a.standin.settled()
-    await a.standin.hold()
+    await a.stripe_server.settled()
+    await a.stripe_server.hold()
     async with a.service.owner() as connection:
         payment = await connection.fetchval(
             "SELECT reference FROM entries WHERE account_id = $1", person.user_id
         )
-    await a.standin.refund(payment, 500)
+    await a.stripe_server.refund(payment, 500)
     result = await a.rota("reconcile", "--apply")
     assert result.exit_code == 0, result.output
     assert "refund" in result.stdout
@@ -97,7 +97,7 @@ async def test_a_refund_without_a_webhook_is_found_and_repaired(a: World) -> Non
 async def test_a_payment_that_stripe_does_not_have_is_left_for_a_person(a: World) -> None:
     person = await a.person()
     await pay(a, person, TOP_UP, {"amountCents": 700})
-    await a.standin.settled()
+    await a.stripe_server.settled()
     async with a.service.owner() as connection:
         await connection.execute(
             "UPDATE entries SET reference = 'pi_forged' WHERE account_id = $1", person.user_id
@@ -127,7 +127,7 @@ async def test_a_replaced_subscription_that_was_not_ended_is_found_and_ended(a: 
 
 
 async def test_reconcile_fails_while_the_processor_is_down(a: World) -> None:
-    await a.standin.fault("/v1/", "500", times=1_000)
+    await a.stripe_server.fault("/v1/", "500", times=1_000)
     result = await a.rota("reconcile")
     assert result.exit_code == 1
     assert "payment processor" in result.output

@@ -3,7 +3,7 @@
 import asyncio
 from datetime import datetime, timedelta
 
-from tests.plans.world import World, events_of, overview, refused, standing, tier_of
+from tests.plans.world import World, events_of, overview, refused, subscription_state, tier_of
 from tests.service import Person
 from tests.tasks.world import newcomers
 
@@ -24,14 +24,14 @@ async def test_the_tier_changes_when_the_plan_is_paid(a: World) -> None:
         "effectiveTier": "BASIC",
         "userTier": "BASIC",
     }
-    answer = await person.post(SUBSCRIBE, {"plan": "Advanced"})
-    assert answer.status_code == 200
-    checkout = answer.json()
+    response = await person.post(SUBSCRIBE, {"plan": "Advanced"})
+    assert response.status_code == 200
+    checkout = response.json()
     assert checkout == {"checkoutUrl": checkout["checkoutUrl"], "plan": "ADVANCED", "seats": None}
     assert await tier_of(person) == "BASIC"
 
-    await a.standin.pay(checkout["checkoutUrl"])
-    await a.standin.settled()
+    await a.stripe_server.pay(checkout["checkoutUrl"])
+    await a.stripe_server.settled()
     seen = await overview(person)
     assert seen["subscription"] == {
         "tier": "ADVANCED",
@@ -87,8 +87,8 @@ async def test_invalid_plans_and_seats_are_refused(a: World) -> None:
         ({"plan": "enterprise", "seats": 100}, 200),
     ):
         assert (await company.post(SUBSCRIBE, body)).status_code == status, body
-    answer = (await company.post(SUBSCRIBE, {"plan": "Enterprise"})).json()
-    assert (answer["plan"], answer["seats"]) == ("ENTERPRISE", 100)
+    response = (await company.post(SUBSCRIBE, {"plan": "Enterprise"})).json()
+    assert (response["plan"], response["seats"]) == ("ENTERPRISE", 100)
 
 
 async def test_in_a_company_only_owners_and_admins_can_subscribe(a: World) -> None:
@@ -119,11 +119,11 @@ async def test_a_higher_plan_replaces_the_lower(a: World) -> None:
     # Both are active until a worker ends the old one.
     assert sorted((await a.stripe_statuses(person)).values()) == ["active", "active"]
     await a.sweep()
-    await a.standin.settled()
+    await a.stripe_server.settled()
     statuses = await a.stripe_statuses(person)
     assert statuses.pop(old) == "canceled"
     assert list(statuses.values()) == ["active"]
-    assert await standing(person) == ("ACTIVE", "ADVANCED", "ADVANCED")
+    assert await subscription_state(person) == ("ACTIVE", "ADVANCED", "ADVANCED")
     assert (await a.row(person))["replaced"] == [old]
 
 
@@ -132,7 +132,7 @@ async def test_the_old_subscription_is_ended_when_the_processor_is_up_again(a: W
     await a.buy(person, "standard")
     (old,) = await a.stripe_statuses(person)
     await a.buy(person, "advanced")
-    await a.standin.fault(f"/v1/subscriptions/{old}", "500", times=3)
+    await a.stripe_server.fault(f"/v1/subscriptions/{old}", "500", times=3)
     await a.relay.step()
     assert (await a.stripe_statuses(person))[old] == "active"
     async with a.service.owner() as connection:
@@ -149,11 +149,11 @@ async def test_more_seats_start_when_paid_and_fewer_with_the_next_period(a: Worl
     assert refused(await company.post(SUBSCRIBE, {"plan": "corporate"}))[0] == 409
     seen = await a.buy(company, "corporate", seats=8)
     assert seen["subscription"]["seats"] == 8
-    answer = (await company.post(SUBSCRIBE, {"plan": "corporate", "seats": 3})).json()
-    assert answer["checkoutUrl"] is None
-    assert answer["subscription"]["seats"] == 8
-    assert answer["subscription"]["downgradeTarget"] == "CORPORATE"
-    assert answer["subscription"]["downgradeSeats"] == 3
+    response = (await company.post(SUBSCRIBE, {"plan": "corporate", "seats": 3})).json()
+    assert response["checkoutUrl"] is None
+    assert response["subscription"]["seats"] == 8
+    assert response["subscription"]["downgradeTarget"] == "CORPORATE"
+    assert response["subscription"]["downgradeSeats"] == 3
     await a.sweep()
     await a.move_clock(to=await period_end(company))
     seen = (await overview(company))["subscription"]
@@ -168,9 +168,9 @@ async def test_more_seats_start_when_paid_and_fewer_with_the_next_period(a: Worl
 async def test_a_lower_plan_starts_with_the_next_period(a: World) -> None:
     person = await a.person()
     await a.buy(person, "advanced")
-    answer = await person.post(SUBSCRIBE, {"plan": "standard"})
-    assert answer.status_code == 200
-    body = answer.json()
+    response = await person.post(SUBSCRIBE, {"plan": "standard"})
+    assert response.status_code == 200
+    body = response.json()
     assert set(body) == {"checkoutUrl", "subscription"}
     assert body["checkoutUrl"] is None
     assert body["subscription"]["tier"] == "ADVANCED"
@@ -180,12 +180,12 @@ async def test_a_lower_plan_starts_with_the_next_period(a: World) -> None:
     back = (await person.post(SUBSCRIBE, {"plan": "advanced"})).json()
     assert back["subscription"]["downgradeTarget"] is None
     assert (await person.post(SUBSCRIBE, {"plan": "standard"})).status_code == 200
-    await a.standin.settled()
+    await a.stripe_server.settled()
     ends = await period_end(person)
     await a.move_clock(to=ends - timedelta(hours=1))
     assert await tier_of(person) == "ADVANCED"
     await a.move_clock(to=ends)
-    assert await standing(person) == ("ACTIVE", "STANDARD", "STANDARD")
+    assert await subscription_state(person) == ("ACTIVE", "STANDARD", "STANDARD")
     assert (await overview(person))["subscription"]["downgradeTarget"] is None
 
 
@@ -195,20 +195,20 @@ async def test_a_cancelled_subscription_lasts_until_the_period_ends(a: World) ->
         assert refused(await person.post(path)) == (404, "NOT_FOUND")
     await a.buy(person, "standard")
     assert refused(await person.post(RESUME)) == (409, "CONFLICT")
-    answer = await person.post(CANCEL)
-    assert answer.status_code == 200
-    assert answer.json()["subscription"]["cancelAtPeriodEnd"] is True
-    assert answer.json()["subscription"]["status"] == "ACTIVE"
+    response = await person.post(CANCEL)
+    assert response.status_code == 200
+    assert response.json()["subscription"]["cancelAtPeriodEnd"] is True
+    assert response.json()["subscription"]["status"] == "ACTIVE"
     for path, body in ((CANCEL, None), (SUBSCRIBE, {"plan": "advanced"})):
         assert refused(await person.post(path, body)) == (409, "CONFLICT")
     assert (await person.post(RESUME)).json()["subscription"]["cancelAtPeriodEnd"] is False
     assert (await person.post(CANCEL)).status_code == 200
-    await a.standin.settled()
+    await a.stripe_server.settled()
     ends = await period_end(person)
     await a.move_clock(to=ends - timedelta(hours=1))
-    assert await standing(person) == ("ACTIVE", "STANDARD", "STANDARD")
+    assert await subscription_state(person) == ("ACTIVE", "STANDARD", "STANDARD")
     await a.move_clock(to=ends)
-    assert await standing(person) == ("CANCELLED", "BASIC", "BASIC")
+    assert await subscription_state(person) == ("CANCELLED", "BASIC", "BASIC")
     for path in (CANCEL, RESUME):
         assert refused(await person.post(path)) == (409, "CONFLICT")
     # The account can subscribe again.
@@ -219,22 +219,22 @@ async def test_an_unpaid_renewal_keeps_the_tier_for_the_grace_period(a: World) -
     person = await a.person()
     await a.buy(person, "standard")
     customer, ends = await a.customer(person), await period_end(person)
-    await a.standin.decline(customer)
+    await a.stripe_server.decline(customer)
     await a.move_clock(to=ends)
-    assert await standing(person) == ("PAST_DUE", "STANDARD", "STANDARD")
+    assert await subscription_state(person) == ("PAST_DUE", "STANDARD", "STANDARD")
     await a.move_clock(to=ends + timedelta(days=6, hours=23))
     await a.sweep()
-    assert await standing(person) == ("PAST_DUE", "STANDARD", "STANDARD")
+    assert await subscription_state(person) == ("PAST_DUE", "STANDARD", "STANDARD")
     # Moves only our clock: Stripe retries the payment in an hour.
     a.ahead += timedelta(hours=2)
     await a.sweep()
-    assert await standing(person) == ("PAST_DUE", "BASIC", "BASIC")
+    assert await subscription_state(person) == ("PAST_DUE", "BASIC", "BASIC")
     again = await person.post(SUBSCRIBE, {"plan": "standard"})
     assert refused(again) == (409, "CONFLICT")
     assert "Pay the invoice" in again.json()["error"]["message"]
-    await a.standin.decline(customer, False)
+    await a.stripe_server.decline(customer, False)
     await a.move_clock()
-    assert await standing(person) == ("ACTIVE", "STANDARD", "STANDARD")
+    assert await subscription_state(person) == ("ACTIVE", "STANDARD", "STANDARD")
     events = await events_of(a, person.user_id)
     assert events == ["subscription.updated"] * 4
 
@@ -243,9 +243,9 @@ async def test_an_unpaid_subscription_ends(a: World) -> None:
     person = await a.person()
     await a.buy(person, "standard")
     ends = await period_end(person)
-    await a.standin.decline(await a.customer(person))
+    await a.stripe_server.decline(await a.customer(person))
     await a.move_clock(to=ends + timedelta(days=22))
-    assert await standing(person) == ("CANCELLED", "BASIC", "BASIC")
+    assert await subscription_state(person) == ("CANCELLED", "BASIC", "BASIC")
 
 
 async def test_grace_periods_and_cancellations_end_while_the_processor_is_down(a: World) -> None:
@@ -253,24 +253,24 @@ async def test_grace_periods_and_cancellations_end_while_the_processor_is_down(a
     for person in (unpaid, cancelled):
         await a.buy(person, "standard")
     await cancelled.post(CANCEL)
-    await a.standin.decline(await a.customer(unpaid))
+    await a.stripe_server.decline(await a.customer(unpaid))
     ends = await period_end(unpaid)
-    await a.standin.settled()
-    await a.standin.hold()
+    await a.stripe_server.settled()
+    await a.stripe_server.hold()
     await a.move_clock(to=ends + timedelta(hours=1))
-    await a.standin.fault("/v1/subscriptions", "500", times=1_000)
+    await a.stripe_server.fault("/v1/subscriptions", "500", times=1_000)
     await a.sweep()
-    assert await standing(cancelled) == ("CANCELLED", "BASIC", "BASIC")
-    assert await standing(unpaid) == ("ACTIVE", "STANDARD", "STANDARD")
+    assert await subscription_state(cancelled) == ("CANCELLED", "BASIC", "BASIC")
+    assert await subscription_state(unpaid) == ("ACTIVE", "STANDARD", "STANDARD")
     # The processor answers once, and is down again when the grace period ends.
-    await a.standin.fault("/nowhere", "500")
+    await a.stripe_server.fault("/nowhere", "500")
     await a.move_clock(days=0.1)
     await a.sweep()
-    assert (await standing(unpaid))[0] == "PAST_DUE"
-    await a.standin.fault("/v1/subscriptions", "500", times=1_000)
+    assert (await subscription_state(unpaid))[0] == "PAST_DUE"
+    await a.stripe_server.fault("/v1/subscriptions", "500", times=1_000)
     await a.move_clock(to=ends + timedelta(days=7))
     await a.sweep()
-    assert await standing(unpaid) == ("PAST_DUE", "BASIC", "BASIC")
+    assert await subscription_state(unpaid) == ("PAST_DUE", "BASIC", "BASIC")
     await a.clear_faults()
 
 
@@ -285,5 +285,5 @@ async def test_syncs_do_not_deadlock_with_other_requests(world_a: World) -> None
         for n in range(20)
         for path in ("/api/keys", "/api/tasks")
     ]
-    _, answers = await asyncio.gather(asyncio.gather(*syncs), asyncio.gather(*work))
-    assert {answer.status_code for answer in answers} == {201}
+    _, responses = await asyncio.gather(asyncio.gather(*syncs), asyncio.gather(*work))
+    assert {response.status_code for response in responses} == {201}

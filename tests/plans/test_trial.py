@@ -7,8 +7,8 @@ import pytest
 
 from rota.dev.stack import Stack
 from rota.platform import clock
-from tests.payments.standin import FAILS_LATER_CARD
-from tests.plans.world import World, overview, standing
+from tests.payments.stripe_server import FAILS_LATER_CARD
+from tests.plans.world import World, overview, subscription_state
 
 SUBSCRIBE = "/api/subscriptions/subscribe"
 
@@ -28,22 +28,22 @@ def world(started: World, monkeypatch: pytest.MonkeyPatch) -> World:
 async def test_a_paid_trial_becomes_active(world: World) -> None:
     person = await world.person()
     seen = (await world.buy(person, "standard"))["subscription"]
-    assert await standing(person) == ("TRIALING", "STANDARD", "STANDARD")
+    assert await subscription_state(person) == ("TRIALING", "STANDARD", "STANDARD")
     ends = datetime.fromisoformat(seen["currentPeriodEnd"])
     assert timedelta(days=9) < ends - world.now() < timedelta(days=11)
     await world.move_clock(to=ends)
     await world.sweep()
-    assert await standing(person) == ("ACTIVE", "STANDARD", "STANDARD")
+    assert await subscription_state(person) == ("ACTIVE", "STANDARD", "STANDARD")
 
 
 async def test_an_unpaid_trial_ends(world: World) -> None:
     person = await world.person()
     checkout = (await person.post(SUBSCRIBE, {"plan": "standard"})).json()["checkoutUrl"]
-    await world.standin.pay(checkout, FAILS_LATER_CARD)
-    await world.standin.settled()
+    await world.stripe_server.pay(checkout, FAILS_LATER_CARD)
+    await world.stripe_server.settled()
     seen = (await overview(person))["subscription"]
     await world.move_clock(to=datetime.fromisoformat(seen["currentPeriodEnd"]))
-    assert await standing(person) == ("CANCELLED", "BASIC", "BASIC")
+    assert await subscription_state(person) == ("CANCELLED", "BASIC", "BASIC")
     # The processor does not retry the payment.
     await world.sweep()
     assert list((await world.stripe_statuses(person)).values()) == ["canceled"]
@@ -56,8 +56,8 @@ async def test_an_account_gets_one_trial(world: World) -> None:
     assert (await world.buy(person, "advanced"))["subscription"]["status"] == "ACTIVE"
     await world.sweep()
     await person.post("/api/subscriptions/cancel")
-    await world.standin.settled()
+    await world.stripe_server.settled()
     ends = datetime.fromisoformat((await overview(person))["subscription"]["currentPeriodEnd"])
     await world.move_clock(to=ends)
-    assert (await standing(person))[0] == "CANCELLED"
+    assert (await subscription_state(person))[0] == "CANCELLED"
     assert (await world.buy(person, "standard"))["subscription"]["status"] == "ACTIVE"

@@ -6,8 +6,8 @@ import time
 
 import httpx
 
-from tests.payments.standin import SECRET
-from tests.plans.world import World, standing
+from tests.payments.stripe_server import SECRET
+from tests.plans.world import World, subscription_state
 
 PATH = "/webhooks/stripe"
 
@@ -19,9 +19,9 @@ async def post(world: World, body: bytes, signature: str | None) -> httpx.Respon
 
 async def test_requests_without_a_valid_signature_are_refused(a: World) -> None:
     event = {"id": "evt_1", "type": "customer.subscription.updated", "data": {"object": {}}}
-    body, signature = a.standin.signed(event)
-    _, foreign = a.standin.signed(event, secret="whsec_other")
-    _, old = a.standin.signed(event, at=int(time.time()) - 3_600)
+    body, signature = a.stripe_server.signed(event)
+    _, foreign = a.stripe_server.signed(event, secret="whsec_other")
+    _, old = a.stripe_server.signed(event, at=int(time.time()) - 3_600)
     for sent, with_signature in (
         (body, None),
         (body, ""),
@@ -31,9 +31,9 @@ async def test_requests_without_a_valid_signature_are_refused(a: World) -> None:
         (body + b" ", signature),
         (b"", None),
     ):
-        answer = await post(a, sent, with_signature)
-        assert answer.status_code == 400, with_signature
-        assert answer.json()["error"]["code"] == "VALIDATION_ERROR"
+        response = await post(a, sent, with_signature)
+        assert response.status_code == 400, with_signature
+        assert response.json()["error"]["code"] == "VALIDATION_ERROR"
     assert (await post(a, b"x" * 3_000_000, signature)).status_code == 413
     assert (await a.service.http.get(PATH)).status_code == 405
 
@@ -44,30 +44,30 @@ async def test_irrelevant_events_are_accepted_and_ignored(a: World) -> None:
         {"id": "evt_2", "type": "customer.subscription.updated", "data": {"object": {}}},
         {"id": "evt_3"},
     ):
-        answer = await post(a, *a.standin.signed(event))
-        assert (answer.status_code, answer.json()) == (200, {"received": True})
+        response = await post(a, *a.stripe_server.signed(event))
+        assert (response.status_code, response.json()) == (200, {"received": True})
 
 
 async def test_webhooks_are_not_rate_limited(a: World) -> None:
     event = {"id": "evt_1", "type": "payout.paid", "data": {"object": {}}}
-    body, signature = a.standin.signed(event, secret=SECRET)
-    answers = [await post(a, body, signature) for _ in range(650)]
-    assert {answer.status_code for answer in answers} == {200}
+    body, signature = a.stripe_server.signed(event, secret=SECRET)
+    responses = [await post(a, body, signature) for _ in range(650)]
+    assert {response.status_code for response in responses} == {200}
 
 
 async def test_events_of_an_unknown_account_are_accepted(a: World) -> None:
     """The Stripe account may serve another database too. Its events must not be sent again."""
     person = await a.person()
-    await a.standin.hold()
-    answer = await person.post("/api/subscriptions/subscribe", {"plan": "standard"})
-    await a.standin.pay(answer.json()["checkoutUrl"])
+    await a.stripe_server.hold()
+    response = await person.post("/api/subscriptions/subscribe", {"plan": "standard"})
+    await a.stripe_server.pay(response.json()["checkoutUrl"])
     async with a.service.owner() as connection:
         for table in ("api_key_hashes", "api_keys", "account_heads", "balances"):
             await connection.execute(f"DELETE FROM {table} WHERE account_id = $1", person.user_id)
         await connection.execute("DELETE FROM accounts WHERE id = $1", person.user_id)
-    attempts = await a.standin.deliver()
+    attempts = await a.stripe_server.deliver()
     assert {attempt["status"] for attempt in attempts} == {200}
-    await a.standin.release()
+    await a.stripe_server.release()
 
 
 async def test_repeated_events_change_nothing(a: World) -> None:
@@ -75,10 +75,12 @@ async def test_repeated_events_change_nothing(a: World) -> None:
     await a.buy(person, "advanced")
     before = await a.row(person)
     account = str(person.user_id)
-    sent = [event for event in await a.standin.events() if account in json.dumps(event)]
+    sent = [event for event in await a.stripe_server.events() if account in json.dumps(event)]
     assert len(sent) >= 3
-    answers = await asyncio.gather(*[post(a, *a.standin.signed(event)) for event in sent * 5])
-    assert {answer.status_code for answer in answers} == {200}
+    responses = await asyncio.gather(
+        *[post(a, *a.stripe_server.signed(event)) for event in sent * 5]
+    )
+    assert {response.status_code for response in responses} == {200}
     after = await a.row(person)
     assert after | {"updated_at": None} == before | {"updated_at": None}
-    assert await standing(person) == ("ACTIVE", "ADVANCED", "ADVANCED")
+    assert await subscription_state(person) == ("ACTIVE", "ADVANCED", "ADVANCED")

@@ -1,4 +1,4 @@
-"""A service and a Stripe stand-in, whose clocks move together."""
+"""A service and a simulated Stripe server, whose clocks move together."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -24,7 +24,7 @@ from rota.plans.tiers import Tiers, products
 from rota.platform import ids
 from rota.platform.db import Database
 from rota.variants import VARIANTS
-from tests.payments.standin import KEY, StandIn
+from tests.payments.stripe_server import KEY, StripeServer
 from tests.service import Person, Service, environment
 from tests.tasks.world import newcomer
 
@@ -32,8 +32,8 @@ from tests.tasks.world import newcomer
 @dataclass
 class World:
     service: Service
-    standin: StandIn
-    # The parts of a worker: the sweep and the relay.
+    stripe_server: StripeServer
+    # What a worker also runs: the sweep and the relay.
     plans: Plans
     relay: Relay
     ahead: timedelta = field(default_factory=timedelta)
@@ -44,22 +44,22 @@ class World:
         cls, stack: Stack, variant: str, name: str, **changes: Any
     ) -> AsyncIterator["World"]:
         async with (
-            StandIn.start() as standin,
+            StripeServer.start() as stripe_server,
             Service.start(
-                stack, variant=variant, name=name, **standin.settings | changes
+                stack, variant=variant, name=name, **stripe_server.settings | changes
             ) as service,
         ):
             settings, sold = service.settings, VARIANTS[service.variant]
             db = Database(service.database_url, pool_size=4)
             await db.open()
-            stripe = Stripe(KEY, return_url=settings.return_url, api_url=standin.url)
+            stripe = Stripe(KEY, return_url=settings.return_url, api_url=stripe_server.url)
             await stripe.offer(products(sold.tiers, sold.pass_price_cents))
             grace = timedelta(days=settings.grace_days)
             plans = Plans(db, stripe, tiers=Tiers(sold.tiers), grace=grace)
             await sync(service.database_url, catalog_folder())
-            await standin.send_to(f"http://127.0.0.1:{settings.port}/webhooks/stripe")
+            await stripe_server.send_to(f"http://127.0.0.1:{settings.port}/webhooks/stripe")
             try:
-                yield cls(service, standin, plans, Relay(db, plans.handlers))
+                yield cls(service, stripe_server, plans, Relay(db, plans.handlers))
             finally:
                 await stripe.close()
                 await db.close()
@@ -76,12 +76,12 @@ class World:
         """Moves both clocks forward, to a few seconds after `to`."""
         passed = timedelta(days=days) if to is None else to - self.now() + timedelta(seconds=5)
         self.ahead += passed
-        await self.standin.advance(to=self.now())
+        await self.stripe_server.advance(to=self.now())
 
     async def clear_faults(self) -> None:
         """Removes all faults and delivers the held webhooks."""
-        await self.standin.fault("/nowhere", "500", times=0)
-        await self.standin.release()
+        await self.stripe_server.fault("/nowhere", "500", times=0)
+        await self.stripe_server.release()
 
     async def sweep(self) -> None:
         """Does what a worker does every few seconds."""
@@ -140,10 +140,10 @@ class World:
 
     async def buy(self, person: Person, plan: str, **more: Any) -> dict[str, Any]:
         """Subscribes and pays. Returns the subscription overview."""
-        answer = await person.post("/api/subscriptions/subscribe", {"plan": plan, **more})
-        assert answer.status_code == 200, answer.text
-        await self.standin.pay(answer.json()["checkoutUrl"])
-        await self.standin.settled()
+        response = await person.post("/api/subscriptions/subscribe", {"plan": plan, **more})
+        assert response.status_code == 200, response.text
+        await self.stripe_server.pay(response.json()["checkoutUrl"])
+        await self.stripe_server.settled()
         return await overview(person)
 
     async def row(self, person: Person, product: str = "plan") -> dict[str, Any]:
@@ -165,7 +165,7 @@ class World:
 
     async def stripe_statuses(self, person: Person) -> dict[str, str]:
         """The status at Stripe of each subscription of the account, by ID."""
-        found = await self.standin.api(
+        found = await self.stripe_server.api(
             "GET", "/v1/subscriptions", params={"status": "all", "limit": "100"}
         )
         account = str(person.user_id)
@@ -180,13 +180,13 @@ class World:
 
 
 async def overview(person: Person) -> dict[str, Any]:
-    answer = await person.get("/api/subscriptions")
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
+    response = await person.get("/api/subscriptions")
+    assert response.status_code == 200, response.text
+    found: dict[str, Any] = response.json()
     return found
 
 
-async def standing(person: Person) -> tuple[str | None, str, str]:
+async def subscription_state(person: Person) -> tuple[str | None, str, str]:
     """Status and tier of the subscription, and the account's tier."""
     seen = await overview(person)
     subscription = seen["subscription"] or {}
@@ -205,5 +205,5 @@ async def events_of(world: World, account_id: UUID) -> list[str]:
     return [row["type"] for row in rows]
 
 
-def refused(answer: httpx.Response) -> tuple[int, str | None]:
-    return answer.status_code, answer.json()["error"].get("code")
+def refused(response: httpx.Response) -> tuple[int, str | None]:
+    return response.status_code, response.json()["error"].get("code")

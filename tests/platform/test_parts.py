@@ -103,8 +103,8 @@ async def test_json_columns_store_integers_above_64_bits(stack: Stack) -> None:
 async def test_a_service_is_ready_when_all_checks_pass(probed: Service) -> None:
     response = await probed.http.get("/health/ready")
     assert response.status_code == 200
-    parts = {"postgres": "ok", "redis": "ok", "temporal": "ok"}
-    assert response.json() == {"status": "ready", "checks": parts}
+    checks = {"postgres": "ok", "redis": "ok", "temporal": "ok"}
+    assert response.json() == {"status": "ready", "checks": checks}
 
 
 async def test_a_service_is_degraded_without_temporal_and_unavailable_without_its_database(
@@ -144,7 +144,7 @@ async def test_a_check_that_hangs_times_out(monkeypatch: pytest.MonkeyPatch) -> 
     app.include_router(health_routes({}, {"slow": hang}))
     async with AsyncClient(transport=ASGITransport(app), base_url="http://x") as http:
         response = (await http.get("/health/ready")).json()
-    assert response == {"status": "degraded", "checks": {"slow": "no answer within 0.01 s"}}
+    assert response == {"status": "degraded", "checks": {"slow": "no response within 0.01 s"}}
 
 
 async def test_the_temporal_client_is_created_once(stack: Stack) -> None:

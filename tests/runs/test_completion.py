@@ -8,7 +8,7 @@ from tests.assertions import MOMENT, assert_error
 from tests.runs.runner import Runner, until
 from tests.runs.scripted import Scripted, calls, conversation, says
 from tests.service import Person
-from tests.tasks.world import assert_sound, picture
+from tests.tasks.world import assert_consistent, picture
 
 ENTRY = {
     "id", "kind", "run", "step", "name", "server", "state", "outcome", "arguments", "result",
@@ -117,7 +117,7 @@ async def test_events_are_in_order_without_gaps_and_the_outbox_is_empty_afterwar
         "task.completed",
     ]
     async with runner.service.owner() as connection:
-        assert_sound(await picture(connection, person.user_id))
+        assert_consistent(await picture(connection, person.user_id))
 
         async def left() -> list[str]:
             rows = await connection.fetch(
@@ -144,7 +144,7 @@ async def test_concurrent_tasks_each_get_their_own_answer(
 
     await asyncio.gather(*[one(number) for number in range(12)])
     async with runner.service.owner() as connection:
-        assert_sound(await picture(connection, person.user_id))
+        assert_consistent(await picture(connection, person.user_id))
 
 
 async def test_an_answer_longer_than_the_output_limit_is_truncated(

@@ -1,4 +1,4 @@
-"""Tool calls whose worker or server fails. Calls to writing tools are not repeated unasked."""
+"""Tool calls whose worker or server fails. Calls to write tools are not repeated unasked."""
 
 from typing import Any
 

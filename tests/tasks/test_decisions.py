@@ -7,7 +7,7 @@ from collections import Counter
 from rota.platform import ids
 from rota.tasks.reviews import Reviews
 from tests.service import Person, Service
-from tests.tasks.wire import Answer, Wire, wires
+from tests.tasks.wire import HttpResponse, Wire, wires
 from tests.tasks.world import (
     AGENT,
     create,
@@ -43,15 +43,17 @@ async def decide_at_once(
     path = f"/api/tasks/{task['id']}"
     per_connection = 2 * EACH // len(connections)
 
-    async def decide(wire: Wire, first: int) -> list[tuple[str, Answer]]:
+    async def decide(wire: Wire, first: int) -> list[tuple[str, HttpResponse]]:
         decisions = ["approve" if (first + n) % 2 else "reject" for n in range(per_connection)]
         return [(d, await wire.request("POST", f"{path}/{d}")) for d in decisions]
 
     # The first decision alternates between rounds.
-    answers = await asyncio.gather(
+    responses = await asyncio.gather(
         *[decide(wire, at + round_) for at, wire in enumerate(connections)]
     )
-    tally = Counter((decision, answer.status) for some in answers for decision, answer in some)
+    tally = Counter(
+        (decision, response.status) for some in responses for decision, response in some
+    )
     async with service.owner() as connection:
         seen = await picture(connection, person.user_id)
     task_id = ids.from_wire("task", task["id"])
@@ -91,8 +93,8 @@ async def test_an_expired_review_cancels_its_task_and_all_subtasks(
     assert [event["type"] for event in there["events"]] == ["task.created", "task.cancelled"]
     assert [row["kind"] for row in seen["outbox"]] == ["run.cancel"]
     for decision in ("approve", "reject"):
-        answer = await person.post(f"/api/tasks/{late['id']}/{decision}")
-        assert answer.status_code == 409
+        response = await person.post(f"/api/tasks/{late['id']}/{decision}")
+        assert response.status_code == 409
 
 
 async def test_a_decision_before_the_sweep_takes_effect(board_a: Service, reviews: Reviews) -> None:

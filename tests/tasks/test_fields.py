@@ -27,9 +27,9 @@ async def test_fifty_thousand_characters_of_four_bytes_are_stored_and_one_more_i
     shown = (await person.get(f"/api/tasks/{task['id']}")).json()["task"]
     assert (shown["input"], shown["output"]) == (LONGEST, LONGEST)
     for field in ("input", "output", "description"):
-        answer = await person.post("/api/tasks", {"name": "x", field: TOO_LONG})
-        assert answer.status_code == 400
-        assert [d["field"] for d in answer.json()["error"]["details"]] == [field]
+        response = await person.post("/api/tasks", {"name": "x", field: TOO_LONG})
+        assert response.status_code == 400
+        assert [d["field"] for d in response.json()["error"]["details"]] == [field]
     assert (await person.get("/api/tasks")).json()["total"] == 1
     for field in ("output", "logs"):
         assert (await patch(person, task["id"], **{field: TOO_LONG})).status_code == 400
@@ -45,9 +45,9 @@ async def test_logs_are_appended_unchanged_up_to_the_limit(board: Service) -> No
     assert both["output"] == "newer"
     full = (await patch(person, task["id"], output=LONGEST[:-1], logs=SMILE)).json()["task"]
     assert full["output"] == LONGEST
-    answer = await patch(person, task["id"], logs="x", name="Not this either")
-    assert answer.status_code == 400
-    assert answer.json()["error"]["details"][0]["field"] == "logs"
+    response = await patch(person, task["id"], logs="x", name="Not this either")
+    assert response.status_code == 400
+    assert response.json()["error"]["details"][0]["field"] == "logs"
     assert (await person.get(f"/api/tasks/{task['id']}")).json()["task"] == full
 
 
@@ -67,15 +67,15 @@ async def test_a_priority_that_is_not_a_number_from_0_to_10_is_refused(
     board: Service, priority: str
 ) -> None:
     person = await newcomer(board)
-    answer = await raw(person, "POST", "/api/tasks", f'{{"name":"x","priority":{priority}}}')
-    assert answer.status_code == 400
-    assert answer.json()["error"]["code"] == "VALIDATION_ERROR"
+    response = await raw(person, "POST", "/api/tasks", f'{{"name":"x","priority":{priority}}}')
+    assert response.status_code == 400
+    assert response.json()["error"]["code"] == "VALIDATION_ERROR"
     task = await create(person)
-    answer = await raw(
+    response = await raw(
         person, "PATCH", f"/api/tasks/{task['id']}", f'{{"name":"y","priority":{priority}}}'
     )
     # In a PATCH, null means no change.
-    assert answer.status_code == (200 if priority == "null" else 400)
+    assert response.status_code == (200 if priority == "null" else 400)
 
 
 @pytest.mark.parametrize(
@@ -85,8 +85,8 @@ async def test_a_priority_can_be_an_integer_or_a_decimal(
     board_a: Service, priority: str, shown: str
 ) -> None:
     person = await newcomer(board_a)
-    answer = await raw(person, "POST", "/api/tasks", f'{{"name":"x","priority":{priority}}}')
-    assert f'"priority":{shown},' in answer.text
+    response = await raw(person, "POST", "/api/tasks", f'{{"name":"x","priority":{priority}}}')
+    assert f'"priority":{shown},' in response.text
 
 
 @pytest.mark.parametrize(
@@ -112,8 +112,8 @@ async def test_a_priority_can_be_an_integer_or_a_decimal(
 )
 async def test_an_invalid_body_creates_nothing(board_a: Service, body: Any) -> None:
     person = await newcomer(board_a)
-    answer = await person.post("/api/tasks", body)
-    assert answer.status_code == 400
+    response = await person.post("/api/tasks", body)
+    assert response.status_code == 400
     assert (await person.get("/api/tasks")).json() == {"tasks": [], "total": 0}
 
 
@@ -126,9 +126,9 @@ async def test_agent_and_assigned_agent_are_two_names_for_one_field(board: Servi
     ):
         assert (await create(person, **body))["assignedAgent"] == AGENT
     both = {"name": "x", "agent": AGENT, "assignedAgent": "meeting-scribe"}
-    answer = await person.post("/api/tasks", both)
-    assert answer.status_code == 400
-    assert answer.json()["error"]["details"][0]["field"] == "agent"
+    response = await person.post("/api/tasks", both)
+    assert response.status_code == 400
+    assert response.json()["error"]["details"][0]["field"] == "agent"
 
 
 async def test_unknown_fields_are_ignored_and_set_nothing(board: Service) -> None:
@@ -221,19 +221,19 @@ async def test_a_subtask_needs_a_parent_that_exists_is_open_and_is_not_too_deep(
     person, stranger = await newcomer(board), await newcomer(board)
     foreign = await create(stranger)
     for parent in (NO_TASK, foreign["id"], "nonsense"):
-        answer = await person.post("/api/tasks", {"name": "x", "parentTaskId": parent})
-        assert answer.status_code == 404
+        response = await person.post("/api/tasks", {"name": "x", "parentTaskId": parent})
+        assert response.status_code == 404
     for status in ("COMPLETED", "FAILED", "CANCELLED"):
         ended = await create(person, status=status)
-        answer = await person.post("/api/tasks", {"name": "x", "parentTaskId": ended["id"]})
-        assert answer.status_code == 409
-        assert status in answer.json()["error"]["message"]
+        response = await person.post("/api/tasks", {"name": "x", "parentTaskId": ended["id"]})
+        assert response.status_code == 409
+        assert status in response.json()["error"]["message"]
     parent = None
     for _ in range(8):
         parent = (await create(person, parentTaskId=parent))["id"]
-    answer = await person.post("/api/tasks", {"name": "x", "parentTaskId": parent})
-    assert answer.status_code == 400
-    assert answer.json()["error"]["details"][0]["field"] == "parentTaskId"
+    response = await person.post("/api/tasks", {"name": "x", "parentTaskId": parent})
+    assert response.status_code == 400
+    assert response.json()["error"]["details"][0]["field"] == "parentTaskId"
 
 
 async def test_a_task_of_another_account_gets_the_same_404_as_a_missing_one(board: Service) -> None:
@@ -252,9 +252,9 @@ async def test_a_task_of_another_account_gets_the_same_404_as_a_missing_one(boar
         bodies = []
         for task_id in (foreign["id"], NO_TASK, "nonsense"):
             path = f"/api/tasks/{task_id}{suffix}"
-            answer = await person.request(method, path, json=body)
-            assert answer.status_code == 404, path
-            error = answer.json()["error"]
+            response = await person.request(method, path, json=body)
+            assert response.status_code == 404, path
+            error = response.json()["error"]
             assert error.pop("path") == path
             error.pop("timestamp")
             bodies.append(error)
@@ -283,8 +283,8 @@ async def test_a_review_shows_pending_and_past_decisions(board: Service) -> None
     pending = (await person.get(f"{path}/review")).json()["review"]
     assert (pending["state"], pending["history"]) == ("pending", [])
     assert pending["requestedAt"] < pending["expiresAt"]
-    answer = await person.post(f"{path}/reject", {"reason": "Look again.", "resume": True})
-    decided = answer.json()["review"]
+    response = await person.post(f"{path}/reject", {"reason": "Look again.", "resume": True})
+    decided = response.json()["review"]
     assert decided["state"] == "rejected"
     past = decided["history"][0]
     assert (past["reason"], past["decidedBy"][:5]) == ("Look again.", "user_")
@@ -298,7 +298,7 @@ async def test_approving_an_item_that_is_not_pending_is_refused(board: Service) 
     person = await newcomer(board)
     task = await create(person, status="WAITING_APPROVAL")
     path = f"/api/tasks/{task['id']}/approve"
-    answer = await person.post(path, {"decisions": [{"id": "item-1"}]})
-    assert answer.status_code == 400
-    assert "item-1" in answer.json()["error"]["message"]
+    response = await person.post(path, {"decisions": [{"id": "item-1"}]})
+    assert response.status_code == 400
+    assert "item-1" in response.json()["error"]["message"]
     assert (await person.get(f"/api/tasks/{task['id']}")).json()["task"] == task

@@ -10,7 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 from tests.service import Person, Service, environment, free_port
-from tests.tasks.wire import Answer, Wire, wires
+from tests.tasks.wire import HttpResponse, Wire, wires
 from tests.tasks.world import create, newcomer, patch, picture, until_waiting_for_locks
 
 KEYS = 50
@@ -50,20 +50,20 @@ class KillableService:
         await self._process.wait()
 
 
-async def ask_until_answered(wire: Wire, body: Any, key: str) -> Answer:
+async def send_until_response(wire: Wire, body: Any, key: str) -> HttpResponse:
     """Sends the same request until it gets a response, as a careful client does."""
     async with asyncio.timeout(60):
         while True:
             try:
                 headers = {"Idempotency-Key": key}
-                answer = await wire.request("POST", "/api/tasks", body, headers)
+                response = await wire.request("POST", "/api/tasks", body, headers)
             except (OSError, asyncio.IncompleteReadError):
                 wire.close()
             else:
-                if answer.status == 201:
-                    return answer
-                assert answer.status == 409, answer.body
-                assert "in progress" in answer.json()["error"]["message"]
+                if response.status == 201:
+                    return response
+                assert response.status == 409, response.body
+                assert "in progress" in response.json()["error"]["message"]
             await asyncio.sleep(0.02)
 
 
@@ -73,14 +73,14 @@ async def test_creations_with_a_key_happen_once_even_if_the_service_is_killed(
     person = await newcomer(board_a)
     work = [f"key-{number % KEYS}" for number in range(KEYS * TIMES)]
     random.Random(1).shuffle(work)
-    answers: dict[str, list[Answer]] = {}
+    responses: dict[str, list[HttpResponse]] = {}
     half = asyncio.Event()
 
     async def client(wire: Wire) -> None:
         while work:
             key = work.pop()
-            answer = await ask_until_answered(wire, {"name": key}, key)
-            answers.setdefault(key, []).append(answer)
+            response = await send_until_response(wire, {"name": key}, key)
+            responses.setdefault(key, []).append(response)
             if len(work) < KEYS * TIMES * 2 // 3:
                 half.set()
 
@@ -95,19 +95,19 @@ async def test_creations_with_a_key_happen_once_even_if_the_service_is_killed(
         await service.kill()
         await service.start()
 
-    assert {key: len(found) for key, found in answers.items()} == {
+    assert {key: len(found) for key, found in responses.items()} == {
         f"key-{number}": TIMES for number in range(KEYS)
     }
     async with board_a.owner() as connection:
         seen = await picture(connection, person.user_id)
-    assert sorted(task["name"] for task in seen["tasks"]) == sorted(answers)
+    assert sorted(task["name"] for task in seen["tasks"]) == sorted(responses)
     assert len(seen["events"]) == len(seen["idempotency_keys"]) == KEYS
-    for key, found in answers.items():
-        assert {answer.body for answer in found} == {found[0].body}, key
-        fresh = [answer for answer in found if "idempotent-replayed" not in answer.headers]
+    for key, found in responses.items():
+        assert {response.body for response in found} == {found[0].body}, key
+        fresh = [response for response in found if "idempotent-replayed" not in response.headers]
         # None if the service was killed after the commit and before the response.
         assert len(fresh) <= 1
-    replayed = [a.headers.get("idempotent-replayed") for found in answers.values() for a in found]
+    replayed = [a.headers.get("idempotent-replayed") for found in responses.values() for a in found]
     assert set(Counter(replayed)) == {None, "true"}
 
 
@@ -148,9 +148,9 @@ async def test_a_replay_is_the_first_response_even_if_the_task_has_changed(
 async def test_a_failed_request_does_not_use_up_its_key(board_a: Service) -> None:
     person = await newcomer(board_a)
     assert (await send(person, "k", agent="nobody")).status_code == 400
-    answer = await send(person, "k")
-    assert answer.status_code == 201
-    assert "idempotent-replayed" not in answer.headers
+    response = await send(person, "k")
+    assert response.status_code == 201
+    assert "idempotent-replayed" not in response.headers
 
 
 async def test_a_retry_with_a_key_retries_the_task_once(board_a: Service) -> None:

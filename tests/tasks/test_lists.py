@@ -105,9 +105,9 @@ async def test_a_filter_without_matches_returns_an_empty_list(
 )
 async def test_a_query_out_of_bounds_is_refused(board_a: Service, query: str) -> None:
     person = await newcomer(board_a)
-    answer = await person.get(f"/api/tasks?{query}")
-    assert answer.status_code == 400
-    assert answer.json()["error"]["code"] == "VALIDATION_ERROR"
+    response = await person.get(f"/api/tasks?{query}")
+    assert response.status_code == 400
+    assert response.json()["error"]["code"] == "VALIDATION_ERROR"
 
 
 async def test_an_account_lists_only_its_own_tasks(board: Service) -> None:
@@ -156,8 +156,8 @@ async def test_the_scopes_of_a_key_limit_what_it_can_do_with_tasks(board: Servic
         ("POST", f"{path}/reject"),
         ("POST", f"{path}/retry"),
     ):
-        answer = await reader.request(method, target, json={"name": "x"})
-        assert answer.status_code == 403
+        response = await reader.request(method, target, json={"name": "x"})
+        assert response.status_code == 403
     for target in ("/api/tasks", path, f"{path}/review", f"{path}/events", "/api/events"):
         assert (await writer.get(target)).status_code == 403
     assert (await writer.post(f"{path}/approve")).status_code == 403

@@ -107,12 +107,12 @@ class Board(RuleBasedStateMachine):
 
     def call(self, who: int, method: str, path: str, expected: int, body: Any = None) -> Any:
         headers = {"Authorization": f"Bearer {self.keys[who % CLIENTS]}"}
-        answer = self.pool.request(method, f"/api/tasks{path}", headers=headers, json=body)
-        assert answer.status_code == expected, f"{method} {path} {body}: {answer.text}"
-        return answer.json()
+        response = self.pool.request(method, f"/api/tasks{path}", headers=headers, json=body)
+        assert response.status_code == expected, f"{method} {path} {body}: {response.text}"
+        return response.json()
 
-    def matches(self, answer: Any, task: Known) -> None:
-        shown = answer["task"]
+    def matches(self, response: Any, task: Known) -> None:
+        shown = response["task"]
         assert {name: shown[name] for name in task.shown()} == task.shown()
         assert shown["usage"]["run"] == task.run
         assert (shown["finishedAt"] is not None) == (task.status in ENDED)
@@ -155,10 +155,10 @@ class Board(RuleBasedStateMachine):
         if above and above.depth == 7:
             self.call(who, "POST", "", 400, body)
             return
-        answer = self.call(who, "POST", "", 201, body)
+        response = self.call(who, "POST", "", 201, body)
         hosted = agent is not None and status in ("PENDING", "WAITING_APPROVAL")
         task = Known(
-            answer["task"]["id"],
+            response["task"]["id"],
             status,
             agent,
             project,
@@ -169,7 +169,7 @@ class Board(RuleBasedStateMachine):
         )
         self.tasks.append(task)
         self.events.append(("task.created", task.id))
-        self.matches(answer, task)
+        self.matches(response, task)
 
     @precondition(lambda self: self.tasks)
     @rule(who=number, at=number, wanted=status)
@@ -217,9 +217,9 @@ class Board(RuleBasedStateMachine):
         elif task.reviews[-1:] != ["approved"]:
             self.call(who, "POST", f"/{task.id}/approve", 409)
             return
-        answer = self.call(who, "POST", f"/{task.id}/approve", 200)
-        self.matches(answer, task)
-        assert answer["review"]["state"] == "approved"
+        response = self.call(who, "POST", f"/{task.id}/approve", 200)
+        self.matches(response, task)
+        assert response["review"]["state"] == "approved"
 
     @precondition(lambda self: self.tasks)
     @rule(who=number, at=number, resume=st.booleans())
@@ -234,9 +234,9 @@ class Board(RuleBasedStateMachine):
         elif task.reviews[-1:] != ["rejected"] or resume == (task.status == "CANCELLED"):
             self.call(who, "POST", f"/{task.id}/reject", 409, body)
             return
-        answer = self.call(who, "POST", f"/{task.id}/reject", 200, body)
-        self.matches(answer, task)
-        assert answer["review"]["state"] == "rejected"
+        response = self.call(who, "POST", f"/{task.id}/reject", 200, body)
+        self.matches(response, task)
+        assert response["review"]["state"] == "rejected"
 
     @precondition(lambda self: self.tasks)
     @rule(who=number, at=number)
@@ -273,7 +273,7 @@ class Board(RuleBasedStateMachine):
         wanted |= {"parentTaskId": above.id if above else None}
         query = {name: value for name, value in wanted.items() if value is not None}
         path = str(httpx.URL("", params={**query, "limit": limit, "offset": offset}))
-        answer = self.call(who, "GET", path, 200)
+        response = self.call(who, "GET", path, 200)
         matching = [
             task
             for task in reversed(self.tasks)
@@ -282,10 +282,10 @@ class Board(RuleBasedStateMachine):
             and project in (None, task.project)
             and above in (None, task.parent)
         ]
-        assert answer["total"] == len(matching)
+        assert response["total"] == len(matching)
         page = matching[offset : offset + limit]
-        assert [task["id"] for task in answer["tasks"]] == [task.id for task in page]
-        for shown, task in zip(answer["tasks"], page, strict=True):
+        assert [task["id"] for task in response["tasks"]] == [task.id for task in page]
+        for shown, task in zip(response["tasks"], page, strict=True):
             self.matches({"task": shown}, task)
 
     def teardown(self) -> None:

@@ -19,10 +19,10 @@ async def test_a_task_continues_when_its_last_item_is_approved(board: Service) -
     person = await newcomer(board)
     path = await gated(board, person, "tool")
     one = {"decisions": [{"id": "item-1", "arguments": {"title": "another"}}]}
-    answer = (await person.post(f"{path}/approve", one)).json()
-    assert answer["task"]["status"] == "WAITING_APPROVAL"
-    assert answer["review"]["state"] == "pending"
-    first, second = answer["review"]["items"]
+    response = (await person.post(f"{path}/approve", one)).json()
+    assert response["task"]["status"] == "WAITING_APPROVAL"
+    assert response["review"]["state"] == "pending"
+    first, second = response["review"]["items"]
     assert (first["decision"], first["arguments"]) == (None, {"title": "as asked for"})
     assert (second["decision"], second["arguments"]) == ("approved", {"title": "another"})
     assert second["decidedBy"] == "user_" + person.user_id.hex
@@ -50,8 +50,8 @@ async def test_rejecting_decides_all_pending_items(board: Service) -> None:
     person = await newcomer(board)
     path = await gated(board, person, "tool")
     await person.post(f"{path}/approve", {"decisions": [{"id": "item-0"}]})
-    answer = (await person.post(f"{path}/reject", {"resume": True})).json()
-    assert [item["decision"] for item in answer["review"]["items"]] == ["approved", "rejected"]
+    response = (await person.post(f"{path}/reject", {"resume": True})).json()
+    assert [item["decision"] for item in response["review"]["items"]] == ["approved", "rejected"]
 
 
 @pytest.mark.parametrize(
@@ -80,9 +80,9 @@ async def test_arguments_that_do_not_match_the_schema_are_refused_without_fetchi
                 str(schema).replace("'", '"'),
             )
     body = {"decisions": [{"id": "item-0", "arguments": arguments}]}
-    answer = await person.post(f"{path}/approve", body)
-    assert answer.status_code == 400
-    [problem] = answer.json()["error"]["details"]
+    response = await person.post(f"{path}/approve", body)
+    assert response.status_code == 400
+    [problem] = response.json()["error"]["details"]
     assert problem["field"] == "decisions.item-0.arguments"
     assert (await person.get(f"{path}/review")).json()["review"]["items"][0]["decision"] is None
 

@@ -8,7 +8,7 @@ from tests.service import Person, Service
 from tests.tasks.world import (
     AGENT,
     STATUSES,
-    assert_sound,
+    assert_consistent,
     create,
     newcomer,
     patch,
@@ -102,19 +102,19 @@ async def check(connection: Any, person: Person, situation: Situation, operation
     method, suffix, body = OPERATIONS[operation]
     task = await create_in(connection, person, situation)
     before = await picture(connection, person.user_id)
-    answer = await person.request(method, f"/api/tasks/{task['id']}{suffix}", json=body)
+    response = await person.request(method, f"/api/tasks/{task['id']}{suffix}", json=body)
     after = await picture(connection, person.user_id)
-    assert_sound(after)
-    where = f"{situation} {operation}: {answer.text}"
+    assert_consistent(after)
+    where = f"{situation} {operation}: {response.text}"
     if operation == f"PATCH {situation[1]}":
-        assert answer.status_code == 200, where
-        assert answer.json()["task"]["status"] == situation[1], where
+        assert response.status_code == 200, where
+        assert response.json()["task"]["status"] == situation[1], where
         assert after == before, where
     elif (situation, operation) in ALLOWED:
         status, event, review = ALLOWED[situation, operation]
-        assert answer.status_code == 200, where
+        assert response.status_code == 200, where
         shown = (await person.get(f"/api/tasks/{task['id']}")).json()["task"]
-        assert answer.json()["task"] == shown, where
+        assert response.json()["task"] == shown, where
         assert shown["status"] == status, where
         assert (shown["finishedAt"] is not None) == (
             status in ("COMPLETED", "FAILED", "CANCELLED")
@@ -129,8 +129,8 @@ async def check(connection: Any, person: Person, situation: Situation, operation
             where
         )
     else:
-        assert answer.status_code == 409, where
-        error = answer.json()["error"]
+        assert response.status_code == 409, where
+        error = response.json()["error"]
         assert error["code"] == "CONFLICT", where
         wanted = WANTED.get(operation, operation.removeprefix("PATCH "))
         assert f"is {situation[1]} cannot become {wanted or ''}" in error["message"], where
@@ -179,7 +179,7 @@ async def test_cancelling_a_task_cancels_its_open_subtasks_at_any_depth(board: S
     assert review["state"] == "rejected"
     async with board.owner() as connection:
         seen = await picture(connection, person.user_id)
-    assert_sound(seen)
+    assert_consistent(seen)
     assert instructions(seen) == ["run.start", "run.cancel", "run.cancel"]
 
 
@@ -250,8 +250,8 @@ async def test_a_client_cannot_write_the_output_of_a_hosted_task(board: Service)
     task = await create(person, agent=AGENT)
     path = f"/api/tasks/{task['id']}"
     for refused in ({"output": "x"}, {"logs": "x"}, {"status": "CANCELLED", "output": "x"}):
-        answer = await person.request("PATCH", path, json=refused)
-        assert answer.status_code == 409
+        response = await person.request("PATCH", path, json=refused)
+        assert response.status_code == 409
         assert (await person.get(path)).json()["task"] == task
     body: dict[str, Any] = {
         "name": "Other",
@@ -259,8 +259,8 @@ async def test_a_client_cannot_write_the_output_of_a_hosted_task(board: Service)
         "priority": 3.5,
         "actions": ["looked"],
     }
-    answer = await person.request("PATCH", path, json=body)
-    changed = answer.json()["task"]
+    response = await person.request("PATCH", path, json=body)
+    changed = response.json()["task"]
     assert (changed["name"], changed["description"], changed["priority"]) == ("Other", "New", 3.5)
     assert changed["metadata"] == {"actions": ["looked"]}
     assert changed["updatedAt"] >= task["updatedAt"]

@@ -9,7 +9,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Answer:
+class HttpResponse:
     status: int
     headers: dict[str, str]
     body: bytes
@@ -27,7 +27,7 @@ class Wire:
 
     async def request(
         self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
-    ) -> Answer:
+    ) -> HttpResponse:
         if self._writer is None or self._reader is None:
             self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)
         data = json.dumps(body).encode() if body is not None else b""
@@ -41,7 +41,7 @@ class Wire:
         pairs = (line.partition(": ") for line in head[1:] if line)
         received = {name.lower(): value for name, _, value in pairs}
         content = await self._reader.readexactly(int(received["content-length"]))
-        return Answer(int(head[0].split(" ")[1]), received, content)
+        return HttpResponse(int(head[0].split(" ")[1]), received, content)
 
     def close(self) -> None:
         if self._writer is not None:

@@ -56,9 +56,9 @@ async def newcomer(service: Service, *, tier: str | None = None) -> Person:
 
 
 async def create(person: Person, **body: Any) -> dict[str, Any]:
-    answer = await person.post("/api/tasks", {"name": "A task", **body})
-    assert answer.status_code == 201, answer.text
-    task: dict[str, Any] = answer.json()["task"]
+    response = await person.post("/api/tasks", {"name": "A task", **body})
+    assert response.status_code == 201, response.text
+    task: dict[str, Any] = response.json()["task"]
     return task
 
 
@@ -96,7 +96,7 @@ async def picture(connection: Any, account_id: UUID) -> dict[str, list[dict[str,
     }
 
 
-def assert_sound(seen: dict[str, list[dict[str, Any]]]) -> None:
+def assert_consistent(seen: dict[str, list[dict[str, Any]]]) -> None:
     """Checks that the stored totals match the tasks, and that events have no gaps."""
     head = seen["account_heads"][0]
     tasks = seen["tasks"]

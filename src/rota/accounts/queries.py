@@ -27,7 +27,7 @@ async def user_of_identity(connection: ReadConnection, issuer: str, subject: str
 async def claim_identity(
     connection: WriteConnection, issuer: str, subject: str, user_id: UUID
 ) -> bool:
-    """False if a concurrent sign-in has created the identity."""
+    """Returns False if a concurrent sign-in has already created the identity."""
     claimed = await connection.fetchval(
         """
         INSERT INTO identities (issuer, subject, user_id) VALUES ($1, $2, $3)

@@ -1,4 +1,4 @@
-"""Which agents the tier of an account can use, and who can see an agent's model.
+"""Which agents an account's tier can use, and who can see an agent's model.
 
 Each variant of a deployment is one value of `AgentAccess`.
 """
@@ -27,12 +27,12 @@ class AgentAccess:
     opens: Mapping[str, Level]
     # Whether to show the model in lists, and for a single agent.
     model_in_lists: Disclosure
-    model_alone: Disclosure
+    model_in_detail: Disclosure
 
     def required_tier(self, agent: Agent) -> str:
         """The lowest tier of this variant that unlocks the agent, as responses show it."""
-        wanted = LEVELS.index(agent.required_tier)
-        return next(t for t, level in self.opens.items() if LEVELS.index(level) >= wanted).upper()
+        required = LEVELS.index(agent.required_tier)
+        return next(t for t, level in self.opens.items() if LEVELS.index(level) >= required).upper()
 
     def locked(self, agent: Agent, tier: str) -> bool:
         """Whether an account of this tier cannot use the agent.

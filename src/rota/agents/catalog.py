@@ -17,8 +17,8 @@ from rota.platform.errors import FieldError, NotFound, ValidationFailed
 class AgentNotFound(NotFound):
     def __init__(self, name: str) -> None:
         # A name can be as long as a URL.
-        shown = name if len(name) <= 64 else name[:64] + "…"
-        super().__init__(f"Agent {shown!r} not found. GET /api/agents lists all agents.")
+        shortened = name if len(name) <= 64 else name[:64] + "…"
+        super().__init__(f"Agent {shortened!r} not found. GET /api/agents lists all agents.")
 
 
 class NoAgentMatches(NotFound):

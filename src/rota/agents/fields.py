@@ -50,7 +50,7 @@ class AgentFields(_FrontMatter):
     tier: Annotated[int, Field(ge=1, le=3, description="1 (director), 2 (lead) or 3 (specialist)")]
     tags: Annotated[
         list[Annotated[str, _text(50)]],
-        Field(max_length=20, description="a list of at most 20 texts of 1 to 50 characters"),
+        Field(max_length=20, description="a list of at most 20 strings of 1 to 50 characters"),
     ]
     aliases: Annotated[
         list[Name], Field(max_length=20, description="a list of at most 20 names like `name`")

@@ -241,10 +241,10 @@ def _explain(front: _FrontMatter, error: ValidationError) -> Iterator[tuple[int,
             )
         else:
             hint = "; put it in quotes to make it text" if kind == "string_type" else ""
-            shown = _describe(front.positions[location].node)
+            value = _describe(front.positions[location].node)
             yield (
                 front.line(location),
-                f"`{field}` is {shown}; it must be {_requirement(location)}{hint}",
+                f"`{field}` is {value}; it must be {_requirement(location)}{hint}",
             )
 
 
@@ -257,10 +257,10 @@ def _fields(location: Location) -> dict[str, str]:
 
 def _requirement(location: Location) -> str:
     names = [str(part) for part in location if isinstance(part, str)]
-    wanted = _fields(tuple(names))[names[-1]]
+    requirement = _fields(tuple(names))[names[-1]]
     if isinstance(location[-1], int):
-        return f"part of {wanted}"
-    return wanted
+        return f"part of {requirement}"
+    return requirement
 
 
 def _suggestion(location: Location) -> str:

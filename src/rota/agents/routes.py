@@ -44,8 +44,8 @@ def agent_routes(catalog: Catalog, agent_access: AgentAccess) -> APIRouter:
     def listed(agent: Agent, caller: Caller) -> schemas.Agent:
         return schemas.Agent.of(agent, caller.tier, agent_access, agent_access.model_in_lists)
 
-    def alone(agent: Agent, caller: Caller) -> schemas.Agent:
-        return schemas.Agent.of(agent, caller.tier, agent_access, agent_access.model_alone)
+    def single(agent: Agent, caller: Caller) -> schemas.Agent:
+        return schemas.Agent.of(agent, caller.tier, agent_access, agent_access.model_in_detail)
 
     @router.get("/api/agents", summary="List agents")
     async def list_agents(
@@ -67,20 +67,20 @@ def agent_routes(catalog: Catalog, agent_access: AgentAccess) -> APIRouter:
             Query(
                 max_length=200,
                 description="Words or beginnings of words in the name, description or tags. "
-                "The best match is first.",
+                "The best match comes first.",
                 examples=["checklist"],
             ),
         ] = None,
         page: Annotated[
             QueryInt,
-            Query(ge=1, le=2**31 - 1, description="The number of the page.", examples=[1]),
+            Query(ge=1, le=2**31 - 1, description="The page number.", examples=[1]),
         ] = 1,
         limit: Annotated[
             QueryInt,
             Query(
                 ge=1,
                 le=200,
-                description="The largest number of agents on a page, from 1 to 200.",
+                description="The maximum number of agents on a page, from 1 to 200.",
                 examples=[50],
             ),
         ] = 50,
@@ -100,7 +100,7 @@ def agent_routes(catalog: Catalog, agent_access: AgentAccess) -> APIRouter:
 
     @router.get(
         "/api/agents/resolve",
-        summary="Find an agent by name or by work",
+        summary="Find an agent by name or by task description",
         responses=documented(404),
     )
     async def resolve_agent(
@@ -108,7 +108,7 @@ def agent_routes(catalog: Catalog, agent_access: AgentAccess) -> APIRouter:
         name: Annotated[
             Name | None,
             Query(
-                description="A name or an alias, in any case. If present, `q` is ignored.",
+                description="A name or an alias; case is ignored. If present, `q` is ignored.",
                 examples=["runbook-writer"],
             ),
         ] = None,
@@ -117,15 +117,15 @@ def agent_routes(catalog: Catalog, agent_access: AgentAccess) -> APIRouter:
             Query(
                 min_length=1,
                 max_length=2000,
-                description="A description of the work, in words.",
+                description="A description of the work.",
                 examples=["write a checklist for new colleagues"],
             ),
         ] = None,
     ) -> ResolvedResponse:
-        """Returns the agent with this name or alias, or the one that fits a description of work
-        best. Send `name` or `q`; without both, the answer is 400. No match is a 404."""
+        """Returns the agent with this name or alias, or the one that best fits a description of
+        work. Send `name` or `q`. Returns 400 without either, and 404 if nothing matches."""
         agent, score = await catalog.resolve(caller, name, q)
-        return ResolvedResponse(agent=alone(agent, caller), score=score)
+        return ResolvedResponse(agent=single(agent, caller), score=score)
 
     @router.get("/api/agents/departments", summary="List departments")
     async def list_departments(caller: Reader) -> DepartmentsResponse:
@@ -150,8 +150,9 @@ def agent_routes(catalog: Catalog, agent_access: AgentAccess) -> APIRouter:
         if_none_match: Annotated[
             str | None,
             Header(
-                description="The ETag of an earlier answer. If nothing changed, the answer is 304 "
-                "without a body.",
+                description="The ETag of an earlier response. If nothing has changed, the "
+                "response is "
+                "304 without a body.",
                 examples=['"7d793037a0760186574b0282f2f435e7"'],
             ),
         ] = None,
@@ -162,10 +163,10 @@ def agent_routes(catalog: Catalog, agent_access: AgentAccess) -> APIRouter:
             for name, agents in await catalog.by_department(caller)
         ]
         total = sum(len(section.agents) for section in sections)
-        answer = CatalogResponse(catalog=sections, total=total)
-        return _revalidated(answer.model_dump_json(by_alias=True).encode(), if_none_match)
+        response = CatalogResponse(catalog=sections, total=total)
+        return _revalidated(response.model_dump_json(by_alias=True).encode(), if_none_match)
 
-    # Last, because its pattern fits the paths above too.
+    # Last, because its pattern also matches the paths above.
     @router.get("/api/agents/{name}", summary="Get an agent", responses=documented(404))
     async def get_agent(
         caller: Reader,
@@ -174,16 +175,16 @@ def agent_routes(catalog: Catalog, agent_access: AgentAccess) -> APIRouter:
         ],
     ) -> AgentResponse:
         """Returns one agent."""
-        return AgentResponse(agent=alone(await catalog.get(caller, name), caller))
+        return AgentResponse(agent=single(await catalog.get(caller, name), caller))
 
     return router
 
 
 def _revalidated(body: bytes, if_none_match: str | None) -> Response:
-    """The body, or 304 to a caller that has it.
+    """The body, or 304 if the caller already has it.
 
-    The ETag is the body's own hash, so that whatever changes the body changes it:
-    a sync, the account's tier, a new release.
+    The ETag is a hash of the body, so it changes whenever the body does: after a sync, with the
+    account's tier, or with a new release.
     """
     etag = f'"{sha256(body).hexdigest()[:32]}"'
     headers = {
@@ -191,7 +192,7 @@ def _revalidated(body: bytes, if_none_match: str | None) -> Response:
         "Cache-Control": "private, no-cache",
         "Vary": "Authorization, X-Service-Account",
     }
-    had = [tag.strip().removeprefix("W/") for tag in (if_none_match or "").split(",")]
-    if etag in had or "*" in had:
+    known = [tag.strip().removeprefix("W/") for tag in (if_none_match or "").split(",")]
+    if etag in known or "*" in known:
         return Response(status_code=304, headers=headers)
     return Response(body, headers=headers, media_type="application/json")

@@ -23,7 +23,7 @@ class Agent(Wire):
     name: Annotated[
         str, doc("The unique name. Use it as `agent` when you create a task.", examples.AGENT)
     ]
-    display_name: Annotated[str, doc("The name for people.", "Process Writer")]
+    display_name: Annotated[str, doc("The display name.", "Process Writer")]
     description: Annotated[
         str,
         doc(
@@ -37,7 +37,7 @@ class Agent(Wire):
         doc("The rank of the agent: 1 Director, 2 Lead, 3 Specialist.", 3, ge=1, le=3),
     ]
     tags: Annotated[
-        list[str], doc("What the agent is good at.", ["procedures", "checklists", "writing"])
+        list[str], doc("What the agent can do.", ["procedures", "checklists", "writing"])
     ]
     premium: Annotated[bool, doc("Whether it is a premium agent.", False)]
     required_tier: Annotated[Tier, doc("The lowest account tier that can use the agent.")]
@@ -48,7 +48,10 @@ class Agent(Wire):
         str | None,
         Field(exclude_if=_is_none),
         WithJsonSchema({"type": "string"}),
-        doc("The model behind the agent. Absent when your tier does not show it.", "default"),
+        doc(
+            "The model that the agent uses. Absent if your tier does not include this field.",
+            "default",
+        ),
     ] = None
 
     @classmethod
@@ -77,7 +80,7 @@ class AgentResponse(Wire):
 
 
 class ResolvedResponse(Wire):
-    """The agent that fits best."""
+    """The best match."""
 
     agent: Annotated[Agent, doc("The agent.")]
     score: Annotated[
@@ -85,8 +88,8 @@ class ResolvedResponse(Wire):
         Field(exclude_if=_is_none),
         WithJsonSchema({"type": "number", "minimum": 0, "maximum": 1}),
         doc(
-            "How well the agent fits the description of work, from 0 to 1. Absent when you asked "
-            "for a name.",
+            "How well the agent fits the description of work, from 0 to 1. Absent if you "
+            "searched by name.",
             0.75,
         ),
     ] = None
@@ -95,13 +98,13 @@ class ResolvedResponse(Wire):
 class AgentsResponse(Wire):
     """A page of agents."""
 
-    agents: Annotated[list[Agent], doc("The agents of this page.")]
+    agents: Annotated[list[Agent], doc("The agents on this page.")]
     departments: Annotated[
         list[str], doc("The names of all departments, sorted.", ["Operations", "Support"])
     ]
     total: Total
-    page: Annotated[int, doc("The number of this page, from 1.", 1)]
-    limit: Annotated[int, doc("The largest number of agents on a page.", 50)]
+    page: Annotated[int, doc("The page number, from 1.", 1)]
+    limit: Annotated[int, doc("The maximum number of agents on a page.", 50)]
 
 
 class Department(Wire):

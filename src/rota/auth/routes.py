@@ -54,9 +54,9 @@ def sign_in_routes(sessions: Sessions, variant: str, issuers: tuple[Issuer, ...]
         responses=documented(401, 503),
     )
     async def start_session(body: StartSession) -> TokenResponse:
-        """Exchanges an ID token of an identity provider for a session token that is valid for 7
+        """Exchanges an ID token from an identity provider for a session token that is valid for 7
         days. The first sign-in creates the user and a personal account. Each ID token works once.
-        With `rota dev`, the page of the development identity provider gives you an ID token."""
+        With `rota dev`, the page of the development identity provider shows how to get one."""
         return TokenResponse(token=await sessions.start(body.id_token))
 
     @public.post(
@@ -67,8 +67,8 @@ def sign_in_routes(sessions: Sessions, variant: str, issuers: tuple[Issuer, ...]
     )
     async def refresh_session(request: Request) -> TokenResponse:
         """Returns a new session token that is valid for 7 days. The current one, sent as the bearer
-        token, may have expired, as long as its session has not ended. If the account of the
-        session no longer exists, the answer is 404."""
+        token, may have expired, as long as its session has not ended. Returns 404 if the account of
+        the session no longer exists."""
         token = bearer_token(request.headers.get("authorization"))
         return TokenResponse(token=await sessions.refresh(token))
 

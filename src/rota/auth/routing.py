@@ -73,7 +73,7 @@ class allowed:  # noqa: N801
     async def __call__(self, request: Request) -> Caller:
         caller = caller_of(request.scope)
         if not caller.has_scope(self.scope):
-            raise Forbidden(f"This API key lacks the scope {self.scope}. Make one that has it.")
+            raise Forbidden(f"This API key lacks the scope {self.scope}. Create a key that has it.")
         return caller
 
 

@@ -11,7 +11,7 @@ from rota.platform import ids
 from rota.platform.http import examples
 from rota.platform.http.schemas import Body, BodyTimestamp, Timestamp, Total, Wire, doc
 
-# The variant of the deployment decides which values these have; the application fills them in.
+# The values depend on the variant of the deployment. The application sets them.
 Tier = TypeAliasType("Tier", Annotated[str, doc("The tier of an account.", "BASIC")])
 Variant = TypeAliasType(
     "Variant", Annotated[str, doc("A set of tiers and prices; each deployment has one.")]
@@ -29,14 +29,14 @@ Role = TypeAliasType(
     Annotated[
         model.Role,
         doc(
-            "What a user may do in an account. Owners and admins also manage keys, plans and "
+            "What a user can do in an account. Owners and admins also manage keys, plans and "
             "billing.",
             "owner",
         ),
     ],
 )
 Scope = TypeAliasType(
-    "Scope", Annotated[caller.Scope, doc("Something that an API key may do.", "tasks:read")]
+    "Scope", Annotated[caller.Scope, doc("Something that an API key can do.", "tasks:read")]
 )
 _SCOPES = ["tasks:read", "tasks:write", "agents:read"]
 
@@ -48,7 +48,7 @@ class StartSession(Body):
         str,
         doc(
             "An ID token (a JWT) from one of the issuers that `GET /api/auth/config` lists. It "
-            "must be younger than 10 minutes, and it works once. Get one from your identity "
+            "must be less than 10 minutes old, and it works once. Get one from your identity "
             "provider; this example is not a real token.",
             "eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiJhZGEifQ.c2lnbmF0dXJl",
             min_length=1,
@@ -62,7 +62,8 @@ class TokenResponse(Wire):
     token: Annotated[
         str,
         doc(
-            "The session token, a JWT that is valid for 7 days. Its claim `exp` says until when.",
+            "The session token, a JWT that is valid for 7 days. Its `exp` claim is the time when "
+            "it expires.",
             "eyJ0eXAiOiJzZXNzaW9uK2p3dCJ9.eyJzdWIiOiJ1c2VyIn0.c2lnbmF0dXJl",
         ),
     ]
@@ -77,7 +78,7 @@ class LogoutResponse(Wire):
 class User(Wire):
     """A person who signs in."""
 
-    id: Annotated[str, doc("The id of the user, `user_…`.", examples.USER_ID)]
+    id: Annotated[str, doc("The ID of the user, `user_…`.", examples.USER_ID)]
     email: Annotated[
         str | None,
         doc("The email address. Null if the identity provider gave none.", "ada@example.com"),
@@ -101,9 +102,9 @@ class User(Wire):
 class Account(Wire):
     """An account, which owns tasks, tool servers, credits and keys."""
 
-    id: Annotated[str, doc("The id of the account, `acct_…`.", examples.ACCOUNT_ID)]
+    id: Annotated[str, doc("The ID of the account, `acct_…`.", examples.ACCOUNT_ID)]
     kind: Annotated[AccountKind, doc("Whether one user or a company owns it.")]
-    name: Annotated[str, doc("The name for people.", "Ada Example")]
+    name: Annotated[str, doc("The display name.", "Ada Example")]
     tier: Annotated[Tier, doc("The tier of the account.")]
     role: Annotated[Role, doc("The role of the calling user in the account.")]
     trial_ends_at: Annotated[
@@ -147,7 +148,7 @@ class Issuer(Wire):
     """An identity provider that this deployment accepts."""
 
     issuer: Annotated[str, doc("The issuer URL.", "https://accounts.example.com")]
-    client_id: Annotated[str, doc("The client id to sign in with.", "rota")]
+    client_id: Annotated[str, doc("The client ID to sign in with.", "rota")]
     name: Annotated[str, doc("The name for a sign-in button.", "Example")]
 
 
@@ -164,7 +165,7 @@ class CreateKey(Body):
     name: Annotated[
         str,
         doc(
-            "A name for people, 1 to 100 characters.",
+            "A display name, 1 to 100 characters.",
             "Nightly report",
             min_length=1,
             max_length=100,
@@ -172,7 +173,7 @@ class CreateKey(Body):
     ]
     scopes: Annotated[
         Annotated[list[Scope], Field(min_length=1)] | None,
-        doc("What the key may do. Default: every scope.", _SCOPES),
+        doc("What the key can do. Default: every scope.", _SCOPES),
     ] = None
     expires_at: Annotated[
         BodyTimestamp | None,
@@ -187,12 +188,12 @@ class CreateKey(Body):
 class ApiKey(Wire):
     """An API key, without its secret."""
 
-    id: Annotated[str, doc("The id of the key, `key_…`.", examples.KEY_ID)]
-    name: Annotated[str, doc("The name for people.", "Nightly report")]
+    id: Annotated[str, doc("The ID of the key, `key_…`.", examples.KEY_ID)]
+    name: Annotated[str, doc("The display name.", "Nightly report")]
     prefix: Annotated[
         str, doc("The first characters of the secret, to recognise it.", "rota_4fGh1k")
     ]
-    scopes: Annotated[list[Scope], doc("What the key may do.", _SCOPES)]
+    scopes: Annotated[list[Scope], doc("What the key can do.", _SCOPES)]
     created_at: Annotated[Timestamp, doc("When the key was created.", examples.KEY_CREATED)]
     last_used_at: Annotated[
         Timestamp | None,
@@ -230,7 +231,7 @@ class KeyCreatedResponse(Wire):
     secret: Annotated[
         str,
         doc(
-            "The secret to send as `Authorization: Bearer`. It is shown only this once.",
+            "The secret to send as `Authorization: Bearer`. It is shown only once.",
             "rota_4fGh1kQ2mZx8Lw0VtR7sYb3NcPd6JaEu3hT9Kq",
         ),
     ]
@@ -240,7 +241,7 @@ class DeletedResponse(Wire):
     """Something was deleted."""
 
     deleted: Annotated[bool, doc("Always true.", True)] = True
-    id: Annotated[str, doc("The id of what was deleted.", examples.KEY_ID)]
+    id: Annotated[str, doc("The ID of the deleted object.", examples.KEY_ID)]
 
 
 class JsonWebKeySet(Wire):

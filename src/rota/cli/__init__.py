@@ -21,8 +21,8 @@ cli = typer.Typer(
 cli.command()(dev)
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         from importlib.metadata import version
 
         typer.echo(f"rota {version('rota')}")

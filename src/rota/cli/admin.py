@@ -19,7 +19,7 @@ from rota.cli.runtime import (
 )
 from rota.platform.settings import Settings
 
-commands = typer.Typer(no_args_is_help=True, help="Operate an installation of Rota.")
+commands = typer.Typer(no_args_is_help=True, help="Commands for operators.")
 
 
 def _group(name: str, description: str) -> typer.Typer:
@@ -29,12 +29,12 @@ def _group(name: str, description: str) -> typer.Typer:
 
 
 agents = _group("agents", "Load the catalog of agents.")
-companies = _group("companies", "Create companies and set their members.")
-accounts = _group("accounts", "Change accounts.")
+companies = _group("companies", "Create companies and manage their members.")
+accounts = _group("accounts", "Manage accounts.")
 signing_keys = _group("signing-keys", "Rotate the keys that sign session tokens.")
 secrets = _group("secrets", "Rotate the key that encrypts stored secrets.")
 ledger = _group("ledger", "Check the ledger.")
-payments = _group("payments", "Set up Stripe and compare its books with the ledger.")
+payments = _group("payments", "Set up Stripe and compare its records with the ledger.")
 
 
 @commands.command()
@@ -59,7 +59,9 @@ def migrate() -> None:
 def sync(
     folder: Annotated[
         Path | None,
-        typer.Argument(help="The folder with the agent files. Default: the catalog of Rota."),
+        typer.Argument(
+            help="The folder with the agent files. Default: the catalog that ships with Rota."
+        ),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the changes without making them.")
@@ -233,7 +235,7 @@ def reconcile(
     since: Annotated[
         datetime | None,
         typer.Option(
-            formats=["%Y-%m-%d"], help="Compare from this day on (UTC). Default: 30 days ago."
+            formats=["%Y-%m-%d"], help="The first day to compare (UTC). Default: 30 days ago."
         ),
     ] = None,
     apply: Annotated[
@@ -279,7 +281,9 @@ def seed(
     ] = None,
     largest: Annotated[
         int | None,
-        typer.Option(help="The number of tasks in the largest account. Default: a tenth of all."),
+        typer.Option(
+            help="The number of tasks in the largest account. Default: a tenth of all tasks."
+        ),
     ] = None,
     append: Annotated[
         bool, typer.Option("--append", help="Allow a database that already has tasks.")
@@ -287,7 +291,7 @@ def seed(
 ) -> None:
     """Fill a migrated database with generated accounts and tasks, for load tests.
 
-    The command refuses to run where ROTA_ENV is production.
+    The command refuses to run if ROTA_ENV is production.
 
     Example: rota admin seed --tasks 1000000
     """

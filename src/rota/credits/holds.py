@@ -169,7 +169,7 @@ async def left(tx: AccountReader, run_id: RunId) -> int:
 
 
 async def release(tx: AccountTransaction, run_id: RunId) -> None:
-    """Closes a run's hold and returns the rest of it. Releasing it again has no effect.
+    """Closes a run's hold and releases the rest of it. Releasing it again has no effect.
 
     The rest of a subtask's hold returns to the parent's hold while that is open. Owed money is
     paid first. The part from the allowance of a past month expires.

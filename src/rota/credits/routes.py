@@ -49,7 +49,7 @@ def credit_routes(credits_: Credits) -> APIRouter:
         summary="Update the credit settings",
     )
     async def patch_credit_settings(caller: Writer, body: PatchCreditSettings) -> SettingsResponse:
-        """Chooses whether runs use the top-up balance when the monthly allowance is used up. In a
+        """Sets whether runs use the top-up balance when the monthly allowance is used up. In a
         company, only owners and admins can change it."""
         await credits_.set_overflow(caller, body.allow_overflow)
         return SettingsResponse(settings=schemas.CreditSettings(allow_overflow=body.allow_overflow))
@@ -64,8 +64,8 @@ def credit_routes(credits_: Credits) -> APIRouter:
         caller: Writer, body: TopUp, idempotency_key: IdempotencyKey = None
     ) -> Response:
         """Creates a checkout page at the payment processor. Send the user to `checkoutUrl`. The
-        balance changes when the payment is complete, not before. If the processor does not answer
-        or is not configured, the answer is 402."""
+        balance changes when the payment is complete. Returns 402 if the processor does not respond
+        or is not configured."""
         return respond(await credits_.top_up(caller, body, idempotency_key))
 
     @router.get("/api/credits/transactions", summary="List transactions")

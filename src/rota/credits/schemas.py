@@ -44,7 +44,7 @@ Cents = Annotated[int, Field(examples=[2_000])]
 Micros = Annotated[int, Field(examples=[-11_700])]
 Usd = Annotated[str, Field(examples=["12.34"])]
 ExactUsd = Annotated[
-    str, doc("US dollars with six decimals, as a string, so that it is exact.", "0.011700")
+    str, doc("US dollars with six decimals, as a string to keep it exact.", "0.011700")
 ]
 TransactionKind = TypeAliasType(
     "TransactionKind",
@@ -52,7 +52,7 @@ TransactionKind = TypeAliasType(
         Literal["allowance", "top_up", "hold", "charge", "release", "expiry", "refund"],
         doc(
             "`allowance`: the monthly allowance. `top_up`: a payment. `hold`: money set aside for "
-            "a run. `charge`: a model call. `release`: the rest of a hold, given back. `expiry`: "
+            "a run. `charge`: a model call. `release`: the returned rest of a hold. `expiry`: "
             "unused allowance of a past month. `refund`: a payment that was returned.",
             "charge",
         ),
@@ -129,7 +129,7 @@ class UsageBar(Wire):
     total: Annotated[Cents, doc("Cents in the allowance.", 1_500)]
     remaining: Annotated[Cents, doc("Cents left.", 1_188)]
     percent: Annotated[int, doc("Percent used, rounded down.", 20)]
-    status: Annotated[AllowanceStatus, doc("How much is left, in one word.")]
+    status: Annotated[AllowanceStatus, doc("A summary of how much is used.")]
     resets_at: Annotated[
         Timestamp | None,
         doc("When the next allowance starts. Null without an allowance.", examples.PERIOD_END),
@@ -139,7 +139,7 @@ class UsageBar(Wire):
     def of(cls, balance: Balance) -> "UsageBar":
         total = available_cents(balance.allowance_total)
         used = min(spent_cents(balance.allowance_used), total)
-        # Of the exact amounts, so that neither threshold is seen before it is reached.
+        # Computed from the exact amounts, so that a threshold is not shown before it is reached.
         percent = 100 * balance.allowance_used // max(balance.allowance_total, 1)
         return cls(
             used=used,
@@ -162,10 +162,10 @@ class BalanceAmounts(Wire):
 
     available_usd: Annotated[Usd, doc("US dollars available, as a string.", "31.88")]
     total_loaded_usd: Annotated[
-        Usd, doc("US dollars paid in since the account exists, as a string.", "20.00")
+        Usd, doc("US dollars paid in since the account was created, as a string.", "20.00")
     ]
     total_spent_usd: Annotated[
-        Usd, doc("US dollars spent since the account exists, as a string.", "3.12")
+        Usd, doc("US dollars spent since the account was created, as a string.", "3.12")
     ]
     available_cents: Annotated[Cents, doc("Cents available.", 3_188)]
     reserved_cents: Annotated[Cents, doc("Cents on hold for runs that have not ended.", 0)]
@@ -186,15 +186,15 @@ class BalanceResponse(Wire):
     )
 
     top_up_cents: Annotated[
-        Cents, doc("Cents in the top-up balance, without the allowance.", 2_000)
+        Cents, doc("Cents in the top-up balance, excluding the allowance.", 2_000)
     ]
     total_available: Annotated[
         Cents, doc("Cents available: allowance plus top-up, minus holds.", 3_188)
     ]
     total_loaded_cents: Annotated[
-        Cents, doc("Cents paid in since the account exists, without allowances.", 2_000)
+        Cents, doc("Cents paid in since the account was created, excluding allowances.", 2_000)
     ]
-    total_spent_cents: Annotated[Cents, doc("Cents spent since the account exists.", 312)]
+    total_spent_cents: Annotated[Cents, doc("Cents spent since the account was created.", 312)]
     has_allowance: Annotated[bool, doc("Whether the account has a monthly allowance.", True)]
     allow_overflow: AllowOverflow
     usage_bar: Annotated[UsageBar, doc("How much of this month's allowance is used.")]
@@ -246,13 +246,13 @@ class Changes(Wire):
 class Transaction(Wire):
     """A movement of money. Transactions never change."""
 
-    id: Annotated[str, doc("The id of the transaction, `txn_…`.", examples.TRANSACTION_ID)]
+    id: Annotated[str, doc("The ID of the transaction, `txn_…`.", examples.TRANSACTION_ID)]
     kind: Annotated[TransactionKind, doc("What kind of movement it is.")]
     created_at: Annotated[Timestamp, doc("When it happened.", examples.CHARGED)]
     amount_micros: Annotated[
         Micros,
         doc(
-            "The amount in micro-dollars (10,000 are a cent). Negative when money was held, "
+            "The amount in micro-dollars (one cent is 10,000). Negative when money was held, "
             "spent, expired or refunded."
         ),
     ]
@@ -274,12 +274,14 @@ class Transaction(Wire):
     reference: Annotated[
         str | None,
         doc(
-            "The id at the payment processor. Null except for payments and refunds.",
+            "The payment processor's ID. Null except for payments and refunds.",
             None,
             "pi_3QabcDEF",
         ),
     ]
-    description: Annotated[str, doc("What happened, for people.", f"Call of {examples.MODEL}")]
+    description: Annotated[
+        str, doc("What happened, as readable text.", f"Call to {examples.MODEL}")
+    ]
 
     @classmethod
     def of(cls, movement: Movement) -> "Transaction":
@@ -322,7 +324,7 @@ def _amount(movement: Movement) -> int:
 def _description(movement: Movement) -> str:
     if movement.kind == "charge":
         bounded = movement.cost is not None and movement.cost > movement.spent
-        return f"Call of {movement.model}" + (", up to the hold" if bounded else "")
+        return f"Call to {movement.model}" + (", up to the hold" if bounded else "")
     return {
         "allowance": "Monthly allowance",
         "expiry": "Unused allowance of a past month",
@@ -336,7 +338,7 @@ def _description(movement: Movement) -> str:
 class TransactionsResponse(Wire):
     """A page of transactions."""
 
-    transactions: Annotated[list[Transaction], doc("The transactions of this page, newest first.")]
+    transactions: Annotated[list[Transaction], doc("The transactions on this page, newest first.")]
     total: Total
 
 

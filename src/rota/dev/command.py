@@ -47,16 +47,19 @@ def dev(
     data: Annotated[Path, typer.Option(help="The directory for all data and logs.")] = Path(
         ".rota"
     ),
-    fresh: Annotated[bool, typer.Option("--fresh", help="Delete the data first.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Delete existing data first.")] = False,
     detach: Annotated[
-        bool, typer.Option("--detach", help="Run in the background. Return when ready.")
+        bool,
+        typer.Option(
+            "--detach", help="Run in the background. The command returns when everything is ready."
+        ),
     ] = False,
     stop: Annotated[
         bool, typer.Option("--stop", help="Stop the `rota dev` that uses --data.")
     ] = False,
     without: Annotated[
         list[OptionalComponent] | None,
-        typer.Option(help="Leave out this component. Repeat the option to leave out several."),
+        typer.Option(help="Leave out this component. Can be repeated."),
     ] = None,
 ) -> None:
     """Run everything on this machine: database, queues, model, sign-in and the service.
@@ -82,8 +85,8 @@ def run_command(options: Options) -> int:
         return 1
 
     async def main() -> None:
-        with display(console) as shown:
-            work = run(options, os.environ, shown.changed, lambda text: print_plain(console, text))
+        with display(console) as table:
+            work = run(options, os.environ, table.changed, lambda text: print_plain(console, text))
             await until_signalled(asyncio.create_task(work), console.show_cursor)
 
     try:

@@ -31,7 +31,7 @@ async def check_url(url: str) -> None:
 
 
 def program(name: str, package: str | None = None) -> str | None:
-    """Finds a program in a package, beside this Python, or on the PATH."""
+    """Finds a program in a package, next to this Python, or on the PATH."""
     spec = importlib.util.find_spec(package) if package else None
     roots = [Path(root) / "bin" for root in (spec.submodule_search_locations or ())] if spec else []
     folders = [*map(str, roots), str(Path(sys.executable).parent), os.environ.get("PATH", "")]
@@ -82,7 +82,7 @@ class Temporal(Component):
     def ui_url(self) -> str | None:
         return f"http://127.0.0.1:{self.ui_port}" if self.ui_port and not self.external else None
 
-    def shown_url(self) -> str | None:
+    def display_url(self) -> str | None:
         return self.ui_url or self.address
 
     def missing(self) -> str | None:
@@ -143,7 +143,7 @@ class IdentityProvider(Component):
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    def shown_url(self) -> str | None:
+    def display_url(self) -> str | None:
         return self.url
 
     def command(self) -> Sequence[str]:
@@ -174,7 +174,7 @@ class Payments(Component):
     def webhook_secret(self) -> str:
         return f"whsec_{self.site.directory.password(self.name)}"
 
-    def shown_url(self) -> str | None:
+    def display_url(self) -> str | None:
         # `external` is a secret key here, not an address.
         return self.url
 
@@ -216,7 +216,7 @@ class Model(Component):
     def url(self) -> str:
         return self.external or f"http://127.0.0.1:{self.port}/v1"
 
-    def shown_url(self) -> str | None:
+    def display_url(self) -> str | None:
         return self.url
 
     def missing(self) -> str | None:
@@ -265,7 +265,7 @@ class Service(Component):
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    def shown_url(self) -> str | None:
+    def display_url(self) -> str | None:
         return self.url
 
     def command(self) -> Sequence[str]:
@@ -283,7 +283,7 @@ class Worker(Service):
 
     name = "worker"
 
-    def shown_url(self) -> str | None:
+    def display_url(self) -> str | None:
         return f"{self.url}/metrics"
 
     async def check(self) -> None:

@@ -111,7 +111,7 @@ class Guard:
         return self.exit_code if self.exit_code is not None else 1
 
     def wait_for_action(self) -> str:
-        """Returns "stop", "kill", or "ended" if the command ended by itself."""
+        """Returns "stop", "kill", or "ended" if the command ended on its own."""
         while True:
             ready, _, _ = select.select([0, self.wake], [], [])
             if self.wake in ready and set(os.read(self.wake, 1024)) - {signal.SIGCHLD}:

@@ -68,7 +68,7 @@ def choose(redirect_uri: str, problem: str = "") -> str:
     warning = f'<p class="problem" role="alert">{escape(problem)}</p>' if problem else ""
     return _page(
         "Choose a user",
-        f"<p>Sign in to {escape(urlsplit(redirect_uri).netloc)}. No passwords here.</p>"
+        f"<p>Sign in to {escape(urlsplit(redirect_uri).netloc)}. No password is needed.</p>"
         f'{warning}<form method="post">{people}'
         '<label for="other">Another email address</label><div class="other">'
         '<input id="other" name="other" type="email" placeholder="you@example.test">'

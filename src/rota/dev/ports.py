@@ -19,11 +19,11 @@ def is_free(port: int) -> bool:
     return True
 
 
-def find(wanted: int | None = None, *, besides: set[int]) -> int:
-    """Returns the wanted port if it is free, or another free port that is not in `besides`."""
-    if wanted and wanted not in besides and is_free(wanted):
-        return wanted
+def find(preferred: int | None = None, *, taken: set[int]) -> int:
+    """Returns the preferred port if it is free, or another free port that is not in `taken`."""
+    if preferred and preferred not in taken and is_free(preferred):
+        return preferred
     while True:
         port = random.randint(LOWEST, HIGHEST)  # noqa: S311
-        if port not in besides and is_free(port):
+        if port not in taken and is_free(port):
             return port

@@ -154,10 +154,10 @@ class Postgres(Component):
     def _programs(self) -> Path | None:
         """The newest installed version, or the version of the existing cluster."""
         try:
-            wanted = int((self.cluster / "PG_VERSION").read_text())
+            version = int((self.cluster / "PG_VERSION").read_text())
         except FileNotFoundError:
-            wanted = None
-        return next((p for p in _installed() if wanted in (None, _major(p))), None)
+            version = None
+        return next((p for p in _installed() if version in (None, _major(p))), None)
 
     def _url(self, user: str, database: str, secret: str) -> str:
         password = self.site.directory.password(secret)

@@ -1,6 +1,6 @@
 """A component of the local stack: a server that runs as a guarded child process.
 
-A component can be started, stopped and killed. It counts as started when it answers a real
+A component can be started, stopped and killed. It counts as started when it responds to a real
 request. `Stack.supervise` restarts it after a crash.
 """
 
@@ -30,7 +30,7 @@ class Status(StrEnum):
     MISSING = "not installed"
     # It did not start.
     FAILED = "failed"
-    # It exited by itself after it was ready.
+    # It exited on its own after it was ready.
     CRASHED = "crashed"
     STOPPED = "stopped"
 
@@ -163,7 +163,7 @@ class Component:
     def __init__(self, site: Site) -> None:
         self.site = site
         self.port = 0
-        # Shown with the state, for example that the wanted port is in use.
+        # Shown with the state, for example that the preferred port is in use.
         self.note = ""
         self.external = site.environ.get(self.variable) if self.variable else None
         self.log = site.directory.log(self.name)
@@ -190,7 +190,7 @@ class Component:
     def environment(self) -> Mapping[str, str]:
         return {}
 
-    def shown_url(self) -> str | None:
+    def display_url(self) -> str | None:
         """The address to print, without secrets."""
         return f"127.0.0.1:{self.port}"
 
@@ -226,7 +226,7 @@ class Component:
             self._change(Status.STOPPED)
 
     async def kill(self) -> None:
-        """Kills every process of the component at once, like a crash of the machine."""
+        """Kills every process of the component, like a crash of the machine."""
         if child := self._detach():
             await child.kill()
             self._change(Status.STOPPED, "killed")
@@ -278,7 +278,7 @@ class Component:
         return child
 
     def _change(self, status: Status, detail: str = "", took_s: float | None = None) -> None:
-        url = self.shown_url() if self.port or self.external else None
+        url = self.display_url() if self.port or self.external else None
         self.state = ComponentState(
             self.name, status, self.log, self.port or None, url, detail, took_s
         )

@@ -76,7 +76,7 @@ async def _serve(
     stack: Stack, options: Options, on_change: Callable[[ComponentState], None]
 ) -> Service:
     taken = {stack.component(name).port for name in stack.names}
-    port = ports.find(options.port, besides=taken)
+    port = ports.find(options.port, taken=taken)
     environment = stack.environment() | {
         "ROTA_ENV": "development",
         "ROTA_VARIANT": options.variant,
@@ -96,7 +96,7 @@ async def _serve(
     service = Service(stack.site, port, options.serve, environment)
     if port != options.port:
         service.note = f"port {options.port} is in use"
-    worker_port = ports.find(options.port + WORKER_OFFSET, besides={*taken, port})
+    worker_port = ports.find(options.port + WORKER_OFFSET, taken={*taken, port})
     metrics = {"ROTA_METRICS_PORT": str(worker_port)}
     worker = Worker(stack.site, worker_port, options.work, environment | metrics)
     await stack.add(service, worker)
@@ -155,7 +155,7 @@ def _first_calls(service_url: str, at: Endpoints) -> list[str]:
 
 
 async def until_signalled(work: asyncio.Task[None], on_abort: Callable[[], object]) -> None:
-    """Waits for the work. The first signal stops it in order, the second at once."""
+    """Waits for the work. The first signal stops it in order, the second immediately."""
     loop = asyncio.get_running_loop()
     stopping = False
 

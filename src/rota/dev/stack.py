@@ -53,7 +53,7 @@ class Endpoints:
 
 
 class Stack:
-    """`ports` are the wanted ports. Components without one use any free port, and Temporal
+    """`ports` are the preferred ports. Components without one use any free port, and Temporal
     has its web UI only with one. Variables in `environ` can point to an external PostgreSQL,
     Redis, Temporal, Stripe or model."""
 
@@ -75,7 +75,7 @@ class Stack:
         self.names = tuple(name for name in ALL if name in components)
         self._durable = durable
         self._on_change = on_change or (lambda _: None)
-        self._wanted_ports = dict(ports or {})
+        self._preferred_ports = dict(ports or {})
         self._environ = dict(environ or {})
         self._components: dict[str, Component] = {}
         self._crashed: asyncio.Queue[str] = asyncio.Queue()
@@ -203,22 +203,22 @@ class Stack:
         taken: set[int] = set()
         # Wanted ports first, so that no other component takes one by chance.
         wanted_first = sorted(
-            self._components.values(), key=lambda each: each.name not in self._wanted_ports
+            self._components.values(), key=lambda each: each.name not in self._preferred_ports
         )
         for component in wanted_first:
             if component.external:
                 component.note = f"external: {component.variable}"
                 continue
             component.port, component.note = self._choose(component.name, taken)
-            if isinstance(component, Temporal) and TEMPORAL_UI in self._wanted_ports:
+            if isinstance(component, Temporal) and TEMPORAL_UI in self._preferred_ports:
                 component.ui_port, note = self._choose(TEMPORAL_UI, taken)
                 component.note = "; ".join(filter(None, (component.note, note)))
 
     def _choose(self, name: str, taken: set[int]) -> tuple[int, str]:
-        wanted = self._wanted_ports.get(name)
-        port = ports.find(wanted, besides=taken)
+        preferred = self._preferred_ports.get(name)
+        port = ports.find(preferred, taken=taken)
         taken.add(port)
-        return port, f"port {wanted} is in use" if wanted and port != wanted else ""
+        return port, f"port {preferred} is in use" if preferred and port != preferred else ""
 
     def _changed(self, state: ComponentState) -> None:
         if state.status is Status.CRASHED:

@@ -62,7 +62,7 @@ class Fanout:
             woken.set()
 
     async def _send(self) -> None:
-        """Publishes one message at a time. Accounts announced meanwhile share the next one."""
+        """Publishes one message at a time. Later accounts share the next message."""
         while self._unsent:
             accounts, self._unsent = self._unsent, set()
             message = b"".join(account_id.bytes for account_id in accounts)

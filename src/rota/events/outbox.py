@@ -1,8 +1,8 @@
 """The outbox: instructions written in the transaction of a change and handled after its commit.
 
 The relay is a loop in every worker. In one transaction it locks due rows, calls the handler of
-each and deletes the rows. After a crash, the rows are handled again. So a handler must accept to
-be called twice, and to be called after the handler of a later instruction.
+each and deletes the rows. After a crash, the rows are handled again. So a handler must
+tolerate being called twice, and being called after the handler of a later instruction.
 """
 
 import asyncio

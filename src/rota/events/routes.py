@@ -21,8 +21,8 @@ Sequence = Annotated[QueryInt, Field(ge=0, le=MAX_SEQUENCE)]
 LastEventId = Annotated[
     Sequence | None,
     Header(
-        description="The sequence of the last event that you received. The stream continues after "
-        "it. Browsers send it by themselves when they reconnect.",
+        description="The sequence number of the last event that you received. The stream continues "
+        "after it. Browsers send it automatically when they reconnect.",
         examples=[41],
         json_schema_extra=shared("LastEventId"),
     ),
@@ -72,11 +72,11 @@ def event_routes(streams: Streams, authenticator: Authenticator) -> APIRouter:
         last_event_id: LastEventId = None,
         after: After = None,
     ) -> StreamingResponse:
-        """Sends the events of the account as server-sent events, from now on or after the number
-        that you give. The stream does not end by itself.
+        """Sends the events of the account as server-sent events, from now on or after the
+        sequence number that you send. The stream stays open.
 
-        Each message has the lines `id` (the sequence), `event` (the type) and `data` (an `Event`
-        in JSON):
+        Each message has the lines `id` (the sequence number), `event` (the type) and `data`
+        (an `Event` in JSON):
 
         ```
         id: 42
@@ -84,7 +84,7 @@ def event_routes(streams: Streams, authenticator: Authenticator) -> APIRouter:
         data: {"id":"evt_01a19b98725776ca890c192cd3ac94af","sequence":42,"type":"task.completed",…}
         ```
 
-        A comment line is sent when nothing happens for 15 seconds. After a disconnect, send the
+        A comment line is sent after every 15 seconds without an event. After a disconnect, send the
         last `id` as Last-Event-ID: no event is lost or sent twice.
         """
         start = last_event_id if last_event_id is not None else after

@@ -11,11 +11,12 @@ from rota.platform.http.schemas import Timestamp, Wire, doc
 class Event(Wire):
     """Something that happened in the account. Each `data` line of an event stream is one."""
 
-    id: Annotated[str, doc("The id of the event, `evt_…`.", examples.EVENT_ID)]
+    id: Annotated[str, doc("The ID of the event, `evt_…`.", examples.EVENT_ID)]
     sequence: Annotated[
         int,
         doc(
-            "The number of the event in the account, from 1 and without gaps. It is also the `id` "
+            "The number of the event in the account, starting at 1, without gaps. It is also the "
+            "`id` "
             "line of the stream: send it as Last-Event-ID to continue.",
             42,
         ),

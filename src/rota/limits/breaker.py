@@ -1,6 +1,6 @@
 """A circuit breaker around Redis: calls wait briefly for an outage, and not at all during one.
 
-An outage is silence: at least one call waits, and Redis answers no call. A timeout per call would
+An outage is silence: at least one call waits, and Redis responds to none. A timeout per call would
 be simpler but wrong. A process that is busy with hundreds of requests reads replies late and would
 time out although Redis is healthy.
 """
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 class RedisUnavailable(Exception):
-    """Redis did not answer this call. It may have run the command."""
+    """Redis did not respond to this call. It may have run the command."""
 
 
 class CircuitBreaker:
@@ -87,7 +87,7 @@ class CircuitBreaker:
         self._silent_ticks += 1
         oldest, since = next(iter(self._waiting.items()))
         if self._silent_ticks == SILENT_TICKS:
-            self._trip(TimeoutError("Redis does not answer"))
+            self._trip(TimeoutError("Redis does not respond"))
             for wait in list(self._waiting):
                 self._give_up(wait)
         elif self._ticks - since > CALL_TICKS:

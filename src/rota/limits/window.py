@@ -21,7 +21,7 @@ from rota.limits.result import WINDOW_S, Ceilings, LimitResult, policy
 SCRIPT = files(__package__).joinpath("window.lua").read_text()
 SCRIPT_SHA = sha1(SCRIPT.encode(), usedforsecurity=False).hexdigest()
 
-# The probe has to write: a read-only replica, or a Redis without memory, still answers a ping.
+# The probe has to write: a read-only replica, or a Redis without memory, still responds to a ping.
 PROBE_KEY = "probe"
 PROBE_CEILINGS = Ceilings(all=1_000_000, ai=1_000_000)
 

@@ -101,7 +101,7 @@ class ToolClient:
     async def refresh(self, server: Server) -> tuple[Server | None, float]:
         """Pings the server, lists its tools and saves its status and its tools.
 
-        Returns the saved server (None if it was disconnected meanwhile) and the time of the
+        Returns the saved server (None if it has been disconnected) and the time of the
         ping in milliseconds.
         """
         started = time.perf_counter()

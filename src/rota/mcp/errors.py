@@ -17,7 +17,7 @@ class ServerError(Exception):
 
 
 class ServerUnreachable(ServerError):
-    """The connection failed, or the server answered with an HTTP error."""
+    """The connection failed, or the server responded with an HTTP error."""
 
 
 class CredentialsRejected(ServerError):

@@ -74,7 +74,7 @@ class Health:
 
 
 def status_of(server: Server, tools: Iterable[ServerTool]) -> Status:
-    """The status of a server that answers."""
+    """The status of a server that responds."""
     if any(tool.needs_acceptance and server.allows(tool.name) for tool in tools):
         return "CHANGED"
     return "CONNECTED"

@@ -100,7 +100,7 @@ def _canonical_json(value: Any) -> bytes:
 
 
 def describe_difference(difference: list[dict[str, Any]]) -> str:
-    """Describes a difference in a sentence for people. Long values are cut."""
+    """Describes a difference in one readable sentence. Long values are truncated."""
     parts = [
         f"{item['field']} was {_shortened(item['accepted'])} and is {_shortened(item['live'])}"
         for item in difference

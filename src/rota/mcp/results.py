@@ -28,7 +28,7 @@ def timeline_result(result: types.CallToolResult) -> Any:
 
 
 def _without_data(block: dict[str, Any]) -> dict[str, Any]:
-    """Replaces the data of an image or a sound by its size. Models do not read them."""
+    """Replaces the data of an image or audio block with its size. Models do not read it."""
     data = block.get("data")
     if block.get("type") in ("image", "audio") and isinstance(data, str):
         return {**{k: v for k, v in block.items() if k != "data"}, "dataCharacters": len(data)}
@@ -39,7 +39,7 @@ def _storable(value: Any) -> Any:
     """The value, or its JSON text if it is too long or contains a number above 64 bits."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     if len(text) > MAX_STORED_CHARACTERS:
-        return f"{text[:MAX_STORED_CHARACTERS]}\n[cut: {len(text)} characters in all]"
+        return f"{text[:MAX_STORED_CHARACTERS]}\n[truncated from {len(text)} characters]"
     try:
         orjson.dumps(value)
     except TypeError:

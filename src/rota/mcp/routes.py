@@ -56,9 +56,9 @@ def mcp_routes(servers: Servers) -> APIRouter:
     ) -> Response:
         """Connects to the server, reads its tools and accepts them.
 
-        The service really connects: if the server does not answer, the answer is 400 with the
-        reason, and nothing is saved. A name or URL that is connected already is a 409. Tools that
-        change later are not used until somebody accepts them again.
+        The service connects before it responds: if the server does not respond, the response is
+        400 with the reason, and nothing is saved. Returns 409 if the name or URL is already
+        connected. Tools that change later are not used until a person accepts them again.
         """
         return respond(await servers.connect(caller, body, idempotency_key))
 
@@ -68,16 +68,16 @@ def mcp_routes(servers: Servers) -> APIRouter:
         responses=documented(404),
     )
     async def ping_server(caller: Reader, id: ServerId) -> PingResponse:  # noqa: A002
-        """Connects to the server now and updates its status and tools. The answer is 200 also when
-        the server does not answer; `ok` is false then."""
+        """Connects to the server now and updates its status and tools. The response is 200 even
+        if the server is down; `ok` is then false."""
         return await servers.ping(caller, ids.from_wire("mcp", id))
 
     @router.get(
         "/api/mcp/{id}/tools", summary="List the tools of a server", responses=documented(404)
     )
     async def list_tools(caller: Reader, id: ServerId) -> ToolsResponse:  # noqa: A002
-        """Returns the tools that the server offers now. If it does not answer, these are the tools
-        it offered last."""
+        """Returns the tools that the server offers now. If it does not respond, returns
+        the last known tools."""
         tools = await servers.tools(caller, ids.from_wire("mcp", id))
         return ToolsResponse(tools=tools, total=len(tools))
 
@@ -93,10 +93,10 @@ def mcp_routes(servers: Servers) -> APIRouter:
     ) -> InvokedResponse:
         """Calls a tool and returns its result.
 
-        The arguments are checked against the schema of the tool first (400). A tool that the
-        server does not have is a 404, one that is not in `allowedTools` a 403, and one whose
-        definition changed since it was accepted a 409. A server that fails is a 502; one that
-        does not answer in time is a 504, and the call may have taken effect.
+        The arguments are first checked against the schema of the tool (400). Returns 404 if the
+        server does not have the tool, 403 if the tool is not in `allowedTools`, and 409 if its
+        definition has changed since it was accepted. Returns 502 if the server fails, and 504 if
+        it does not respond in time; the call may then have taken effect.
         """
         return await servers.invoke(caller, ids.from_wire("mcp", id), body)
 
@@ -111,9 +111,9 @@ def mcp_routes(servers: Servers) -> APIRouter:
         body: AcceptTools | None = None,
     ) -> AcceptedResponse:
         """Accepts tools that are new or have changed: those that you name, or all of them. `GET
-        /api/mcp/{id}/tools` shows what changed. An unknown tool is a 404."""
-        answer = await servers.accept(caller, ids.from_wire("mcp", id), body)
-        return AcceptedResponse(server=answer.server, tools=answer.tools)
+        /api/mcp/{id}/tools` shows what changed. Returns 404 for an unknown tool."""
+        accepted = await servers.accept(caller, ids.from_wire("mcp", id), body)
+        return AcceptedResponse(server=accepted.server, tools=accepted.tools)
 
     @router.delete("/api/mcp/{id}", summary="Disconnect a tool server", responses=documented(404))
     async def disconnect_server(caller: Writer, id: ServerId) -> DeletedResponse:  # noqa: A002

@@ -17,7 +17,7 @@ MAX_HEADERS = 20
 MAX_SECRET_CHARACTERS = 8_192
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 _HEADER_VALUE = re.compile(r"[\x21-\x7e]([\x20-\x7e\t]*[\x21-\x7e])?")
-# What HTTP and the protocol need for themselves.
+# HTTP and the protocol set these themselves.
 _RESERVED = {
     *("host", "content-length", "content-type", "transfer-encoding", "connection", "upgrade"),
     *("accept", "accept-encoding", "te", "trailer", "expect", "keep-alive", "proxy-authorization"),
@@ -52,7 +52,7 @@ Transport = TypeAliasType(
     "Transport",
     Annotated[
         model.Transport,
-        doc("How to talk to a tool server. `sse` is the older protocol.", "streamable-http"),
+        doc("The protocol of a tool server. `sse` is the older one.", "streamable-http"),
     ],
 )
 ServerStatus = TypeAliasType(
@@ -60,7 +60,7 @@ ServerStatus = TypeAliasType(
     Annotated[
         model.Status,
         doc(
-            "`CONNECTED`: the last check succeeded. `UNREACHABLE`: it does not answer. "
+            "`CONNECTED`: the last check succeeded. `UNREACHABLE`: it does not respond. "
             "`AUTH_FAILED`: it refuses the credentials. `CHANGED`: a tool is new or differs from "
             "the one that was accepted.",
             "CONNECTED",
@@ -94,7 +94,7 @@ class ConnectServer(Body):
 
     model_config = example_of("name", "url", "transport")
 
-    # Agents name tools as server/tool, so the name is made of few characters.
+    # Agents refer to tools as server/tool, so only a few characters are allowed in the name.
     name: Annotated[
         str,
         doc(
@@ -109,14 +109,14 @@ class ConnectServer(Body):
         str,
         doc(
             "The URL of the MCP endpoint. The service connects to it before it saves anything, so "
-            "replace the example with a server that exists. In production it must be https. "
+            "replace the example with a server that exists. In production, it must use https. "
             "Private addresses are refused unless the operator allows them.",
             "https://mcp.example.com/mcp",
             min_length=1,
             max_length=2_048,
         ),
     ]
-    transport: Annotated[Transport, doc("How to talk to the server.")] = "streamable-http"
+    transport: Annotated[Transport, doc("The protocol of the server.")] = "streamable-http"
     headers: Annotated[
         dict[str, str],
         Field(
@@ -138,7 +138,7 @@ class ConnectServer(Body):
     ] = None
     allowed_tools: Annotated[
         Annotated[list[ToolName], Field(max_length=500)] | None,
-        doc("The tools that may be used, at most 500 names. Default: all.", ["create_draft"]),
+        doc("The tools that can be used, at most 500 names. Default: all.", ["create_draft"]),
     ] = None
 
 
@@ -169,10 +169,10 @@ class AcceptTools(Body):
 class ToolServer(Wire):
     """A connected tool server."""
 
-    id: Annotated[str, doc("The id of the server, `mcp_…`.", examples.SERVER_ID)]
+    id: Annotated[str, doc("The ID of the server, `mcp_…`.", examples.SERVER_ID)]
     name: Annotated[str, doc("The short name. Agents call its tools as `name/tool`.", "docs")]
     url: Annotated[str, doc("The URL of the MCP endpoint.", "https://mcp.example.com/mcp")]
-    transport: Annotated[Transport, doc("How the service talks to it.")]
+    transport: Annotated[Transport, doc("The protocol of the server.")]
     status: Annotated[ServerStatus, doc("The result of the last check.")]
     tool_count: Annotated[Count, doc("The number of tools that it offers.", 4)]
     last_checked_at: Annotated[Timestamp, doc("When it was last checked.", examples.CREATED)]
@@ -183,7 +183,7 @@ class ToolServer(Wire):
     created_at: Annotated[Timestamp, doc("When it was connected.", examples.SERVER_CREATED)]
     updated_at: Annotated[Timestamp, doc("When it last changed.", examples.SERVER_CREATED)]
     allowed_tools: Annotated[
-        list[str] | None, doc("The tools that may be used. Null means all.", None, ["create_draft"])
+        list[str] | None, doc("The tools that can be used. Null means all.", None, ["create_draft"])
     ]
 
     @classmethod
@@ -204,11 +204,13 @@ class ToolServer(Wire):
 
 
 class DefinitionChange(Wire):
-    """A part of a tool's definition that changed."""
+    """A field of a tool's definition that changed."""
 
-    field: Annotated[str, doc("The part that changed.", "description")]
-    accepted: Annotated[Any, doc("What was accepted. Null for a new tool.", "Creates a draft.")]
-    live: Annotated[Any, doc("What the server says now.", "Creates a draft and publishes it.")]
+    field: Annotated[str, doc("The field that changed.", "description")]
+    accepted: Annotated[Any, doc("The accepted value. Null for a new tool.", "Creates a draft.")]
+    live: Annotated[
+        Any, doc("The current value on the server.", "Creates a draft and publishes it.")
+    ]
 
 
 class Tool(Wire):
@@ -216,11 +218,11 @@ class Tool(Wire):
 
     name: Annotated[str, doc("The name of the tool.", "create_draft")]
     title: Annotated[
-        str | None, doc("The title for people. Null if the server gives none.", "Create a draft")
+        str | None, doc("The display title. Null if the server provides none.", "Create a draft")
     ]
     description: Annotated[
         str | None,
-        doc("What the tool does. Null if the server gives none.", "Creates a draft document."),
+        doc("What the tool does. Null if the server provides none.", "Creates a draft document."),
     ]
     input_schema: Annotated[
         dict[str, Any],
@@ -232,7 +234,7 @@ class Tool(Wire):
     output_schema: Annotated[
         dict[str, Any] | None,
         doc(
-            "The JSON Schema of the structured result. Null if the server gives none.",
+            "The JSON Schema of the structured result. Null if the server provides none.",
             None,
             {"type": "object"},
         ),
@@ -240,7 +242,7 @@ class Tool(Wire):
     annotations: Annotated[
         dict[str, Any] | None,
         doc(
-            "Hints of the server, such as `readOnlyHint`. Null if it gives none.",
+            "Hints from the server, such as `readOnlyHint`. Null if it provides none.",
             {"readOnlyHint": False},
         ),
     ]
@@ -291,7 +293,7 @@ class ConnectedResponse(Wire):
 class PingResponse(Wire):
     """The result of a check."""
 
-    ok: Annotated[bool, doc("Whether the server answers.", True)]
+    ok: Annotated[bool, doc("Whether the server responds.", True)]
     status: Annotated[ServerStatus, doc("The status after the check.")]
     latency_ms: Annotated[float, doc("How long the check took, in milliseconds.", 42.125)]
     server: Annotated[ToolServer, doc("The server after the check.")]

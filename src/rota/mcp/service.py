@@ -192,7 +192,7 @@ class Servers:
         )
 
     async def tools(self, caller: Caller, server_id: UUID | None) -> list[schemas.Tool]:
-        """The server's current tools, or the last known ones if it does not answer."""
+        """The server's current tools, or the last known ones if it does not respond."""
         server = await self._find(caller, server_id)
         await self._tool_client.refresh(server)
         async with self._db.read(caller.account_id) as tx:

@@ -35,7 +35,7 @@ _CODE = -32_900
 _MAX_ERROR_BYTES = 64 * 1024
 
 NOT_MCP = (
-    "The server's answer is not valid MCP. "
+    "The server's response is not valid MCP. "
     "Check that the URL points to its MCP endpoint (often /mcp)."
 )
 
@@ -79,7 +79,7 @@ class McpTransport(httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         if request.method == "GET" and not self._is_sse:
-            # The SDK opens this stream for messages that the server sends by itself. Rota does
+            # The SDK opens this stream for messages that the server sends unprompted. Rota does
             # not use them, and a server could make the SDK reconnect forever.
             return httpx2.Response(405, request=request)
         if request.method == "GET":

@@ -4,8 +4,8 @@ import hashlib
 from uuid import uuid4
 
 
-def intent(key: str | None, *wanted: object) -> str:
+def intent(key: str | None, *request: object) -> str:
     """A key from the client's key and the request. Without a client's key, each one is new."""
     if key is None:
         return uuid4().hex
-    return hashlib.sha256(f"{wanted}\n{key}".encode()).hexdigest()
+    return hashlib.sha256(f"{request}\n{key}".encode()).hexdigest()

@@ -28,7 +28,7 @@ class ReceivedResponse(Wire):
 def webhook_routes(
     processor: Processor, on_payment: OnPayment, on_subscription: OnSubscription
 ) -> APIRouter:
-    """Answers 200 only after the event has taken effect. Otherwise the processor sends it again."""
+    """Returns 200 only after the event has taken effect. Otherwise the processor sends it again."""
     router = APIRouter(tags=["Payments"])
 
     # Not in the OpenAPI description: only the processor can call it.

@@ -56,11 +56,11 @@ class ProductNotOnSale(PaymentFailed):
 
 
 class StripeFailed(PaymentFailed):
-    """Stripe did not answer, or refused the request. The log has the details."""
+    """Stripe did not respond, or refused the request. The log has the details."""
 
     def __init__(self) -> None:
         super().__init__(
-            "The payment processor did not answer or refused the request. Try again later."
+            "The payment processor did not respond or refused the request. Try again later."
         )
 
 

@@ -149,7 +149,7 @@ async function handleReturn(result) {
     say(`Payment received. Sign in to see your ${subject}.`);
     return;
   }
-  say(`Payment received, your ${subject} will show it in a moment.`);
+  say(`Payment received. Your ${subject} will show it in a moment.`);
   const account = stored.get("account");
   const previous = before ?? (await paymentState(kind));
   for (let check = 0; check < CHECKS; check++) {

@@ -44,7 +44,7 @@ export async function send(method, path, body) {
     response = await fetch(path, { method, headers, body: body && JSON.stringify(body) });
     result = await response.json();
   } catch {
-    throw new Problem("The service did not answer. Check your connection and try again.");
+    throw new Problem("The service did not respond. Check your connection and try again.");
   }
   pendingKeys.delete(request);
   if (!response.ok) {

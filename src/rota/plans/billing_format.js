@@ -56,11 +56,11 @@ export function planNote(live, effectiveTier) {
     return `${name} until ${end}, then ${named(live.downgradeTarget, live.downgradeSeats)}.`;
   }
   if (live.status === "PAST_DUE") {
-    const failed = `The last payment for ${name} failed. It will be tried again.`;
+    const failed = `The last payment for ${name} failed. It will be retried automatically.`;
     const current = capitalized(effectiveTier);
     return effectiveTier === live.tier ? failed : `${failed} Until then, your tier is ${current}.`;
   }
-  if (live.status === "TRIALING") return `${name} is free until ${end}. After that, it is paid.`;
+  if (live.status === "TRIALING") return `${name} is free until ${end}. After that, it is billed monthly.`;
   return `${name} renews on ${end}.`;
 }
 
@@ -68,7 +68,7 @@ export function passNote(live, trial, monthly) {
   if (live?.cancelAtPeriodEnd) {
     return `Ends on ${onDay(live.currentPeriodEnd)}. Nothing more will be charged.`;
   }
-  if (live?.status === "PAST_DUE") return "The last payment failed. It will be tried again.";
+  if (live?.status === "PAST_DUE") return "The last payment failed. It will be retried automatically.";
   if (live) return `Renews on ${onDay(live.currentPeriodEnd)} for ${monthly}.`;
   if (trial?.active) return `Free until ${onDay(trial.endsAt)}. The trial ends automatically.`;
   return trial ? `The free trial ended on ${onDay(trial.endsAt)}.` : "";

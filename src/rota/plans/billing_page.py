@@ -64,7 +64,7 @@ def billing_routes(
         return JSONResponse(offer, headers=HEADERS)
 
     @router.get("/billing/{name}", include_in_schema=False)
-    async def part(name: str) -> Response:
+    async def asset(name: str) -> Response:
         if name not in _MEDIA_TYPES:
             raise HTTPException(404)
         return Response(_content(name), headers=HEADERS, media_type=_MEDIA_TYPES[name])

@@ -81,38 +81,40 @@ class Purchases:
                 return stored
             current = await self._plans.find(tx, PLAN)
             payer = await payer_of(tx, caller.user_id)
-        wanted = self._wanted(caller, body, current)
+        requested = self._requested_plan(caller, body, current)
         live = current if current is not None and current.live else None
-        if live is not None and order(wanted, self._tiers.position) <= self._order(live):
+        if live is not None and order(requested, self._tiers.position) <= self._order(live):
             return await self._lower(caller, body, key)
         checkout = await self._processor.plan_checkout(
             payer,
-            wanted.name,
-            wanted.seats,
-            intent(key, SUBSCRIBE, payer, wanted, live and live.processor_id),
+            requested.name,
+            requested.seats,
+            intent(key, SUBSCRIBE, payer, requested, live and live.processor_id),
             replaces=live.processor_id if live else None,
             trial_days=self._trial_days if current is None else 0,
         )
         response = CheckoutResponse(
-            checkout_url=checkout.url, plan=wanted.name.upper(), seats=self._tiers.seats(wanted)
+            checkout_url=checkout.url,
+            plan=requested.name.upper(),
+            seats=self._tiers.seats(requested),
         )
         return await self._store(account_id, key, request, response)
 
-    def _wanted(self, caller: Caller, body: Subscribe, current: State | None) -> Plan:
+    def _requested_plan(self, caller: Caller, body: Subscribe, current: State | None) -> Plan:
         """The requested plan. Raises if the account cannot change to it now."""
         live = current if current is not None and current.live else None
-        wanted = self._tiers.choose(
+        requested = self._tiers.choose(
             body.plan, body.seats, caller.account_kind, live.plan if live else None
         )
         if live is None:
-            return wanted
+            return requested
         if live.cancel_at_period_end:
             raise CancellationPending(live)
-        if wanted == (live.next_plan or live.plan):
+        if requested == (live.next_plan or live.plan):
             if live.status == "PAST_DUE":
                 raise PaymentOutstanding(live)
             raise AlreadySubscribed(live)
-        return wanted
+        return requested
 
     def _order(self, state: State) -> tuple[int, int]:
         return order(state.plan, self._tiers.position)
@@ -125,16 +127,16 @@ class Purchases:
             current = await self._plans.find(tx, PLAN)
             if current is None or not current.live:
                 raise ConcurrentChange
-            wanted = self._wanted(caller, body, current)
-            if order(wanted, self._tiers.position) > self._order(current):
+            requested = self._requested_plan(caller, body, current)
+            if order(requested, self._tiers.position) > self._order(current):
                 raise ConcurrentChange
-            seen = await self._processor.change(
+            reported = await self._processor.change(
                 current.processor_id,
-                wanted.name,
-                wanted.seats,
-                intent(key, SUBSCRIBE, account_id, wanted, current.processor_id),
+                requested.name,
+                requested.seats,
+                intent(key, SUBSCRIBE, account_id, requested, current.processor_id),
             )
-            state = await self._plans.apply(tx, seen)
+            state = await self._plans.apply(tx, reported)
             assert state is not None
             return LowerPlanResponse(subscription=self._plans.schema_of(state))
 
@@ -161,9 +163,9 @@ class Purchases:
             payer = await payer_of(tx, caller.user_id)
         if current is not None and current.live:
             raise PassAlreadyBought(current)
-        wanted = Plan(CONNECT_PASS, 1)
+        requested = Plan(CONNECT_PASS, 1)
         checkout = await self._processor.plan_checkout(
-            payer, wanted.name, wanted.seats, intent(key, CHECKOUT_PASS, payer)
+            payer, requested.name, requested.seats, intent(key, CHECKOUT_PASS, payer)
         )
         response = PassCheckoutResponse(checkout_url=checkout.url)
         return await self._store(account_id, key, request, response)
@@ -206,8 +208,8 @@ class Purchases:
                 raise AlreadyCancelled(product, current)
             if not cancelled and not current.cancel_at_period_end:
                 raise NothingToResume(product)
-            seen = await self._processor.cancel(current.processor_id, at_period_end=cancelled)
-            state = await self._plans.apply(tx, seen)
+            reported = await self._processor.cancel(current.processor_id, at_period_end=cancelled)
+            state = await self._plans.apply(tx, reported)
             assert state is not None
             return response(state)
 

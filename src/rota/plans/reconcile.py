@@ -100,8 +100,8 @@ class Reconciliation:
     async def _subscription_differences(self) -> AsyncIterator[Difference]:
         async with self._db.relay() as connection:
             ours = {row.state.processor_id: row for row in await queries.live(connection)}
-        async for seen in self._processor.subscriptions():
-            if found := await self._subscription_difference(seen, ours.pop(seen.id, None)):
+        async for reported in self._processor.subscriptions():
+            if found := await self._subscription_difference(reported, ours.pop(reported.id, None)):
                 yield found
         for row in ours.values():
             yield Difference(
@@ -114,34 +114,34 @@ class Reconciliation:
             )
 
     async def _subscription_difference(
-        self, seen: Subscription, row: Row | None
+        self, reported: Subscription, row: Row | None
     ) -> Difference | None:
-        product = product_of(seen)
+        product = product_of(reported)
         if row is None:
-            async with self._db.read(seen.account_id) as tx:
+            async with self._db.read(reported.account_id) as tx:
                 current = await queries.find(tx, product)
-            row = Row(seen.account_id, product, current) if current else None
+            row = Row(reported.account_id, product, current) if current else None
         current = row.state if row else None
-        if current and seen.id in current.replaced:
+        if current and reported.id in current.replaced:
             # The processor still renews a subscription that another one has replaced.
             return Difference(
-                seen.account_id,
-                seen.id,
+                reported.account_id,
+                reported.id,
                 product,
-                _describe_seen(seen),
+                _describe_reported(reported),
                 "replaced",
-                lambda: self._processor.end(seen.id),
+                lambda: self._processor.end(reported.id),
             )
-        outcome = next_state(current, seen, clock.now(), self._grace, self._position)
+        outcome = next_state(current, reported, clock.now(), self._grace, self._position)
         if outcome.state == current:
             return None
         return Difference(
-            seen.account_id,
-            seen.id,
+            reported.account_id,
+            reported.id,
             product,
-            _describe_seen(seen),
+            _describe_reported(reported),
             _describe_row(row),
-            self._sync_repair(seen.id, seen.account_id),
+            self._sync_repair(reported.id, reported.account_id),
         )
 
     def _sync_repair(self, subscription_id: str, account_id: UUID) -> Callable[[], Awaitable[None]]:
@@ -164,9 +164,10 @@ def _describe_row(row: Row | None) -> str:
     )
 
 
-def _describe_seen(seen: Subscription) -> str:
-    ends = ", cancelled at period end" if seen.cancel_at_period_end else ""
-    return f"{seen.status}, {seen.product} x {seen.seats}, until {_day(seen.period_end)}{ends}"
+def _describe_reported(reported: Subscription) -> str:
+    ends = ", cancelled at period end" if reported.cancel_at_period_end else ""
+    plan = f"{reported.product} x {reported.seats}"
+    return f"{reported.status}, {plan}, until {_day(reported.period_end)}{ends}"
 
 
 def _day(moment: datetime) -> str:

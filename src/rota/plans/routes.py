@@ -37,7 +37,7 @@ def tier_routes(purchases: Purchases) -> APIRouter:
 
 
 def plan_routes(purchases: Purchases) -> APIRouter:
-    """Where tiers are sold as plans."""
+    """For variants that sell tiers as plans."""
     router = secured_router("Subscriptions")
 
     @router.post(
@@ -52,8 +52,8 @@ def plan_routes(purchases: Purchases) -> APIRouter:
         """Subscribes to a plan, or changes to another one.
 
         A higher plan needs a payment: send the user to `checkoutUrl`; the plan starts when the
-        payment is complete. A lower plan needs none: `checkoutUrl` is null, and the plan follows
-        when the paid period ends. The plan that the account has is a 409.
+        payment is complete. A lower plan needs no payment: `checkoutUrl` is null, and the plan
+        starts when the paid period ends. Requesting the current plan returns 409.
         """
         return respond(await purchases.subscribe(caller, body, idempotency_key))
 
@@ -67,7 +67,7 @@ def plan_routes(purchases: Purchases) -> APIRouter:
         caller: Writer, idempotency_key: IdempotencyKey = None
     ) -> Response:
         """Ends the subscription with its paid period. Until then the tier stays, and the
-        cancellation can be undone. Without a subscription, the answer is 404."""
+        cancellation can be undone. Returns 404 without a subscription."""
         return respond(await purchases.cancel(caller, idempotency_key))
 
     @router.post(
@@ -79,15 +79,15 @@ def plan_routes(purchases: Purchases) -> APIRouter:
     async def resume_subscription(
         caller: Writer, idempotency_key: IdempotencyKey = None
     ) -> Response:
-        """Undoes a cancellation before the paid period ends. If there is none, the answer is
-        409."""
+        """Undoes a cancellation before the paid period ends. Returns 409 if the
+        subscription is not cancelled."""
         return respond(await purchases.resume(caller, idempotency_key))
 
     return router
 
 
 def pass_routes(purchases: Purchases) -> APIRouter:
-    """Where the personal add-on is sold."""
+    """For variants that sell the personal add-on."""
     router = secured_router("Connect pass")
     base = "/api/addons/connect-pass"
 
@@ -101,7 +101,7 @@ def pass_routes(purchases: Purchases) -> APIRouter:
         caller: Writer, idempotency_key: IdempotencyKey = None
     ) -> Response:
         """Creates a checkout page at the payment processor. The personal account must be selected
-        (403). An account that has the pass already is a 409."""
+        (403). Returns 409 if the account already has the pass."""
         return respond(await purchases.checkout_pass(caller, idempotency_key))
 
     @router.post(
@@ -114,7 +114,7 @@ def pass_routes(purchases: Purchases) -> APIRouter:
         caller: Writer, idempotency_key: IdempotencyKey = None
     ) -> Response:
         """Ends the pass with its paid period. The personal account must be selected (403).
-        Without a pass, the answer is 404."""
+        Returns 404 without a pass."""
         return respond(await purchases.cancel_pass(caller, idempotency_key))
 
     @router.post(
@@ -127,7 +127,7 @@ def pass_routes(purchases: Purchases) -> APIRouter:
         caller: Writer, idempotency_key: IdempotencyKey = None
     ) -> Response:
         """Undoes a cancellation before the paid period ends. The personal account must be
-        selected (403). Without a cancellation, the answer is 409."""
+        selected (403). Returns 409 if the pass is not cancelled."""
         return respond(await purchases.resume_pass(caller, idempotency_key))
 
     @router.get(f"{base}/billing", summary="Get the connect pass")

@@ -77,12 +77,19 @@ class Subscription(Wire):
     downgrade_target: Annotated[
         Tier | None,
         doc(
-            "The lower plan that follows this period. Null if none is scheduled.", None, "STANDARD"
+            "The lower plan that starts after this period. Null if none is scheduled.",
+            None,
+            "STANDARD",
         ),
     ]
     downgrade_seats: Annotated[
         int | None,
-        doc("The seats of the plan that follows. Null if it has none or none follows.", None, 5),
+        doc(
+            "The number of seats from the next period on. Null if the next plan has no seats, or "
+            "no change is scheduled.",
+            None,
+            5,
+        ),
     ]
 
 
@@ -92,7 +99,8 @@ class SubscriptionsResponse(Wire):
     subscription: Annotated[
         Subscription | None,
         doc(
-            "The subscription. Null if the account never had one, and where plans are not sold.",
+            "The subscription. Null if the account never had one, and in variants that do not "
+            "sell plans.",
             None,
         ),
     ]
@@ -123,7 +131,7 @@ class LowerPlanResponse(Wire):
     subscription: Annotated[
         Subscription,
         doc(
-            "The subscription. `downgradeTarget` is the plan that follows.",
+            "The subscription. `downgradeTarget` is the next plan.",
             json_schema_extra=example_with(tier="ADVANCED", downgradeTarget="STANDARD"),
         ),
     ]
@@ -158,7 +166,7 @@ class PassBilling(Wire):
 
 
 class Trial(Wire):
-    """The trial that starts at the first sign-in. It needs no card and ends by itself."""
+    """The trial that starts at the first sign-in. It needs no card and ends automatically."""
 
     started_at: Annotated[Timestamp, doc("When the trial started.", examples.SIGNED_UP)]
     ends_at: Annotated[Timestamp, doc("When the trial ends or ended.", "2026-10-19T08:12:44.108Z")]

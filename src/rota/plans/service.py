@@ -24,7 +24,7 @@ from rota.platform.db import AccountReader, AccountTransaction, Database
 log = structlog.get_logger()
 
 END = "plans.end"
-# Each sync keeps a database connection while the processor answers.
+# Each sync keeps a database connection while it waits for the processor.
 MAX_CONCURRENT_SYNCS = 2
 # After this many failures in a row, a sweep stops calling the processor.
 MAX_FAILURES = 3
@@ -53,35 +53,37 @@ class Plans:
     async def sync(self, subscription_id: str, account_id: UUID) -> None:
         """Reads the current state of a subscription from the processor and applies it."""
         async with self.locked_for_sync(account_id) as tx:
-            seen = await self._processor.subscription(subscription_id)
-            if seen.account_id != account_id:
+            reported = await self._processor.subscription(subscription_id)
+            if reported.account_id != account_id:
                 log.error("subscription_wrong_account", subscription_id=subscription_id)
                 return
-            await self.apply(tx, seen)
+            await self.apply(tx, reported)
 
     @asynccontextmanager
     async def locked_for_sync(self, account_id: UUID) -> AsyncIterator[AccountTransaction]:
         """A transaction that can read the account's subscriptions from the processor.
 
-        Other syncs of the account wait, so the answer stays current until the commit.
+        Other syncs of the account wait, so the response stays current until the commit.
         """
         async with self._turns, self._db.write(account_id) as tx:
             await queries.lock_subscriptions(tx)
             yield tx
 
-    async def apply(self, tx: AccountTransaction, seen: Subscription) -> State | None:
+    async def apply(self, tx: AccountTransaction, reported: Subscription) -> State | None:
         """Applies the processor's state of a subscription. Call it inside `locked_for_sync`."""
-        product = product_of(seen)
-        if product == PLAN and seen.product not in self._tiers:
-            log.error("subscription_unknown_plan", plan=seen.product, subscription_id=seen.id)
+        product = product_of(reported)
+        if product == PLAN and reported.product not in self._tiers:
+            log.error(
+                "subscription_unknown_plan", plan=reported.product, subscription_id=reported.id
+            )
             return None
         if not await queries.lock_account(tx):
-            log.error("subscription_unknown_account", subscription_id=seen.id)
+            log.error("subscription_unknown_account", subscription_id=reported.id)
             return None
         current = await queries.find(tx, product)
-        state = await self.save_transition(tx, product, current, seen)
-        if state is not None and state.processor_id == seen.id:
-            await customers.remember(tx, seen.customer_id)
+        state = await self.save_transition(tx, product, current, reported)
+        if state is not None and state.processor_id == reported.id:
+            await customers.remember(tx, reported.customer_id)
         return state
 
     async def save_transition(
@@ -89,11 +91,11 @@ class Plans:
         tx: AccountTransaction,
         product: ProductKind,
         current: State | None,
-        seen: Subscription | None,
+        reported: Subscription | None,
     ) -> State | None:
         """Saves the next state, the account's tier and the event."""
         now = clock.now()
-        outcome = next_state(current, seen, now, self._grace, self._tiers.position)
+        outcome = next_state(current, reported, now, self._grace, self._tiers.position)
         for replaced_id in outcome.end:
             payload = {"subscriptionId": replaced_id}
             await outbox.put(tx, Instruction(tx.account_id, END, None, payload))
@@ -149,7 +151,7 @@ class Plans:
         return len(due)
 
     async def _update_due(self, row: Row, *, ask_processor: bool) -> bool:
-        """Saves the state that follows from the processor, or from the time if it does not answer.
+        """Saves the state that follows from the processor, or from the time if it does not respond.
 
         Returns whether the processor answered.
         """
@@ -157,16 +159,16 @@ class Plans:
         async with self.locked_for_sync(account_id) as tx:
             if not await queries.is_due(tx, row.product, clock.now()):
                 return True  # Another worker has updated it.
-            seen: Subscription | None = None
+            reported: Subscription | None = None
             if ask_processor:
                 try:
-                    seen = await self._processor.subscription(row.state.processor_id)
+                    reported = await self._processor.subscription(row.state.processor_id)
                     answered = True
                 except PaymentFailed as error:
                     log.warning("processor_unavailable", error=error.message)
             await queries.lock_account(tx)
             current = await queries.find(tx, row.product)
-            await self.save_transition(tx, row.product, current, seen)
+            await self.save_transition(tx, row.product, current, reported)
         return answered
 
     async def _end(self, instruction: Instruction) -> Reschedule | None:
@@ -189,8 +191,8 @@ class Plans:
         return states.state_at(state, clock.now(), self._grace) if state else None
 
 
-def product_of(seen: Subscription) -> ProductKind:
-    return PASS if seen.product == CONNECT_PASS else PLAN
+def product_of(reported: Subscription) -> ProductKind:
+    return PASS if reported.product == CONNECT_PASS else PLAN
 
 
 def _entitled_plan(state: State | None) -> Plan | None:

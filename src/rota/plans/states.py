@@ -75,55 +75,55 @@ def order(plan: Plan, position: Position) -> tuple[int, int]:
 
 def next_state(
     current: State | None,
-    seen: Subscription | None,
+    reported: Subscription | None,
     now: datetime,
     grace: timedelta,
     position: Position,
 ) -> Outcome:
     """The state after the processor's report, or from the time alone without a report."""
-    if seen is None:
+    if reported is None:
         return Outcome(state_at(current, now, grace) if current else None)
-    if current is not None and seen.id != current.processor_id:
-        return _resolve_duplicate(current, seen, now, grace, position)
-    if seen.status == "incomplete":
+    if current is not None and reported.id != current.processor_id:
+        return _resolve_duplicate(current, reported, now, grace, position)
+    if reported.status == "incomplete":
         # The first payment is not complete, and may never be.
         return Outcome(current)
-    state = state_at(_from_processor(current, seen, position), now, grace)
+    state = state_at(_from_processor(current, reported, position), now, grace)
     if current is None:
         return Outcome(state, state.replaced)
-    if seen.status == "past_due" and _never_paid(state):
+    if reported.status == "past_due" and _never_paid(state):
         # The first payment after the trial failed: the subscription ends without a grace period.
-        return Outcome(_ended(state), (seen.id,) if current.live else ())
+        return Outcome(_ended(state), (reported.id,) if current.live else ())
     return Outcome(state)
 
 
-def _from_processor(current: State | None, seen: Subscription, position: Position) -> State:
+def _from_processor(current: State | None, reported: Subscription, position: Position) -> State:
     """The same subscription in its current state at the processor."""
-    plan, next_plan = Plan(seen.product, seen.seats), None
-    same_period = current is not None and seen.period_start <= current.period_start
+    plan, next_plan = Plan(reported.product, reported.seats), None
+    same_period = current is not None and reported.period_start <= current.period_start
     if current and same_period and order(plan, position) < order(current.plan, position):
         # The processor has already changed it, but the paid plan lasts until the period ends.
         plan, next_plan = current.plan, plan
-    status = _STATUSES[seen.status]
+    status = _STATUSES[reported.status]
     unpaid_since = None
     if status == "PAST_DUE":
-        unpaid_since = seen.period_start
+        unpaid_since = reported.period_start
         if current and current.unpaid_since:
             unpaid_since = min(unpaid_since, current.unpaid_since)
     trial_end = current.trial_end if current else None
     replaced: tuple[str, ...] = current.replaced if current else ()
-    if current is None and seen.replaces and status != "CANCELLED":
-        replaced = (seen.replaces,)
+    if current is None and reported.replaces and status != "CANCELLED":
+        replaced = (reported.replaces,)
     return State(
-        processor_id=seen.id,
+        processor_id=reported.id,
         status=status,
         plan=plan,
-        period_start=seen.period_start,
-        period_end=seen.period_end,
-        cancel_at_period_end=seen.cancel_at_period_end,
+        period_start=reported.period_start,
+        period_end=reported.period_end,
+        cancel_at_period_end=reported.cancel_at_period_end,
         next_plan=next_plan,
         unpaid_since=unpaid_since,
-        trial_end=seen.period_end if status == "TRIALING" else trial_end,
+        trial_end=reported.period_end if status == "TRIALING" else trial_end,
         replaced=replaced,
     )
 
@@ -156,15 +156,15 @@ def _ended(state: State) -> State:
 
 
 def _resolve_duplicate(
-    current: State, seen: Subscription, now: datetime, grace: timedelta, position: Position
+    current: State, reported: Subscription, now: datetime, grace: timedelta, position: Position
 ) -> Outcome:
     """Handles a second subscription to the same product: keeps one and ends the other."""
-    new = next_state(None, seen, now, grace, position).state
-    if seen.id in current.replaced or new is None or not new.live:
+    new = next_state(None, reported, now, grace, position).state
+    if reported.id in current.replaced or new is None or not new.live:
         return Outcome(current)
     replaces = (
         not current.live
-        or seen.replaces == current.processor_id
+        or reported.replaces == current.processor_id
         or _is_better(new, current, position)
     )
     kept, other = (new, current) if replaces else (current, new)

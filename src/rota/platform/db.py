@@ -73,7 +73,7 @@ class AccountTransaction(AccountReader):
 
     def __init__(self, connection: Any, account_id: UUID, user_id: UUID) -> None:
         super().__init__(connection, account_id, user_id)
-        # Set by whatever appends to the event journal.
+        # Set by the code that appends to the event journal.
         self.has_events = False
 
     def execute(self, query: str, *args: object) -> Coroutine[Any, Any, str]:
@@ -212,7 +212,7 @@ class Database:
                 await connection.execute(begin)
                 yield connection
                 if await connection.execute("COMMIT") != "COMMIT":
-                    # PostgreSQL answers a COMMIT after a failed statement with "ROLLBACK".
+                    # PostgreSQL responds to a COMMIT after a failed statement with "ROLLBACK".
                     raise asyncpg.InFailedSQLTransactionError(
                         "nothing was committed because an earlier statement failed"
                     )

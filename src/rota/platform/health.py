@@ -1,4 +1,4 @@
-"""Whether the service lives, and whether what it stands on answers."""
+"""Health checks: liveness of the process, and readiness of the services it depends on."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -16,7 +16,7 @@ TIMEOUT_S = 2.0
 
 
 class LiveResponse(Wire):
-    """The process answers requests."""
+    """The process is running."""
 
     status: Annotated[Literal["live"], Field(description="Always `live`.", examples=["live"])] = (
         "live"
@@ -28,8 +28,9 @@ Readiness = TypeAliasType(
     Annotated[
         Literal["ready", "degraded", "unavailable"],
         Field(
-            description="`ready`: every part answers. `degraded`: a part does not answer, and the "
-            "service works without it for a while. `unavailable`: the database does not answer.",
+            description="`ready`: every check succeeded. `degraded`: Redis or Temporal is down, "
+            "and "
+            "the service works without it for now. `unavailable`: the database is down.",
             examples=["ready"],
         ),
     ],
@@ -37,13 +38,13 @@ Readiness = TypeAliasType(
 
 
 class ReadyResponse(Wire):
-    """Whether the service can take requests, and the parts that it depends on."""
+    """Whether the service can handle requests, and the result of each check."""
 
-    status: Annotated[Readiness, Field(description="Whether the service can take requests.")]
+    status: Annotated[Readiness, Field(description="Whether the service can handle requests.")]
     checks: Annotated[
         dict[str, str],
         Field(
-            description="Each part by its name: `ok`, or why the check failed.",
+            description="The result of each check: `ok`, or why it failed.",
             examples=[{"postgres": "ok", "redis": "ok", "temporal": "ok"}],
         ),
     ]
@@ -60,20 +61,20 @@ async def _outcome(check: Check) -> str:
         async with asyncio.timeout(TIMEOUT_S):
             await check()
     except TimeoutError:
-        return f"no answer within {TIMEOUT_S:g} s"
+        return f"no response within {TIMEOUT_S:g} s"
     except Exception as error:
         return f"failed: {type(error).__name__}"
     return "ok"
 
 
 def health_routes(essential: Mapping[str, Check], others: Mapping[str, Check]) -> APIRouter:
-    """`essential` parts decide whether requests may come; `others` only show."""
+    """If an `essential` check fails, the service is unavailable. The `others` are only reported."""
     router = APIRouter(tags=["Health"], generate_unique_id_function=by_name)
     checks = {**essential, **others}
 
     @router.get("/health/live", summary="Check that the process is alive")
     async def live() -> LiveResponse:
-        """For liveness probes. It checks no other part: a restart does not repair a database."""
+        """For liveness probes. It checks only the process: a restart does not repair a database."""
         return LiveResponse()
 
     @router.get(
@@ -82,21 +83,21 @@ def health_routes(essential: Mapping[str, Check], others: Mapping[str, Check]) -
         responses={
             503: {
                 "model": ReadyResponse,
-                "description": "PostgreSQL does not answer.",
+                "description": "PostgreSQL is down.",
                 "content": {"application/json": {"example": _UNAVAILABLE}},
             }
         },
     )
     async def ready(response: Response) -> ReadyResponse:
-        """For readiness probes. Checks PostgreSQL, Redis and Temporal. Only PostgreSQL is
-        essential: without it the answer is 503; without another part it is 200 and `degraded`."""
+        """For readiness probes. Checks PostgreSQL, Redis and Temporal. Returns 503
+        if PostgreSQL is down. If Redis or Temporal is down, returns 200 and `degraded`."""
         outcomes = dict(
             zip(checks, await asyncio.gather(*map(_outcome, checks.values())), strict=True)
         )
         if any(outcomes[name] != "ok" for name in essential):
             response.status_code = 503
             return ReadyResponse(status="unavailable", checks=outcomes)
-        good = all(outcome == "ok" for outcome in outcomes.values())
-        return ReadyResponse(status="ready" if good else "degraded", checks=outcomes)
+        all_ok = all(outcome == "ok" for outcome in outcomes.values())
+        return ReadyResponse(status="ready" if all_ok else "degraded", checks=outcomes)
 
     return router

@@ -24,7 +24,7 @@ IdempotencyKey = Annotated[
     Header(
         description="A unique value, such as a UUID, that makes the request safe to repeat. For "
         "24 hours, a repeated request with the same key and body gets the first response again. "
-        "The same key with another body is a 409.",
+        "The same key with a different body returns 409.",
         examples=["5f0c7a52-9c0e-4d0b-8a0e-2f7d1f6f2b11"],
         json_schema_extra=shared("IdempotencyKey"),
     ),
@@ -137,5 +137,5 @@ def _fingerprint(operation: str, body: BaseModel | None) -> bytes:
     return hashlib.sha256(f"{operation}\n{text}".encode()).digest()
 
 
-def _encode(answer: BaseModel) -> bytes:
-    return answer.model_dump_json(by_alias=True).encode()
+def _encode(response: BaseModel) -> bytes:
+    return response.model_dump_json(by_alias=True).encode()

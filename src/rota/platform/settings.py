@@ -124,7 +124,7 @@ class Settings(BaseSettings):
     # Networks (10.1.0.0/16) and host names that tool servers and webhooks can use although they are
     # not on the public internet.
     egress_allow: Annotated[tuple[str, ...], NoDecode] = ()
-    # Timeouts for tool servers: to connect, and to answer a call.
+    # Timeouts for tool servers: to connect, and to respond to a call.
     mcp_connect_s: Annotated[float, Field(gt=0)] = 10
     mcp_call_s: Annotated[float, Field(gt=0)] = 60
     # The maximum number of open connections to tool servers per process, and how long an unused

@@ -1,7 +1,7 @@
 """The activities of a run. Each opens its own transactions, commits, and may call out.
 
 Every activity can be repeated at any point. It reads from the database what has already happened,
-so a finished model call is never charged twice, and a call to a writing tool with an unknown
+so a finished model call is never charged twice, and a call to a write tool with an unknown
 outcome goes to a person instead of being repeated.
 """
 

@@ -54,7 +54,7 @@ class RunDispatcher:
                 run_input,
                 id=workflow_id(task_id, run),
                 task_queue=TASK_QUEUE,
-                # A worker that does not answer counts as dead, as it does during calls.
+                # A worker that does not respond counts as dead, as it does during calls.
                 task_timeout=timedelta(seconds=min(10, self._heartbeat_s)),
                 priority=Priority(
                     priority_key=priority_key(instruction.payload.get("priority", 0)),

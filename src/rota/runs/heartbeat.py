@@ -1,4 +1,4 @@
-"""Keeps a call going: heartbeats for Temporal, and retries while the database is away."""
+"""Keeps a call going: heartbeats for Temporal, and retries while the database is down."""
 
 import asyncio
 import contextlib

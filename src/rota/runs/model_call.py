@@ -39,7 +39,7 @@ from rota.tasks.model import Task
 
 COST_MICROS = Counter("rota_run_cost_micros_total", "Micro-dollars of model calls.", ["model"])
 
-# How long a subtask waits for a model call of a task above it: at first, and at most.
+# How long a subtask waits for a model call of a parent task: at first, and at most.
 WAIT_FOR_PARENT, MAX_WAIT_FOR_PARENT = timedelta(seconds=3), timedelta(minutes=1)
 
 
@@ -212,7 +212,9 @@ class ModelCaller:
             if await steps.any_without_open_tool_call(tx, ancestors):
                 # Its hold has to pay for its own model call first.
                 wait = WAIT_FOR_PARENT * 2 ** (activity.info().attempt - 1)
-                raise TryAgain("A task above is calling its model.", min(wait, MAX_WAIT_FOR_PARENT))
+                raise TryAgain(
+                    "A parent task is calling its model.", min(wait, MAX_WAIT_FOR_PARENT)
+                )
             await holds.draw(tx, run_id, amount_micros)
             return await holds.left(tx, run_id)
 

@@ -34,7 +34,7 @@ class GiveUp(Exception):
     """The run cannot continue. The task shows the code and the message."""
 
     code: ClassVar[str]
-    # Whether the same task can succeed without being changed.
+    # Whether the same task can succeed unchanged.
     retryable: ClassVar[bool] = False
 
     def __init__(self, message: str) -> None:
@@ -162,7 +162,7 @@ class TryAgain(Exception):
 _MAX_MALFORMED_ANSWERS = 3
 _MAX_RETRY_AFTER = timedelta(minutes=5)
 
-# An answer shorter than this is not worth the call.
+# A call that can pay only for a shorter answer is not made.
 MIN_OUTPUT_TOKENS = 64
 # A conservative estimate of the input's size: text has at least this many characters per token.
 CHARACTERS_PER_TOKEN = 3
@@ -218,7 +218,7 @@ class Models:
                 base_url=local_url,
                 api_key=SecretStr("none"),
                 free=True,
-                # The model is small and repeats itself; a short limit keeps trying it out quick.
+                # The model is small and repeats itself. A low limit keeps its calls short.
                 max_output_tokens=300,
                 settings={"temperature": 0.3, "frequency_penalty": 0.8},
             )

@@ -15,7 +15,7 @@ StepKind = TypeAliasType(
     "StepKind",
     Annotated[
         Literal["model", "tool", "approval"],
-        doc("A call of a model, a call of a tool, or a review by a person.", "model"),
+        doc("A model call, a tool call, or a review by a person.", "model"),
     ],
 )
 StepState = TypeAliasType(
@@ -48,7 +48,7 @@ StepOutcome = TypeAliasType(
 class TimelineStep(Wire):
     """One step of a task: a model call, a tool call or an approval."""
 
-    id: Annotated[str, doc("The id of the step, unique within the task.", "call-1-1-0")]
+    id: Annotated[str, doc("The ID of the step, unique within the task.", "call-1-1-0")]
     kind: Annotated[StepKind, doc("What kind of step it is.")]
     run: Annotated[int | None, doc("The run, from 1. Null for an approval.", 1)]
     step: Annotated[int | None, doc("The step of the run, from 1. Null for an approval.", 1)]
@@ -64,7 +64,7 @@ class TimelineStep(Wire):
         str | None,
         doc("The name of the tool server. Null for other steps and built-in tools.", None, "docs"),
     ]
-    state: Annotated[StepState, doc("How far the step is.")]
+    state: Annotated[StepState, doc("The state of the step.")]
     outcome: Annotated[
         StepOutcome | None, doc("How the call ended. Null before that and for an approval.")
     ]
@@ -79,7 +79,7 @@ class TimelineStep(Wire):
     result: Annotated[
         Any,
         doc(
-            "For a model call, its `text` and the names of the `toolCalls` it asked for. For a "
+            "For a model call, its `text` and the names of the `toolCalls` it requested. For a "
             "tool call, its result. For an approval, the reason, or null.",
             {"text": "1. IT: prepare the laptop.", "toolCalls": []},
         ),
@@ -102,7 +102,7 @@ class TimelineStep(Wire):
     started_at: Annotated[
         Timestamp,
         doc(
-            "When the step started; for a call that has not, when it was planned.", examples.STARTED
+            "When the step started, or when it was planned if it has not started.", examples.STARTED
         ),
     ]
     finished_at: Annotated[
@@ -129,7 +129,7 @@ class TimelineStep(Wire):
             state=entry.state,
             outcome=entry.outcome,
             arguments=entry.arguments,
-            result=_told(entry),
+            result=_result(entry),
             child_task_id=ids.to_wire("task", entry.child_task_id) if entry.child_task_id else None,
             input_tokens=entry.input_tokens,
             output_tokens=entry.output_tokens,
@@ -145,12 +145,12 @@ class TimelineStep(Wire):
 class TimelineResponse(Wire):
     """A page of the timeline."""
 
-    steps: Annotated[list[TimelineStep], doc("The steps of this page, oldest first.")]
+    steps: Annotated[list[TimelineStep], doc("The steps on this page, oldest first.")]
     total: Total
 
 
-def _told(entry: Entry) -> Any:
-    """A model's answer in plain words: what it said, and which tools it asked for."""
+def _result(entry: Entry) -> Any:
+    """The step's result. For a model call, its text and the tools that it requested."""
     if entry.kind != "model":
         return entry.result
     parts = entry.result["parts"]

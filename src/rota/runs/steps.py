@@ -221,7 +221,7 @@ async def set_state(
     definition_hash: str | None = None,
     read_only: bool | None = None,
 ) -> None:
-    """Sets a call's state. What is None stays as it is."""
+    """Sets a call's state. A value of None changes nothing."""
     await tx.execute(
         """
         UPDATE steps SET state = $6, arguments = coalesce($7, arguments),

@@ -44,8 +44,8 @@ class Tool:
     @property
     def definition_hash(self) -> str:
         """Changes when anything changes that a review shows."""
-        shown = (self.full_name, self.description, self.arguments_schema, self.read_only)
-        return hashlib.sha256(orjson.dumps(shown, option=orjson.OPT_SORT_KEYS)).hexdigest()
+        reviewed = (self.full_name, self.description, self.arguments_schema, self.read_only)
+        return hashlib.sha256(orjson.dumps(reviewed, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What the model is told: the conversation so far and the notes about its tool calls.
+"""What the model reads: the conversation so far and the notes about its tool calls.
 
 It also prepares what the model says for the database.
 """

@@ -61,7 +61,8 @@ class OutputTooLong(InvalidField):
     def __init__(self, length: int, max_length: int) -> None:
         super().__init__(
             "logs",
-            f"With these logs the output has {length} characters. The maximum is {max_length}.",
+            f"With these logs, the output would have {length} characters. The maximum is "
+            f"{max_length}.",
         )
 
 
@@ -69,7 +70,7 @@ class TooManyActions(InvalidField):
     def __init__(self, count: int, max_count: int) -> None:
         super().__init__(
             "actions",
-            f"With these actions the task has {count}. The maximum is {max_count}.",
+            f"With these actions, the task would have {count}. The maximum is {max_count}.",
         )
 
 

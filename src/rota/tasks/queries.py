@@ -146,7 +146,7 @@ async def get(tx: AccountReader, task_id: UUID | None) -> Task:
 
 
 async def get_for_change(tx: AccountTransaction, task_id: UUID | None) -> Task:
-    """Like `get`, and locks the account, so that nothing else changes the task meanwhile."""
+    """Like `get`, and locks the account, so that nothing else changes the task."""
     task = await find_for_change(tx, task_id) if task_id else None
     if task is None:
         raise TaskNotFound
@@ -293,16 +293,16 @@ async def _append_event(
     )
 
 
-async def total(tx: AccountReader, wanted: Filter) -> int:
+async def total(tx: AccountReader, filters: Filter) -> int:
     """The number of matching tasks, from the stored totals.
 
     No total is stored for a combination of agent, project and parent. Then the query counts the
     entries of an index.
     """
-    dimensions = wanted.dimensions
+    dimensions = filters.dimensions
     if not dimensions:
         columns = (
-            [_STATUS_COLUMN[wanted.status]] if wanted.status else list(_STATUS_COLUMN.values())
+            [_STATUS_COLUMN[filters.status]] if filters.status else list(_STATUS_COLUMN.values())
         )
         count = await tx.fetchval(
             f"SELECT {' + '.join(columns)} FROM account_heads WHERE account_id = $1",  # noqa: S608
@@ -319,10 +319,10 @@ async def total(tx: AccountReader, wanted: Filter) -> int:
             tx.account_id,
             name,
             str(value),
-            wanted.status,
+            filters.status,
         )
     else:
-        where, arguments = _where(tx.account_id, wanted)
+        where, arguments = _where(tx.account_id, filters)
         count = await tx.fetchval(
             f"SELECT count(*) FROM tasks WHERE {where}",  # noqa: S608
             *arguments,
@@ -330,11 +330,11 @@ async def total(tx: AccountReader, wanted: Filter) -> int:
     return count or 0
 
 
-def _where(account_id: UUID, wanted: Filter) -> tuple[str, list[object]]:
+def _where(account_id: UUID, filters: Filter) -> tuple[str, list[object]]:
     conditions, arguments = ["account_id = $1"], [account_id]
-    pairs: list[tuple[str, object]] = [(column, v) for column, _, v in wanted.dimensions]
-    if wanted.status is not None:
-        pairs.append(("status", wanted.status))
+    pairs: list[tuple[str, object]] = [(column, v) for column, _, v in filters.dimensions]
+    if filters.status is not None:
+        pairs.append(("status", filters.status))
     for column, value in pairs:
         arguments.append(value)  # type: ignore[arg-type]
         conditions.append(f"{column} = ${len(arguments)}")
@@ -343,7 +343,7 @@ def _where(account_id: UUID, wanted: Filter) -> tuple[str, list[object]]:
 
 async def page(
     tx: AccountReader,
-    wanted: Filter,
+    filters: Filter,
     limit: int,
     offset: int,
     matching: int,
@@ -358,7 +358,7 @@ async def page(
     direction, skip = "DESC", offset
     if offset > matching // 2:
         direction, skip = "ASC", matching - offset - limit
-    where, arguments = _where(tx.account_id, wanted)
+    where, arguments = _where(tx.account_id, filters)
     rows = await tx.fetch(
         # An array of ids instead of a join: without statistics about an account, PostgreSQL
         # would plan a join that reads all of the account's tasks.

@@ -27,7 +27,7 @@ ReviewState = TypeAliasType(
         Literal["none", "pending", "approved", "rejected", "expired"],
         doc(
             "The state of a review. `none`: the task was never reviewed. `expired`: "
-            "nobody decided in time, and the task is cancelled.",
+            "no decision was made in time, and the task is cancelled.",
             "pending",
         ),
     ],
@@ -47,7 +47,8 @@ _ARGUMENTS_SCHEMA = {
 UserId = Annotated[
     str | None,
     doc(
-        "The id of the user who decided. Null while nobody has, or when time ran out.",
+        "The ID of the user who decided. Null if no person has, for example when the review "
+        "expired.",
         examples.USER_ID,
     ),
 ]
@@ -58,7 +59,7 @@ class ReviewItem(Wire):
     """Something that a person decides: a tool call, or an output."""
 
     id: Annotated[
-        str, doc("The id of the item, unique within the task. Use it in `decisions`.", "call-1-1-0")
+        str, doc("The ID of the item, unique within the task. Use it in `decisions`.", "call-1-1-0")
     ]
     tool: Annotated[
         str | None,
@@ -80,14 +81,14 @@ class ReviewItem(Wire):
     ]
     reason: Annotated[
         str | None,
-        doc("Why a person must decide.", "The policy of the agent requires an approval."),
+        doc("Why a person must decide.", "The agent's policy requires approval of this call."),
     ]
     decision: Annotated[
         ItemDecision | None, doc("The decision. Null while the item waits.", None, "approved")
     ]
     decided_by: Annotated[
         UserId,
-        doc("The id of the user who decided. Null while the item waits.", None, examples.USER_ID),
+        doc("The ID of the user who decided. Null while the item waits.", None, examples.USER_ID),
     ]
     decided_at: Annotated[
         Timestamp | None,
@@ -104,7 +105,7 @@ class PastReview(Wire):
     ]
     requested_at: Annotated[Timestamp, doc("When the task began to wait.", examples.REQUESTED)]
     expires_at: Annotated[
-        Timestamp, doc("When the task is cancelled if nobody decides.", examples.EXPIRES)
+        Timestamp, doc("When the task is cancelled if no decision is made.", examples.EXPIRES)
     ]
     decided_by: UserId
     decided_at: Annotated[Timestamp | None, doc("When the review ended.", examples.FINISHED)]
@@ -147,7 +148,8 @@ class Review(Wire):
     expires_at: Annotated[
         Timestamp | None,
         doc(
-            "When the task is cancelled if nobody decides. Null without a review.", examples.EXPIRES
+            "When the task is cancelled if no decision is made. Null without a review.",
+            examples.EXPIRES,
         ),
     ]
     items: Annotated[
@@ -208,5 +210,5 @@ class Approval(Wire):
 class ApprovalsResponse(Wire):
     """A page of tasks that wait for a person."""
 
-    approvals: Annotated[list[Approval], doc("The tasks of this page, longest wait first.")]
+    approvals: Annotated[list[Approval], doc("The tasks on this page, longest wait first.")]
     total: Total

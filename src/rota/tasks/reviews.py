@@ -45,11 +45,11 @@ class Reviews:
     ) -> tuple[list[tuple[Task, list[Review]]], int]:
         """The account's tasks that wait for a decision, oldest first, and their total."""
         async with self._db.snapshot(caller.account_id, caller.user_id) as tx:
-            wanted = Filter(status="WAITING_APPROVAL")
-            total = await queries.total(tx, wanted)
+            filters = Filter(status="WAITING_APPROVAL")
+            total = await queries.total(tx, filters)
             # Pages are newest first, so the oldest tasks are on the last page.
             limit = max(0, min(limit, total - offset))
-            tasks = await queries.page(tx, wanted, limit, total - offset - limit, total)
+            tasks = await queries.page(tx, filters, limit, total - offset - limit, total)
             pending = await review_queries.pending(tx, [task.id for task in tasks])
         return [(task, pending.get(task.id, [])) for task in reversed(tasks)], total
 

@@ -61,10 +61,10 @@ def task_routes(
     ) -> Response:
         """Creates a task, and starts it if an agent is named and the status is `PENDING`.
 
-        The service runs a task that names an agent of the catalog. It first puts the budget of
-        the agent on hold; if the balance does not cover that, the answer is 402 and no task is
-        created. A task without an agent, or with a status such as `RUNNING`, is a record of work
-        elsewhere: your client updates it with `PATCH`.
+        The service runs a task that names an agent from the catalog. It first holds the agent's
+        budget. If the balance does not cover the hold, the response is 402 and no task is created.
+        A task without an agent, or with a status such as `RUNNING`, is a record of work that is
+        done elsewhere: your client updates it with `PATCH`.
         """
         return respond(await tasks.create(caller, body, idempotency_key))
 
@@ -99,13 +99,13 @@ def task_routes(
         parent = ids.from_wire("task", parent_task_id) if parent_task_id is not None else None
         if parent_task_id is not None and parent is None:
             return TasksResponse(tasks=[], total=0)
-        wanted = Filter(status, agent, project_id, parent)
-        found, total = await tasks.page(caller, wanted, limit, offset)
+        filters = Filter(status, agent, project_id, parent)
+        found, total = await tasks.page(caller, filters, limit, offset)
         return TasksResponse(tasks=[schemas.Task.of(task) for task in found], total=total)
 
     @router.get("/api/tasks/{id}", summary="Get a task", responses=documented(404))
     async def get_task(caller: Reader, id: TaskId) -> TaskResponse:  # noqa: A002
-        """Returns one task. A task of another account is a 404."""
+        """Returns one task. Returns 404 for a task of another account."""
         return TaskResponse(
             task=schemas.Task.of(await tasks.get(caller, ids.from_wire("task", id)))
         )
@@ -115,8 +115,8 @@ def task_routes(
         """Changes the fields that are present and leaves the others as they are.
 
         If the service runs the task, the status can only become `CANCELLED`, which stops the run
-        and cancels its subtasks; its output and logs are a 409. To run a failed task again, use
-        `POST /api/tasks/{id}/retry`.
+        and cancels its subtasks; a request with `output` or `logs` returns 409. To run a failed
+        task again, use `POST /api/tasks/{id}/retry`.
         """
         task = await tasks.patch(caller, ids.from_wire("task", id), body)
         return TaskResponse(task=schemas.Task.of(task))
@@ -133,9 +133,9 @@ def task_routes(
     ) -> DecisionResponse:
         """Approves what waits for a person: everything, or the items that `decisions` names.
 
-        When no item waits any more, the task continues: at a run gate it starts, at a tool gate
-        the calls are made, at an output gate the task is completed. If somebody else approved it
-        a moment ago, the answer is the same. A task that does not wait is a 409.
+        When no item is left to decide, the task continues: at a run gate it starts, at a tool
+        gate the calls are made, at an output gate the task is completed. If another person has
+        just approved it, the response is the same. Returns 409 if the task is not waiting.
         """
         named = body.decisions if body else None
         task, found = await reviews.approve(caller, ids.from_wire("task", id), named)
@@ -156,8 +156,8 @@ def task_routes(
         """Rejects everything that waits for a person.
 
         The task is cancelled. With `resume`, it continues instead, and the agent reads the
-        reason; that is a 409 at a run gate, where nothing runs yet. A task that does not wait is
-        a 409.
+        reason. Returns 409 for `resume` at a run gate, where the run has not started, and if the
+        task is not waiting.
         """
         body = body or RejectTask()
         task, found = await reviews.reject(
@@ -179,8 +179,8 @@ def task_routes(
         body: RetryTask | None = None,
         idempotency_key: IdempotencyKey = None,
     ) -> Response:
-        """Starts a new run of a `FAILED` task, and puts the budget of its agent on hold again. A
-        task in another state is a 409."""
+        """Starts a new run of a `FAILED` task, and holds the agent's budget again. Returns 409
+        for a task in another state."""
         start_at = body.from_ if body else "start"
         return respond(
             await tasks.retry(caller, ids.from_wire("task", id), start_at, idempotency_key)
@@ -195,7 +195,7 @@ def task_routes(
         task, found = await reviews.get(caller, ids.from_wire("task", id))
         return ReviewResponse(review=review_schemas.Review.of(task, found))
 
-    @router.get("/api/approvals", summary="List what waits for approval")
+    @router.get("/api/approvals", summary="List pending approvals")
     async def list_approvals(
         caller: Reader,
         limit: Limit = 50,
@@ -204,13 +204,13 @@ def task_routes(
         """Returns every task of the account that waits for a person, oldest first, with its
         review."""
         found, total = await reviews.pending(caller, limit, offset)
-        shapes = [
+        approvals = [
             review_schemas.Approval(
                 task=schemas.Task.of(task), review=review_schemas.Review.of(task, pending)
             )
             for task, pending in found
         ]
-        return ApprovalsResponse(approvals=shapes, total=total)
+        return ApprovalsResponse(approvals=approvals, total=total)
 
     @router.get(
         "/api/tasks/{id}/events",
@@ -225,8 +225,8 @@ def task_routes(
         last_event_id: LastEventId = None,
         after: After = None,
     ) -> StreamingResponse:
-        """Sends the events of a task as server-sent events, from its first one or after the
-        number that you give. The stream ends when the task is `COMPLETED` or `CANCELLED`.
+        """Sends the events of a task as server-sent events, from the first one or after the
+        sequence number that you send. The stream ends when the task is `COMPLETED` or `CANCELLED`.
 
         Each message has the lines `id` (the sequence), `event` (the type) and `data` (an `Event`
         in JSON).

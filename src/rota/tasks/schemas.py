@@ -52,7 +52,7 @@ _INPUT = "New colleagues get a laptop, an account and a desk. Who does what, and
 _OUTPUT = "1. IT: prepare the laptop.\n2. IT: create the account.\n3. Office: assign a desk."
 
 Name = Annotated[
-    str, doc("A name for people, 1 to 1,000 characters.", _NAME, min_length=1, max_length=1_000)
+    str, doc("A display name, 1 to 1,000 characters.", _NAME, min_length=1, max_length=1_000)
 ]
 LongText = Annotated[str, Field(max_length=MAX_TEXT)]
 Description = Annotated[
@@ -86,7 +86,7 @@ Actions = Annotated[
 ]
 Id = Annotated[str, Field(min_length=1, max_length=255)]
 AgentName = Annotated[Id, Field(examples=[examples.AGENT])]
-TaskId = Annotated[str, doc("The id of the task, `task_…`.", examples.TASK_ID)]
+TaskId = Annotated[str, doc("The ID of the task, `task_…`.", examples.TASK_ID)]
 
 
 class CreateTask(Body):
@@ -100,7 +100,7 @@ class CreateTask(Body):
         AgentName | None,
         doc(
             "The name of an agent in the catalog (`GET /api/agents`). "
-            "An unknown agent is a 400; one that is locked for your tier is a 403."
+            "An unknown agent returns 400; one that is locked for your tier returns 403."
         ),
     ] = None
     assigned_agent: Annotated[
@@ -108,26 +108,26 @@ class CreateTask(Body):
     ] = None
     input: Annotated[
         LongText | None,
-        doc("What the agent works on. At most 50,000 characters. Default: an empty text.", _INPUT),
+        doc("What the agent works on. At most 50,000 characters. Default: empty.", _INPUT),
     ] = None
     status: Annotated[
         TaskStatus,
         doc(
-            "The initial state. `WAITING_APPROVAL` asks a person before the run "
-            "starts. With any other state than `PENDING`, the service does not run the task.",
+            "The initial state. With `WAITING_APPROVAL`, a person approves the run before it "
+            "starts. With any other state except `PENDING`, the service does not run the task.",
             "PENDING",
         ),
     ] = "PENDING"
     project_id: Annotated[
-        Id | None, doc("A label of your own that groups tasks.", examples.PROJECT)
+        Id | None, doc("Your own label for grouping tasks.", examples.PROJECT)
     ] = None
     description: Description | None = None
     priority: Priority = 0
     parent_task_id: Annotated[
         Id | None,
         doc(
-            "The id of the parent, for a subtask. The parent must exist (404) and not "
-            "have ended (409). Tasks nest at most 8 deep.",
+            "The ID of the parent, for a subtask. The parent must exist (404) and not "
+            "have ended (409). Tasks can be nested up to 8 levels deep.",
             examples.TASK_ID,
         ),
     ] = None
@@ -153,7 +153,7 @@ class PatchTask(Body):
         TaskStatus | None,
         doc(
             "The new state. A task that the service runs can only become `CANCELLED`. "
-            "A transition that is not allowed is a 409.",
+            "A transition that is not allowed returns 409.",
             "RUNNING",
         ),
     ] = None
@@ -179,9 +179,9 @@ class PatchTask(Body):
 
 
 class Decision(Body):
-    """One waiting item to approve."""
+    """One pending item to approve."""
 
-    id: Annotated[Id, doc("The id of a waiting item of the review.", "call-1-1-0")]
+    id: Annotated[Id, doc("The ID of a pending item of the review.", "call-1-1-0")]
     arguments: Annotated[
         dict[str, Any] | None,
         doc(
@@ -200,7 +200,7 @@ class ApproveTask(Body):
     decisions: Annotated[
         Annotated[list[Decision], Field(min_length=1, max_length=100)] | None,
         doc(
-            "The items to approve, at most 100. Default: every waiting item.",
+            "The items to approve, at most 100. Default: every pending item.",
             [{"id": "call-1-1-0"}],
         ),
     ] = None
@@ -212,7 +212,7 @@ class RejectTask(Body):
     reason: Annotated[
         Annotated[str, Field(max_length=2_000)] | None,
         doc(
-            "Why, for people and, with `resume`, for the agent. At most 2,000 characters.",
+            "The reason. With `resume`, the agent reads it. At most 2,000 characters.",
             "Use the folder Operations instead.",
         ),
     ] = None
@@ -231,7 +231,7 @@ class RetryTask(Body):
 
     from_: Annotated[
         RetryFrom,
-        Field(alias="from", description="The first step to run again.", examples=["start"]),
+        Field(alias="from", description="Where the new run starts.", examples=["start"]),
     ] = "start"
 
 
@@ -244,11 +244,11 @@ class TaskMetadata(Wire):
 class TaskError(Wire):
     """Why a task failed."""
 
-    code: Annotated[str, doc("The kind of failure, for programs.", "BUDGET_EXCEEDED")]
+    code: Annotated[str, doc("A code for programs to check.", "BUDGET_EXCEEDED")]
     message: Annotated[
         str,
         doc(
-            "What happened and what to do next, for people.",
+            "What happened and what to do next, as readable text.",
             "The run needs more than the budget of its agent.",
         ),
     ]
@@ -269,7 +269,7 @@ class Task(Wire):
     """A unit of work."""
 
     id: TaskId
-    name: Annotated[str, doc("A name for people.", _NAME)]
+    name: Annotated[str, doc("The display name.", _NAME)]
     assigned_agent: Annotated[
         str | None, doc("The name of the agent. Null for a task without one.", examples.AGENT)
     ]
@@ -288,11 +288,11 @@ class Task(Wire):
     priority: Priority
     project_id: Annotated[
         str | None,
-        doc("A label of your own that groups tasks. Null if none was given.", examples.PROJECT),
+        doc("Your own label for grouping tasks. Null if none was given.", examples.PROJECT),
     ]
     parent_task_id: Annotated[
         str | None,
-        doc("The id of the parent. Null unless this is a subtask.", None, examples.TASK_ID),
+        doc("The ID of the parent. Null unless this is a subtask.", None, examples.TASK_ID),
     ]
     metadata: Annotated[TaskMetadata, doc("Additional data.")]
     error: Annotated[TaskError | None, doc("Why the task failed. Null unless it did.", None)]
@@ -362,5 +362,5 @@ class TaskResponse(Wire):
 class TasksResponse(Wire):
     """A page of tasks."""
 
-    tasks: Annotated[list[Task], doc("The tasks of this page, newest first.")]
+    tasks: Annotated[list[Task], doc("The tasks on this page, newest first.")]
     total: Total

@@ -72,11 +72,11 @@ class Tasks:
         )
 
     async def page(
-        self, caller: Caller, wanted: Filter, limit: int, offset: int
+        self, caller: Caller, filters: Filter, limit: int, offset: int
     ) -> tuple[list[Task], int]:
         async with self._db.snapshot(caller.account_id, caller.user_id) as tx:
-            total = await queries.total(tx, wanted)
-            tasks = await queries.page(tx, wanted, limit, offset, total)
+            total = await queries.total(tx, filters)
+            tasks = await queries.page(tx, filters, limit, offset, total)
         return tasks, total
 
     async def get(self, caller: Caller, task_id: UUID | None) -> Task:

@@ -138,4 +138,4 @@ def _advice(task: Task) -> str:
         return "Decide with POST /api/tasks/:id/approve or POST /api/tasks/:id/reject."
     if task.hosted:
         return "The service runs this task. A client can only cancel it."
-    return "See the table of transitions in the documentation of tasks."
+    return "See the transition table in the documentation of tasks."

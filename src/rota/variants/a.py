@@ -50,7 +50,7 @@ VARIANT_A = Variant(
             "enterprise": "ENTERPRISE",
         },
         model_in_lists=for_tiers("advanced", "corporate", "enterprise"),
-        model_alone=always,
+        model_in_detail=always,
     ),
     servers=same_for_all,
 )

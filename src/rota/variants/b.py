@@ -15,7 +15,7 @@ VARIANT_B = Variant(
     agent_access=AgentAccess(
         opens={"basic": "BASIC", "business": "ENTERPRISE"},
         model_in_lists=when_open,
-        model_alone=when_open,
+        model_in_detail=when_open,
     ),
     servers=without_pass("personal", "basic", servers=1),
     pass_price_cents=900,

@@ -1,4 +1,4 @@
-"""What differs between variants. Features receive the parts that they need, not the variant."""
+"""What differs between variants. Features receive the values that they need, not the variant."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -85,8 +85,8 @@ class Api:
         return customer
 
     def customers(self, params: Params, _: str) -> Object:
-        wanted = params.get("email")
-        found = [c for c in self._store.all("customer") if wanted in (None, c["email"])]
+        email = params.get("email")
+        found = [c for c in self._store.all("customer") if email in (None, c["email"])]
         return listed(found, params, "/v1/customers")
 
     def create_product(self, params: Params, _: str) -> Object:
@@ -167,11 +167,11 @@ class Api:
 
     def intents(self, params: Params, _: str) -> Object:
         since = integer(params.get("created") or {}, "gte", 0)
-        wanted = params.get("customer")
+        customer = params.get("customer")
         found = [
             intent
             for intent in self._store.all("payment_intent")
-            if intent["created"] >= since and wanted in (None, intent["customer"])
+            if intent["created"] >= since and customer in (None, intent["customer"])
         ]
         return listed(found, params, "/v1/payment_intents")
 

@@ -77,7 +77,7 @@ def checkout(
 
 def closed(session: Object) -> str:
     if session["status"] == "complete":
-        return _page("Paid", "<p>This checkout has been paid for. You can close this page.</p>")
+        return _page("Paid", "<p>This checkout has been paid. You can close this page.</p>")
     return _page("Expired", "<p>This checkout has expired. Go back and start a new one.</p>")
 
 

@@ -105,7 +105,7 @@ class Server:
         if not self.products:
             return
         stripe = Stripe("sk_test_itself", return_url=self.base_url, api_url=self.base_url)
-        # The requests go to this server, which can answer while this task waits.
+        # The requests go to this server, which can respond while this task waits.
         with contextlib.suppress(PaymentFailed):
             await stripe.offer(self.products)
         await stripe.close()
@@ -171,16 +171,16 @@ class Server:
         trial_days = integer(order["data"], "trial_period_days", 0)
         lines = order["lines"]
         if request.method == "GET":
-            shown = page.checkout(session, lines, trial_days)
-            return HTMLResponse(shown, headers=page.HEADERS)
+            html = page.checkout(session, lines, trial_days)
+            return HTMLResponse(html, headers=page.HEADERS)
         form = dict(parse_qsl(await _text(request)))
         if form.get("action") == "cancel":
             return RedirectResponse(session["cancel_url"] or "/", status_code=303)
         try:
             self.checkout.pay(session, form.get("card", ""))
         except CardError as error:
-            shown = page.checkout(session, lines, trial_days, form.get("card", ""), str(error))
-            return HTMLResponse(shown, status_code=402, headers=page.HEADERS)
+            html = page.checkout(session, lines, trial_days, form.get("card", ""), str(error))
+            return HTMLResponse(html, status_code=402, headers=page.HEADERS)
         url = session["success_url"].replace("{CHECKOUT_SESSION_ID}", session["id"])
         return RedirectResponse(url, status_code=303)
 
@@ -199,8 +199,8 @@ class Server:
             self.store.clock.set(moment)
             self.store.dirty = True
             now = moment
-        shown = datetime.fromtimestamp(now, UTC).isoformat().replace("+00:00", "Z")
-        return JSONResponse({"now": shown})
+        time = datetime.fromtimestamp(now, UTC).isoformat().replace("+00:00", "Z")
+        return JSONResponse({"now": time})
 
     async def customer(self, request: Request) -> Response:
         customer = self.store.get("customer", request.path_params["id"])

@@ -1,4 +1,4 @@
-"""The parts of the OpenAPI description that many operations share.
+"""The components of the OpenAPI description that many operations share.
 
 Errors, headers and header parameters are the same everywhere, because the outermost layer of the
 service adds them to every request. Operations refer to them by name.
@@ -13,13 +13,13 @@ from rota.platform.http.schemas import COMPONENT
 
 Json = dict[str, Any]
 
-# Every operation can answer with these: a wrong Api-Version, a crash, a service that stops.
+# Every operation can return these: an unknown Api-Version, an internal error, a shutdown.
 ANYWHERE = (400, 500, 503)
 JSON = "application/json"
 
 # Tags in the order in which the description lists them.
 TAGS = {
-    "Tasks": "Give work to an agent, follow it, and decide what it may do. A task whose agent is "
+    "Tasks": "Give work to an agent, follow it, and approve what it does. A task whose agent is "
     "in the catalog runs here. Any other task is a record that your client updates.",
     "Agents": "The catalog of agents: what each one does and which tier it needs. These "
     "operations also count toward the lower rate limit for AI endpoints.",
@@ -69,11 +69,11 @@ def _error_body(description: str, details: Json) -> Json:
         description,
         {
             "message": _text(
-                "What happened and what to do next, for people. The wording can change.",
+                "What happened and what to do next, as readable text. The wording can change.",
                 "Task not found.",
             ),
             "code": _text(
-                "The kind of error, for programs. Decide by the HTTP status first; "
+                "A code for programs to check. Check the HTTP status first; "
                 "some errors have no code.",
                 "NOT_FOUND",
             ),
@@ -101,7 +101,7 @@ SCHEMAS: Json = {
     },
     "Error": _envelope("The body of a failed request.", "ErrorBody"),
     "ErrorBody": _error_body(
-        "Describes a failure.",
+        "Describes an error.",
         {
             "description": "More about the error. The fields depend on `code`; most errors have "
             "no details.",
@@ -113,7 +113,7 @@ SCHEMAS: Json = {
         "Describes why a request is not valid.",
         {
             "type": "array",
-            "description": "Each problem and where it is, at most 20.",
+            "description": "The problems and where they are, at most 20.",
             "items": ref("schemas", "FieldError"),
         },
     ),
@@ -121,8 +121,8 @@ SCHEMAS: Json = {
         "One problem with a request.",
         {
             "field": _text(
-                "The field, parameter or header. Nested fields have dots, such as "
-                "`decisions.0.id`. Empty when the problem is the body as a whole.",
+                "The field, parameter or header. Nested fields are separated by dots, such as "
+                "`decisions.0.id`. Empty if the problem is the whole body.",
                 "name",
             ),
             "message": _text("What is wrong with it.", "Field required"),
@@ -131,10 +131,10 @@ SCHEMAS: Json = {
     ),
     "RateLimited": _envelope("The body of a request over the rate limit.", "RateLimitedBody"),
     "RateLimitedBody": _object(
-        "Describes a rate limit. How long to wait is in the header Retry-After.",
+        "Describes a rate limit. The Retry-After header says how long to wait.",
         {
             "message": _text(
-                "What happened and how long to wait, for people.",
+                "What happened and how long to wait, as readable text.",
                 "Too many requests. Wait 12 s before the next one.",
             ),
             "code": {
@@ -161,7 +161,7 @@ HEADERS: Json = {
         "The number of requests that the account can send in 60 seconds.", _whole(600)
     ),
     "RateLimit-Remaining": _header(
-        "The number of requests that are left in the current 60 seconds.", _whole(599)
+        "The number of requests that are left in the current window.", _whole(599)
     ),
     "RateLimit-Reset": _header("Seconds until another request is available.", _whole(60)),
     "RateLimit-Policy": _header(
@@ -169,16 +169,12 @@ HEADERS: Json = {
         {"type": "string", "examples": ["600;w=60"]},
     ),
     "X-Request-Id": _header(
-        "The id of this request: the one you sent in X-Request-Id, or a new one. "
+        "The ID of this request: the one you sent in X-Request-Id, or a new one. "
         "Quote it when you report a problem.",
         {"type": "string", "examples": ["b2f0c1d54c0e4f0f9f6f0c3f0d1f7a55"]},
     ),
-    "Api-Version": _header(
-        "The date of the API contract that answered.", ref("schemas", "ApiVersion")
-    ),
-    "Retry-After": _header(
-        "Seconds to wait. A request sent after that is not refused.", _whole(12)
-    ),
+    "Api-Version": _header("The date of the API contract in use.", ref("schemas", "ApiVersion")),
+    "Retry-After": _header("Seconds to wait before the next request.", _whole(12)),
     "WWW-Authenticate": _header(
         "How to authenticate.", {"const": "Bearer", "examples": ["Bearer"]}
     ),
@@ -196,7 +192,7 @@ PARAMETERS: Json = {
         "name": "Api-Version",
         "in": "header",
         "required": False,
-        "description": "Pins the date of the API contract. An unknown date is a 400. "
+        "description": "Pins the date of the API contract. An unknown date returns 400. "
         "Without it, the service uses its newest contract.",
         "schema": ref("schemas", "ApiVersion"),
     },
@@ -205,13 +201,13 @@ PARAMETERS: Json = {
         "in": "header",
         "required": False,
         "description": "The account to act for: `personal`, `company` (if you belong to exactly "
-        "one company) or an account id. Default: the personal account; for an API key, the "
-        "account of the key. An account that you do not belong to is a 403.",
+        "one company) or an account ID. Default: the personal account; for an API key, the "
+        "account of the key. An account that you do not belong to returns 403.",
         "schema": {"type": "string", "examples": ["personal"]},
     },
 }
 
-# Status: component name, meaning, and a message such as the service sends.
+# Status: component name, meaning, and an example message.
 _ERRORS = {
     400: (
         "BadRequest",
@@ -221,18 +217,20 @@ _ERRORS = {
     401: (
         "Unauthorized",
         "The credential is missing, expired or not valid.",
-        "Authentication is required. Send the header Authorization: Bearer <API key or token>.",
+        "Authentication required. Send the header Authorization: Bearer <API key or token>.",
     ),
     402: (
         "PaymentRequired",
         "The payment processor refused, or the balance does not cover the hold "
         "(`INSUFFICIENT_CREDITS`).",
-        "The balance does not cover this. Top up, or wait for the next allowance.",
+        "The agent's budget of $0.50 must be available before a run starts. Top up with POST "
+        "/api/credits/topup, or wait until other tasks end and release their holds. GET "
+        "/api/credits/balance shows what is available.",
     ),
     403: (
         "Forbidden",
-        "The tier, role or scope of the caller does not permit this.",
-        "This API key does not have the scope tasks:write.",
+        "The caller's tier, role or scopes do not allow this.",
+        "This API key lacks the scope tasks:write. Create a key that has it.",
     ),
     404: (
         "NotFound",
@@ -243,17 +241,17 @@ _ERRORS = {
         "Conflict",
         "The request conflicts with the current state, or the Idempotency-Key was used for "
         "another request.",
-        "A task that is COMPLETED cannot become RUNNING.",
+        "A task that is COMPLETED cannot become RUNNING. COMPLETED is final.",
     ),
     413: (
         "PayloadTooLarge",
         "The request body is larger than 2 MiB.",
-        "The request body is larger than 2097152 bytes.",
+        "The request body is larger than 2097152 bytes. Send the data in smaller requests.",
     ),
     415: (
         "UnsupportedMediaType",
         "The request body is not JSON.",
-        "Send JSON, with the header Content-Type: application/json.",
+        "The request body must be JSON. Send the header Content-Type: application/json.",
     ),
     429: (
         "RateLimited",
@@ -263,22 +261,22 @@ _ERRORS = {
     500: (
         "ServerError",
         "An unexpected error. Try again, and wait longer each time.",
-        "Something went wrong. Try again, and quote X-Request-Id if it happens again.",
+        "An internal error occurred. Try again. If it happens again, report the X-Request-Id.",
     ),
     502: (
         "BadGateway",
         "The tool server failed or refused the call.",
-        "The tool server failed. Connection refused.",
+        "The tool server failed. The server responded with 500.",
     ),
     503: (
         "Unavailable",
-        "A part that this operation needs does not answer, or the service is stopping. Try again.",
-        "The service is stopping. Try again.",
+        "A service that this operation needs is down, or Rota is shutting down. Try again.",
+        "The service is shutting down. Try again.",
     ),
     504: (
         "GatewayTimeout",
-        "The tool server did not answer in time. The call may have taken effect.",
-        "The tool server did not answer in time.",
+        "The tool server did not respond in time. The call may have taken effect.",
+        "The tool server did not respond in time. The response took longer than 60 s.",
     ),
 }
 _CODES = {402: "INSUFFICIENT_CREDITS", 502: "TOOL_SERVER_ERROR", 504: "TOOL_SERVER_TIMEOUT"}
@@ -287,7 +285,7 @@ _HEADER_OF = {401: "WWW-Authenticate", 429: "Retry-After"}
 
 
 def documented(*statuses: int) -> dict[int | str, Json]:
-    """Error statuses of one route, for its `responses`."""
+    """The error responses of a route, for its `responses`."""
     return {status: {"description": _ERRORS[status][1]} for status in statuses}
 
 
@@ -300,7 +298,7 @@ def error_ref(status: int) -> Json:
 
 
 def error_responses(used: set[str]) -> Json:
-    """The shared error responses that some operation refers to."""
+    """The shared error responses that are used."""
     return {
         name: _error_response(status, description, message)
         for status, (name, description, message) in _ERRORS.items()
@@ -326,7 +324,7 @@ def _error_response(status: int, description: str, message: str) -> Json:
 
 
 def share_parameter(parameter: Json, components: Json) -> Json:
-    """Moves a parameter that names a component there, and returns what takes its place."""
+    """Moves a shared parameter to the components, and returns the reference to it."""
     name = parameter["schema"].pop(COMPONENT, None)
     if name is None:
         return parameter

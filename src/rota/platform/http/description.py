@@ -1,8 +1,8 @@
-"""The OpenAPI description: what FastAPI derives from routes and schemas, completed and made small.
+"""The OpenAPI description: FastAPI's own, completed and made smaller.
 
-Completed: every status that a route can answer with, its headers, and an example for every body,
-built from the examples of the fields. Made small: what operations share is a component, and
-schemas have no generated titles.
+This adds every status that a route can return, its headers, and an example for every body, built
+from the examples of its fields. What operations share becomes a component, and generated titles
+are removed.
 """
 
 from collections.abc import Iterator
@@ -27,10 +27,10 @@ _HEADER_NAMES = {
     "if-none-match": "If-None-Match",
     "last-event-id": "Last-Event-ID",
 }
-# The order of words in a schema, for readers: what it is before what it contains.
+# The order of keywords in a schema: first what it is, then what it contains.
 _FIRST = ("$ref", "type", "description")
 _LAST = ("default", "examples")
-# Pydantic keeps its own words for bounds where a type has a validator that runs before it.
+# Pydantic uses its own keywords for bounds if a type has a BeforeValidator.
 _BOUNDS = {"ge": "minimum", "le": "maximum"}
 
 
@@ -140,7 +140,7 @@ class _Description:
         }
 
     def _response(self, operation: Json, status: int, response: Json) -> Json:
-        # A route that describes the body of a failure has a body of its own for it.
+        # A route that describes the body of an error does not use the shared one.
         if status >= 400 and "content" not in response:
             found = shared.error_ref(status)
             self._errors.add(found["$ref"].rpartition("/")[2])
@@ -158,8 +158,8 @@ class _Description:
         texts = [self._schemas[name].get("description", name) for name in names]
         return " Or: ".join(texts) or "Success."
 
-    def _complete_content(self, part: Json) -> None:
-        for kind, content in part.get("content", {}).items():
+    def _complete_content(self, body: Json) -> None:
+        for kind, content in body.get("content", {}).items():
             content["schema"] = _tidy(content["schema"])
             if {"example", "examples"} & content.keys() or kind == "text/plain":
                 continue
@@ -173,7 +173,7 @@ class _Description:
         found = []
         for parameter in operation.get("parameters", ()):
             parameter["schema"] = _without_null(_tidy(parameter["schema"]))
-            # FastAPI writes it into the parameter too.
+            # The parameter itself also has the description.
             parameter["schema"].pop("description", None)
             if parameter["in"] == "header":
                 parameter["name"] = _HEADER_NAMES.get(parameter["name"], parameter["name"])
@@ -183,7 +183,7 @@ class _Description:
         return [*found, ref("parameters", "ApiVersion")]
 
     def _example(self, schema: Json) -> Any:
-        """An example of a schema, put together from the examples of its fields."""
+        """An example of a schema, built from the examples of its fields."""
         if CHANGES in schema:
             rest = {word: value for word, value in schema.items() if word != CHANGES}
             return self._example(rest) | dict(schema[CHANGES])
@@ -199,26 +199,26 @@ class _Description:
         if schema.get("type") == "array":
             return [self._example(schema["items"])]
         fields = schema.get("properties", {})
-        shown: list[str] = schema.get(FIELDS, list(fields))
-        return {name: self._example(fields[name]) for name in shown}
+        names: list[str] = schema.get(FIELDS, list(fields))
+        return {name: self._example(fields[name]) for name in names}
 
 
 def _scope(route: APIRoute) -> str | None:
-    """The scope that a route asks for through one of its dependencies."""
+    """The scope that a route requires through one of its dependencies."""
     found = [getattr(each.call, "scope", None) for each in route.dependant.dependencies]
     return next((scope for scope in found if scope is not None), None)
 
 
 def _unwrapped(text: str) -> str:
-    """The text with one line for each paragraph, as Markdown readers expect; code stays."""
+    """The text with one line per paragraph. Code blocks do not change."""
     paragraphs = text.strip().split("\n\n")
     return "\n\n".join(
         each if each.startswith("```") else each.replace("\n", " ") for each in paragraphs
     )
 
 
-def _sorted(part: Json) -> Json:
-    return dict(sorted(part.items()))
+def _sorted(component: Json) -> Json:
+    return dict(sorted(component.items()))
 
 
 def _names(schema: Json) -> list[str]:
@@ -228,7 +228,7 @@ def _names(schema: Json) -> list[str]:
 
 
 def _subschemas(schema: Json) -> Iterator[tuple[Any, Any, Json]]:
-    """Each schema directly inside of this one, with what holds it and its key there."""
+    """Each schema directly inside this one, with its container and its key in it."""
     for word in ("items", "additionalProperties"):
         if isinstance(schema.get(word), dict):
             yield schema, word, schema[word]
@@ -240,9 +240,9 @@ def _subschemas(schema: Json) -> Iterator[tuple[Any, Any, Json]]:
 
 
 def _tidy(schema: Json) -> Json:
-    """The schema in the words of JSON Schema, without generated titles, as short as it can be."""
+    """The schema with JSON Schema keywords only, without generated titles, as short as possible."""
     schema = {_BOUNDS.get(word, word): value for word, value in schema.items()}
-    # FastAPI and Pydantic make titles out of names, which say nothing more.
+    # FastAPI and Pydantic generate titles from names, which add nothing.
     schema.pop("title", None)
     for bound in ("minimum", "maximum"):
         if isinstance(schema.get(bound), float) and schema[bound].is_integer():
@@ -269,7 +269,7 @@ def _is_plain(schema: Json) -> bool:
 
 
 def _without_null(schema: Json) -> Json:
-    """A parameter is absent or has a value; nothing in a URL or a header is null."""
+    """A parameter is absent or has a value. A URL or a header cannot contain null."""
     if isinstance(schema.get("type"), list):
         schema["type"] = schema["type"][0]
     if "anyOf" in schema:
@@ -279,7 +279,7 @@ def _without_null(schema: Json) -> Json:
 
 
 def _keep_examples(schema: Json, reference: str, values: list[str]) -> None:
-    """Drops examples that are not among the values that this deployment has."""
+    """Removes examples that this deployment does not have."""
     for _, _, each in _subschemas(schema):
         if any(choice.get("$ref") == reference for choice in (each, *each.get("anyOf", ()))):
             found = [value for value in each.pop("examples", ()) if value in (None, *values)]

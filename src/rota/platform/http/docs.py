@@ -1,4 +1,4 @@
-"""The description as a page to read and to try out, with nothing from outside the service."""
+"""The API description as a web page. The page loads nothing from other hosts."""
 
 from importlib.resources import files
 
@@ -7,7 +7,7 @@ from fastapi.openapi.docs import get_swagger_ui_html
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-# Swagger UI's own files. The package that carries them renews them with each of its releases.
+# Swagger UI's files. Each release of this package contains the current ones.
 _PACKAGE = "fastapi_swagger.resources"
 _KINDS = {"swagger-ui-bundle.js": "text/javascript", "swagger-ui.css": "text/css"}
 
@@ -29,7 +29,7 @@ def docs_routes(title: str) -> APIRouter:
         return page
 
     @router.get("/docs/{name}")
-    async def part(name: str) -> Response:
+    async def asset(name: str) -> Response:
         if name not in _KINDS:
             raise HTTPException(404)
         content = files(_PACKAGE).joinpath(name).read_bytes()

@@ -1,9 +1,9 @@
-"""Values that the examples of the OpenAPI description share, so that they tell one story.
+"""Values that the examples of the OpenAPI description share, so that they match each other.
 
-Ada asks the agent `process-writer` for a checklist. Each id carries the time in its UUIDv7.
+Ada asks the agent `process-writer` for a checklist. The time in each UUIDv7 matches its example.
 """
 
-# A personal account shares its number with its user.
+# A personal account has the same UUID as its user.
 ACCOUNT_ID = "acct_01a10b1f50cc7a6a8d23f082128b2f33"
 USER_ID = "user_01a10b1f50cc7a6a8d23f082128b2f33"
 KEY_ID = "key_01a10b26052c7892895319855d9dc9f8"

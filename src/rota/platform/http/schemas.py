@@ -22,8 +22,8 @@ from rota.platform.http import examples
 
 # The name of the component that a parameter becomes in the OpenAPI description.
 COMPONENT = "x-component"
-# How the example of a body differs from the examples of its fields: what has other values, and
-# which fields it shows.
+# How the example of a body differs from the examples of its fields: other values, and which fields
+# it shows.
 CHANGES = "x-example-changes"
 FIELDS = "x-example-fields"
 
@@ -100,7 +100,7 @@ Limit = Annotated[
     Query(
         ge=1,
         le=100,
-        description="The largest number of items to return, from 1 to 100.",
+        description="The maximum number of items to return, from 1 to 100.",
         examples=[20],
         json_schema_extra=shared("Limit"),
     ),
@@ -118,10 +118,10 @@ Offset = Annotated[
 
 
 def path_id(noun: str, example: str) -> Any:
-    """The parameter `{id}` of a path. Ids are opaque: an unknown one is a 404, never a 400."""
+    """The parameter `{id}` of a path. IDs are opaque: an unknown one returns 404, never 400."""
     component = "".join(word.capitalize() for word in noun.split()) + "Id"
     return Path(
-        description=f"The id of the {noun}.",
+        description=f"The ID of the {noun}.",
         examples=[example],
         json_schema_extra=shared(component),
     )

@@ -73,7 +73,7 @@ class Protocol(HttpToolsProtocol):
 def run(app: ASGIApp, settings: Settings, *, on_stop: Callable[[], None]) -> None:
     """Serves until a signal arrives, then finishes the requests in progress.
 
-    `on_stop` runs when the signal arrives. It ends responses that have no end of their own.
+    `on_stop` runs when the signal arrives. It ends responses that would otherwise stay open.
     """
 
     class Server(uvicorn.Server):

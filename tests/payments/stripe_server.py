@@ -1,12 +1,12 @@
-"""The Stripe stand-in for tests: a separate process, and its controls.
+"""The simulated Stripe server for tests: a separate process, and its controls.
 
-async with StandIn.start() as standin:
-    async with Service.start(stack, variant="a", **standin.settings) as service:
-        await standin.send_to(f"http://127.0.0.1:{service.settings.port}/webhooks/stripe")
+async with StripeServer.start() as stripe_server:
+    async with Service.start(stack, variant="a", **stripe_server.settings) as service:
+        await stripe_server.send_to(f"http://127.0.0.1:{service.settings.port}/webhooks/stripe")
         …
-        await standin.pay(checkout_url)
-        await standin.settled()
-        await standin.advance(days=31)
+        await stripe_server.pay(checkout_url)
+        await stripe_server.settled()
+        await stripe_server.advance(days=31)
 """
 
 import asyncio
@@ -33,7 +33,7 @@ FAILS_LATER_CARD = "4000 0000 0000 0341"
 
 
 @dataclass
-class StandIn:
+class StripeServer:
     url: str
     http: httpx.AsyncClient
     secret: str = SECRET
@@ -47,9 +47,9 @@ class StandIn:
         webhook_url: str | None = None,
         port: int = 0,
         variant: str | None = None,
-    ) -> AsyncIterator["StandIn"]:
+    ) -> AsyncIterator["StripeServer"]:
         """Without `data`, it forgets everything at its end. With a variant, it sells its plans."""
-        port = port or ports.find(besides=set())
+        port = port or ports.find(taken=set())
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
@@ -74,7 +74,7 @@ class StandIn:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Settings that make a service use this stand-in: `Service.start(…, **settings)`."""
+        """Settings that make a service use this server: `Service.start(…, **settings)`."""
         return {
             "stripe_secret_key": SecretStr(KEY),
             "stripe_webhook_secrets": (SecretStr(self.secret),),
@@ -85,15 +85,15 @@ class StandIn:
 
     async def pay(self, checkout_url: str, card: str = GOOD_CARD) -> str:
         """Pays on the hosted page. Returns where the page sends the browser."""
-        answer = await self.http.post(checkout_url, data={"action": "pay", "card": card})
-        assert answer.status_code == 303, answer.text
-        return answer.headers["location"]
+        response = await self.http.post(checkout_url, data={"action": "pay", "card": card})
+        assert response.status_code == 303, response.text
+        return response.headers["location"]
 
     async def cancel_checkout(self, checkout_url: str) -> str:
         """Cancels on the hosted page. Returns where the page sends the browser."""
-        answer = await self.http.post(checkout_url, data={"action": "cancel"})
-        assert answer.status_code == 303, answer.text
-        return answer.headers["location"]
+        response = await self.http.post(checkout_url, data={"action": "cancel"})
+        assert response.status_code == 303, response.text
+        return response.headers["location"]
 
     # Time, cards and refunds.
 
@@ -185,7 +185,7 @@ class StandIn:
     ) -> None:
         """Makes the next requests under the path fail. Each attempt of a client counts.
 
-        "drop" acts and does not answer; the other modes do not act.
+        "drop" acts and does not respond; the other modes do not act.
         """
         await self._ok("POST", "/_control/faults", {"path": path, "mode": mode, "times": times})
 
@@ -197,17 +197,17 @@ class StandIn:
         params: dict[str, str] | None = None,
     ) -> dict[str, Any]:
         """Calls Stripe's API without the adapter."""
-        answer = await self.http.request(
+        response = await self.http.request(
             method, path, data=form, params=params, headers={"Authorization": f"Bearer {KEY}"}
         )
-        assert answer.status_code == 200, answer.text
-        found: dict[str, Any] = answer.json()
+        assert response.status_code == 200, response.text
+        found: dict[str, Any] = response.json()
         return found
 
     async def _ok(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
-        answer = await self.http.request(method, path, json=body)
-        assert answer.status_code == 200, answer.text
-        found: dict[str, Any] = answer.json()
+        response = await self.http.request(method, path, json=body)
+        assert response.status_code == 200, response.text
+        found: dict[str, Any] = response.json()
         return found
 
 
@@ -216,7 +216,9 @@ async def _until_up(
 ) -> None:
     async with asyncio.timeout(deadline_s):
         while True:
-            assert process.returncode is None, "the stand-in ended instead of starting"
+            assert process.returncode is None, (
+                "the simulated Stripe server ended instead of starting"
+            )
             try:
                 if (await http.get("/_control/clock")).status_code == 200:
                     return

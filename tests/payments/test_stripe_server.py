@@ -1,4 +1,4 @@
-"""The stand-in itself: its page, its webhooks and its stored data."""
+"""The simulated Stripe server itself: its page, its webhooks and its stored data."""
 
 import asyncio
 import json
@@ -18,44 +18,48 @@ from starlette.routing import Route
 from rota.dev import ports
 from rota.payments.port import Payer, Product
 from rota.payments.stripe import Stripe
-from tests.payments.conftest import PRODUCTS, RETURN_URL, TimedStandIn
-from tests.payments.standin import GOOD_CARD, KEY, StandIn
+from tests.payments.conftest import PRODUCTS, RETURN_URL, TimedStripeServer
+from tests.payments.stripe_server import GOOD_CARD, KEY, StripeServer
 
 
 async def test_the_page_shows_the_order_and_sends_the_browser_back(
-    stripe: Stripe, standin: StandIn
+    stripe: Stripe, stripe_server: StripeServer
 ) -> None:
     payer = Payer(uuid4(), None, "<ada>@example.test")
     checkout = await stripe.plan_checkout(payer, "corporate", 7, uuid4().hex, trial_days=14)
-    shown = await standin.http.get(checkout.url)
+    shown = await stripe_server.http.get(checkout.url)
     assert shown.headers["content-type"].startswith("text/html")
     for words in ("$350.00 a month", "Corporate × 7", "14 days", GOOD_CARD, "&lt;ada&gt;@"):
         assert words in shown.text
-    assert await standin.cancel_checkout(checkout.url) == f"{RETURN_URL}?checkout=cancelled"
-    wrong = await standin.http.post(checkout.url, data={"action": "pay", "card": "1234"})
+    assert await stripe_server.cancel_checkout(checkout.url) == f"{RETURN_URL}?checkout=cancelled"
+    wrong = await stripe_server.http.post(checkout.url, data={"action": "pay", "card": "1234"})
     assert (wrong.status_code, "not a test card" in wrong.text) == (402, True)
     # After a cancellation, the page can still be paid.
-    assert checkout.id in await standin.pay(checkout.url)
-    assert "has been paid for" in (await standin.http.get(checkout.url)).text
-    again = await standin.http.post(checkout.url, data={"action": "pay", "card": GOOD_CARD})
+    assert checkout.id in await stripe_server.pay(checkout.url)
+    assert "has been paid." in (await stripe_server.http.get(checkout.url)).text
+    again = await stripe_server.http.post(checkout.url, data={"action": "pay", "card": GOOD_CARD})
     assert again.status_code == 200
-    assert (await standin.http.get("/pay/cs_test_nobody")).status_code == 404
+    assert (await stripe_server.http.get("/pay/cs_test_nobody")).status_code == 404
 
 
-async def test_the_home_page_links_to_open_checkouts(stripe: Stripe, standin: StandIn) -> None:
+async def test_the_home_page_links_to_open_checkouts(
+    stripe: Stripe, stripe_server: StripeServer
+) -> None:
     checkout = await stripe.top_up_checkout(Payer(uuid4(), None, None), 1_234, uuid4().hex)
-    home = (await standin.http.get("/")).text
+    home = (await stripe_server.http.get("/")).text
     assert f'href="{checkout.url}"' in home
     assert "$12.34" in home
 
 
-async def test_a_refund_cannot_exceed_the_payment(stripe: Stripe, standin: StandIn) -> None:
+async def test_a_refund_cannot_exceed_the_payment(
+    stripe: Stripe, stripe_server: StripeServer
+) -> None:
     checkout = await stripe.top_up_checkout(Payer(uuid4(), None, None), 500, uuid4().hex)
-    await standin.pay(checkout.url)
-    session = await standin.api("GET", f"/v1/checkout/sessions/{checkout.id}")
+    await stripe_server.pay(checkout.url)
+    session = await stripe_server.api("GET", f"/v1/checkout/sessions/{checkout.id}")
 
     async def refund(**form: str) -> tuple[int, str | None]:
-        answer = await standin.http.post(
+        answer = await stripe_server.http.post(
             "/v1/refunds",
             data={"payment_intent": session["payment_intent"]} | form,
             headers={"Authorization": f"Bearer {KEY}"},
@@ -69,12 +73,12 @@ async def test_a_refund_cannot_exceed_the_payment(stripe: Stripe, standin: Stand
     assert await refund() == (400, "charge_already_refunded")
 
 
-async def test_a_checkout_expires_after_a_day(timed: TimedStandIn) -> None:
+async def test_a_checkout_expires_after_a_day(timed: TimedStripeServer) -> None:
     payer = Payer(uuid4(), None, None)
     checkout = await timed.stripe.top_up_checkout(payer, 500, uuid4().hex)
-    await timed.standin.advance(days=2)
-    assert "has expired" in (await timed.standin.http.get(checkout.url)).text
-    assert len(await timed.standin.events("checkout.session.expired")) == 1
+    await timed.stripe_server.advance(days=2)
+    assert "has expired" in (await timed.stripe_server.http.get(checkout.url)).text
+    assert len(await timed.stripe_server.events("checkout.session.expired")) == 1
 
 
 @pytest.mark.parametrize(
@@ -86,23 +90,23 @@ async def test_a_checkout_expires_after_a_day(timed: TimedStandIn) -> None:
     ],
 )
 async def test_an_invalid_request_gets_stripes_error(
-    standin: StandIn, form: dict[str, str], code: str
+    stripe_server: StripeServer, form: dict[str, str], code: str
 ) -> None:
-    answer = await standin.http.post(
+    answer = await stripe_server.http.post(
         "/v1/checkout/sessions", data=form, headers={"Authorization": f"Bearer {KEY}"}
     )
     assert answer.status_code == 400
     error = answer.json()["error"]
     assert (error["type"], error["code"]) == ("invalid_request_error", code)
-    assert (await standin.http.get("/v1/prices")).status_code == 401
-    assert (await standin.http.get("/v1/nothing")).json()["error"]["type"]
+    assert (await stripe_server.http.get("/v1/prices")).status_code == 401
+    assert (await stripe_server.http.get("/v1/nothing")).json()["error"]["type"]
 
 
 class Listener:
     """Receives webhooks. Answers with the given statuses first, and then with 200."""
 
     def __init__(self) -> None:
-        self.port = ports.find(besides=set())
+        self.port = ports.find(taken=set())
         self.url = f"http://127.0.0.1:{self.port}/webhooks/stripe"
         self.received: list[tuple[bytes, str]] = []
         self.statuses: Iterator[int] = iter(())
@@ -133,15 +137,15 @@ class Listener:
 
 
 async def test_events_are_signed_and_sent_again_until_they_are_received(
-    timed: TimedStandIn,
+    timed: TimedStripeServer,
 ) -> None:
     listener = Listener()
     listener.statuses = iter((500, 302))
     # The events are sent although the listener is not up yet.
-    await timed.standin.send_to(listener.url)
+    await timed.stripe_server.send_to(listener.url)
     bought = await timed.subscribe()
     async with listener.listening():
-        await timed.standin.settled()
+        await timed.stripe_server.settled()
         assert sorted(set(listener.kinds)) == [
             "checkout.session.completed",
             "customer.created",
@@ -150,7 +154,7 @@ async def test_events_are_signed_and_sent_again_until_they_are_received(
         ]
         assert len(listener.received) == 4 + 2
         # Signatures have the real time, no matter how far the clock was moved.
-        await timed.standin.advance(days=400)
+        await timed.stripe_server.advance(days=400)
         assert len([e for e in listener.kinds if e == "invoice.paid"]) >= 13
     for body, header in listener.received:
         timed.stripe.read_webhook(body, header)
@@ -158,18 +162,18 @@ async def test_events_are_signed_and_sent_again_until_they_are_received(
 
 
 async def test_held_events_are_delivered_in_random_order_and_several_times(
-    timed: TimedStandIn,
+    timed: TimedStripeServer,
 ) -> None:
     listener = Listener()
     async with listener.listening():
-        await timed.standin.hold()
-        await timed.standin.send_to(listener.url)
+        await timed.stripe_server.hold()
+        await timed.stripe_server.send_to(listener.url)
         for _ in range(4):
             await timed.subscribe()
         assert listener.received == []
-        created = [event["id"] for event in await timed.standin.events()]
+        created = [event["id"] for event in await timed.stripe_server.events()]
 
-        attempts = await timed.standin.deliver(duplicates=(1, 5), seed=7, at_once=16)
+        attempts = await timed.stripe_server.deliver(duplicates=(1, 5), seed=7, at_once=16)
 
         sent = [attempt["id"] for attempt in attempts]
         assert {attempt["status"] for attempt in attempts} == {200}
@@ -177,49 +181,49 @@ async def test_held_events_are_delivered_in_random_order_and_several_times(
         assert len(created) < len(sent) == len(listener.received) <= 5 * len(created)
         assert list(dict.fromkeys(sent)) != created
         assert 1 < listener.max_concurrent <= 16
-        assert await timed.standin.deliver() == []
-        again = await timed.standin.deliver(duplicates=(2, 2), again=True)
+        assert await timed.stripe_server.deliver() == []
+        again = await timed.stripe_server.deliver(duplicates=(2, 2), again=True)
         assert len(again) == 2 * len(created)
         await timed.subscribe()
-        await timed.standin.release()
+        await timed.stripe_server.release()
         assert len(listener.received) == len(sent) + len(again) + 4
 
 
-async def test_an_event_that_is_not_received_stays_held(timed: TimedStandIn) -> None:
+async def test_an_event_that_is_not_received_stays_held(timed: TimedStripeServer) -> None:
     listener = Listener()
     async with listener.listening():
-        await timed.standin.hold()
-        await timed.standin.send_to(listener.url)
+        await timed.stripe_server.hold()
+        await timed.stripe_server.send_to(listener.url)
         await timed.subscribe()
         listener.statuses = iter((500,))
-        first = await timed.standin.deliver()
+        first = await timed.stripe_server.deliver()
         assert sorted(attempt["status"] for attempt in first) == [200, 200, 200, 500]
-        (left,) = await timed.standin.deliver()
+        (left,) = await timed.stripe_server.deliver()
         assert left["status"] == 200
 
 
 async def test_a_restart_keeps_the_data(tmp_path: Path) -> None:
-    port = ports.find(besides=set())
+    port = ports.find(taken=set())
     listener = Listener()
-    async with StandIn.start(data=tmp_path, port=port) as standin:
-        timed = TimedStandIn(standin)
+    async with StripeServer.start(data=tmp_path, port=port) as stripe_server:
+        timed = TimedStripeServer(stripe_server)
         await timed.stripe.offer(PRODUCTS)
-        await standin.advance(to="2027-01-31T00:00:00Z")
+        await stripe_server.advance(to="2027-01-31T00:00:00Z")
         bought = await timed.subscribe()
         payer = Payer(uuid4(), None, None)
         checkout = await timed.stripe.top_up_checkout(payer, 500, "the-key")
     async with (
         listener.listening(),
-        StandIn.start(data=tmp_path, port=port, webhook_url=listener.url) as standin,
+        StripeServer.start(data=tmp_path, port=port, webhook_url=listener.url) as stripe_server,
     ):
-        assert (await standin.now()).date().isoformat() == "2027-01-31"
+        assert (await stripe_server.now()).date().isoformat() == "2027-01-31"
         assert await timed.stripe.subscription(bought.id) == bought
         assert await timed.stripe.top_up_checkout(payer, 500, "the-key") == checkout
-        await standin.settled()
+        await stripe_server.settled()
         assert "checkout.session.completed" in listener.kinds
         # A price that loses its lookup key loses it in existing subscriptions too.
         await timed.stripe.offer((Product("standard", "Standard", 2_500),))
-        raw = await standin.api("GET", f"/v1/subscriptions/{bought.id}")
+        raw = await stripe_server.api("GET", f"/v1/subscriptions/{bought.id}")
         assert raw["items"]["data"][0]["price"]["lookup_key"] is None
         assert (await timed.stripe.subscription(bought.id)).product == "standard"
     await timed.stripe.close()
@@ -228,18 +232,18 @@ async def test_a_restart_keeps_the_data(tmp_path: Path) -> None:
 async def test_it_does_not_start_in_production(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ROTA_ENV", "production")
     with pytest.raises(AssertionError, match="ended instead of starting"):
-        async with StandIn.start():
+        async with StripeServer.start():
             pass
 
 
-async def test_customers_can_be_created_found_and_changed(standin: StandIn) -> None:
+async def test_customers_can_be_created_found_and_changed(stripe_server: StripeServer) -> None:
     email = f"{uuid4().hex}@example.test"
     form = {"email": email, "metadata[a]": "1", "metadata[b]": "2"}
-    made = await standin.api("POST", "/v1/customers", form)
+    made = await stripe_server.api("POST", "/v1/customers", form)
     changes = {"name": "Ada", "metadata[a]": "", "metadata[c]": "3"}
-    changed = await standin.api("POST", f"/v1/customers/{made['id']}", changes)
+    changed = await stripe_server.api("POST", f"/v1/customers/{made['id']}", changes)
     assert changed == made | {"name": "Ada", "metadata": {"b": "2", "c": "3"}}
-    found = await standin.api("GET", "/v1/customers", params={"email": email})
+    found = await stripe_server.api("GET", "/v1/customers", params={"email": email})
     assert (found["data"], found["has_more"], found["object"]) == ([changed], False, "list")
-    async with httpx.AsyncClient(base_url=standin.url) as unauthenticated:
+    async with httpx.AsyncClient(base_url=stripe_server.url) as unauthenticated:
         assert (await unauthenticated.get(f"/v1/customers/{made['id']}")).status_code == 401
