@@ -87,6 +87,6 @@ async def test_a_subtask_that_cannot_be_paid_raises_before_anything_is_written(
         before = await picture(connection, person.user_id)
         # The transaction commits, so anything written before the refusal would stay.
         async with parts.db.write(person.user_id) as tx:
-            with pytest.raises(InsufficientCredits, match=AGENT):
+            with pytest.raises(InsufficientCredits, match="budget"):
                 await create_subtask(tx, parts.task_creation, parent)
         assert await picture(connection, person.user_id) == before
