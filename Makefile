@@ -69,7 +69,7 @@ openapi: setup  ## Update the descriptions in openapi/
 	$(BIN)/rota admin openapi --variant b --output openapi/variant-b.json
 
 lock: | $(BIN)/uv  ## Update requirements.lock from pyproject.toml
-	$(UV) export --quiet --no-emit-project --all-extras --all-groups --no-header --no-annotate --prune llm --prune llama-cpp-python --output-file requirements.lock
+	$(UV) export --quiet --no-emit-project --all-extras --all-groups --no-header --no-annotate --prune llm --prune llama-cpp-python --prune rfc3987-syntax --output-file requirements.lock
 
 ##@ Release
 
