@@ -48,7 +48,7 @@ def summarize(audit: Audit | None, *, must_reach: bool) -> tuple[int, str]:
     if audit is None or not audit.checked:
         return int(must_reach), (
             "NOT CHECKED: the vulnerability database cannot be reached from here. "
-            "Run make audit again on a machine that can reach https://pypi.org."
+            "Run make audit again on a machine with access to the package index."
         )
     lines = [f"Checked {len(audit.checked)} packages: {len(audit.findings)} findings."]
     lines += audit.findings
