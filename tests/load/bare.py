@@ -16,6 +16,7 @@ from fastapi import FastAPI
 from redis.asyncio import Redis
 
 from rota.limits.window import SCRIPT
+from rota.platform.db import use_json
 from tests.load.statements import InsertStatement, find_statement
 
 ME = """
@@ -43,7 +44,8 @@ def create() -> FastAPI:
         state["pool"] = await asyncpg.create_pool(
             os.environ["ROTA_DATABASE_URL"],
             server_settings={"role": "rota_app", "plan_cache_mode": "force_generic_plan"},
-            # Without a reset between two uses, like the service.
+            # With the JSON codec and without a reset between two uses, like the service.
+            init=use_json,
             reset=_skip_reset,
         )
         state["redis"] = redis = Redis.from_url(os.environ["ROTA_REDIS_URL"], protocol=2)

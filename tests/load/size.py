@@ -29,7 +29,7 @@ from rota.dev.seed import Plan, seed
 from rota.dev.stack import Stack
 from rota.platform import ids
 from rota.platform.crypto import Vault
-from rota.platform.db import APPLICATION_ROLE, AccountTransaction
+from rota.platform.db import APPLICATION_ROLE, AccountTransaction, use_json
 from rota.platform.migrate import migrate
 from rota.platform.settings import Settings
 from rota.tasks import queries
@@ -140,6 +140,7 @@ async def side(stack: Stack, name: str, settings: Settings) -> AsyncIterator[Sid
             settings.database_url.get_secret_value(), server_settings={"role": APPLICATION_ROLE}
         )
         exits.push_async_callback(connection.close)
+        await use_json(connection)
         yield Side(name, service, account, http, connection, sample)
 
 
