@@ -9,7 +9,6 @@ from rota.auth.caller import Caller
 from rota.platform.db import AccountReader, Database
 from rota.tasks import queries as tasks
 from rota.tasks import review_queries
-from rota.tasks.errors import TaskNotFound
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +74,5 @@ class Timelines:
     ) -> tuple[list[Entry], int]:
         """A page of one task's timeline, if the task belongs to the caller's account."""
         async with self._db.snapshot(caller.account_id, caller.user_id) as tx:
-            if task_id is None or not await tasks.find(tx, task_id):
-                raise TaskNotFound
-            return await page(tx, task_id, limit, offset)
+            task = await tasks.get(tx, task_id)
+            return await page(tx, task.id, limit, offset)
