@@ -109,7 +109,7 @@ class Authenticator:
                 access = next((c for c in companies if c.account_id == owner.account_id), None)
         if scopes is None or access is None:
             raise ApiKeyInvalid
-        return _caller(owner.user_id, access, scopes=frozenset(scopes), session_id=None)
+        return _caller(owner.user_id, access, scopes=frozenset(scopes), key_id=owner.key_id)
 
 
 def bearer_token(authorization: str | None) -> str:
@@ -138,7 +138,12 @@ async def _selected_company(
 
 
 def _caller(
-    user_id: UUID, access: AccountAccess, *, scopes: frozenset[str] | None, session_id: UUID | None
+    user_id: UUID,
+    access: AccountAccess,
+    *,
+    scopes: frozenset[str] | None,
+    session_id: UUID | None = None,
+    key_id: UUID | None = None,
 ) -> Caller:
     return Caller(
         user_id=user_id,
@@ -149,4 +154,5 @@ def _caller(
         user_tier=access.user_tier,
         scopes=scopes,
         session_id=session_id,
+        key_id=key_id,
     )

@@ -32,7 +32,9 @@ class Caller:
     user_tier: str
     # None for a session, which has all scopes.
     scopes: frozenset[str] | None
+    # One of these is set: the credential of the request.
     session_id: UUID | None
+    key_id: UUID | None = None
 
     def has_scope(self, scope: Scope) -> bool:
         return self.scopes is None or scope in self.scopes

@@ -30,6 +30,8 @@ class Server:
     last_checked_at: datetime
     created_at: datetime
     updated_at: datetime
+    # Increases with every change of URL, transport or credentials.
+    revision: int = 1
     tool_count: int = 0
 
     def allows(self, tool: str) -> bool:
