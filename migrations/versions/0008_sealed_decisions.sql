@@ -12,12 +12,15 @@ ALTER TABLE tasks ADD COLUMN inherited_approval jsonb;
 ALTER TABLE steps ADD COLUMN sealed text, ADD COLUMN approved_digest text;
 
 -- `sealed`: what is decided, as canonical JSON. `digest`: its SHA-256. `decided_with`: the name of
--- the user and the credential of the decision.
+-- the user and the credential of the decision. `resumed`: a rejection after which the task goes on.
+-- `answers`: recent decisions that were accepted, also about single items and also repeated ones.
 ALTER TABLE reviews
     ADD COLUMN run integer,
     ADD COLUMN sealed text,
     ADD COLUMN digest text,
     ADD COLUMN decided_with jsonb,
+    ADD COLUMN resumed boolean NOT NULL DEFAULT false,
+    ADD COLUMN answers jsonb NOT NULL DEFAULT '[]',
     DROP CONSTRAINT reviews_state_check,
     ADD CONSTRAINT reviews_state_check
         CHECK (state IN ('pending', 'approved', 'rejected', 'expired', 'cancelled'));

@@ -223,11 +223,11 @@ class Composition:
 
     @cached_property
     def tasks(self) -> Tasks:
-        return Tasks(self.db, self.idempotency, self.task_creation, gate_time=self.gate_time)
+        return Tasks(self.db, self.idempotency, self.task_creation)
 
     @cached_property
     def reviews(self) -> Reviews:
-        return Reviews(self.db, weight_of=self.variant.weight_of)
+        return Reviews(self.db, self.idempotency, weight_of=self.variant.weight_of)
 
     @cached_property
     def timelines(self) -> Timelines:

@@ -128,8 +128,11 @@ class Storm:
         person = self.acknowledged.get(task_id)
         if person is None:
             return  # Its creation is not acknowledged yet.
+        path = f"/api/tasks/{task_id}/review"
+        review = (await self.world.request_until_response(person, "GET", path)).json()["review"]
+        body: dict[str, Any] = {"review": {"number": review["number"], "digest": review["digest"]}}
         approve = sum(self.decided.values()) % 2 == 0
-        verb, body = ("approve", None) if approve else ("reject", {"resume": True})
+        verb, body = ("approve", body) if approve else ("reject", {"resume": True, **body})
         answer = await self.world.request_until_response(
             person, "POST", f"/api/tasks/{task_id}/{verb}", body
         )

@@ -64,6 +64,7 @@ def external_task(task_id: UUID, name: str = "Compare three suppliers") -> Task:
         input_tokens=0,
         output_tokens=0,
         cost_micros=0,
+        inherited_approval=None,
     )
 
 

@@ -14,7 +14,7 @@ from rota.platform.ids import from_wire
 from tests.mcp.conftest import LOCAL, connect, events_of
 from tests.mcp.peers import Peer, definition, time_server
 from tests.mcp.test_secrets import TOKEN, bearer, everything_in, forms
-from tests.runs.runner import Runner, until
+from tests.runs.runner import Runner, shown, until
 from tests.runs.scripted import Scripted, calls, conversation, last_message, says
 from tests.service import Person
 
@@ -52,7 +52,8 @@ def names(call: dict[str, Any]) -> set[str]:
 
 
 async def approve(person: Person, task: dict[str, Any]) -> None:
-    response = await person.post(f"/api/tasks/{task['id']}/approve")
+    review = (await person.get(f"/api/tasks/{task['id']}/review")).json()["review"]
+    response = await person.post(f"/api/tasks/{task['id']}/approve", {"review": shown(review)})
     assert response.status_code == 200, response.text
 
 

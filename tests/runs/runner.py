@@ -47,6 +47,11 @@ async def until(
         raise AssertionError(f"not within {deadline_s} s; last result: {seen!r}") from None
 
 
+def shown(review: dict[str, Any]) -> dict[str, Any]:
+    """What a decision names: the review that a person looked at."""
+    return {"number": review["number"], "digest": review["digest"]}
+
+
 class Worker:
     """A worker process that can be killed."""
 
@@ -181,13 +186,16 @@ class Runner:
         self, person: Person, task: dict[str, Any], *decisions: dict[str, Any]
     ) -> dict[str, Any]:
         """Approves everything that waits, or only the named items."""
-        body = {"decisions": list(decisions)} if decisions else None
+        body: dict[str, Any] = {"review": shown(await self.review(person, task))}
+        if decisions:
+            body["decisions"] = list(decisions)
         answer = await person.post(f"/api/tasks/{task['id']}/approve", body)
         assert answer.status_code == 200, answer.text
         found: dict[str, Any] = answer.json()
         return found
 
     async def reject(self, person: Person, task: dict[str, Any], **body: Any) -> dict[str, Any]:
+        body["review"] = shown(await self.review(person, task))
         answer = await person.post(f"/api/tasks/{task['id']}/reject", body)
         assert answer.status_code == 200, answer.text
         found: dict[str, Any] = answer.json()

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from rota.runs.tool_call import _GONE
 from tests.assertions import MOMENT, assert_error, assert_invalid
 from tests.runs.model_server import DEFINITIONS
 from tests.runs.runner import Runner
@@ -87,17 +88,21 @@ async def test_a_review_shows_exactly_the_documented_fields(
     task = await runner.begin(person, "careful", script)
     review = await runner.waiting(person, task, "tool")
     assert review.keys() == {
-        "taskId", "state", "gate", "requestedAt", "expiresAt", "items", "history",
+        "taskId", "number", "digest", "state", "gate", "requestedAt", "expiresAt", "items",
+        "history",
     }  # fmt: skip
     assert review["taskId"] == task["id"]
     assert MOMENT.fullmatch(review["requestedAt"])
     assert MOMENT.fullmatch(review["expiresAt"])
     assert review["history"] == []
     [item] = review["items"]
+    assert len(item.pop("digest")) == 64
     assert item == {
         "id": "call-1-1-1",
         "tool": "send",
         "server": "desk",
+        "serverId": "desk",
+        "edited": False,
         "arguments": {"ref": "review"},
         "argumentsSchema": DEFINITIONS[1]["argumentsSchema"],
         "reason": "The agent's policy requires approval of this call.",
@@ -109,11 +114,13 @@ async def test_a_review_shows_exactly_the_documented_fields(
     assert decided["state"] == "approved"
     [item] = decided["items"]
     assert item["decision"] == "approved"
-    assert item["decidedBy"] == f"user_{person.user_id.hex}"
+    by = item["decidedBy"]
+    assert (by["userId"], by["name"], by["via"]) == (f"user_{person.user_id.hex}", "Test", "key")
     assert MOMENT.fullmatch(item["decidedAt"])
     [past] = decided["history"]
     assert past.keys() == {
-        "state", "gate", "requestedAt", "expiresAt", "decidedBy", "decidedAt", "reason", "items",
+        "number", "digest", "state", "gate", "requestedAt", "expiresAt", "decidedBy", "decidedAt",
+        "reason", "items",
     }  # fmt: skip
     await runner.until(person, task, "COMPLETED")
 
@@ -144,7 +151,10 @@ async def test_items_can_be_approved_and_edited_separately_and_exactly_those_cal
     assert decided["review"]["state"] == "pending"
     assert [item["decision"] for item in decided["review"]["items"]] == ["approved", None]
     assert await scripted.done("first") == []
-    await refused({"id": one}, "decisions")
+    again = await runner.approve(person, task, {"id": one})
+    assert again == decided
+    other = {"decisions": [{"id": one, "arguments": {"ref": "other"}}]}
+    assert (await person.post(path, other)).status_code == 409
 
     edited = {"ref": "third", "text": "as a person wants it"}
     decided = await runner.approve(person, task, {"id": two, "arguments": edited})
@@ -210,7 +220,7 @@ async def test_an_approval_is_void_if_the_tool_changed_after_it(
         return await runner.review(person, task)
 
     review = await runner.seen(second_review, lambda r: len(r["history"]) == 1, pending=True)
-    assert "changed after it was shown for approval" in review["items"][0]["reason"]
+    assert "changed after the call was planned or approved" in review["items"][0]["reason"]
     assert review["items"][0]["decision"] is None
     assert review["history"][0]["state"] == "approved"
     assert await scripted.done("changed") == []
@@ -228,7 +238,7 @@ async def test_the_model_learns_that_an_approved_tool_no_longer_exists(
     await scripted.define(person.user_id, [])
     await runner.approve(person, task)
     await runner.until(person, task, "COMPLETED")
-    assert last_message((await scripted.asked(script))[1]) == "The tool no longer exists."
+    assert last_message((await scripted.asked(script))[1]) == _GONE
 
 
 async def test_an_answer_becomes_the_output_after_approval_unchanged_or_edited(

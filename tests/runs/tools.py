@@ -7,6 +7,7 @@ from uuid import UUID
 import httpx
 
 from rota.agents.model import AgentVersion
+from rota.platform.db import AccountTransaction
 from rota.runs.tools import Tool, ToolResult, ToolUnavailable
 
 
@@ -33,9 +34,16 @@ class ScriptedTools:
                 description=definition["description"],
                 arguments_schema=definition["argumentsSchema"],
                 read_only=definition["readOnly"],
+                server_revision=(definition["server"], 1),
             )
             for definition in answer.json()
         ]
+
+    async def current(
+        self, tx: AccountTransaction, agent: AgentVersion, server_id: str, name: str
+    ) -> Tool | None:
+        tools = await self.tools(tx.account_id, agent)
+        return next((tool for tool in tools if (tool.server, tool.name) == (server_id, name)), None)
 
     async def call(
         self, account_id: UUID, tool: Tool, arguments: dict[str, Any], key: str

@@ -1,15 +1,19 @@
 """docs/tasks.md and docs/events.md: their examples run, and their tables match the code."""
 
 import asyncio
+import hashlib
+import json
 import os
 import re
 from pathlib import Path
 
+from rota.platform.canonical import canonical_json
 from rota.tasks.states import markdown_table, mermaid_diagram
 from tests.service import Service
 from tests.tasks.world import newcomer
 
 DOCS = Path(__file__).parents[2] / "docs"
+DIGESTS = (DOCS / "tasks.md").read_text()
 
 
 def generated(name: str) -> str:
@@ -24,6 +28,14 @@ def test_the_table_of_transitions_matches_the_code() -> None:
 
 def test_the_diagram_matches_the_code() -> None:
     assert generated("diagram") == f"```mermaid\n{mermaid_diagram()}```\n"
+
+
+def test_the_digests_in_the_documentation_are_right() -> None:
+    rows = re.findall(r"^\| `(\{.*?\})` \| `(\{.*?\})` \| `([0-9a-f]{64})` \|$", DIGESTS, re.M)
+    assert len(rows) == 5
+    for given, canonical, sha256 in rows:
+        assert canonical_json(json.loads(given)) == canonical
+        assert hashlib.sha256(canonical.encode()).hexdigest() == sha256
 
 
 async def printed_by_the_examples_of(name: str, service: Service, folder: Path) -> str:

@@ -272,6 +272,8 @@ async def test_a_review_shows_pending_and_past_decisions(board: Service) -> None
         "review": {
             "taskId": task["id"],
             "state": "none",
+            "number": None,
+            "digest": None,
             "gate": None,
             "requestedAt": None,
             "expiresAt": None,
@@ -287,7 +289,7 @@ async def test_a_review_shows_pending_and_past_decisions(board: Service) -> None
     decided = response.json()["review"]
     assert decided["state"] == "rejected"
     past = decided["history"][0]
-    assert (past["reason"], past["decidedBy"][:5]) == ("Look again.", "user_")
+    assert (past["reason"], past["decidedBy"]["userId"][:5]) == ("Look again.", "user_")
     await patch(person, task["id"], status="WAITING_APPROVAL")
     again = (await person.post(f"{path}/approve")).json()["review"]
     assert [review["state"] for review in again["history"]] == ["approved", "rejected"]

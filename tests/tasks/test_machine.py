@@ -61,6 +61,17 @@ class Known:
     actions: list[str] = field(default_factory=list)
     run: int = 1
     reviews: list[str] = field(default_factory=list)
+    # Whether the newest rejection let the task continue.
+    resumed: bool = False
+    # The name that was approved at the run gate, and the run that it was approved for.
+    approved: tuple[str, int] | None = None
+
+    @property
+    def frozen(self) -> bool:
+        """Whether name and description are what a person decides about, or has approved."""
+        after_gate = self.approved is not None and self.approved[1] == self.run
+        waits = self.status == "WAITING_APPROVAL"
+        return self.hosted and (waits or (self.status == "PENDING" and after_gate))
 
     def shown(self) -> dict[str, Any]:
         return {
@@ -117,6 +128,15 @@ class Board(RuleBasedStateMachine):
         assert shown["usage"]["run"] == task.run
         assert (shown["finishedAt"] is not None) == (task.status in ENDED)
 
+    def newest_review(self, who: int, task: Known) -> dict[str, Any] | None:
+        """What a decision names, as the service shows it."""
+        review = self.call(who, "GET", f"/{task.id}/review", 200)["review"]
+        assert [past["state"] for past in reversed(review["history"])] == [
+            state for state in task.reviews if state != "pending"
+        ]
+        assert review["number"] == (len(task.reviews) or None)
+        return {name: review[name] for name in ("number", "digest")} if task.reviews else None
+
     def pick(self, at: int) -> Known:
         return self.tasks[at % len(self.tasks)]
 
@@ -133,7 +153,7 @@ class Board(RuleBasedStateMachine):
 
     def cancel(self, task: Known) -> None:
         if task.status == "WAITING_APPROVAL":
-            task.reviews[-1] = "rejected"
+            task.reviews[-1] = "cancelled"
         self.change_status(task, "CANCELLED", "task.cancelled")
 
     @rule(
@@ -198,9 +218,13 @@ class Board(RuleBasedStateMachine):
         task = self.pick(at)
         actions = [action] if action is not None else None
         body = {"name": name or None, "logs": logs, "actions": actions}
-        if task.hosted and logs is not None:
+        renamed = bool(name) and name != task.name
+        if task.hosted and (logs is not None or (renamed and task.frozen)):
             self.call(who, "PATCH", f"/{task.id}", 409, body)
             return
+        if task.status == "WAITING_APPROVAL" and (renamed or logs):
+            task.reviews[-1] = "cancelled"
+            task.reviews.append("pending")
         task.name = name or task.name
         if logs is not None:
             task.output = (task.output or "") + logs
@@ -211,13 +235,16 @@ class Board(RuleBasedStateMachine):
     @rule(who=number, at=number)
     def approve(self, who: int, at: int) -> None:
         task = self.pick(at)
+        body = {"review": self.newest_review(who, task)}
         if task.status == "WAITING_APPROVAL":
             task.reviews[-1] = "approved"
+            if task.hosted:
+                task.approved = (task.name, task.run)
             self.change_status(task, "PENDING" if task.hosted else "RUNNING", "task.approved")
         elif task.reviews[-1:] != ["approved"]:
-            self.call(who, "POST", f"/{task.id}/approve", 409)
+            self.call(who, "POST", f"/{task.id}/approve", 409, body)
             return
-        response = self.call(who, "POST", f"/{task.id}/approve", 200)
+        response = self.call(who, "POST", f"/{task.id}/approve", 200, body)
         self.matches(response, task)
         assert response["review"]["state"] == "approved"
 
@@ -225,13 +252,14 @@ class Board(RuleBasedStateMachine):
     @rule(who=number, at=number, resume=st.booleans())
     def reject(self, who: int, at: int, resume: bool) -> None:
         task = self.pick(at)
-        body = {"reason": "No.", "resume": resume}
+        body = {"reason": "No.", "resume": resume, "review": self.newest_review(who, task)}
         if task.status == "WAITING_APPROVAL" and not (resume and task.hosted):
             task.reviews[-1] = "rejected"
+            task.resumed = resume
             self.change_status(task, "RUNNING" if resume else "CANCELLED", "task.rejected")
             if not resume:
                 self.cancel_below(task)
-        elif task.reviews[-1:] != ["rejected"] or resume == (task.status == "CANCELLED"):
+        elif task.reviews[-1:] != ["rejected"] or resume != task.resumed:
             self.call(who, "POST", f"/{task.id}/reject", 409, body)
             return
         response = self.call(who, "POST", f"/{task.id}/reject", 200, body)
@@ -246,7 +274,8 @@ class Board(RuleBasedStateMachine):
             self.call(who, "POST", f"/{task.id}/retry", 409)
             return
         task.run += 1
-        self.change_status(task, "PENDING", "task.retried")
+        changed = task.approved is not None and task.approved[0] != task.name
+        self.change_status(task, "WAITING_APPROVAL" if changed else "PENDING", "task.retried")
         self.matches(self.call(who, "POST", f"/{task.id}/retry", 200), task)
 
     @rule(

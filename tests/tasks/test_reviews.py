@@ -25,9 +25,11 @@ async def test_a_task_continues_when_its_last_item_is_approved(board: Service) -
     first, second = response["review"]["items"]
     assert (first["decision"], first["arguments"]) == (None, {"title": "as asked for"})
     assert (second["decision"], second["arguments"]) == ("approved", {"title": "another"})
-    assert second["decidedBy"] == "user_" + person.user_id.hex
+    assert second["decidedBy"]["userId"] == "user_" + person.user_id.hex
     again = await person.post(f"{path}/approve", one)
-    assert again.status_code == 400
+    assert (again.status_code, again.json()) == (200, response)
+    other = {"decisions": [{"id": "item-1", "arguments": {"title": "a third"}}]}
+    assert (await person.post(f"{path}/approve", other)).status_code == 409
     rest = (await person.post(f"{path}/approve")).json()
     assert rest["task"]["status"] == "RUNNING"
     assert rest["review"]["state"] == "approved"

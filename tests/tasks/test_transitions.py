@@ -52,7 +52,7 @@ ALLOWED: dict[tuple[Situation, str], tuple[str, str, str | None]] = {
     (("external", "RUNNING", None), "PATCH FAILED"): ("FAILED", "task.failed", None),
     (("external", "RUNNING", None), "PATCH CANCELLED"): ("CANCELLED", "task.cancelled", None),
     (("external", "WAITING_APPROVAL", None), "PATCH CANCELLED"): (
-        *("CANCELLED", "task.cancelled", "rejected"),
+        *("CANCELLED", "task.cancelled", "cancelled"),
     ),
     (("external", "WAITING_APPROVAL", None), "approve"): ("RUNNING", "task.approved", "approved"),
     (("external", "WAITING_APPROVAL", None), "reject"): ("CANCELLED", "task.rejected", "rejected"),
@@ -66,7 +66,7 @@ ALLOWED: dict[tuple[Situation, str], tuple[str, str, str | None]] = {
     (GATED[2], "approve"): ("COMPLETED", "task.approved", "approved"),
     (GATED[1], "resume"): ("RUNNING", "task.rejected", "rejected"),
     (GATED[2], "resume"): ("RUNNING", "task.rejected", "rejected"),
-    **{(s, "PATCH CANCELLED"): ("CANCELLED", "task.cancelled", "rejected") for s in GATED},
+    **{(s, "PATCH CANCELLED"): ("CANCELLED", "task.cancelled", "cancelled") for s in GATED},
     **{(s, "reject"): ("CANCELLED", "task.rejected", "rejected") for s in GATED},
 }
 # The status that a refused operation would lead to. The message names it.
@@ -176,7 +176,7 @@ async def test_cancelling_a_task_cancels_its_open_subtasks_at_any_depth(board: S
         beside["id"]: "PENDING",
     }
     review = (await person.get(f"/api/tasks/{waiting['id']}/review")).json()["review"]
-    assert review["state"] == "rejected"
+    assert review["state"] == "cancelled"
     async with board.owner() as connection:
         seen = await picture(connection, person.user_id)
     assert_consistent(seen)

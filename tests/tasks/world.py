@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 from rota.auth import secrets
 from rota.auth.caller import ALL_SCOPES
 from rota.platform import ids
+from rota.platform.canonical import canonical_json, digest
 from tests.service import Person, Service
 
 HIGHEST_TIER = {"a": "enterprise", "b": "business"}
@@ -119,6 +120,7 @@ ITEMS_AT = {"run": 0, "tool": 2, "output": 1}
 
 def item(item_id: str, gate: str) -> dict[str, Any]:
     name = {"tool": "title", "output": "output"}[gate]
+    sealed = canonical_json({"arguments": {name: "as asked for"}})
     return {
         "id": item_id,
         "tool": "create_issue" if gate == "tool" else None,
@@ -133,6 +135,8 @@ def item(item_id: str, gate: str) -> dict[str, Any]:
         "decision": None,
         "decidedBy": None,
         "decidedAt": None,
+        "sealed": sealed,
+        "digest": digest(sealed),
     }
 
 
@@ -148,14 +152,15 @@ async def place(
     if gate is not None:
         await connection.execute(
             """
-            INSERT INTO reviews (account_id, task_id, number, state, gate, requested_at,
-                                 expires_at, items)
-            VALUES ($1, $2, 1, 'pending', $3, now(), now() + interval '7 days', $4)
+            INSERT INTO reviews (account_id, task_id, number, run, state, gate, requested_at,
+                                 expires_at, items, sealed, digest)
+            VALUES ($1, $2, 1, 1, 'pending', $3, now(), now() + interval '7 days', $4, '{}', $5)
             """,
             account_id,
             uuid_of(task),
             gate,
             json.dumps([item(f"item-{n}", gate) for n in range(ITEMS_AT[gate])]),
+            digest("{}"),
         )
     counted = ", ".join(
         f"{name} = (SELECT count(*) FROM tasks WHERE account_id = $1 AND status = '{name}')"

@@ -24,6 +24,14 @@ async def user_of_identity(connection: ReadConnection, issuer: str, subject: str
     return found
 
 
+async def own_name(tx: AccountReader) -> str | None:
+    """The name of the transaction's user."""
+    name: str | None = await tx.fetchval(
+        "SELECT coalesce(name, email) FROM users WHERE id = $1", tx.user_id
+    )
+    return name
+
+
 async def claim_identity(
     connection: WriteConnection, issuer: str, subject: str, user_id: UUID
 ) -> bool:

@@ -1,8 +1,9 @@
 """Agents of the catalog, their versions, and when they need approval."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Literal
+from typing import Any, Literal
 
 # The levels that an agent's file can require, lowest first. The variant of a deployment says
 # which tier unlocks which level.
@@ -17,6 +18,11 @@ class Approval:
     run: bool = False
     tools: Literal["never", "writes", "always"] | tuple[str, ...] = "writes"
     output: bool = False
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> "Approval":
+        tools = value["tools"]
+        return cls(**{**value, "tools": tools if isinstance(tools, str) else tuple(tools)})
 
     def asks_before(self, tool: str, *, read_only: bool) -> bool:
         """Whether a call of `server/tool` needs approval."""
@@ -63,6 +69,24 @@ class AgentVersion(Definition):
     """What a run uses. It never changes: a changed file becomes a new version."""
 
     version: int
+    # The policies of the tasks above the run's task. A person must approve what any of them asks
+    # for, so an agent cannot avoid a gate by delegation.
+    inherited_approval: tuple[Approval, ...] = ()
+
+    @property
+    def policies(self) -> tuple[Approval, ...]:
+        return (self.approval, *self.inherited_approval)
+
+    @property
+    def asks_before_run(self) -> bool:
+        return any(policy.run for policy in self.policies)
+
+    @property
+    def asks_before_output(self) -> bool:
+        return any(policy.output for policy in self.policies)
+
+    def asks_before(self, tool: str, *, read_only: bool) -> bool:
+        return any(policy.asks_before(tool, read_only=read_only) for policy in self.policies)
 
 
 @dataclass(frozen=True, slots=True)

@@ -232,8 +232,7 @@ def _field(row: Any, name: str) -> Any:
     if name in _LISTS:
         return tuple(value)
     if name == "approval":
-        tools = value["tools"]
-        return Approval(**value | {"tools": tools if isinstance(tools, str) else tuple(tools)})
+        return Approval.from_json(value)
     return value
 
 

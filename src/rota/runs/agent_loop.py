@@ -3,6 +3,7 @@
 Everything here works on rows in the database, inside the caller's transaction. Nothing calls out.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
@@ -11,12 +12,13 @@ from typing import Any
 from pydantic_ai.messages import ModelResponse, ToolCallPart
 
 from rota.agents.model import AgentVersion
+from rota.platform.canonical import digest
 from rota.platform.db import AccountTransaction
 from rota.runs import steps, transcript
 from rota.runs.contracts import NextStep
 from rota.runs.steps import PlannedCall, State, Step
 from rota.runs.tools import ANSWER_SCHEMA, ASK_PERSON, Tool, model_name
-from rota.tasks import queries, review_queries, transitions
+from rota.tasks import queries, review_queries, seals, transitions
 from rota.tasks.model import Review, Task
 from rota.tasks.schemas import MAX_TEXT
 from rota.tasks.states import TERMINAL, Gate, Trigger
@@ -84,7 +86,7 @@ class AgentLoop:
             answer = (item["arguments"] or {}).get("answer") or "Approved without an answer."
             await steps.finish(tx, task.id, row, answer, "ok")
             return "finished"
-        await steps.set_state(tx, task.id, row, "planned", arguments=item["arguments"])
+        await steps.approve(tx, task.id, row, item)
         return "planned"
 
     async def _update_delegated_call(self, tx: AccountTransaction, task: Task, row: Step) -> State:
@@ -116,13 +118,14 @@ class AgentLoop:
         planned = [_plan(agent, call, tools) for call in response.tool_calls]
         await steps.plan_calls(tx, task.id, task.run, step, [call for call, _ in planned])
         rows = await steps.calls_of(tx, task.id, task.run, step)
-        gated: list[Mapping[str, Any]] = []
+        gated: list[dict[str, Any]] = []
         ready: list[int] = []
         for row, (call, problem) in zip(rows, planned, strict=True):
             if problem is not None:
                 await steps.finish(tx, task.id, row, problem, "failed")
             elif call.gated:
-                gated.append(_review_item(row, tools[model_name(call.server, call.name)], None))
+                tool = tools[model_name(call.server, call.name)]
+                gated.append(_review_item(row, tool, None, call.sealed))
             else:
                 ready.append(row.call)
         if gated:
@@ -138,13 +141,16 @@ class AgentLoop:
         response: ModelResponse,
     ) -> NextStep:
         output = (response.text or "")[:MAX_TEXT]
-        if agent.approval.output:
+        if agent.asks_before_output:
+            sealed = seals.output(output)
             item = {
                 **_EMPTY_ITEM,
                 "id": f"output-{task.run}-{step}",
                 "arguments": {"output": output},
                 "argumentsSchema": OUTPUT_SCHEMA,
                 "reason": "The agent's policy requires approval of its output.",
+                "sealed": sealed,
+                "digest": digest(sealed),
             }
             return await self._open_gate(tx, task, "output", [item])
         after = replace(task, output=output)
@@ -155,21 +161,17 @@ class AgentLoop:
         self, tx: AccountTransaction, task: Task, row: Step, tool: Tool, reason: str
     ) -> NextStep:
         """Sends a tool call back to a person, because the decision about it no longer applies."""
-        await steps.set_state(
-            tx,
-            task.id,
-            row,
-            "gated",
-            definition_hash=tool.definition_hash,
-            read_only=tool.read_only,
-        )
-        return await self._open_gate(tx, task, "tool", [_review_item(row, tool, reason)])
+        sealed = tool.seal(row.sealed_arguments)
+        await steps.gate_again(tx, task.id, row, sealed, read_only=tool.read_only)
+        item = _review_item(row, tool, reason, sealed)
+        return await self._open_gate(tx, task, "tool", [item])
 
     async def _open_gate(
-        self, tx: AccountTransaction, task: Task, gate: Gate, items: list[Mapping[str, Any]]
+        self, tx: AccountTransaction, task: Task, gate: Gate, items: list[dict[str, Any]]
     ) -> NextStep:
         await transitions.apply(tx, task, task, "WAITING_APPROVAL", Trigger.RUN)
-        await transitions.open_gate(tx, task, gate, self._gate_time, items)
+        subject = seals.items(items)
+        await transitions.open_gate(tx, task, gate, self._gate_time, subject, items)
         return NextStep("wait")
 
 
@@ -194,16 +196,16 @@ def _plan(
         call_id=call.tool_call_id,
         read_only=tool.read_only if tool else True,
         arguments=arguments,
-        definition_hash=tool.definition_hash if tool else "",
-        gated=tool is not None and problem is None and _needs_approval(agent, tool),
+        sealed=tool.seal(arguments) if tool else "",
+        gated=tool is not None and problem is None and needs_approval(agent, tool),
     )
     return planned, problem
 
 
-def _needs_approval(agent: AgentVersion, tool: Tool) -> bool:
+def needs_approval(agent: AgentVersion, tool: Tool) -> bool:
     if tool is ASK_PERSON:
         return True
-    return agent.approval.asks_before(tool.full_name, read_only=tool.read_only)
+    return agent.asks_before(tool.full_name, read_only=tool.read_only)
 
 
 OUTPUT_SCHEMA: dict[str, Any] = {
@@ -216,20 +218,22 @@ OUTPUT_SCHEMA: dict[str, Any] = {
 _EMPTY_ITEM: dict[str, Any] = {
     "tool": None,
     "server": None,
+    "serverId": None,
     "decision": None,
     "decidedBy": None,
     "decidedAt": None,
 }
 
 
-def _review_item(row: Step, tool: Tool, reason: str | None) -> dict[str, Any]:
+def _review_item(row: Step, tool: Tool, reason: str | None, sealed: str) -> dict[str, Any]:
     asks = tool is ASK_PERSON
     return {
         **_EMPTY_ITEM,
         "id": row.item_id,
         "tool": row.name,
         "server": row.server,
-        "arguments": row.arguments,
+        "serverId": tool.server_revision[0] if tool.server_revision else None,
+        "arguments": json.loads(sealed)["arguments"],
         "argumentsSchema": ANSWER_SCHEMA if asks else tool.arguments_schema,
         "reason": reason
         or (
@@ -237,5 +241,6 @@ def _review_item(row: Step, tool: Tool, reason: str | None) -> dict[str, Any]:
             if asks
             else "The agent's policy requires approval of this call."
         ),
-        "definitionHash": tool.definition_hash,
+        "sealed": sealed,
+        "digest": digest(sealed),
     }

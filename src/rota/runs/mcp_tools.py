@@ -12,7 +12,7 @@ from rota.mcp.errors import CallRejected, ServerError
 from rota.mcp.model import Server, ServerTool, describe_difference, is_read_only
 from rota.mcp.results import timeline_result
 from rota.platform import ids
-from rota.platform.db import Database
+from rota.platform.db import AccountTransaction, Database
 from rota.runs.tools import Tool, ToolChanged, ToolResult, ToolUnavailable
 
 # The tool names that model providers accept.
@@ -41,23 +41,26 @@ class McpTools:
         ]
         return [tool for tool in offered if _MODEL_NAME.fullmatch(tool.model_name)]
 
+    async def current(
+        self, tx: AccountTransaction, agent: AgentVersion, server_id: str, name: str
+    ) -> Tool | None:
+        row_id = ids.from_wire("mcp", server_id)
+        found = await queries.find_with_tool(tx, row_id, name) if row_id else None
+        if found is None:
+            return None
+        server, tool = found
+        if tool is None or tool.live_hash is None or tool.accepted_hash is None:
+            return None
+        if not server.allows(name) or not agent.may_use(f"{server.name}/{name}"):
+            return None
+        return _tool(server, tool)
+
     async def call(
         self, account_id: UUID, tool: Tool, arguments: dict[str, Any], key: str
     ) -> ToolResult:
-        async with self._db.read(account_id) as tx:
-            found = await queries.accepted_tools(tx)
-        for server, known in found:
-            if (server.name, known.name) == (tool.server, tool.name) and server.allows(known.name):
-                return await self._call(server, known, arguments)
-        return ToolResult("The tool no longer exists.", is_error=True)
-
-    async def _call(
-        self, server: Server, tool: ServerTool, arguments: dict[str, Any]
-    ) -> ToolResult:
-        if not tool.usable:
-            raise ToolChanged(_tool(server, tool))
+        server, known = tool.target
         try:
-            result = await self._tool_client.call(server, tool, arguments, max_list_age_s=0)
+            result = await self._tool_client.call(server, known, arguments, max_list_age_s=0)
         except DefinitionChanged as changed:
             raise ToolChanged(_tool(server, changed.tool)) from None
         except ToolRemoved:
@@ -82,6 +85,8 @@ def _tool(server: Server, tool: ServerTool) -> Tool:
         read_only=is_read_only(definition),
         offered=tool.usable and server.status in ("CONNECTED", "CHANGED"),
         changed=None if tool.usable else _change_reason(server, tool),
+        server_revision=(ids.to_wire("mcp", server.id), server.revision),
+        target=(server, tool),
     )
 
 

@@ -2,10 +2,11 @@
 
 import contextlib
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from uuid import UUID
 
 from rota.agents import queries as agents
-from rota.agents.model import AgentVersion
+from rota.agents.model import AgentVersion, Approval
 from rota.platform import ids
 from rota.platform.db import AccountTransaction, Database, ReadConnection
 from rota.runs.contracts import RunInput
@@ -37,7 +38,11 @@ class RunContext:
             agent = await agents.find_version(connection, *key)
             assert agent is not None
             self._agents[key] = agent
-        return self._agents[key]
+        found = self._agents[key]
+        if task.inherited_approval:
+            inherited = tuple(Approval.from_json(policy) for policy in task.inherited_approval)
+            found = replace(found, inherited_approval=inherited)
+        return found
 
 
 def ids_of(run_input: RunInput) -> tuple[UUID, UUID]:

@@ -10,6 +10,7 @@ from rota.platform import ids
 from rota.platform.http import examples
 from rota.platform.http.schemas import Count, Timestamp, Total, Wire, doc
 from rota.runs.timeline import Entry
+from rota.tasks.review_schemas import Decider, decider
 
 StepKind = TypeAliasType(
     "StepKind",
@@ -112,8 +113,7 @@ class TimelineStep(Wire):
         int | None, doc("How long the step took, in milliseconds. Null before it ended.", 21_228)
     ]
     decided_by: Annotated[
-        str | None,
-        doc("The user who decided. Null except for a decided approval.", None, examples.USER_ID),
+        Decider | None, doc("Who decided. Null except for a decided approval.", None)
     ]
 
     @classmethod
@@ -138,7 +138,7 @@ class TimelineStep(Wire):
             started_at=entry.started_at,
             finished_at=entry.finished_at,
             duration_ms=round(took.total_seconds() * 1000) if took else None,
-            decided_by=ids.to_wire("user", entry.decided_by) if entry.decided_by else None,
+            decided_by=decider(entry.decided_by, entry.decided_with),
         )
 
 

@@ -1,13 +1,15 @@
 """The SQL of steps: the model calls and tool calls of each run."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
 from prometheus_client import Histogram
 
+from rota.platform.canonical import digest
 from rota.platform.db import AccountReader, AccountTransaction
 from rota.tasks.model import Task
 
@@ -33,7 +35,9 @@ class Step:
     call_id: str | None
     read_only: bool
     arguments: dict[str, Any] | None
-    definition_hash: str | None
+    # The call as canonical JSON, and the digest of the text that a person approved.
+    sealed: str | None
+    approved_digest: str | None
     result: Any
     outcome: str | None
     note: str | None
@@ -52,12 +56,27 @@ class Step:
         """The ID of this call in a review."""
         return f"call-{self.run}-{self.step}-{self.call}"
 
+    @property
+    def sealed_arguments(self) -> dict[str, Any]:
+        """The exact arguments of the call. A call of an earlier version has only `arguments`."""
+        if self.sealed is None:
+            return self.arguments or {}
+        arguments: dict[str, Any] = json.loads(self.sealed)["arguments"]
+        return arguments
 
-_COLUMNS = (
-    "run, step, call, kind, state, name, server, call_id, read_only, arguments, definition_hash,"
-    " result, outcome, note, child_task_id, input_tokens, output_tokens, cost_micros,"
-    " price_version, copied, planned_at, started_at, finished_at"
-)
+    @property
+    def sealed_server_id(self) -> str | None:
+        """The ID of the tool server that the call is for."""
+        server = json.loads(self.sealed)["server"] if self.sealed else None
+        return str(server["id"]) if server else None
+
+    @property
+    def is_approved(self) -> bool:
+        """Whether a person approved the call as it is sealed."""
+        return self.sealed is not None and self.approved_digest == digest(self.sealed)
+
+
+_COLUMNS = ", ".join(field.name for field in fields(Step))
 
 
 async def of_run(tx: AccountReader, task_id: UUID, run: int) -> list[Step]:
@@ -172,7 +191,7 @@ class PlannedCall:
     call_id: str
     read_only: bool
     arguments: dict[str, Any]
-    definition_hash: str
+    sealed: str
     gated: bool
 
 
@@ -186,7 +205,7 @@ async def plan_calls(
     await tx.executemany(
         """
         INSERT INTO steps (account_id, task_id, run, step, call, kind, state, name, server,
-            call_id, read_only, arguments, definition_hash)
+            call_id, read_only, arguments, sealed)
         VALUES ($1, $2, $3, $4, $5, 'tool', $6, $7, $8, $9, $10, $11, $12)
         ON CONFLICT DO NOTHING
         """,
@@ -203,7 +222,7 @@ async def plan_calls(
                 call.call_id,
                 call.read_only,
                 call.arguments,
-                call.definition_hash,
+                call.sealed,
             )
             for number, call in enumerate(calls, 1)
         ],
@@ -216,18 +235,12 @@ async def set_state(
     at: Step,
     state: State,
     *,
-    arguments: dict[str, Any] | None = None,
     child_task_id: UUID | None = None,
-    definition_hash: str | None = None,
-    read_only: bool | None = None,
 ) -> None:
-    """Sets a call's state. A value of None changes nothing."""
+    """Sets a call's state, and the subtask that it created."""
     await tx.execute(
         """
-        UPDATE steps SET state = $6, arguments = coalesce($7, arguments),
-            child_task_id = coalesce($8, child_task_id),
-            definition_hash = coalesce($9, definition_hash),
-            read_only = coalesce($10, read_only),
+        UPDATE steps SET state = $6, child_task_id = coalesce($7, child_task_id),
             started_at = CASE WHEN $6 IN ('started', 'delegated') THEN clock_timestamp()
                               WHEN $6 = 'planned' THEN NULL ELSE started_at END
         WHERE account_id = $1 AND task_id = $2 AND run = $3 AND step = $4 AND call = $5
@@ -238,9 +251,45 @@ async def set_state(
         at.step,
         at.call,
         state,
-        arguments,
         child_task_id,
-        definition_hash,
+    )
+
+
+async def approve(tx: AccountTransaction, task_id: UUID, at: Step, item: Mapping[str, Any]) -> None:
+    """Lets a call start, exactly as the item of a review that a person approved says."""
+    await tx.execute(
+        """
+        UPDATE steps SET state = 'planned', arguments = $6, sealed = $7, approved_digest = $8,
+            started_at = NULL
+        WHERE account_id = $1 AND task_id = $2 AND run = $3 AND step = $4 AND call = $5
+        """,
+        tx.account_id,
+        task_id,
+        at.run,
+        at.step,
+        at.call,
+        item["arguments"],
+        # An item of an earlier version is not sealed. Its call goes back to a person.
+        item.get("sealed"),
+        item.get("digest"),
+    )
+
+
+async def gate_again(
+    tx: AccountTransaction, task_id: UUID, at: Step, sealed: str, *, read_only: bool
+) -> None:
+    """Sends a call back to a person. An earlier approval no longer counts."""
+    await tx.execute(
+        """
+        UPDATE steps SET state = 'gated', sealed = $6, approved_digest = NULL, read_only = $7
+        WHERE account_id = $1 AND task_id = $2 AND run = $3 AND step = $4 AND call = $5
+        """,
+        tx.account_id,
+        task_id,
+        at.run,
+        at.step,
+        at.call,
+        sealed,
         read_only,
     )
 
@@ -292,7 +341,7 @@ async def copy_previous_run(tx: AccountTransaction, task_id: UUID, run: int) -> 
         f"""
         INSERT INTO steps (account_id, task_id, {_COLUMNS})
         SELECT account_id, task_id, $3, step, call, kind, state, name, server, call_id, read_only,
-            arguments, definition_hash, result, outcome, note, child_task_id, 0, 0, 0,
+            arguments, sealed, approved_digest, result, outcome, note, child_task_id, 0, 0, 0,
             price_version, true, planned_at, started_at, finished_at
         FROM steps WHERE account_id = $1 AND task_id = $2 AND run = $3 - 1
         ON CONFLICT DO NOTHING

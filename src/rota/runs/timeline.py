@@ -31,6 +31,7 @@ class Entry:
     started_at: datetime
     finished_at: datetime | None
     decided_by: UUID | None
+    decided_with: dict[str, Any] | None
 
 
 # Steps that a retry copied from the previous run appear once, in the run that made them. The
@@ -39,7 +40,7 @@ _ENTRIES = f"""
     SELECT format('call-%s-%s-%s', run, step, call) AS id, kind, run, step, name, server, state,
            outcome, arguments, result, child_task_id, input_tokens, output_tokens,
            cost_micros, price_version, coalesce(started_at, planned_at) AS started_at,
-           finished_at, NULL::uuid AS decided_by
+           finished_at, NULL::uuid AS decided_by, NULL::jsonb AS decided_with
     FROM steps WHERE account_id = $1 AND task_id = $2 AND NOT copied
     UNION ALL
     {review_queries.TIMELINE_ENTRIES}

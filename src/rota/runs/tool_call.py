@@ -1,5 +1,8 @@
 """A tool call: made when it is allowed, and never repeated if that could do harm."""
 
+from dataclasses import dataclass
+from typing import Any
+
 import structlog
 from opentelemetry.trace import SpanKind
 from temporalio.exceptions import ApplicationError
@@ -8,7 +11,7 @@ from rota.agents.model import AgentVersion
 from rota.platform import clock, tracing
 from rota.platform.db import AccountTransaction
 from rota.runs import steps
-from rota.runs.agent_loop import AgentLoop
+from rota.runs.agent_loop import AgentLoop, needs_approval
 from rota.runs.contracts import CALL_FINISHED, TOOL_FAILED, CallInput, NextStep
 from rota.runs.delegation import Delegation
 from rota.runs.heartbeat import retry_database
@@ -21,7 +24,6 @@ from rota.runs.tools import (
     ToolChanged,
     ToolSource,
     ToolUnavailable,
-    model_name,
 )
 from rota.runs.transcript import storable
 from rota.tasks import queries
@@ -34,9 +36,27 @@ _UNKNOWN = (
     "Approve to repeat the call, or reject to continue without it."
 )
 _CHANGED = (
-    "The tool's definition changed after it was shown for approval. Review the call again. "
-    "Approve to make it, or reject to continue without it."
+    "The tool's definition or its server changed after the call was planned or approved. Review "
+    "the call again. Approve to make it, or reject to continue without it."
 )
+_NOT_APPROVED = "The agent's policy requires approval of this call."
+_GONE = (
+    "The tool no longer exists on the server that the call was planned for, or this agent can no "
+    "longer use it."
+)
+
+_EARLIER_VERSION = (
+    "The service was upgraded before the call started, so it was not made. Call the tool again."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A call that is marked as started: what to call, and with what."""
+
+    tool: Tool
+    source: ToolSource
+    arguments: dict[str, Any]
 
 
 class ToolCaller:
@@ -50,7 +70,6 @@ class ToolCaller:
 
     async def call(self, call_input: CallInput) -> NextStep | None:
         """Makes the call. None if the task is not RUNNING."""
-        account_id, _ = ids_of(call_input.run)
         found = await retry_database(lambda: self._find(call_input))
         if found is None:
             return NextStep("end")
@@ -61,13 +80,10 @@ class ToolCaller:
             return CALL_FINISHED
         if row.name == DELEGATE.name and row.server is None:
             return await retry_database(lambda: self._delegate(call_input, agent))
-        box = await self._toolbox.open(account_id, agent)
-        tool, source = box.get(model_name(row.server, row.name), (None, None))
-        if (instead := await retry_database(lambda: self._start(call_input, tool))) is not None:
-            return instead
-        assert tool is not None
-        assert source is not None
-        return await self._call(call_input, row, tool, source)
+        started = await retry_database(lambda: self._start(call_input, agent))
+        if isinstance(started, NextStep):
+            return started
+        return await self._call(call_input, row, started)
 
     async def _find(self, call_input: CallInput) -> tuple[Task, Step, AgentVersion] | None:
         run_input = call_input.run
@@ -79,35 +95,46 @@ class ToolCaller:
                 return None
             return task, row, await self._context.agent(tx, task)
 
-    async def _start(self, call_input: CallInput, tool: Tool | None) -> NextStep | None:
-        """Marks the call as started. If it must not start, returns what to do instead."""
+    async def _start(self, call_input: CallInput, agent: AgentVersion) -> "Started | NextStep":
+        """Marks the call as started, and returns the only server and arguments to use for it.
+
+        If the call is not the one that was planned or approved, returns what to do instead.
+        """
         async with self._context.locked(call_input.run) as (tx, task):
             if task is None:
                 return NextStep("end")
             row = await _row(tx, task, call_input)
             if task.status != "RUNNING" or row.state not in ("planned", "started"):
                 return await self._loop.advance(tx, task)
-            if tool is None:
-                await steps.finish(tx, task.id, row, "The tool no longer exists.", "failed")
+            server_id = row.sealed_server_id
+            found = (
+                await self._toolbox.current(tx, agent, server_id, row.name) if server_id else None
+            )
+            if found is None:
+                why = _GONE if row.sealed else _EARLIER_VERSION
+                await steps.finish(tx, task.id, row, why, "failed")
                 return CALL_FINISHED
+            tool, source = found
+            arguments = row.sealed_arguments
             if row.state == "started" and not row.read_only:
                 return await self._loop.reopen_gate(tx, task, row, tool, _UNKNOWN)
             if tool.changed is not None:
                 return await self._loop.reopen_gate(tx, task, row, tool, tool.changed)
-            if tool.definition_hash != row.definition_hash:
+            if tool.seal(arguments) != row.sealed:
                 return await self._loop.reopen_gate(tx, task, row, tool, _CHANGED)
+            if needs_approval(agent, tool) and not row.is_approved:
+                return await self._loop.reopen_gate(tx, task, row, tool, _NOT_APPROVED)
             await steps.set_state(tx, task.id, row, "started")
-        return None
+        return Started(tool, source, arguments)
 
-    async def _call(
-        self, call_input: CallInput, row: Step, tool: Tool, source: ToolSource
-    ) -> NextStep:
+    async def _call(self, call_input: CallInput, row: Step, call: "Started") -> NextStep:
         account_id, task_id = ids_of(call_input.run)
+        tool = call.tool
         started = clock.now()
         key = f"{task_id.hex}-{row.item_id}"
         try:
             with tracing.span(f"tool {tool.full_name}", kind=SpanKind.CLIENT):
-                result = await source.call(account_id, tool, row.arguments or {}, key)
+                result = await call.source.call(account_id, tool, call.arguments, key)
         except ToolUnavailable:
             # The call did not reach the tool, so it can be repeated even if the tool writes.
             await retry_database(lambda: self._reset(call_input, row))
@@ -151,6 +178,8 @@ class ToolCaller:
             if task is None or task.status != "RUNNING":
                 return NextStep("end")
             row = await _row(tx, task, call_input)
+            if row.state == "planned" and needs_approval(agent, DELEGATE) and not row.is_approved:
+                return await self._loop.reopen_gate(tx, task, row, DELEGATE, _NOT_APPROVED)
             if row.state == "planned":
                 await self._delegation.delegate(tx, task, agent, row)
             return await self._loop.advance(tx, task)

@@ -4,15 +4,15 @@ Every kind of external tool implements `ToolSource`. The built-in tools `delegat
 do not: the run handles them itself.
 """
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 from uuid import UUID
 
-import orjson
-
 from rota.agents.model import AgentVersion
+from rota.platform.canonical import canonical_json, digest
+from rota.platform.db import AccountTransaction
+from rota.tasks import seals
 
 
 def model_name(server: str | None, name: str) -> str:
@@ -32,6 +32,10 @@ class Tool:
     offered: bool = True
     # Why a person has to decide again before a call, if the tool differs from the accepted one.
     changed: str | None = None
+    # The ID and the revision of the tool server. None for built-in tools.
+    server_revision: tuple[str, int] | None = None
+    # Where its source sends a call. Nothing else decides where a call goes.
+    target: Any = field(default=None, compare=False, repr=False)
 
     @property
     def full_name(self) -> str:
@@ -45,7 +49,11 @@ class Tool:
     def definition_hash(self) -> str:
         """Changes when anything changes that a review shows."""
         reviewed = (self.full_name, self.description, self.arguments_schema, self.read_only)
-        return hashlib.sha256(orjson.dumps(reviewed, option=orjson.OPT_SORT_KEYS)).hexdigest()
+        return digest(canonical_json(reviewed))
+
+    def seal(self, arguments: dict[str, Any]) -> str:
+        """A call of this tool as canonical JSON."""
+        return seals.call(self.server_revision, self.name, self.definition_hash, arguments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +79,19 @@ class ToolSource(Protocol):
         """The tools that this agent can use in this account."""
         ...
 
+    async def current(
+        self, tx: AccountTransaction, agent: AgentVersion, server_id: str, name: str
+    ) -> Tool | None:
+        """The tool as it is now, read in the transaction that starts its call.
+
+        None if the server or the tool is gone, or if the agent can no longer use it.
+        """
+        ...
+
     async def call(
         self, account_id: UUID, tool: Tool, arguments: dict[str, Any], key: str
     ) -> ToolResult:
-        """Calls a tool. `key` stays the same when the same call is repeated."""
+        """Calls a tool at its target. `key` stays the same when the same call is repeated."""
         ...
 
 
@@ -139,3 +156,12 @@ class Toolbox:
             for tool in await source.tools(account_id, agent):
                 found.setdefault(tool.model_name, (tool, source))
         return found
+
+    async def current(
+        self, tx: AccountTransaction, agent: AgentVersion, server_id: str, name: str
+    ) -> tuple[Tool, ToolSource] | None:
+        """The tool of this server as it is now, and its source."""
+        for source in self.sources:
+            if (tool := await source.current(tx, agent, server_id, name)) is not None:
+                return tool, source
+        return None

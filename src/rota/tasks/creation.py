@@ -1,8 +1,9 @@
 """Creates tasks, both for clients and for runs that delegate work."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 from rota.agents import queries as agents
@@ -15,7 +16,7 @@ from rota.credits.money import of_cents
 from rota.events import journal
 from rota.platform import ids
 from rota.platform.db import AccountReader, AccountTransaction
-from rota.tasks import queries, transitions
+from rota.tasks import queries, review_queries, seals, transitions
 from rota.tasks.errors import AgentNotInCatalog, NestingTooDeep, ParentEnded
 from rota.tasks.model import Task
 from rota.tasks.states import TERMINAL, Status
@@ -64,6 +65,13 @@ class TaskCreation:
         self._agent_access.check(agent, tier)
         return agent
 
+    async def is_approved(self, tx: AccountReader, task: Task) -> bool:
+        """Whether the task's work is the work that a person approved, if a person had to."""
+        approved = await review_queries.approved_run(tx, task.id)
+        if approved is None:
+            return True
+        return seals.is_same_work(approved.sealed, task, await self._version_of(tx, task))
+
     async def create(
         self, tx: AccountTransaction, new: NewTask, tier: str, *, created_by: UUID | None = None
     ) -> Task:
@@ -78,8 +86,10 @@ class TaskCreation:
             if parent.depth + 1 >= MAX_DEPTH:
                 raise NestingTooDeep(MAX_DEPTH)
         hosted = agent is not None and new.status in ("PENDING", "WAITING_APPROVAL")
-        gated = hosted and agent is not None and agent.approval.run
-        task = _build(new, "WAITING_APPROVAL" if gated else new.status, hosted=hosted)
+        inherited = await self._inherited_approval(tx, parent)
+        gated = hosted and agent is not None and _asks_before_run(agent, inherited)
+        status: Status = "WAITING_APPROVAL" if gated else new.status
+        task = _build(new, status, hosted=hosted, inherited_approval=inherited)
         start = None
         if hosted and agent is not None:
             if parent is None:
@@ -91,8 +101,42 @@ class TaskCreation:
         data = transitions.event_data(tx, None, task.status)
         await queries.insert(tx, task, data, start, created_by=created_by)
         if task.status == "WAITING_APPROVAL":
-            await transitions.open_gate(tx, task, "run" if hosted else None, self._gate_time)
+            await self.open_first_gate(tx, task, agent)
         return task
+
+    async def open_first_gate(
+        self,
+        tx: AccountTransaction,
+        task: Task,
+        agent: AgentVersion | None,
+        start_at: str = "start",
+    ) -> None:
+        """Opens the run gate of a hosted task, or the review of a task that its client runs."""
+        if task.hosted and agent is not None:
+            subject = seals.run(task, agent, start_at)
+            await transitions.open_gate(tx, task, "run", self._gate_time, subject)
+        else:
+            await transitions.open_gate(tx, task, None, self._gate_time, seals.external(task))
+
+    async def _inherited_approval(
+        self, tx: AccountReader, parent: Task | None
+    ) -> list[dict[str, Any]] | None:
+        """The policies of the tasks above a new task: the parent's agent, and what it inherits."""
+        if parent is None:
+            return None
+        policies = list(parent.inherited_approval or [])
+        if parent.hosted:
+            policy = asdict((await self._version_of(tx, parent)).approval)
+            if policy not in policies:
+                policies.append(policy)
+        return policies or None
+
+    async def _version_of(self, tx: AccountReader, task: Task) -> AgentVersion:
+        assert task.agent is not None
+        assert task.agent_version is not None
+        agent = await agents.find_version(tx, task.agent, task.agent_version)
+        assert agent is not None
+        return agent
 
     async def restart(
         self,
@@ -103,13 +147,13 @@ class TaskCreation:
         *,
         start_at: str,
     ) -> None:
-        """Places the hold for a hosted task's next run and starts the run."""
-        assert task.agent is not None
-        assert task.agent_version is not None
-        agent = await agents.find_version(tx, task.agent, task.agent_version)
-        assert agent is not None
+        """Places the hold for a hosted task's next run, and starts the run or opens its gate."""
+        agent = await self._version_of(tx, task)
         self._agent_access.check(agent, tier)
         await self._place_hold(tx, task, agent, parent)
+        if task.status == "WAITING_APPROVAL":
+            await self.open_first_gate(tx, task, agent, start_at)
+            return
         await transitions.enqueue(
             tx, transitions.START, task, start_at=start_at, weight=self._weight_of(tier)
         )
@@ -131,7 +175,17 @@ def check_accepts_subtasks(parent: Task) -> None:
         raise ParentEnded(parent)
 
 
-def _build(new: NewTask, status: Status, *, hosted: bool) -> Task:
+def _asks_before_run(agent: AgentVersion, inherited: list[dict[str, Any]] | None) -> bool:
+    return agent.approval.run or any(policy["run"] for policy in inherited or ())
+
+
+def _build(
+    new: NewTask,
+    status: Status,
+    *,
+    hosted: bool,
+    inherited_approval: list[dict[str, Any]] | None,
+) -> Task:
     task_id = ids.new_uuid()
     # The time inside the id, so that the order of ids is the order of creation.
     now = ids.time_of(task_id)
@@ -160,4 +214,5 @@ def _build(new: NewTask, status: Status, *, hosted: bool) -> Task:
         input_tokens=0,
         output_tokens=0,
         cost_micros=0,
+        inherited_approval=inherited_approval,
     )

@@ -1,6 +1,7 @@
 """Why a request about tasks is refused. Each error builds its message from the objects involved."""
 
 from collections.abc import Iterable
+from typing import Any
 
 from rota.platform.errors import Conflict, FieldError, NotFound, ValidationFailed
 from rota.tasks.model import Task
@@ -66,6 +67,15 @@ class OutputTooLong(InvalidField):
         )
 
 
+class TextFrozen(Conflict):
+    def __init__(self, task: Task) -> None:
+        super().__init__(
+            f"The task is {task.status}, so its name and description cannot change: they are what "
+            "a person approves and what the agent works with. Cancel the task and create another, "
+            "or change it after it has ended."
+        )
+
+
 class TooManyActions(InvalidField):
     def __init__(self, count: int, max_count: int) -> None:
         super().__init__(
@@ -80,6 +90,27 @@ class ItemsNotPending(InvalidField):
             "decisions",
             f"These items are not waiting for a decision: {', '.join(item_ids)}. "
             "GET /api/tasks/:id/review lists the items that are.",
+        )
+
+
+class ItemDecided(Conflict):
+    """Another decision about the item was made before."""
+
+    def __init__(self, item: dict[str, Any]) -> None:
+        super().__init__(
+            f"The item {item['id']} was already {item['decision']}, with other arguments than "
+            "yours or by a rejection. GET /api/tasks/:id/review shows the decision."
+        )
+
+
+class ReviewStale(Conflict):
+    """The decision is not about the review that waits now. The response contains that review."""
+
+    def __init__(self, review: dict[str, Any]) -> None:
+        super().__init__(
+            "The decision is about another review than the newest one, which details.review shows. "
+            "Check it, then decide again with its number and digest.",
+            details={"review": review},
         )
 
 

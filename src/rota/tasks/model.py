@@ -9,7 +9,8 @@ from uuid import UUID
 from rota.credits.ledger import RunId
 from rota.tasks.states import Gate, Status
 
-ReviewState = Literal["pending", "approved", "rejected", "expired"]
+# `cancelled`: the task was cancelled or changed before a decision.
+ReviewState = Literal["pending", "approved", "rejected", "expired", "cancelled"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,8 @@ class Task:
     input_tokens: int
     output_tokens: int
     cost_micros: int
+    # The approval policies of the tasks above this one.
+    inherited_approval: list[dict[str, Any]] | None
 
     @property
     def run_id(self) -> RunId:
@@ -48,11 +51,21 @@ class Task:
 @dataclass(frozen=True, slots=True)
 class Review:
     number: int
+    run: int
     state: ReviewState
     gate: Gate | None
     requested_at: datetime
     expires_at: datetime
     decided_at: datetime | None
     decided_by: UUID | None
+    # The name of the user and the credential: `name`, `via` and `keyId`.
+    decided_with: dict[str, Any] | None
+    # Whether the task continues after a rejection.
+    resumed: bool
+    # The decisions that were accepted in the last seconds: `by`, `decision` and `at`.
+    answers: list[dict[str, Any]]
     reason: str | None
     items: list[dict[str, Any]]
+    # What is decided, as canonical JSON, and its SHA-256.
+    sealed: str
+    digest: str

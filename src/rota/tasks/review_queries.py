@@ -1,6 +1,7 @@
 """The SQL of reviews."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -8,7 +9,7 @@ from uuid import UUID
 from rota.platform.db import AccountReader, AccountTransaction, ReadConnection
 from rota.tasks.model import Review
 
-_COLUMNS = "number, state, gate, requested_at, expires_at, decided_at, decided_by, reason, items"
+_COLUMNS = ", ".join(field.name for field in fields(Review))
 
 
 async def of_task(tx: AccountReader, task_id: UUID) -> list[Review]:
@@ -31,33 +32,44 @@ TIMELINE_ENTRIES = """
            NULL::integer AS step, gate AS name, NULL AS server, state, NULL AS outcome,
            items AS arguments, to_jsonb(reason) AS result, NULL::uuid AS child_task_id,
            0 AS input_tokens, 0 AS output_tokens, 0 AS cost_micros, NULL AS price_version,
-           requested_at AS started_at, decided_at AS finished_at, decided_by
+           requested_at AS started_at, decided_at AS finished_at, decided_by, decided_with
     FROM reviews WHERE account_id = $1 AND task_id = $2
 """
 
 
-async def open_pending(
-    tx: AccountTransaction,
-    task_id: UUID,
-    gate: str | None,
-    requested_at: datetime,
-    expires_at: datetime,
-    items: Sequence[Mapping[str, Any]],
-) -> None:
-    await tx.execute(
-        """
-        INSERT INTO reviews (account_id, task_id, number, state, gate, requested_at, expires_at,
-                             items)
-        SELECT $1, $2, coalesce(max(number), 0) + 1, 'pending', $3, $4, $5, $6
-        FROM reviews WHERE account_id = $1 AND task_id = $2
-        """,
+async def next_number(tx: AccountReader, task_id: UUID) -> int:
+    number: int = await tx.fetchval(
+        "SELECT coalesce(max(number), 0) + 1 FROM reviews WHERE account_id = $1 AND task_id = $2",
         tx.account_id,
         task_id,
-        gate,
-        requested_at,
-        expires_at,
-        list(items),
     )
+    return number
+
+
+async def insert(tx: AccountTransaction, task_id: UUID, review: Review) -> None:
+    await tx.execute(
+        f"""
+        INSERT INTO reviews (account_id, task_id, {_COLUMNS})
+        VALUES ($1, $2, {", ".join(f"${number}" for number in range(3, 3 + len(fields(Review))))})
+        """,  # noqa: S608
+        tx.account_id,
+        task_id,
+        *(getattr(review, field.name) for field in fields(Review)),
+    )
+
+
+async def approved_run(tx: AccountReader, task_id: UUID) -> Review | None:
+    """The newest approved review of the task at a run gate."""
+    row = await tx.fetchrow(
+        f"""
+        SELECT {_COLUMNS} FROM reviews
+        WHERE account_id = $1 AND task_id = $2 AND gate = 'run' AND state = 'approved'
+        ORDER BY number DESC LIMIT 1
+        """,  # noqa: S608
+        tx.account_id,
+        task_id,
+    )
+    return Review(**row) if row else None
 
 
 async def pending(tx: AccountReader, task_ids: Sequence[UUID]) -> dict[UUID, list[Review]]:
@@ -96,26 +108,47 @@ async def save_items(
         )
 
 
+async def save_answers(
+    tx: AccountTransaction, task_id: UUID, number: int, answers: Sequence[Mapping[str, Any]]
+) -> None:
+    await tx.execute(
+        """
+        UPDATE reviews SET answers = $4
+        WHERE account_id = $1 AND task_id = $2 AND number = $3
+        """,
+        tx.account_id,
+        task_id,
+        number,
+        list(answers),
+    )
+
+
 async def close(
     tx: AccountTransaction,
     task_id: UUID,
     state: str,
     decided_by: UUID | None,
+    decided_with: Mapping[str, Any] | None,
     reason: str | None,
     at: datetime,
+    *,
+    resumed: bool,
 ) -> None:
     """Closes the pending review."""
     await tx.execute(
         """
-        UPDATE reviews SET state = $3, decided_by = $4, reason = $5, decided_at = $6
+        UPDATE reviews SET state = $3, decided_by = $4, decided_with = $5, reason = $6,
+            decided_at = $7, resumed = $8
         WHERE account_id = $1 AND task_id = $2 AND state = 'pending'
         """,
         tx.account_id,
         task_id,
         state,
         decided_by,
+        decided_with,
         reason,
         at,
+        resumed,
     )
 
 

@@ -1,14 +1,24 @@
 """Public schemas of reviews: what waits for a person, and what was decided."""
 
 from typing import Annotated, Any, Literal
+from uuid import UUID
 
+from pydantic import Field
 from typing_extensions import TypeAliasType
 
 from rota.platform import ids
 from rota.platform.http import examples
-from rota.platform.http.schemas import Timestamp, Total, Wire, doc, example_with
+from rota.platform.http.schemas import (
+    Body,
+    Timestamp,
+    Total,
+    Wire,
+    doc,
+    example_of,
+    example_with,
+)
 from rota.tasks import model, states
-from rota.tasks.schemas import Task, TaskId
+from rota.tasks.schemas import Id, Task, TaskId
 
 Gate = TypeAliasType(
     "Gate",
@@ -24,10 +34,11 @@ Gate = TypeAliasType(
 ReviewState = TypeAliasType(
     "ReviewState",
     Annotated[
-        Literal["none", "pending", "approved", "rejected", "expired"],
+        Literal["none", "pending", "approved", "rejected", "expired", "cancelled"],
         doc(
             "The state of a review. `none`: the task was never reviewed. `expired`: "
-            "no decision was made in time, and the task is cancelled.",
+            "no decision was made in time, and the task is cancelled. `cancelled`: the task was "
+            "cancelled or changed before a decision.",
             "pending",
         ),
     ],
@@ -44,15 +55,106 @@ _ARGUMENTS_SCHEMA = {
     "properties": {"title": {"type": "string"}, "folder": {"type": "string"}},
     "required": ["title"],
 }
-UserId = Annotated[
-    str | None,
+_WAITING = {"status": "WAITING_APPROVAL", "output": None, "finishedAt": None}
+_DIGEST = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+
+
+class Decider(Wire):
+    """Who decided, and with which credential."""
+
+    user_id: Annotated[str, doc("The ID of the user.", examples.USER_ID)]
+    name: Annotated[
+        str | None, doc("The name of the user at that time. Null if unknown.", "Ada Lovelace")
+    ]
+    via: Annotated[
+        Literal["session", "key"],
+        doc("`session`: the user was signed in. `key`: an API key of the user.", "session"),
+    ]
+    key_id: Annotated[
+        str | None, doc("The ID of the API key. Null for a session.", None, examples.KEY_ID)
+    ]
+
+
+def decider(user_id: UUID | None, credential: dict[str, Any] | None) -> Decider | None:
+    """The decider of a review, from its columns."""
+    if user_id is None or credential is None:
+        return None
+    return Decider(user_id=ids.to_wire("user", user_id), **credential)
+
+
+class Decision(Body):
+    """One pending item to approve."""
+
+    id: Annotated[Id, doc("The ID of a pending item of the review.", "call-1-1-0")]
+    arguments: Annotated[
+        dict[str, Any] | None,
+        doc(
+            "Changed arguments for the tool call, valid against `argumentsSchema`. "
+            "Default: the arguments that the item shows.",
+            {"title": "Onboarding checklist", "folder": "Operations"},
+        ),
+    ] = None
+
+
+class ReviewRef(Body):
+    """The review that a decision is about, as it was shown."""
+
+    number: Annotated[int, doc("The number of the review.", 1, ge=1, le=2**31 - 1)]
+    digest: Annotated[
+        str,
+        doc(
+            "The digest of the review.",
+            "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+            min_length=64,
+            max_length=64,
+        ),
+    ]
+
+
+ShownReview = Annotated[
+    ReviewRef | None,
     doc(
-        "The ID of the user who decided. Null if no person has, for example when the review "
-        "expired.",
-        examples.USER_ID,
+        "The review that you decide about: its `number` and `digest`. If another review waits by "
+        "then, the response is 409 with that review, and nothing is decided. Default: the review "
+        "that waits, except when you repeat a decision within 10 seconds.",
     ),
 ]
-_WAITING = {"status": "WAITING_APPROVAL", "output": None, "finishedAt": None}
+
+
+class ApproveTask(Body):
+    """What to approve. An empty object approves everything that waits."""
+
+    model_config = example_of()
+
+    review: ShownReview = None
+    decisions: Annotated[
+        Annotated[list[Decision], Field(min_length=1, max_length=100)] | None,
+        doc(
+            "The items to approve, at most 100. Default: every pending item.",
+            [{"id": "call-1-1-0"}],
+        ),
+    ] = None
+
+
+class RejectTask(Body):
+    """Why a task is rejected, and whether it continues."""
+
+    review: ShownReview = None
+    reason: Annotated[
+        Annotated[str, Field(max_length=2_000)] | None,
+        doc(
+            "The reason. With `resume`, the agent reads it. At most 2,000 characters.",
+            "Use the folder Operations instead.",
+        ),
+    ] = None
+    resume: Annotated[
+        bool,
+        doc(
+            "True: the task continues, and its agent reads the reason. False: the "
+            "task is cancelled.",
+            False,
+        ),
+    ] = False
 
 
 class ReviewItem(Wire):
@@ -69,10 +171,27 @@ class ReviewItem(Wire):
         str | None,
         doc("The name of the tool server. Null for an output and for built-in tools.", "docs"),
     ]
+    server_id: Annotated[
+        str | None,
+        doc(
+            "The ID of the tool server that gets the call. Null like `server`.", examples.SERVER_ID
+        ),
+    ] = None
     arguments: Annotated[
         dict[str, Any] | None,
         doc("The arguments of the call; at an output gate, the `output`.", _ARGUMENTS),
     ]
+    edited: Annotated[
+        bool, doc("Whether the arguments were changed when the item was approved.", False)
+    ] = False
+    digest: Annotated[
+        str | None,
+        doc(
+            "The SHA-256 of the call with these arguments. The call is made only if it still has "
+            "this digest. Null for reviews of earlier versions.",
+            _DIGEST,
+        ),
+    ] = None
     arguments_schema: Annotated[
         dict[str, Any] | None,
         doc(
@@ -86,10 +205,7 @@ class ReviewItem(Wire):
     decision: Annotated[
         ItemDecision | None, doc("The decision. Null while the item waits.", None, "approved")
     ]
-    decided_by: Annotated[
-        UserId,
-        doc("The ID of the user who decided. Null while the item waits.", None, examples.USER_ID),
-    ]
+    decided_by: Annotated[Decider | None, doc("Who decided. Null while the item waits.", None)]
     decided_at: Annotated[
         Timestamp | None,
         doc("When it was decided. Null while the item waits.", None, examples.FINISHED),
@@ -99,6 +215,10 @@ class ReviewItem(Wire):
 class PastReview(Wire):
     """A review that has ended."""
 
+    number: Annotated[int, doc("The number of the review, from 1 for each task.", 1)]
+    digest: Annotated[
+        str, doc("The SHA-256 of everything that the decision is about, in hexadecimal.", _DIGEST)
+    ]
     state: Annotated[ReviewState, doc("How the review ended.", "approved")]
     gate: Annotated[
         Gate | None, doc("Where the task waited. Null for a task that the service does not run.")
@@ -107,7 +227,10 @@ class PastReview(Wire):
     expires_at: Annotated[
         Timestamp, doc("When the task is cancelled if no decision is made.", examples.EXPIRES)
     ]
-    decided_by: UserId
+    decided_by: Annotated[
+        Decider | None,
+        doc("Who decided. Null if no person has, for example when the review expired.", None),
+    ]
     decided_at: Annotated[Timestamp | None, doc("When the review ended.", examples.FINISHED)]
     reason: Annotated[
         str | None,
@@ -118,11 +241,13 @@ class PastReview(Wire):
     @classmethod
     def of(cls, review: model.Review) -> "PastReview":
         return cls(
+            number=review.number,
+            digest=review.digest,
             state=review.state,
             gate=review.gate,
             requested_at=review.requested_at,
             expires_at=review.expires_at,
-            decided_by=ids.to_wire("user", review.decided_by) if review.decided_by else None,
+            decided_by=decider(review.decided_by, review.decided_with),
             decided_at=review.decided_at,
             reason=review.reason,
             items=[ReviewItem(**item) for item in review.items],
@@ -133,6 +258,18 @@ class Review(Wire):
     """What waits for a person, and what was decided before."""
 
     task_id: TaskId
+    number: Annotated[
+        int | None,
+        doc("The number of the newest review, from 1. Null without a review.", 1),
+    ]
+    digest: Annotated[
+        str | None,
+        doc(
+            "The SHA-256 of everything that the decision is about, in hexadecimal. Send it back "
+            "with `number` when you decide. Null without a review.",
+            _DIGEST,
+        ),
+    ]
     state: Annotated[ReviewState, doc("The state of the newest review.")]
     gate: Annotated[
         Gate | None,
@@ -166,6 +303,8 @@ class Review(Wire):
         newest = shapes[0] if shapes else None
         return cls(
             task_id=ids.to_wire("task", task.id),
+            number=newest.number if newest else None,
+            digest=newest.digest if newest else None,
             state=newest.state if newest else "none",
             gate=newest.gate if newest else None,
             requested_at=newest.requested_at if newest else None,

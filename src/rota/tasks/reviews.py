@@ -1,25 +1,43 @@
-"""Reviews: a person approves or rejects what a task waits for, or the review expires."""
+"""Reviews: a person approves or rejects what a task waits for, or the review expires.
+
+A decision names the review that was shown, by number and digest. If another one waits, nothing is
+decided. A decision that names no review is never applied to a review that the caller cannot have
+seen: the same caller repeated within a few seconds means the same decision.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from itertools import groupby
 from typing import Any
 from uuid import UUID
 
+from rota.accounts import queries as accounts
 from rota.auth.caller import Caller
 from rota.events import journal
 from rota.platform import clock, ids
-from rota.platform.db import AccountTransaction, Database
+from rota.platform.canonical import digest
+from rota.platform.db import AccountReader, AccountTransaction, Database
+from rota.platform.idempotency import Idempotency, Outcome
 from rota.platform.schema import problems
-from rota.tasks import queries, review_queries, transitions
-from rota.tasks.errors import InvalidArguments, ItemsNotPending
+from rota.tasks import queries, review_queries, review_schemas, schemas, seals, transitions
+from rota.tasks.errors import InvalidArguments, ItemDecided, ItemsNotPending, ReviewStale
 from rota.tasks.model import Review, Task
 from rota.tasks.queries import Filter
-from rota.tasks.schemas import Decision
-from rota.tasks.states import APPROVAL_OF, Gate, TransitionRefused, Trigger, target_of
+from rota.tasks.review_schemas import (
+    ApproveTask,
+    Decision,
+    DecisionResponse,
+    RejectTask,
+    ReviewRef,
+)
+from rota.tasks.states import APPROVAL_OF, Status, TransitionRefused, Trigger, target_of
 from rota.tasks.transitions import START, WAKE
 
 Items = list[dict[str, Any]]
+
+# A caller who decides again this soon repeats the decision: a retry, or a double click.
+REPEAT_TIME = timedelta(seconds=10)
 
 _NOT_WAITING = "It is not waiting for a decision."
 
@@ -28,10 +46,12 @@ class Reviews:
     def __init__(
         self,
         db: Database,
+        idempotency: Idempotency,
         *,
         weight_of: Callable[[str], float] = lambda tier: 1.0,
     ) -> None:
         self._db = db
+        self._idempotency = idempotency
         self._weight_of = weight_of
 
     async def get(self, caller: Caller, task_id: UUID | None) -> tuple[Task, list[Review]]:
@@ -54,38 +74,55 @@ class Reviews:
         return [(task, pending.get(task.id, [])) for task in reversed(tasks)], total
 
     async def approve(
-        self, caller: Caller, task_id: UUID | None, decisions: Sequence[Decision] | None
-    ) -> tuple[Task, list[Review]]:
+        self, caller: Caller, task_id: UUID | None, body: ApproveTask, key: str | None
+    ) -> Outcome:
         async with self._db.write(caller.account_id, caller.user_id) as tx:
-            before = await queries.get_for_change(tx, task_id)
-            reviews = await review_queries.of_task(tx, before.id)
-            if before.status != "WAITING_APPROVAL":
-                if reviews and reviews[0].state == "approved":
-                    return before, reviews  # Another request approved it just before.
-                raise TransitionRefused(
-                    before.status, "RUNNING" if not before.hosted else "PENDING", _NOT_WAITING
-                )
-            items = approve_items(reviews[0], decisions, caller.user_id)
-            await review_queries.save_items(tx, before.id, items)
-            after = before
-            if all_decided(items):
-                after = await self._approve_gate(tx, caller, before, reviews[0].gate, items)
-            reviews = await review_queries.of_task(tx, before.id)
-        return after, reviews
+
+            async def work() -> DecisionResponse:
+                return _response(*await self._approve(tx, caller, task_id, body))
+
+            operation = f"POST /api/tasks/{task_id}/approve"
+            return await self._idempotency.once(tx, key, (operation, body), 200, work)
+
+    async def _approve(
+        self, tx: AccountTransaction, caller: Caller, task_id: UUID | None, body: ApproveTask
+    ) -> tuple[Task, list[Review]]:
+        before = await queries.get_for_change(tx, task_id)
+        reviews = await review_queries.of_task(tx, before.id)
+        by = await _decider(tx, caller)
+        if before.status != "WAITING_APPROVAL":
+            if _was_approved(before, reviews, body):
+                await _add_answer(tx, before, reviews[0], by, "approved")
+                return before, reviews
+            _check_shown(before, reviews, body.review)
+            target = target_of("WAITING_APPROVAL", _trigger_of(before), hosted=before.hosted)
+            raise TransitionRefused(before.status, target or "RUNNING", _NOT_WAITING)
+        _check_shown(before, reviews, body.review)
+        if body.review is None:
+            _check_not_repeated(before, reviews, by, "approved")
+        await _add_answer(tx, before, reviews[0], by, "approved")
+        items = approve_items(reviews[0], body.decisions, by)
+        await review_queries.save_items(tx, before.id, items)
+        after = before
+        if all_decided(items):
+            after = await self._approve_gate(tx, caller, before, reviews[0], items, by)
+        return after, await review_queries.of_task(tx, before.id)
 
     async def _approve_gate(
         self,
         tx: AccountTransaction,
         caller: Caller,
         before: Task,
-        gate: Gate | None,
+        review: Review,
         items: Items,
+        by: dict[str, Any],
     ) -> Task:
         """Lets the task continue after all items of its gate are decided."""
+        gate = review.gate
         changed = before
         if gate == "output":
             changed = replace(before, output=items[0]["arguments"]["output"])
-        await transitions.close_review(tx, before, "approved")
+        await transitions.close_review(tx, before, "approved", decided_with=_credential(by))
         trigger = APPROVAL_OF[gate]
         target = target_of(before.status, trigger, hosted=before.hosted)
         assert target is not None
@@ -97,51 +134,67 @@ class Reviews:
         if before.hosted:
             if gate == "run":
                 weight = self._weight_of(caller.tier)
-                await transitions.enqueue(tx, START, after, weight=weight)
+                start_at = seals.start_of(review.sealed)
+                await transitions.enqueue(tx, START, after, weight=weight, start_at=start_at)
             else:
                 await transitions.enqueue(tx, WAKE, after)
         return after
 
     async def reject(
-        self, caller: Caller, task_id: UUID | None, reason: str | None, *, resume: bool
-    ) -> tuple[Task, list[Review]]:
+        self, caller: Caller, task_id: UUID | None, body: RejectTask, key: str | None
+    ) -> Outcome:
         """Rejects all pending items. The task is cancelled, or continues if `resume` is set."""
         async with self._db.write(caller.account_id, caller.user_id) as tx:
-            before = await queries.get_for_change(tx, task_id)
-            reviews = await review_queries.of_task(tx, before.id)
-            if before.status != "WAITING_APPROVAL":
-                resumed = before.status != "CANCELLED"
-                if reviews and reviews[0].state == "rejected" and resumed == resume:
-                    return before, reviews  # Another request rejected it just before.
-                raise TransitionRefused(
-                    before.status, "RUNNING" if resume else "CANCELLED", _NOT_WAITING
-                )
-            if resume and reviews[0].gate == "run":
-                raise TransitionRefused(
-                    before.status, "RUNNING", "Its run has not started, so it cannot resume."
-                )
-            items = reject_items(reviews[0], caller.user_id)
-            await review_queries.save_items(tx, before.id, items)
-            await transitions.close_review(tx, before, "rejected", reason)
-            event = "task.rejected"
-            if resume:
-                after = await transitions.apply(
-                    tx,
-                    before,
-                    before,
-                    "RUNNING",
-                    Trigger.REJECT_RESUME,
-                    event=event,
-                    reason=reason,
-                )
-                if before.hosted:
-                    await transitions.enqueue(tx, WAKE, after)
-            else:
-                after = await transitions.cancel(
-                    tx, before, before, Trigger.REJECT, event=event, reason=reason
-                )
-            reviews = await review_queries.of_task(tx, before.id)
-        return after, reviews
+
+            async def work() -> DecisionResponse:
+                return _response(*await self._reject(tx, caller, task_id, body))
+
+            operation = f"POST /api/tasks/{task_id}/reject"
+            return await self._idempotency.once(tx, key, (operation, body), 200, work)
+
+    async def _reject(
+        self, tx: AccountTransaction, caller: Caller, task_id: UUID | None, body: RejectTask
+    ) -> tuple[Task, list[Review]]:
+        before = await queries.get_for_change(tx, task_id)
+        reviews = await review_queries.of_task(tx, before.id)
+        target: Status = "RUNNING" if body.resume else "CANCELLED"
+        by = await _decider(tx, caller)
+        if before.status != "WAITING_APPROVAL":
+            if _was_rejected(before, reviews, body):
+                await _add_answer(tx, before, reviews[0], by, "rejected")
+                return before, reviews
+            _check_shown(before, reviews, body.review)
+            raise TransitionRefused(before.status, target, _NOT_WAITING)
+        _check_shown(before, reviews, body.review)
+        if body.review is None:
+            _check_not_repeated(before, reviews, by, "rejected")
+        if body.resume and reviews[0].gate == "run":
+            raise TransitionRefused(
+                before.status, target, "Its run has not started, so it cannot resume."
+            )
+        await _add_answer(tx, before, reviews[0], by, "rejected")
+        await review_queries.save_items(tx, before.id, reject_items(reviews[0], by))
+        await transitions.close_review(
+            tx, before, "rejected", body.reason, _credential(by), resumed=body.resume
+        )
+        event = "task.rejected"
+        if body.resume:
+            after = await transitions.apply(
+                tx,
+                before,
+                before,
+                "RUNNING",
+                Trigger.REJECT_RESUME,
+                event=event,
+                reason=body.reason,
+            )
+            if before.hosted:
+                await transitions.enqueue(tx, WAKE, after)
+        else:
+            after = await transitions.cancel(
+                tx, before, before, Trigger.REJECT, event=event, reason=body.reason
+            )
+        return after, await review_queries.of_task(tx, before.id)
 
     async def expire_due(self, limit: int) -> int:
         """Cancels up to `limit` tasks, of all accounts, whose review expired. Returns how many."""
@@ -165,28 +218,132 @@ class Reviews:
         return True
 
 
-def approve_items(review: Review, decisions: Sequence[Decision] | None, user_id: UUID) -> Items:
+def _response(task: Task, reviews: list[Review]) -> DecisionResponse:
+    return DecisionResponse(
+        task=schemas.Task.of(task), review=review_schemas.Review.of(task, reviews)
+    )
+
+
+async def _decider(tx: AccountReader, caller: Caller) -> dict[str, Any]:
+    """Who decides, and with which credential."""
+    return {
+        "userId": ids.to_wire("user", caller.user_id),
+        "name": await accounts.own_name(tx),
+        "via": "session" if caller.key_id is None else "key",
+        "keyId": ids.to_wire("key", caller.key_id) if caller.key_id else None,
+    }
+
+
+def _credential(by: dict[str, Any]) -> dict[str, Any]:
+    """What a review stores beside the user's ID."""
+    return {name: by[name] for name in ("name", "via", "keyId")}
+
+
+def _trigger_of(task: Task) -> Trigger:
+    return APPROVAL_OF["run" if task.hosted else None]
+
+
+def _check_shown(task: Task, reviews: list[Review], shown: ReviewRef | None) -> None:
+    """Refuses a decision about another review than the newest one."""
+    if shown is not None and not _is_shown(reviews, shown):
+        raise ReviewStale(_wire(task, reviews))
+
+
+def _is_shown(reviews: list[Review], shown: ReviewRef) -> bool:
+    newest = reviews[0] if reviews else None
+    return newest is not None and (newest.number, newest.digest) == (shown.number, shown.digest)
+
+
+def _check_not_repeated(
+    task: Task, reviews: list[Review], by: dict[str, Any], decision: str
+) -> None:
+    """Refuses a repeated decision that would decide a review opened after the first one."""
+    recent = (answer for review in reviews[1:] for answer in _recent_answers(review))
+    if any((answer["by"], answer["decision"]) == (by, decision) for answer in recent):
+        raise ReviewStale(_wire(task, reviews))
+
+
+def _recent_answers(review: Review) -> Items:
+    since = clock.to_wire(clock.now() - REPEAT_TIME)
+    return [answer for answer in review.answers if answer["at"] > since]
+
+
+async def _add_answer(
+    tx: AccountTransaction, task: Task, review: Review, by: dict[str, Any], decision: str
+) -> None:
+    """Stores a decision that was accepted, also if another one was first."""
+    answer = {"by": by, "decision": decision, "at": clock.to_wire(clock.now())}
+    answers = [*_recent_answers(review), answer]
+    await review_queries.save_answers(tx, task.id, review.number, answers)
+
+
+def _wire(task: Task, reviews: list[Review]) -> dict[str, Any]:
+    return review_schemas.Review.of(task, reviews).model_dump(mode="json", by_alias=True)
+
+
+def _was_approved(task: Task, reviews: list[Review], body: ApproveTask) -> bool:
+    """Whether the newest review was approved with the very same decisions."""
+    if not reviews or reviews[0].state != "approved":
+        return False
+    if body.review is None and task.status in ("CANCELLED", "FAILED"):
+        return False  # Something else has happened since, and the caller may not know it.
+    if body.review is not None and not _is_shown(reviews, body.review):
+        return False
+    items = {item["id"]: item for item in reviews[0].items}
+    if body.decisions is None:
+        return not any(item.get("edited") for item in items.values())
+    return all(
+        decision.id in items and _is_same(items[decision.id], decision)
+        for decision in body.decisions
+    )
+
+
+def _was_rejected(task: Task, reviews: list[Review], body: RejectTask) -> bool:
+    if not reviews or reviews[0].state != "rejected" or reviews[0].resumed != body.resume:
+        return False
+    if body.review is not None:
+        return _is_shown(reviews, body.review)
+    return task.status != "FAILED" and (task.status == "CANCELLED") != body.resume
+
+
+def _is_same(item: dict[str, Any], decision: Decision) -> bool:
+    """Whether an item was approved with exactly the arguments of this decision."""
+    if item["decision"] != "approved":
+        return False
+    if decision.arguments is None:
+        return not item.get("edited")
+    return bool(digest(seals.with_arguments(item["sealed"], decision.arguments)) == item["digest"])
+
+
+def approve_items(
+    review: Review, decisions: Sequence[Decision] | None, by: dict[str, Any]
+) -> Items:
     """The items after approving the named ones, or all pending ones if none is named.
 
     The approval is valid only for the arguments that the returned item has.
     """
     if decisions is None:
-        return [_decide(item, "approved", user_id) for item in review.items]
-    edits = {decision.id: decision.arguments for decision in decisions}
-    pending = {item["id"] for item in review.items if item["decision"] is None}
-    if unknown := sorted(edits.keys() - pending):
+        return [_decide(item, "approved", by) for item in review.items]
+    wanted = {decision.id: decision for decision in decisions}
+    if unknown := sorted(wanted.keys() - {item["id"] for item in review.items}):
         raise ItemsNotPending(unknown)
     return [
-        _decide(_edit(item, edits[item["id"]]), "approved", user_id)
-        if item["id"] in edits
-        else item
+        _approve_item(item, wanted[item["id"]], by) if item["id"] in wanted else item
         for item in review.items
     ]
 
 
-def reject_items(review: Review, user_id: UUID | None) -> Items:
+def _approve_item(item: dict[str, Any], decision: Decision, by: dict[str, Any]) -> dict[str, Any]:
+    if item["decision"] is None:
+        return _decide(_edit(item, decision.arguments), "approved", by)
+    if _is_same(item, decision):
+        return item
+    raise ItemDecided(item)
+
+
+def reject_items(review: Review, by: dict[str, Any]) -> Items:
     """The items after rejecting all pending ones."""
-    return [_decide(item, "rejected", user_id) for item in review.items]
+    return [_decide(item, "rejected", by) for item in review.items]
 
 
 def all_decided(items: Items) -> bool:
@@ -199,14 +356,20 @@ def _edit(item: dict[str, Any], arguments: dict[str, Any] | None) -> dict[str, A
     schema = item["argumentsSchema"]
     if schema is not None and (found := problems(schema, arguments)):
         raise InvalidArguments(item["id"], found)
-    return item | {"arguments": arguments}
+    sealed = seals.with_arguments(item["sealed"], arguments)
+    return item | {
+        "arguments": arguments,
+        "edited": True,
+        "sealed": sealed,
+        "digest": digest(sealed),
+    }
 
 
-def _decide(item: dict[str, Any], decision: str, user_id: UUID | None) -> dict[str, Any]:
+def _decide(item: dict[str, Any], decision: str, by: dict[str, Any]) -> dict[str, Any]:
     if item["decision"] is not None:
         return item
     return item | {
         "decision": decision,
-        "decidedBy": ids.to_wire("user", user_id) if user_id else None,
+        "decidedBy": by,
         "decidedAt": clock.to_wire(clock.now()),
     }

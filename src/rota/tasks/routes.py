@@ -21,13 +21,17 @@ from rota.platform.http.schemas import Limit, Offset, Text, path_id
 from rota.platform.idempotency import IdempotencyKey
 from rota.tasks import review_schemas, schemas
 from rota.tasks.queries import Filter
-from rota.tasks.review_schemas import ApprovalsResponse, DecisionResponse, ReviewResponse
+from rota.tasks.review_schemas import (
+    ApprovalsResponse,
+    ApproveTask,
+    DecisionResponse,
+    RejectTask,
+    ReviewResponse,
+)
 from rota.tasks.reviews import Reviews
 from rota.tasks.schemas import (
-    ApproveTask,
     CreateTask,
     PatchTask,
-    RejectTask,
     RetryTask,
     TaskResponse,
     TasksResponse,
@@ -123,6 +127,7 @@ def task_routes(
 
     @router.post(
         "/api/tasks/{id}/approve",
+        response_model=DecisionResponse,
         summary="Approve a task",
         responses=documented(404, 409),
     )
@@ -130,21 +135,27 @@ def task_routes(
         caller: Approver,
         id: TaskId,  # noqa: A002
         body: ApproveTask | None = None,
-    ) -> DecisionResponse:
+        idempotency_key: IdempotencyKey = None,
+    ) -> Response:
         """Approves what waits for a person: everything, or the items that `decisions` names.
+
+        Send the `number` and `digest` of the review that you looked at. If another review waits
+        by then, the response is 409 with that review in `details.review`.
 
         When no item is left to decide, the task continues: at a run gate it starts, at a tool
         gate the calls are made, at an output gate the task is completed. If another person has
-        just approved it, the response is the same. Returns 409 if the task is not waiting.
+        just made the same decision, the response is the same. Returns 409 if the task is not
+        waiting.
         """
-        named = body.decisions if body else None
-        task, found = await reviews.approve(caller, ids.from_wire("task", id), named)
-        return DecisionResponse(
-            task=schemas.Task.of(task), review=review_schemas.Review.of(task, found)
+        return respond(
+            await reviews.approve(
+                caller, ids.from_wire("task", id), body or ApproveTask(), idempotency_key
+            )
         )
 
     @router.post(
         "/api/tasks/{id}/reject",
+        response_model=DecisionResponse,
         summary="Reject a task",
         responses=documented(404, 409),
     )
@@ -152,19 +163,21 @@ def task_routes(
         caller: Approver,
         id: TaskId,  # noqa: A002
         body: RejectTask | None = None,
-    ) -> DecisionResponse:
+        idempotency_key: IdempotencyKey = None,
+    ) -> Response:
         """Rejects everything that waits for a person.
+
+        Send the `number` and `digest` of the review that you looked at. If another review waits
+        by then, the response is 409 with that review in `details.review`.
 
         The task is cancelled. With `resume`, it continues instead, and the agent reads the
         reason. Returns 409 for `resume` at a run gate, where the run has not started, and if the
         task is not waiting.
         """
-        body = body or RejectTask()
-        task, found = await reviews.reject(
-            caller, ids.from_wire("task", id), body.reason, resume=body.resume
-        )
-        return DecisionResponse(
-            task=schemas.Task.of(task), review=review_schemas.Review.of(task, found)
+        return respond(
+            await reviews.reject(
+                caller, ids.from_wire("task", id), body or RejectTask(), idempotency_key
+            )
         )
 
     @router.post(

@@ -178,54 +178,6 @@ class PatchTask(Body):
     ] = None
 
 
-class Decision(Body):
-    """One pending item to approve."""
-
-    id: Annotated[Id, doc("The ID of a pending item of the review.", "call-1-1-0")]
-    arguments: Annotated[
-        dict[str, Any] | None,
-        doc(
-            "Changed arguments for the tool call, valid against `argumentsSchema`. "
-            "Default: the arguments that the item shows.",
-            {"title": "Onboarding checklist", "folder": "Operations"},
-        ),
-    ] = None
-
-
-class ApproveTask(Body):
-    """What to approve. An empty object approves everything that waits."""
-
-    model_config = example_of()
-
-    decisions: Annotated[
-        Annotated[list[Decision], Field(min_length=1, max_length=100)] | None,
-        doc(
-            "The items to approve, at most 100. Default: every pending item.",
-            [{"id": "call-1-1-0"}],
-        ),
-    ] = None
-
-
-class RejectTask(Body):
-    """Why a task is rejected, and whether it continues."""
-
-    reason: Annotated[
-        Annotated[str, Field(max_length=2_000)] | None,
-        doc(
-            "The reason. With `resume`, the agent reads it. At most 2,000 characters.",
-            "Use the folder Operations instead.",
-        ),
-    ] = None
-    resume: Annotated[
-        bool,
-        doc(
-            "True: the task continues, and its agent reads the reason. False: the "
-            "task is cancelled.",
-            False,
-        ),
-    ] = False
-
-
 class RetryTask(Body):
     """Where a failed task starts again."""
 

@@ -1,26 +1,26 @@
 """What clients do with tasks: create, list, read, change and retry them."""
 
 from dataclasses import replace
-from datetime import timedelta
 from uuid import UUID
 
 from rota.auth.caller import Caller
 from rota.platform import clock, ids
-from rota.platform.db import AccountTransaction, Database
+from rota.platform.db import AccountReader, AccountTransaction, Database
 from rota.platform.idempotency import Idempotency, Outcome
-from rota.tasks import queries, schemas, transitions
+from rota.tasks import queries, review_queries, schemas, seals, transitions
 from rota.tasks.creation import NewTask, TaskCreation, check_accepts_subtasks
 from rota.tasks.errors import (
     OutputNotWritable,
     OutputTooLong,
     ParentNotFound,
+    TextFrozen,
     TooManyActions,
     TwoAgents,
 )
 from rota.tasks.model import Task
 from rota.tasks.queries import Filter
 from rota.tasks.schemas import MAX_ACTIONS, MAX_TEXT, CreateTask, PatchTask, TaskResponse
-from rota.tasks.states import TransitionRefused, Trigger
+from rota.tasks.states import Status, TransitionRefused, Trigger
 
 
 class Tasks:
@@ -29,13 +29,10 @@ class Tasks:
         db: Database,
         idempotency: Idempotency,
         creation: TaskCreation,
-        *,
-        gate_time: timedelta,
     ) -> None:
         self._db = db
         self._idempotency = idempotency
         self._creation = creation
-        self._gate_time = gate_time
 
     async def create(self, caller: Caller, body: CreateTask, key: str | None) -> Outcome:
         async with self._db.write(caller.account_id, caller.user_id) as tx:
@@ -87,16 +84,19 @@ class Tasks:
         async with self._db.write(caller.account_id, caller.user_id) as tx:
             before = await queries.get_for_change(tx, task_id)
             after = _patched(before, body)
+            await _check_not_frozen(tx, before, after)
             if body.status is None or body.status == before.status:
                 if after != before:
                     after = replace(after, updated_at=clock.now())
                     await queries.update(tx, before, after, None)
+                    if _texts(after) != _texts(before) and after.status == "WAITING_APPROVAL":
+                        await transitions.replace_review(tx, after, seals.external(after))
                 return after
             if body.status == "CANCELLED":
                 return await transitions.cancel(tx, before, after, Trigger.CANCEL)
             after = await transitions.apply(tx, before, after, body.status, Trigger.PATCH)
             if after.status == "WAITING_APPROVAL":
-                await transitions.open_gate(tx, after, None, self._gate_time)
+                await self._creation.open_first_gate(tx, after, None)
         return after
 
     async def retry(
@@ -131,12 +131,31 @@ class Tasks:
             # The run writes a hosted task's output; a client writes that of an external task.
             output=None if before.hosted else before.output,
         )
+        approved = not before.hosted or await self._creation.is_approved(tx, before)
+        target: Status = "PENDING" if approved else "WAITING_APPROVAL"
         after = await transitions.apply(
-            tx, before, fresh, "PENDING", Trigger.RETRY, event="task.retried"
+            tx, before, fresh, target, Trigger.RETRY, event="task.retried"
         )
         if after.hosted:
             await self._creation.restart(tx, after, parent, caller.tier, start_at=start_at)
         return after
+
+
+def _texts(task: Task) -> tuple[str | None, ...]:
+    """What a person who reviews an external task decides about."""
+    return task.name, task.description, task.output
+
+
+async def _check_not_frozen(tx: AccountReader, before: Task, after: Task) -> None:
+    """What a person approved, and what an agent works with, cannot change under their eyes."""
+    if not before.hosted or _texts(before) == _texts(after):
+        return
+    frozen = before.status in ("WAITING_APPROVAL", "RUNNING")
+    if before.status == "PENDING":
+        approved = await review_queries.approved_run(tx, before.id)
+        frozen = approved is not None and approved.run == before.run
+    if frozen:
+        raise TextFrozen(before)
 
 
 def _patched(task: Task, body: PatchTask) -> Task:

@@ -1,8 +1,8 @@
 """Moves a task from one status to another: its row, its event, and what follows from the change."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -10,9 +10,10 @@ from rota.credits import holds
 from rota.events import outbox
 from rota.events.outbox import Instruction
 from rota.platform import clock, ids, tracing
+from rota.platform.canonical import digest
 from rota.platform.db import NO_USER, AccountReader, AccountTransaction
-from rota.tasks import queries, review_queries
-from rota.tasks.model import ReviewState, Task
+from rota.tasks import queries, review_queries, seals
+from rota.tasks.model import Review, ReviewState, Task
 from rota.tasks.states import EVENT_OF, TERMINAL, Gate, Status, TransitionRefused, Trigger, allows
 
 # Kinds of instructions to the worker. They are stored in the outbox.
@@ -66,11 +67,11 @@ async def cancel(
     """Cancels a task and every open task below it, and closes their pending reviews."""
     cancelled = await apply(tx, before, after, "CANCELLED", trigger, event=event, reason=reason)
     if trigger is Trigger.CANCEL:
-        await close_review(tx, before, "rejected", "The task was cancelled.")
+        await close_review(tx, before, "cancelled", "The task was cancelled.")
     for subtask in await queries.open_subtasks(tx, before.id):
         why = "The parent task was cancelled."
         await apply(tx, subtask, subtask, "CANCELLED", Trigger.CANCEL, reason=why)
-        await close_review(tx, subtask, "rejected", why)
+        await close_review(tx, subtask, "cancelled", why)
     return cancelled
 
 
@@ -113,19 +114,70 @@ async def open_gate(
     task: Task,
     gate: Gate | None,
     gate_time: timedelta,
-    items: list[Mapping[str, Any]] | None = None,
+    subject: Mapping[str, Any],
+    items: Sequence[dict[str, Any]] = (),
 ) -> None:
-    """Opens a review. The task is cancelled if no decision is made within `gate_time`."""
+    """Opens a review of `subject`. The task is cancelled if no decision is made in time."""
     now = clock.now()
-    await review_queries.open_pending(tx, task.id, gate, now, now + gate_time, items or [])
+    await _open_review(tx, task, gate, (now, now + gate_time), subject, items)
+
+
+async def replace_review(tx: AccountTransaction, task: Task, subject: Mapping[str, Any]) -> None:
+    """Opens a new review in place of the pending one, because what it was about has changed.
+
+    The task has waited since the first one, and expires with it.
+    """
+    pending = (await review_queries.of_task(tx, task.id))[0]
+    await close_review(tx, task, "cancelled", "The task was changed.")
+    waits = (pending.requested_at, pending.expires_at)
+    await _open_review(tx, task, pending.gate, waits, subject)
+
+
+async def _open_review(
+    tx: AccountTransaction,
+    task: Task,
+    gate: Gate | None,
+    waits: tuple[datetime, datetime],
+    subject: Mapping[str, Any],
+    items: Sequence[dict[str, Any]] = (),
+) -> None:
+    number = await review_queries.next_number(tx, task.id)
+    sealed = seals.review(tx.account_id, task, number, gate, subject)
+    review = Review(
+        number=number,
+        run=task.run,
+        state="pending",
+        gate=gate,
+        requested_at=waits[0],
+        expires_at=waits[1],
+        decided_at=None,
+        decided_by=None,
+        decided_with=None,
+        resumed=False,
+        answers=[],
+        reason=None,
+        items=list(items),
+        sealed=sealed,
+        digest=digest(sealed),
+    )
+    await review_queries.insert(tx, task.id, review)
 
 
 async def close_review(
-    tx: AccountTransaction, task: Task, state: ReviewState, reason: str | None = None
+    tx: AccountTransaction,
+    task: Task,
+    state: ReviewState,
+    reason: str | None = None,
+    decided_with: Mapping[str, Any] | None = None,
+    *,
+    resumed: bool = False,
 ) -> None:
-    """Closes the pending review, if the task has one."""
+    """Closes the pending review, if the task has one. A person's decision has `decided_with`."""
     if task.status == "WAITING_APPROVAL":
-        await review_queries.close(tx, task.id, state, actor(tx), reason, clock.now())
+        decided_by = actor(tx) if decided_with else None
+        await review_queries.close(
+            tx, task.id, state, decided_by, decided_with, reason, clock.now(), resumed=resumed
+        )
 
 
 def _advice(task: Task) -> str:

@@ -1,0 +1,227 @@
+"""A run that a test drives step by step, against the real database and the real HTTP service.
+
+The activities are the worker's own. The test is the model, Temporal and the tool server, so it
+decides what happens between any two steps.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+from uuid import UUID
+
+import mcp_types as types
+from pydantic_ai.messages import ModelResponse, ToolCallPart
+
+from rota.composition import Composition
+from rota.mcp import queries as mcp
+from rota.mcp.client import ToolClient
+from rota.mcp.model import Definition, Server, ServerTool
+from rota.platform import clock, ids
+from rota.runs.agent_loop import AgentLoop
+from rota.runs.contracts import CallInput, FailInput, NextStep, RunInput
+from rota.runs.delegation import Delegation
+from rota.runs.mcp_tools import McpTools
+from rota.runs.run_context import RunContext
+from rota.runs.tool_call import ToolCaller
+from rota.runs.tools import Toolbox
+from rota.tasks import queries as tasks
+from rota.worker import run_activities
+from tests.service import Person, Service
+from tests.tasks.world import create, newcomers
+
+AGENT = "operator"
+
+
+@dataclass(frozen=True)
+class MadeCall:
+    """A call that reached a tool server."""
+
+    server_id: str
+    url: str
+    definition: str
+    arguments: dict[str, Any]
+
+
+@dataclass
+class RecordingClient:
+    """Stands where the MCP client is: the last code before a call leaves the service."""
+
+    made: list[MadeCall] = field(default_factory=list)
+    # Lost connections: the tool server got the call, but its result never arrives.
+    lost: int = 0
+
+    async def call(
+        self, server: Server, tool: ServerTool, arguments: dict[str, Any], **_: Any
+    ) -> types.CallToolResult:
+        assert tool.accepted is not None
+        self.made.append(
+            MadeCall(
+                ids.to_wire("mcp", server.id),
+                server.url,
+                tool.accepted["description"],
+                arguments,
+            )
+        )
+        if self.lost:
+            self.lost -= 1
+            raise ConnectionResetError
+        return types.CallToolResult(content=[types.TextContent(type="text", text="Done.")])
+
+
+def send(description: str) -> Definition:
+    return {
+        "name": "send",
+        "description": description,
+        "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}},
+    }
+
+
+class GatedRun:
+    """One task of an account with three clients, and the tool server `peer` with its tool."""
+
+    def __init__(self, service: Service, parts: Composition) -> None:
+        self.service = service
+        self.parts = parts
+        self.client = RecordingClient()
+        self.context = RunContext(parts.db)
+        self.toolbox = Toolbox([McpTools(parts.db, cast("ToolClient", self.client))])
+        self.loop = AgentLoop(gate_time=parts.gate_time)
+        self.activities = run_activities(parts)
+        self.tool_caller = ToolCaller(
+            self.context, self.toolbox, self.loop, Delegation(parts.task_creation)
+        )
+        self.next: NextStep | None = None
+
+    async def open(self, **body: Any) -> None:
+        people = await newcomers(self.service, 3)
+        self.one, self.two, self.editor = people
+        self.account_id = people[0].user_id
+        await self.connect_server("https://peer.example/1")
+        self.task_id = (await create(self.editor, agent=AGENT, **body))["id"]
+        self.run = 1
+
+    @property
+    def run_input(self) -> RunInput:
+        return RunInput(ids.to_wire("acct", self.account_id), self.task_id, self.run)
+
+    @property
+    def path(self) -> str:
+        return f"/api/tasks/{self.task_id}"
+
+    async def task(self) -> dict[str, Any]:
+        found: dict[str, Any] = (await self.editor.get(self.path)).json()["task"]
+        return found
+
+    async def review(self, person: Person) -> dict[str, Any]:
+        found: dict[str, Any] = (await person.get(f"{self.path}/review")).json()["review"]
+        return found
+
+    # The tool server.
+
+    async def connect_server(self, url: str, description: str = "Sends.") -> None:
+        now = clock.now()
+        server = Server(
+            account_id=self.account_id,
+            id=ids.new_uuid(),
+            name="peer",
+            url=url,
+            transport="streamable-http",
+            status="CONNECTED",
+            allowed_tools=None,
+            sealed_headers=None,
+            last_error=None,
+            last_checked_at=now,
+            created_at=now,
+            updated_at=now,
+        )
+        async with self.parts.db.write(self.account_id) as tx:
+            await mcp.insert(tx, server, now.replace(year=now.year + 1))
+            await mcp.save_tools(tx, server.id, {"send": send(description)}, accept=True)
+        self.server = server
+
+    async def replace_server(self, url: str) -> None:
+        async with self.parts.db.write(self.account_id) as tx:
+            await mcp.delete(tx, self.server.id)
+        await self.connect_server(url)
+
+    async def move_server(self, url: str) -> None:
+        """Changes the server's URL. It stays the same server, with a new revision."""
+        async with self.parts.db.write(self.account_id) as tx:
+            await tx.execute(
+                "UPDATE mcp_servers SET url = $3, revision = revision + 1"
+                " WHERE account_id = $1 AND id = $2",
+                self.account_id,
+                self.server.id,
+                url,
+            )
+        self.server = replace(self.server, url=url)
+
+    async def redefine(self, description: str) -> None:
+        """The server changes its tool, and a person accepts the new definition."""
+        async with self.parts.db.write(self.account_id) as tx:
+            await mcp.save_tools(tx, self.server.id, {"send": send(description)})
+            await tx.execute(
+                "UPDATE mcp_tools SET accepted = live, accepted_hash = live_hash"
+                " WHERE account_id = $1 AND server_id = $2",
+                self.account_id,
+                self.server.id,
+            )
+
+    async def definition(self) -> str | None:
+        async with self.parts.db.read(self.account_id) as tx:
+            [tool] = await mcp.tools_of(tx, self.server.id)
+        return tool.accepted["description"] if tool.accepted else None
+
+    # The worker.
+
+    async def begin(self) -> NextStep:
+        self.next = await self.activities.begin(self.run_input)
+        return self.next
+
+    async def fail(self) -> None:
+        fail_input = FailInput(self.run_input, "RUN_FAILED", "It failed.", True)
+        self.next = await self.activities.fail(fail_input)
+
+    async def advance(self) -> NextStep:
+        self.next = await self.activities.advance(self.run_input)
+        return self.next
+
+    async def answer(self, *calls: dict[str, Any], tool: str = "peer__send") -> NextStep:
+        """The model's answer: one tool call for each of these arguments."""
+        assert self.next is not None
+        assert self.next.kind == "think"
+        step = self.next.step
+        response = ModelResponse(
+            [ToolCallPart(tool, args, f"call-{step}-{n}") for n, args in enumerate(calls)]
+        )
+        row_id = ids.from_wire("task", self.task_id)
+        assert row_id is not None
+        async with self.context.locked(self.run_input) as (tx, task):
+            assert task is not None
+            await self._record_model_call(tx, row_id, step)
+            agent = await self.context.agent(tx, task)
+            box = await self.toolbox.open(self.account_id, agent)
+            tools = {name: tool for name, (tool, _) in box.items()}
+            self.next = await self.loop.apply_response(tx, task, agent, step, response, tools)
+        return self.next
+
+    async def _record_model_call(self, tx: Any, row_id: UUID, step: int) -> None:
+        await tx.execute(
+            "INSERT INTO steps (account_id, task_id, run, step, call, kind, state, name, outcome)"
+            " VALUES ($1, $2, $3, $4, 0, 'model', 'finished', 'test', 'ok')",
+            self.account_id,
+            row_id,
+            self.run,
+            step,
+        )
+
+    async def act(self) -> None:
+        """Makes the tool calls that the run may make now, as a worker does."""
+        assert self.next is not None
+        for call in self.next.calls if self.next.kind == "act" else []:
+            await self.tool_caller.call(CallInput(self.run_input, self.next.step, call))
+
+    async def status(self) -> str:
+        async with self.parts.db.read(self.account_id) as tx:
+            row_id = ids.from_wire("task", self.task_id)
+            task = await tasks.get(tx, row_id)
+        return task.status
