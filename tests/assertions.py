@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
-API_VERSION = "2026-11-01"
+API_VERSION = "2026-11-15"
 
 
 def assert_headers(response: httpx.Response) -> None:

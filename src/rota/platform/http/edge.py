@@ -30,7 +30,7 @@ from rota.platform.errors import (
 from rota.platform.http.responses import error_response
 from rota.platform.telemetry import REQUEST_SECONDS, REQUESTS
 
-API_VERSION = "2026-11-01"
+API_VERSION = "2026-11-15"
 MAX_BODY_BYTES = 2 * 1024 * 1024
 # How much more of a refused body is read and discarded, and for how long.
 LINGER_BYTES = 4 * 1024 * 1024
