@@ -27,7 +27,13 @@ class FakeProcessor(NoProcessor):
     def __init__(self) -> None:
         self.sessions: dict[str, Checkout] = {}
         self.requests: list[tuple[Payer, int, str]] = []
+        self.emails: dict[str, str | None] = {}
         self.down = False
+
+    async def create_customer(self, account_id: UUID, email: str | None, key: str) -> str:
+        customer_id = f"cus_{account_id.hex}"
+        self.emails[customer_id] = email
+        return customer_id
 
     async def top_up_checkout(self, payer: Payer, amount_cents: int, key: str) -> Checkout:
         self.requests.append((payer, amount_cents, key))

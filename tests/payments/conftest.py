@@ -44,9 +44,14 @@ async def stripe(stripe_server: StripeServer) -> AsyncIterator[Stripe]:
     await made.close()
 
 
+async def new_payer(stripe: Stripe, email: str | None = "ada@example.test") -> Payer:
+    account_id = uuid4()
+    return Payer(account_id, await stripe.create_customer(account_id, email, uuid4().hex))
+
+
 @pytest.fixture
-def payer() -> Payer:
-    return Payer(uuid4(), None, "ada@example.test")
+async def payer(stripe: Stripe) -> Payer:
+    return await new_payer(stripe)
 
 
 class TimedStripeServer:
@@ -57,7 +62,7 @@ class TimedStripeServer:
         self.stripe = adapter(stripe_server)
 
     async def subscribe(self, card: str = GOOD_CARD, **options: Any) -> Subscription:
-        payer = Payer(uuid4(), None, "ada@example.test")
+        payer = await new_payer(self.stripe)
         checkout = await self.stripe.plan_checkout(payer, "standard", 1, uuid4().hex, **options)
         await self.stripe_server.pay(checkout.url, card)
         session = await self.stripe_server.api("GET", f"/v1/checkout/sessions/{checkout.id}")

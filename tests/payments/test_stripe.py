@@ -19,7 +19,7 @@ from rota.payments.port import (
     Subscription,
 )
 from rota.payments.stripe import Stripe
-from tests.payments.conftest import PRODUCTS, RETURN_URL, adapter
+from tests.payments.conftest import PRODUCTS, RETURN_URL, adapter, new_payer
 from tests.payments.stripe_server import DECLINED_CARD, StripeServer
 
 
@@ -54,7 +54,7 @@ async def test_a_top_up_is_paid_on_the_hosted_page_and_listed_as_a_payment(
     assert back == f"{RETURN_URL}?checkout=done&session_id={checkout.id}"
     session = await session_of(stripe_server, checkout.id)
     assert (session["amount_total"], session["payment_status"]) == (1_250, "paid")
-    assert session["customer_details"]["email"] == payer.email
+    assert session["customer_details"]["email"] == "ada@example.test"
     found = {payment.id: payment async for payment in stripe.payments(start)}
     paid = Payment(session["payment_intent"], payer.account_id, session["customer"], 1_250, 0)
     assert found[paid.id] == paid
@@ -78,9 +78,20 @@ async def test_a_returning_payer_is_the_same_customer(
 async def test_a_payer_without_an_email_can_pay(
     stripe: Stripe, stripe_server: StripeServer
 ) -> None:
-    checkout = await stripe.top_up_checkout(Payer(uuid4(), None, None), 500, key())
+    payer = await new_payer(stripe, None)
+    checkout = await stripe.top_up_checkout(payer, 500, key())
     await stripe_server.pay(checkout.url)
-    assert (await session_of(stripe_server, checkout.id))["customer"]
+    assert (await session_of(stripe_server, checkout.id))["customer"] == payer.customer_id
+
+
+async def test_the_same_key_creates_one_customer(
+    stripe: Stripe, stripe_server: StripeServer
+) -> None:
+    account_id, same_key = uuid4(), key()
+    created = {await stripe.create_customer(account_id, None, same_key) for _ in range(2)}
+    assert len(created) == 1
+    customer = await stripe_server.api("GET", f"/v1/customers/{created.pop()}")
+    assert customer["metadata"] == {"account": str(account_id)}
 
 
 async def test_a_plan_is_bought_with_seats(
@@ -303,6 +314,7 @@ async def every_call(processor: Processor, payer: Payer, since: Any) -> AsyncIte
     async def drained(items: Any) -> None:
         [item async for item in items()]
 
+    yield processor.create_customer(payer.account_id, None, key())
     yield processor.top_up_checkout(payer, 500, key())
     yield processor.plan_checkout(payer, "standard", 1, key())
     yield processor.subscription("sub_1")

@@ -5,9 +5,6 @@ from datetime import date, datetime
 from typing import Literal
 from uuid import UUID
 
-from rota.accounts import queries as accounts
-from rota.payments import customers
-from rota.payments.port import Payer
 from rota.platform.db import AccountReader, AccountTransaction, ReadConnection
 
 GroupBy = Literal["day", "agent", "model"]
@@ -105,12 +102,6 @@ async def set_overflow(tx: AccountTransaction, allowed: bool) -> None:
     await tx.execute(
         "UPDATE balances SET allow_overflow = $2 WHERE account_id = $1", tx.account_id, allowed
     )
-
-
-async def payer(tx: AccountReader, user_id: UUID) -> Payer:
-    """The account as the payment processor knows it. The transaction must be the user's."""
-    email = await accounts.email(tx, user_id)
-    return Payer(tx.account_id, await customers.find(tx), email)
 
 
 async def movements(tx: AccountReader, limit: int, offset: int) -> tuple[list[Movement], int]:

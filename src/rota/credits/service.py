@@ -8,6 +8,7 @@ from rota.auth.caller import Caller
 from rota.credits import ledger, metrics, queries
 from rota.credits.allowance import AllowanceOf, refresh
 from rota.credits.money import available_cents, of_cents
+from rota.credits.payers import Payers
 from rota.credits.queries import Balance, GroupBy, Movement, Usage
 from rota.credits.schemas import TopUp, TopUpResponse
 from rota.events import journal
@@ -29,11 +30,13 @@ class Credits:
         db: Database,
         idempotency: Idempotency,
         processor: Processor,
+        payers: Payers,
         allowance_of: AllowanceOf,
     ) -> None:
         self._db = db
         self._idempotency = idempotency
         self._processor = processor
+        self._payers = payers
         self._allowance_of = allowance_of
 
     async def balance(self, caller: Caller) -> Balance:
@@ -59,7 +62,7 @@ class Credits:
             stored = await self._idempotency.stored(tx, idempotency_key, request)
             if stored is not None:
                 return stored
-            payer = await queries.payer(tx, caller.user_id)
+        payer = await self._payers.of(caller)
         checkout = await self._processor.top_up_checkout(
             payer, body.amount_cents, intent(idempotency_key, OPERATION, payer, body)
         )

@@ -43,9 +43,7 @@ class BadSignature(ValidationFailed):
 @dataclass(frozen=True, slots=True)
 class Payer:
     account_id: UUID
-    # None until the first payment.
-    customer_id: str | None
-    email: str | None
+    customer_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +109,9 @@ class Processor(Protocol):
     `key` is an idempotency key: the processor acts once, no matter how often it is sent.
     """
 
+    async def create_customer(self, account_id: UUID, email: str | None, key: str) -> str:
+        """Returns the ID of the new customer."""
+
     async def top_up_checkout(self, payer: Payer, amount_cents: int, key: str) -> Checkout: ...
 
     async def plan_checkout(
@@ -157,6 +158,9 @@ class NoProcessor:
 
     async def close(self) -> None:
         pass
+
+    async def create_customer(self, account_id: UUID, email: str | None, key: str) -> str:
+        raise PaymentsNotConfigured
 
     async def top_up_checkout(self, payer: Payer, amount_cents: int, key: str) -> Checkout:
         raise PaymentsNotConfigured

@@ -8,9 +8,11 @@ import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from uuid import UUID
 
 import stripe
 import structlog
+from stripe.params import CustomerCreateParams
 from stripe.params.checkout import SessionCreateParams
 
 from rota.payments import stripe_webhook
@@ -106,6 +108,14 @@ class Stripe:
     async def close(self) -> None:
         await self._http.close_async()  # type: ignore[no-untyped-call]
 
+    async def create_customer(self, account_id: UUID, email: str | None, key: str) -> str:
+        params: CustomerCreateParams = {"metadata": {"account": str(account_id)}}
+        if email:
+            params["email"] = email
+        with _stripe_call("customer"):
+            created = await self._v1.customers.create_async(params, {"idempotency_key": key})
+        return created.id
+
     async def top_up_checkout(self, payer: Payer, amount_cents: int, key: str) -> Checkout:
         metadata = {"account": str(payer.account_id), "kind": TOP_UP}
         params: SessionCreateParams = {
@@ -124,8 +134,6 @@ class Stripe:
             # Stripe copies these to the charge, so a refund event has them too.
             "payment_intent_data": {"metadata": metadata},
         }
-        if payer.customer_id is None:
-            params["customer_creation"] = "always"
         return await self._checkout(payer, params, key)
 
     async def plan_checkout(
@@ -154,10 +162,7 @@ class Stripe:
     async def _checkout(self, payer: Payer, params: SessionCreateParams, key: str) -> Checkout:
         params["success_url"] = self._success_url
         params["cancel_url"] = self._cancel_url
-        if payer.customer_id:
-            params["customer"] = payer.customer_id
-        elif payer.email:
-            params["customer_email"] = payer.email
+        params["customer"] = payer.customer_id
         with _stripe_call("checkout"):
             session = await self._v1.checkout.sessions.create_async(
                 params, {"idempotency_key": key}
