@@ -172,7 +172,14 @@ class Composition:
 
     @cached_property
     def credits(self) -> Credits:
-        return Credits(self.db, self.idempotency, self.processor, self.payers, self.allowance_of)
+        return Credits(
+            self.db,
+            self.idempotency,
+            self.processor,
+            self.payers,
+            self.turns,
+            self.allowance_of,
+        )
 
     @cached_property
     def turns(self) -> Turns:
@@ -212,7 +219,7 @@ class Composition:
         return Reconciliation(
             self.db,
             self.processor,
-            self.credits.take_payment,
+            self.credits.sync_payment,
             self.plans.sync,
             position=self.tiers.position,
             grace=self.grace,

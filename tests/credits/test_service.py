@@ -126,7 +126,7 @@ async def test_transactions_are_listed_newest_first(shop: Shop) -> None:
         await spend(tx, run, 1, 12_345)
         await spend(tx, run, 2, 400_000)
         await end_run(tx, run)
-        await ledger.refund(tx, 100 * CENT, "pi_7")
+        await ledger.set_returned(tx, "refund", 100 * CENT, "pi_7")
     response = await person.get("/api/credits/transactions")
     assert response.status_code == 200
     page = response.json()

@@ -5,6 +5,7 @@ from datetime import date, datetime
 from typing import Literal
 from uuid import UUID
 
+from rota.credits.ledger import Kind
 from rota.platform.db import AccountReader, AccountTransaction, ReadConnection
 
 GroupBy = Literal["day", "agent", "model"]
@@ -33,7 +34,7 @@ class Movement:
     """A ledger entry, in micro-dollars."""
 
     id: UUID
-    kind: str
+    kind: Kind
     at: datetime
     allowance: int
     topup: int
@@ -68,6 +69,7 @@ class RecordedPayment:
 
     paid_micros: int = 0
     refunded_micros: int = 0
+    disputed_micros: int = 0
     at: datetime | None = None
 
 
@@ -163,19 +165,23 @@ async def accounts_with_entries(connection: ReadConnection) -> list[UUID]:
 
 
 async def recorded_payments(tx: AccountReader) -> dict[str, RecordedPayment]:
-    """The account's top-ups and refunds, by the processor's ID of the payment."""
+    """The account's top-ups, refunds and disputes, by the processor's ID of the payment."""
     rows = await tx.fetch(
         """
         SELECT reference, max(at) AS at,
                coalesce(-sum(outside) FILTER (WHERE kind = 'top_up'), 0)::bigint AS paid_micros,
-               coalesce(sum(outside) FILTER (WHERE kind = 'refund'), 0)::bigint AS refunded_micros
-        FROM entries
-        WHERE account_id = $1 AND kind IN ('top_up', 'refund') AND reference IS NOT NULL
+               coalesce(sum(outside) FILTER (WHERE kind LIKE 'refund%'), 0)::bigint
+                   AS refunded_micros,
+               coalesce(sum(outside) FILTER (WHERE kind LIKE 'dispute%'), 0)::bigint
+                   AS disputed_micros
+        FROM entries WHERE account_id = $1 AND reference IS NOT NULL
         GROUP BY reference
         """,
         tx.account_id,
     )
     return {
-        row["reference"]: RecordedPayment(row["paid_micros"], row["refunded_micros"], row["at"])
+        row["reference"]: RecordedPayment(
+            row["paid_micros"], row["refunded_micros"], row["disputed_micros"], row["at"]
+        )
         for row in rows
     }
