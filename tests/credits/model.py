@@ -231,3 +231,19 @@ class Books:
             self.move(topup=-due - paid, owed=paid, outside=due)
             self.rearm_depleted_event()
         return due
+
+    def cancel(self, hold: Hold) -> list[Hold]:
+        """Ends a run and every open run below it. Returns them in that order."""
+        cancelled = [hold, *_open_below(hold)]
+        for each in cancelled:
+            self.release(each)
+        return cancelled
+
+
+def _open_below(hold: Hold) -> list[Hold]:
+    found: list[Hold] = []
+    for child in hold.children:
+        # A child whose parent ended first belongs to another parent now.
+        if child.parent is hold:
+            found += [child] * child.open + _open_below(child)
+    return found

@@ -1,7 +1,7 @@
 """The ledger against a model in plain Python, for random sequences of operations.
 
-Hypothesis generates sequences for one account: runs that hold, draw, spend and end, payments,
-refunds that can fail, disputes that can be won, months that pass and plans that change.
+Hypothesis generates sequences for one account: runs that hold, draw, spend, end and are cancelled,
+payments, refunds that can fail, disputes that can be won, months that pass and plans that change.
 After every step, each book equals the model's and the sum of its entries.
 `ROTA_TEST_LEDGER_EXAMPLES` and `ROTA_TEST_LEDGER_STEPS` make it run longer. The full size is 2,000
 examples of 50 steps.
@@ -204,6 +204,16 @@ class Ledger(RuleBasedStateMachine):
         returned = list(self.books.returned.items())
         (kind, reference), total = returned[at % len(returned)]
         self.set_returned(cast(Return, kind), reference, int(total * part))
+
+    @precondition(lambda self: self.holds)
+    @rule(at=number, cost=amounts)
+    def cancel(self, at: int, cost: int) -> None:
+        """Cancels a task and its subtasks while the task's model answers."""
+        run_id, hold = self.pick(at)
+        names = {id(each): name for name, each in self.holds}
+        for each in self.books.cancel(hold):
+            self.do(holds.release(self.tx, names[id(each)]))
+        self.pay(run_id, hold, cost)
 
     @rule()
     def refresh(self) -> None:
