@@ -55,7 +55,7 @@ def test_the_page_names_every_book_and_every_kind() -> None:
 
 
 async def test_every_example_works(shop: Shop) -> None:
-    balance, settings, top_up, usage, transactions, verify = re.findall(
+    balance, settings, top_up, usage, transactions, filtered, verify = re.findall(
         r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL
     )
     person = await newcomer(shop.service, tier="standard")
@@ -75,4 +75,6 @@ async def test_every_example_works(shop: Shop) -> None:
     assert shown["groupBy"] == "model"
     [shown] = await shell(transactions, variables)
     assert [each["kind"] for each in shown["transactions"]] == ["allowance"]
+    [shown] = await shell(filtered, variables)
+    assert shown == {"transactions": [], "total": 0}
     assert await shell(f"{verify.strip()} >&2", variables) == []

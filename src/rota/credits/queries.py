@@ -1,14 +1,21 @@
 """SQL that reads balances, ledger entries, payments and usage."""
 
 from dataclasses import dataclass
-from datetime import date, datetime
-from typing import Literal
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any, Literal
 from uuid import UUID
 
 from rota.credits.ledger import Kind
+from rota.platform import ids
 from rota.platform.db import AccountReader, AccountTransaction, ReadConnection
 
 GroupBy = Literal["day", "agent", "model"]
+
+PAYMENT_KINDS = ("top_up", "refund", "refund_reversal", "dispute", "dispute_reversal")
+# The time in an entry's ID and its `at` differ by less than this.
+ID_MARGIN = timedelta(days=1)
+# Every entry is between these days, and a margin can be added to them.
+FIRST_DAY, LAST_DAY = date(1970, 1, 2), date(9999, 12, 29)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +57,16 @@ class Movement:
     price_version: str | None
     cost: int | None
     reference: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class MovementFilter:
+    """Which ledger entries to list. Days are in UTC, and both ends are included."""
+
+    kind: Kind | None = None
+    task_id: UUID | None = None
+    first: date | None = None
+    last: date | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +123,12 @@ async def set_overflow(tx: AccountTransaction, allowed: bool) -> None:
     )
 
 
+_MOVEMENT = (
+    "id, kind, at, allowance, topup, held_allowance + held_topup AS held, spent, owed, granted,"
+    " outside, task_id, run, step, model, price_version, cost, reference"
+)
+
+
 async def movements(tx: AccountReader, limit: int, offset: int) -> tuple[list[Movement], int]:
     """A page of entries, newest first, and the total. Needs a snapshot.
 
@@ -122,9 +145,7 @@ async def movements(tx: AccountReader, limit: int, offset: int) -> tuple[list[Mo
         direction, skip = "ASC", total - offset - limit
     rows = await tx.fetch(
         f"""
-        SELECT id, kind, at, allowance, topup, held_allowance + held_topup AS held, spent, owed,
-               granted, outside, task_id, run, step, model, price_version, cost, reference
-        FROM entries WHERE account_id = $1 AND id = ANY (ARRAY(
+        SELECT {_MOVEMENT} FROM entries WHERE account_id = $1 AND id = ANY (ARRAY(
             SELECT id FROM entries WHERE account_id = $1 ORDER BY id {direction}
             LIMIT $2 OFFSET $3
         ))
@@ -135,6 +156,46 @@ async def movements(tx: AccountReader, limit: int, offset: int) -> tuple[list[Mo
         skip,
     )
     return [Movement(**row) for row in rows], total
+
+
+async def filtered_movements(
+    tx: AccountReader, filters: MovementFilter, limit: int, offset: int
+) -> tuple[list[Movement], int]:
+    """A page of the entries that match, newest first, and how many match. Needs a snapshot."""
+    conditions, values = ["account_id = $1"], list[Any]([tx.account_id])
+
+    def require(condition: str, value: Any) -> None:
+        values.append(value)
+        conditions.append(f"{condition} ${len(values)}")
+
+    if filters.kind is not None:
+        require("kind =", filters.kind)
+    if filters.kind in PAYMENT_KINDS:
+        # These entries are in a small index of their own.
+        conditions.append("reference IS NOT NULL")
+    if filters.task_id is not None:
+        require("task_id =", filters.task_id)
+    # The index is on the ID, which contains the time at which the entry was written.
+    if filters.first is not None:
+        require("at >=", start := _midnight(max(filters.first, FIRST_DAY)))
+        require("id >=", ids.first_uuid(start - ID_MARGIN))
+    if filters.last is not None:
+        require("at <", end := _midnight(min(filters.last, LAST_DAY)) + timedelta(days=1))
+        require("id <", ids.first_uuid(end + ID_MARGIN))
+    where = " AND ".join(conditions)
+    total: int = await tx.fetchval(f"SELECT count(*) FROM entries WHERE {where}", *values)  # noqa: S608
+    rows = await tx.fetch(
+        f"""
+        SELECT {_MOVEMENT} FROM entries WHERE {where}
+        ORDER BY id DESC LIMIT {limit:d} OFFSET {offset:d}
+        """,  # noqa: S608
+        *values,
+    )
+    return [Movement(**row) for row in rows], total
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time(), UTC)
 
 
 _GROUPS: dict[GroupBy, str] = {"day": "day::text", "agent": "agent", "model": "model"}

@@ -120,7 +120,7 @@ class CreditSettings(Wire):
 
 
 class SettingsResponse(Wire):
-    """The credit settings after the change."""
+    """The credit settings of an account."""
 
     settings: Annotated[CreditSettings, doc("The settings.")]
 

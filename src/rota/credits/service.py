@@ -10,7 +10,7 @@ from rota.credits import ledger, metrics, queries
 from rota.credits.allowance import AllowanceOf, refresh
 from rota.credits.money import available_cents, of_cents
 from rota.credits.payers import Payers
-from rota.credits.queries import Balance, GroupBy, Movement, Usage
+from rota.credits.queries import Balance, GroupBy, Movement, MovementFilter, Usage
 from rota.credits.schemas import TopUp, TopUpResponse
 from rota.events import journal
 from rota.payments import customers
@@ -62,6 +62,10 @@ class Credits:
             await refresh(tx, self._allowance_of, now)
             return await queries.balance(tx)
 
+    async def overflow(self, caller: Caller) -> bool:
+        async with self._db.read(caller.account_id) as tx:
+            return (await queries.balance(tx)).allow_overflow
+
     async def set_overflow(self, caller: Caller, allowed: bool) -> None:
         caller.check_may_bill()
         async with self._db.write(caller.account_id) as tx:
@@ -106,10 +110,12 @@ class Credits:
         _count(change)
 
     async def movements(
-        self, caller: Caller, limit: int, offset: int
+        self, caller: Caller, filters: MovementFilter, limit: int, offset: int
     ) -> tuple[list[Movement], int]:
         async with self._db.snapshot(caller.account_id) as tx:
-            return await queries.movements(tx, limit, offset)
+            if filters == MovementFilter():
+                return await queries.movements(tx, limit, offset)
+            return await queries.filtered_movements(tx, filters, limit, offset)
 
     async def usage(
         self, caller: Caller, first: date, last: date, group_by: GroupBy
