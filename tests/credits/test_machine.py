@@ -32,7 +32,13 @@ from rota.credits.allowance import MonthlyAllowance, refresh
 from rota.credits.ledger import Charge, Return, RunId
 from rota.credits.verify import BOOKS, problems
 from rota.platform import clock, ids
-from rota.platform.db import APPLICATION_ROLE, NO_USER, AccountReader, AccountTransaction
+from rota.platform.db import (
+    APPLICATION_ROLE,
+    NO_USER,
+    AccountReader,
+    AccountTransaction,
+    use_json,
+)
 from tests.credits.model import Books, Hold, allowance_of
 
 EXAMPLES = int(os.environ.get("ROTA_TEST_LEDGER_EXAMPLES", "100"))
@@ -294,6 +300,7 @@ async def test_every_book_equals_the_model_after_any_sequence_of_operations(
                 asyncpg.connect(books_url, server_settings={"role": APPLICATION_ROLE})
             )
             try:
+                runner.run(use_json(Ledger.connection))
                 run_state_machine_as_test(Ledger, settings=profile)
             finally:
                 runner.run(Ledger.connection.close())
