@@ -112,7 +112,12 @@ def create_app(
         tier_routes(parts.purchases),
         *([plan_routes(parts.purchases)] if variant.sells_plans else []),
         *([pass_routes(parts.purchases)] if variant.pass_price_cents is not None else []),
-        webhook_routes(parts.processor, parts.credits.take_payment, parts.plans.sync),
+        webhook_routes(
+            parts.processor,
+            parts.credits.take_payment,
+            parts.credits.sync_payment,
+            parts.plans.sync,
+        ),
         key_routes(parts.keys),
         sign_in_routes(parts.sessions, variant.name, settings.oidc_issuers),
         logout_routes(parts.sessions),

@@ -21,6 +21,7 @@ from rota.auth.profiles import Profiles
 from rota.auth.sessions import Sessions
 from rota.auth.tokens import KeyRing, SessionTokens
 from rota.credits.allowance import AllowanceOf
+from rota.credits.payers import Payers
 from rota.credits.service import Credits
 from rota.events import journal
 from rota.events.fanout import Fanout
@@ -33,6 +34,7 @@ from rota.mcp.health import Health
 from rota.mcp.service import Servers
 from rota.payments.port import Processor
 from rota.payments.processor import processor_of
+from rota.payments.turns import Turns
 from rota.plans.allowance import TierAllowance, plan_allowance
 from rota.plans.purchases import Purchases
 from rota.plans.reconcile import Reconciliation
@@ -170,7 +172,22 @@ class Composition:
 
     @cached_property
     def credits(self) -> Credits:
-        return Credits(self.db, self.idempotency, self.processor, self.allowance_of)
+        return Credits(
+            self.db,
+            self.idempotency,
+            self.processor,
+            self.payers,
+            self.turns,
+            self.allowance_of,
+        )
+
+    @cached_property
+    def turns(self) -> Turns:
+        return Turns(self.db)
+
+    @cached_property
+    def payers(self) -> Payers:
+        return Payers(self.db, self.processor, self.turns)
 
     @cached_property
     def tiers(self) -> Tiers:
@@ -178,7 +195,7 @@ class Composition:
 
     @cached_property
     def plans(self) -> Plans:
-        return Plans(self.db, self.processor, tiers=self.tiers, grace=self.grace)
+        return Plans(self.db, self.processor, self.turns, tiers=self.tiers, grace=self.grace)
 
     @property
     def grace(self) -> timedelta:
@@ -191,6 +208,7 @@ class Composition:
             self.db,
             self.idempotency,
             self.processor,
+            self.payers,
             self.plans,
             tiers=self.tiers,
             trial_days=self.settings.plan_trial_days,
@@ -201,7 +219,7 @@ class Composition:
         return Reconciliation(
             self.db,
             self.processor,
-            self.credits.take_payment,
+            self.credits.sync_payment,
             self.plans.sync,
             position=self.tiers.position,
             grace=self.grace,

@@ -7,8 +7,10 @@ from uuid import UUID
 import pytest
 
 import rota.composition
+from rota.credits.payers import Payers
 from rota.credits.service import Credits
 from rota.dev.stack import Stack
+from rota.payments.turns import Turns
 from rota.platform.crypto import Vault
 from rota.platform.db import Database
 from rota.platform.idempotency import Idempotency
@@ -45,5 +47,7 @@ async def shop(stack: Stack) -> AsyncIterator[Shop]:
         await db.open()
         exits.push_async_callback(db.close)
         idempotency = Idempotency(Vault(service.settings.secret_key_bytes))
-        credits_ = Credits(db, idempotency, processor, ALLOWANCE_OF)
+        turns = Turns(db)
+        payers = Payers(db, processor, turns)
+        credits_ = Credits(db, idempotency, processor, payers, turns, ALLOWANCE_OF)
         yield Shop(service, db, credits_, processor, announced)

@@ -87,7 +87,8 @@ class Books:
     now: datetime = datetime.min
     depleted_events: int = 0
     payments: dict[str, int] = field(default_factory=dict)
-    refunds: dict[str, int] = field(default_factory=dict)
+    # What refunds and disputes took from each payment.
+    returned: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def move(self, **changes: int) -> None:
         """Adds one entry. Its amounts sum to zero."""
@@ -217,13 +218,32 @@ class Books:
         self.rearm_depleted_event()
         return True
 
-    def refund(self, reference: str, refunded: int) -> int:
-        """`refunded` is the total refunded so far."""
-        due = refunded - self.refunds.get(reference, 0)
-        if due <= 0:
-            return 0
-        self.refunds[reference] = refunded
-        from_topup = min(self.topup, due)
-        self.move(topup=-from_topup, owed=-(due - from_topup), outside=due)
-        self.rearm_depleted_event()
+    def set_returned(self, kind: str, reference: str, total: int) -> int:
+        """`total` is what all refunds or all disputes take from the payment at this time."""
+        due = total - self.returned.get((kind, reference), 0)
+        self.returned[kind, reference] = total
+        if due > 0:
+            from_topup = min(self.topup, due)
+            self.move(topup=-from_topup, owed=-(due - from_topup), outside=due)
+            self.rearm_depleted_event()
+        elif due < 0:
+            paid = min(-self.owed, -due)
+            self.move(topup=-due - paid, owed=paid, outside=due)
+            self.rearm_depleted_event()
         return due
+
+    def cancel(self, hold: Hold) -> list[Hold]:
+        """Ends a run and every open run below it. Returns them in that order."""
+        cancelled = [hold, *_open_below(hold)]
+        for each in cancelled:
+            self.release(each)
+        return cancelled
+
+
+def _open_below(hold: Hold) -> list[Hold]:
+    found: list[Hold] = []
+    for child in hold.children:
+        # A child whose parent ended first belongs to another parent now.
+        if child.parent is hold:
+            found += [child] * child.open + _open_below(child)
+    return found

@@ -3,7 +3,9 @@
 import re
 import sys
 from pathlib import Path
+from typing import get_args
 
+from rota.credits.ledger import Kind
 from rota.credits.verify import BOOKS
 from tests.credits.world import CENT, Shop, end_run, new_account, spend, start_run
 from tests.mcp.test_docs import shell
@@ -49,12 +51,11 @@ async def test_the_page_shows_the_entries_of_one_task(shop: Shop) -> None:
 
 def test_the_page_names_every_book_and_every_kind() -> None:
     text = PAGE.read_text()
-    kinds = ("allowance", "expiry", "top_up", "refund", "hold", "charge", "release")
-    assert all(f"`{name}`" in text for name in (*BOOKS, *kinds))
+    assert all(f"`{name}`" in text for name in (*BOOKS, *get_args(Kind)))
 
 
 async def test_every_example_works(shop: Shop) -> None:
-    balance, settings, top_up, usage, transactions, verify = re.findall(
+    balance, settings, top_up, usage, transactions, filtered, verify = re.findall(
         r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL
     )
     person = await newcomer(shop.service, tier="standard")
@@ -74,4 +75,6 @@ async def test_every_example_works(shop: Shop) -> None:
     assert shown["groupBy"] == "model"
     [shown] = await shell(transactions, variables)
     assert [each["kind"] for each in shown["transactions"]] == ["allowance"]
+    [shown] = await shell(filtered, variables)
+    assert shown == {"transactions": [], "total": 0}
     assert await shell(f"{verify.strip()} >&2", variables) == []

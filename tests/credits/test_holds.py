@@ -146,7 +146,7 @@ async def test_the_depleted_event_is_sent_once_until_money_comes_in(books: Datab
                     )
                 )
             await ledger.top_up(tx, CENT, payment)
-            await ledger.refund(tx, CENT, payment)
+            await ledger.set_returned(tx, "refund", CENT, payment)
     assert event_counts == [1, 1, 2, 2]
 
 

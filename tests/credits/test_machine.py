@@ -1,16 +1,18 @@
 """The ledger against a model in plain Python, for random sequences of operations.
 
-Hypothesis generates sequences for one account: runs that hold, draw, spend and end, payments and
-refunds, months that pass and plans that change. After every step, each book equals the model's
-and the sum of its entries.
-`ROTA_TEST_LEDGER_EXAMPLES` and `ROTA_TEST_LEDGER_STEPS` make it run longer.
+Hypothesis generates sequences for one account: runs that hold, draw, spend, end and are cancelled,
+payments, refunds that can fail, disputes that can be won, months that pass and plans that change.
+After every step, each book equals the model's and the sum of its entries.
+`ROTA_TEST_LEDGER_EXAMPLES` and `ROTA_TEST_LEDGER_STEPS` make it run longer. The full size is 2,000
+examples of 50 steps.
 """
 
 import asyncio
 import os
 from collections.abc import Coroutine
 from datetime import UTC, datetime, timedelta
-from typing import Any, ClassVar, TypeVar
+from fractions import Fraction
+from typing import Any, ClassVar, TypeVar, cast, get_args
 
 import asyncpg
 import pytest
@@ -27,10 +29,16 @@ from hypothesis.stateful import (
 
 from rota.credits import charges, holds, ledger, queries
 from rota.credits.allowance import MonthlyAllowance, refresh
-from rota.credits.ledger import Charge, RunId
+from rota.credits.ledger import Charge, Return, RunId
 from rota.credits.verify import BOOKS, problems
 from rota.platform import clock, ids
-from rota.platform.db import APPLICATION_ROLE, NO_USER, AccountReader, AccountTransaction
+from rota.platform.db import (
+    APPLICATION_ROLE,
+    NO_USER,
+    AccountReader,
+    AccountTransaction,
+    use_json,
+)
 from tests.credits.model import Books, Hold, allowance_of
 
 EXAMPLES = int(os.environ.get("ROTA_TEST_LEDGER_EXAMPLES", "100"))
@@ -186,12 +194,32 @@ class Ledger(RuleBasedStateMachine):
         assert not self.books.top_up(reference, amount)
         assert not self.do(ledger.top_up(self.tx, amount, reference))
 
+    def set_returned(self, kind: Return, reference: str, total: int) -> None:
+        expected = self.books.set_returned(kind, reference, total)
+        assert expected == self.do(ledger.set_returned(self.tx, kind, total, reference))
+
     @precondition(lambda self: self.references)
-    @rule(at=number, amount=amounts)
-    def refund(self, at: int, amount: int) -> None:
-        reference = self.references[at % len(self.references)]
-        expected = self.books.refund(reference, amount)
-        assert expected == self.do(ledger.refund(self.tx, amount, reference))
+    @rule(at=number, kind=st.sampled_from(get_args(Return)), total=amounts)
+    def refund_or_dispute(self, at: int, kind: Return, total: int) -> None:
+        self.set_returned(kind, self.references[at % len(self.references)], total)
+
+    @precondition(lambda self: self.books.returned)
+    @rule(at=number, part=st.fractions(0, 1) | st.just(Fraction(0)))
+    def fail_refund_or_win_dispute(self, at: int, part: Fraction) -> None:
+        """All of the money comes back, or a part of it."""
+        returned = list(self.books.returned.items())
+        (kind, reference), total = returned[at % len(returned)]
+        self.set_returned(cast(Return, kind), reference, int(total * part))
+
+    @precondition(lambda self: self.holds)
+    @rule(at=number, cost=amounts)
+    def cancel(self, at: int, cost: int) -> None:
+        """Cancels a task and its subtasks while the task's model answers."""
+        run_id, hold = self.pick(at)
+        names = {id(each): name for name, each in self.holds}
+        for each in self.books.cancel(hold):
+            self.do(holds.release(self.tx, names[id(each)]))
+        self.pay(run_id, hold, cost)
 
     @rule()
     def refresh(self) -> None:
@@ -272,6 +300,7 @@ async def test_every_book_equals_the_model_after_any_sequence_of_operations(
                 asyncpg.connect(books_url, server_settings={"role": APPLICATION_ROLE})
             )
             try:
+                runner.run(use_json(Ledger.connection))
                 run_state_machine_as_test(Ledger, settings=profile)
             finally:
                 runner.run(Ledger.connection.close())

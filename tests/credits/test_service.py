@@ -81,6 +81,7 @@ async def test_overflow_can_be_turned_off_and_on(shop: Shop) -> None:
         )
         assert response.status_code == 200
         assert response.json() == {"settings": {"allowOverflow": wanted}}
+        assert (await person.get("/api/credits/settings")).json() == response.json()
         assert (await shop.balance(person))["allowOverflow"] is wanted
 
 
@@ -113,7 +114,13 @@ async def test_a_key_needs_the_billing_scopes(shop: Shop) -> None:
     response = await reader.request("PATCH", "/api/credits/settings", json=body)
     assert response.status_code == 403
     assert (await reader.post("/api/credits/topup", {"amountCents": 500})).status_code == 403
-    for path in ("/api/credits/balance", "/api/credits/transactions", "/api/usage"):
+    assert (await reader.get("/api/credits/settings")).status_code == 200
+    for path in (
+        "/api/credits/balance",
+        "/api/credits/settings",
+        "/api/credits/transactions",
+        "/api/usage",
+    ):
         assert (await worker.get(path)).status_code == 403
 
 
@@ -126,7 +133,7 @@ async def test_transactions_are_listed_newest_first(shop: Shop) -> None:
         await spend(tx, run, 1, 12_345)
         await spend(tx, run, 2, 400_000)
         await end_run(tx, run)
-        await ledger.refund(tx, 100 * CENT, "pi_7")
+        await ledger.set_returned(tx, "refund", 100 * CENT, "pi_7")
     response = await person.get("/api/credits/transactions")
     assert response.status_code == 200
     page = response.json()
@@ -174,6 +181,62 @@ async def test_pages_of_transactions_have_no_gaps_or_overlaps(shop: Shop) -> Non
 
 @pytest.mark.parametrize("query", ["limit=0", "limit=101", "offset=-1", "limit=5.0"])
 async def test_an_invalid_limit_or_offset_is_refused(shop: Shop, query: str) -> None:
+    person = await newcomer(shop.service)
+    assert (await person.get(f"/api/credits/transactions?{query}")).status_code == 400
+
+
+async def test_transactions_can_be_filtered(shop: Shop) -> None:
+    person = await newcomer(shop.service, tier="basic")
+    account_id = person.user_id
+    async with shop.db.write(account_id) as tx:
+        await ledger.top_up(tx, 500 * CENT, "pi_1")
+        runs = [await start_run(tx, 10 * CENT) for _ in range(2)]
+        for run in runs:
+            await spend(tx, run, 1, CENT)
+            await end_run(tx, run)
+        await ledger.set_returned(tx, "dispute", 100 * CENT, "pi_1")
+        await ledger.set_returned(tx, "dispute", 0, "pi_1")
+    async with shop.service.owner() as connection:
+        # The first payment becomes one of an earlier day.
+        day = datetime(2026, 5, 3, 23, 59, 59, 999_999, tzinfo=UTC)
+        await connection.execute(
+            "UPDATE entries SET at = $2, id = $3 WHERE account_id = $1 AND kind = 'top_up'",
+            account_id,
+            day,
+            ids.first_uuid(day),
+        )
+    task = ids.to_wire("task", runs[0].task_id)
+    today = clock.now().date()
+    whole = ["dispute_reversal", "dispute"] + 2 * ["release", "charge"] + 2 * ["hold"] + ["top_up"]
+    for query, kinds in (
+        ("", whole),
+        ("kind=top_up", ["top_up"]),
+        ("kind=charge", ["charge", "charge"]),
+        ("kind=dispute", ["dispute"]),
+        ("kind=refund", []),
+        (f"taskId={task}", ["release", "charge", "hold"]),
+        (f"taskId={task}&kind=hold", ["hold"]),
+        (f"taskId={ids.to_wire('task', ids.new_uuid())}", []),
+        ("taskId=task_unknown", []),
+        ("from=2026-05-03&to=2026-05-03", ["top_up"]),
+        ("to=2026-05-02", []),
+        ("from=2026-05-04", whole[:-1]),
+        (f"from={today}&kind=dispute", ["dispute"]),
+        (f"from={date.min}&to={date.max}", whole),
+        (f"to={date.min}", []),
+        (f"from={date.max}", []),
+    ):
+        response = await person.get(f"/api/credits/transactions?{query}")
+        assert response.status_code == 200, query
+        page = response.json()
+        assert [each["kind"] for each in page["transactions"]] == kinds, query
+        assert page["total"] == len(kinds), query
+    page = (await person.get("/api/credits/transactions?kind=charge&limit=1&offset=1")).json()
+    assert (page["transactions"][0]["taskId"], page["total"]) == (task, 2)
+
+
+@pytest.mark.parametrize("query", ["kind=gift", "from=2026-5-1", "from=2026-05-02&to=2026-05-01"])
+async def test_invalid_filters_are_refused(shop: Shop, query: str) -> None:
     person = await newcomer(shop.service)
     assert (await person.get(f"/api/credits/transactions?{query}")).status_code == 400
 

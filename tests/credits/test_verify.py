@@ -3,13 +3,14 @@
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from typing import get_args
 from uuid import UUID
 
 import pytest
 from typer.testing import CliRunner
 
 from rota.cli import cli
-from rota.credits import holds, verify
+from rota.credits import holds, ledger, verify
 from rota.platform import ids
 from rota.platform.db import NO_USER, AccountReader
 from tests.credits.world import CENT, Shop, end_run, new_account, spend, start_run
@@ -17,7 +18,10 @@ from tests.credits.world import CENT, Shop, end_run, new_account, spend, start_r
 
 @dataclass
 class ConsistentAccount:
-    """An account with an ended run, a late call, an open run and its subtask."""
+    """An account with an ended run, a late call, an open run and its subtask.
+
+    A refund and a dispute of its payment came back in part.
+    """
 
     account_id: UUID
 
@@ -42,6 +46,9 @@ async def consistent(shop: Shop) -> AsyncIterator[ConsistentAccount]:
             running.task_id,
         )
         await holds.draw(tx, child, 70)
+        for kind in get_args(ledger.Return):
+            for total in (300, 100):
+                await ledger.set_returned(tx, kind, total, "pi_first")
     yield ConsistentAccount(account_id)
     async with shop.db.write(account_id) as tx:
         for run in (child, running):
@@ -60,7 +67,24 @@ DAMAGE = {
     ),
     "a lost entry": (
         "DELETE FROM entries WHERE account_id = $1 AND kind = 'top_up'",
-        {"the balance is not the sum of its entries"},
+        {
+            "the balance is not the sum of its entries",
+            "a payment is not entered exactly once",
+        },
+    ),
+    "a lost refund": (
+        "DELETE FROM entries WHERE account_id = $1 AND kind = 'refund'",
+        {
+            "the balance is not the sum of its entries",
+            "more came back from refunds than was refunded",
+        },
+    ),
+    "a lost dispute": (
+        "DELETE FROM entries WHERE account_id = $1 AND kind = 'dispute'",
+        {
+            "the balance is not the sum of its entries",
+            "more came back from disputes than was disputed",
+        },
     ),
     "a lost balance": (
         "DELETE FROM balances WHERE account_id = $1",

@@ -7,7 +7,14 @@ from uuid import UUID
 from rota.credits import charges, holds, ledger
 from rota.credits.ledger import Charge, RunId
 from rota.credits.service import Credits
-from rota.payments.port import Checkout, NoProcessor, Payer, Payment, PaymentFailed
+from rota.payments.port import (
+    Checkout,
+    NoProcessor,
+    Payer,
+    Payment,
+    PaymentFailed,
+    PaymentState,
+)
 from rota.plans.allowance import plan_allowance
 from rota.platform import ids
 from rota.platform.db import AccountTransaction, Database
@@ -22,12 +29,25 @@ ALLOWANCE_OF = plan_allowance(VARIANTS["a"].tier_allowance({}))
 
 
 class FakeProcessor(NoProcessor):
-    """Creates one session for each key, like a real processor. Tests can take it down."""
+    """Creates one session for each key, like a real processor. Tests can take it down.
+
+    `states` has what it knows about payments.
+    """
 
     def __init__(self) -> None:
         self.sessions: dict[str, Checkout] = {}
         self.requests: list[tuple[Payer, int, str]] = []
+        self.emails: dict[str, str | None] = {}
+        self.states: dict[str, PaymentState] = {}
         self.down = False
+
+    async def create_customer(self, account_id: UUID, email: str | None, key: str) -> str:
+        customer_id = f"cus_{account_id.hex}"
+        self.emails[customer_id] = email
+        return customer_id
+
+    async def payment(self, payment_id: str) -> PaymentState | None:
+        return self.states.get(payment_id)
 
     async def top_up_checkout(self, payer: Payer, amount_cents: int, key: str) -> Checkout:
         self.requests.append((payer, amount_cents, key))
@@ -49,6 +69,13 @@ class Shop:
     # Accounts whose events were announced.
     announced: list[UUID] = field(default_factory=list)
 
+    async def report(
+        self, paid: Payment, *, refunded_cents: int = 0, disputed_cents: int = 0
+    ) -> None:
+        """The processor reports that the payment has changed."""
+        self.processor.states[paid.id] = PaymentState(paid, refunded_cents, disputed_cents)
+        await self.credits.sync_payment(paid.id)
+
     async def balance(self, person: Person, **headers: str) -> dict[str, Any]:
         response = await person.get("/api/credits/balance", headers=headers)
         assert response.status_code == 200, response.text
@@ -69,10 +96,8 @@ async def new_account(db: Database, tier: str = "basic", topup_cents: int = 0) -
     return account_id
 
 
-def payment(
-    account_id: UUID, reference: str, amount_cents: int, refunded_cents: int = 0
-) -> Payment:
-    return Payment(reference, account_id, "cus_1", amount_cents, refunded_cents)
+def payment(account_id: UUID, reference: str, amount_cents: int) -> Payment:
+    return Payment(reference, account_id, "cus_1", amount_cents)
 
 
 async def start_run(tx: AccountTransaction, budget_micros: int) -> RunId:

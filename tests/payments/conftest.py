@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 
-from rota.payments.port import Payer, Product, Subscription
+from rota.payments.port import Payer, PaymentState, Product, Subscription
 from rota.payments.stripe import Stripe
 from tests.payments.stripe_server import GOOD_CARD, KEY, SECRET, StripeServer
 
@@ -44,9 +44,38 @@ async def stripe(stripe_server: StripeServer) -> AsyncIterator[Stripe]:
     await made.close()
 
 
+def key() -> str:
+    return uuid4().hex
+
+
+async def session_of(stripe_server: StripeServer, checkout_id: str) -> dict[str, Any]:
+    return await stripe_server.api("GET", f"/v1/checkout/sessions/{checkout_id}")
+
+
+async def topped_up(stripe: Stripe, stripe_server: StripeServer, payer: Payer, cents: int) -> str:
+    """Pays a top-up. Returns the payment's ID."""
+    checkout = await stripe.top_up_checkout(payer, cents, key())
+    await stripe_server.pay(checkout.url)
+    return str((await session_of(stripe_server, checkout.id))["payment_intent"])
+
+
+async def listed(stripe: Stripe, payer: Payer, since: datetime) -> list[PaymentState]:
+    """The account's payments that were paid or changed since then."""
+    return [
+        state
+        async for state in stripe.payments(since, changed_since=since)
+        if state.payment.account_id == payer.account_id
+    ]
+
+
+async def new_payer(stripe: Stripe, email: str | None = "ada@example.test") -> Payer:
+    account_id = uuid4()
+    return Payer(account_id, await stripe.create_customer(account_id, email, uuid4().hex))
+
+
 @pytest.fixture
-def payer() -> Payer:
-    return Payer(uuid4(), None, "ada@example.test")
+async def payer(stripe: Stripe) -> Payer:
+    return await new_payer(stripe)
 
 
 class TimedStripeServer:
@@ -57,7 +86,7 @@ class TimedStripeServer:
         self.stripe = adapter(stripe_server)
 
     async def subscribe(self, card: str = GOOD_CARD, **options: Any) -> Subscription:
-        payer = Payer(uuid4(), None, "ada@example.test")
+        payer = await new_payer(self.stripe)
         checkout = await self.stripe.plan_checkout(payer, "standard", 1, uuid4().hex, **options)
         await self.stripe_server.pay(checkout.url, card)
         session = await self.stripe_server.api("GET", f"/v1/checkout/sessions/{checkout.id}")

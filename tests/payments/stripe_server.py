@@ -124,6 +124,24 @@ class StripeServer:
         )
         return await self.api("POST", "/v1/refunds", form)
 
+    async def update_refund(self, refund_id: str, status: str) -> dict[str, Any]:
+        """What the bank does later: `failed`, `canceled` …"""
+        return await self._ok("POST", f"/_control/refunds/{refund_id}", {"status": status})
+
+    async def dispute(
+        self, payment_intent: str, amount_cents: int | None = None, *, inquiry: bool = False
+    ) -> dict[str, Any]:
+        """Opens a dispute, which takes the money, or an inquiry, which does not."""
+        asked = {"payment_intent": payment_intent, "amount": amount_cents, "inquiry": inquiry}
+        return await self._ok("POST", "/_control/disputes", asked)
+
+    async def update_dispute(
+        self, dispute_id: str, status: str, returned_cents: int | None = None
+    ) -> dict[str, Any]:
+        """What the bank decides: `won`, `lost`, `warning_closed` …"""
+        asked = {"status": status, "returned": returned_cents}
+        return await self._ok("POST", f"/_control/disputes/{dispute_id}", asked)
+
     # Webhooks.
 
     async def send_to(self, webhook_url: str) -> None:
@@ -154,13 +172,17 @@ class StripeServer:
         seed: int = 0,
         at_once: int = 1,
         again: bool = False,
+        reverse: bool = False,
     ) -> list[dict[str, Any]]:
         """Sends the held events shuffled and several times; with `again`, all events so far.
+
+        With `reverse`, the newest event comes first instead.
 
         Returns every attempt with its response status, or 0 without a response. Delivered events
         are no longer held.
         """
         asked = {"duplicates": duplicates, "seed": seed, "at_once": at_once, "again": again}
+        asked["reverse"] = reverse
         attempts: list[dict[str, Any]] = (await self._ok("POST", "/_control/deliver", asked))[
             "attempts"
         ]

@@ -161,7 +161,7 @@ async def test_a_cancelled_subscription_ends_and_a_changed_one_renews_with_the_n
 async def test_a_credit_pays_for_the_next_subscription(timed: TimedStripeServer) -> None:
     first = await timed.subscribe()
     await timed.stripe.end(first.id)
-    payer = Payer(first.account_id, first.customer_id, None)
+    payer = Payer(first.account_id, first.customer_id)
     checkout = await timed.stripe.plan_checkout(payer, "standard", 1, uuid4().hex)
     await timed.stripe_server.pay(checkout.url)
     *_, paid = await timed.stripe_server.events("invoice.paid")

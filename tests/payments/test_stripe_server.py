@@ -16,16 +16,16 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from rota.dev import ports
-from rota.payments.port import Payer, Product
+from rota.payments.port import Product
 from rota.payments.stripe import Stripe
-from tests.payments.conftest import PRODUCTS, RETURN_URL, TimedStripeServer
+from tests.payments.conftest import PRODUCTS, RETURN_URL, TimedStripeServer, new_payer
 from tests.payments.stripe_server import GOOD_CARD, KEY, StripeServer
 
 
 async def test_the_page_shows_the_order_and_sends_the_browser_back(
     stripe: Stripe, stripe_server: StripeServer
 ) -> None:
-    payer = Payer(uuid4(), None, "<ada>@example.test")
+    payer = await new_payer(stripe, "<ada>@example.test")
     checkout = await stripe.plan_checkout(payer, "corporate", 7, uuid4().hex, trial_days=14)
     shown = await stripe_server.http.get(checkout.url)
     assert shown.headers["content-type"].startswith("text/html")
@@ -45,7 +45,7 @@ async def test_the_page_shows_the_order_and_sends_the_browser_back(
 async def test_the_home_page_links_to_open_checkouts(
     stripe: Stripe, stripe_server: StripeServer
 ) -> None:
-    checkout = await stripe.top_up_checkout(Payer(uuid4(), None, None), 1_234, uuid4().hex)
+    checkout = await stripe.top_up_checkout(await new_payer(stripe), 1_234, uuid4().hex)
     home = (await stripe_server.http.get("/")).text
     assert f'href="{checkout.url}"' in home
     assert "$12.34" in home
@@ -54,7 +54,7 @@ async def test_the_home_page_links_to_open_checkouts(
 async def test_a_refund_cannot_exceed_the_payment(
     stripe: Stripe, stripe_server: StripeServer
 ) -> None:
-    checkout = await stripe.top_up_checkout(Payer(uuid4(), None, None), 500, uuid4().hex)
+    checkout = await stripe.top_up_checkout(await new_payer(stripe), 500, uuid4().hex)
     await stripe_server.pay(checkout.url)
     session = await stripe_server.api("GET", f"/v1/checkout/sessions/{checkout.id}")
 
@@ -74,7 +74,7 @@ async def test_a_refund_cannot_exceed_the_payment(
 
 
 async def test_a_checkout_expires_after_a_day(timed: TimedStripeServer) -> None:
-    payer = Payer(uuid4(), None, None)
+    payer = await new_payer(timed.stripe)
     checkout = await timed.stripe.top_up_checkout(payer, 500, uuid4().hex)
     await timed.stripe_server.advance(days=2)
     assert "has expired" in (await timed.stripe_server.http.get(checkout.url)).text
@@ -210,7 +210,7 @@ async def test_a_restart_keeps_the_data(tmp_path: Path) -> None:
         await timed.stripe.offer(PRODUCTS)
         await stripe_server.advance(to="2027-01-31T00:00:00Z")
         bought = await timed.subscribe()
-        payer = Payer(uuid4(), None, None)
+        payer = await new_payer(timed.stripe)
         checkout = await timed.stripe.top_up_checkout(payer, 500, "the-key")
     async with (
         listener.listening(),

@@ -9,7 +9,14 @@ from uuid import UUID, uuid4
 import pytest
 
 from rota.dev.stripe.webhooks import signature
-from rota.payments.port import BadSignature, Payer, Payment, SubscriptionChanged
+from rota.payments.port import (
+    BadSignature,
+    Payer,
+    Payment,
+    PaymentChanged,
+    SubscriptionChanged,
+    WebhookEvent,
+)
 from rota.payments.stripe import Stripe
 from tests.payments.conftest import RETURN_URL
 from tests.payments.stripe_server import KEY, SECRET, StripeServer
@@ -41,7 +48,7 @@ def session(**changes: Any) -> dict[str, Any]:
 
 
 PAID = event("checkout.session.completed", session())
-PAYMENT = Payment("pi_1", ACCOUNT, "cus_1", 1_250, 0)
+PAYMENT = Payment("pi_1", ACCOUNT, "cus_1", 1_250)
 BODY = json.dumps(PAID).encode()
 
 
@@ -120,15 +127,9 @@ def test_without_a_secret_every_request_is_refused() -> None:
 
 SUBSCRIPTION = {"id": "sub_1", "object": "subscription", "metadata": {"account": str(ACCOUNT)}}
 CHANGED = SubscriptionChanged("sub_1", ACCOUNT)
-CHARGE = {
-    "id": "ch_1",
-    "object": "charge",
-    "amount": 1_250,
-    "amount_refunded": 300,
-    "payment_intent": "pi_1",
-    "customer": "cus_1",
-    "metadata": OURS,
-}
+CHARGE = {"id": "ch_1", "object": "charge", "amount_refunded": 300, "payment_intent": "pi_1"}
+REFUND = {"id": "re_1", "object": "refund", "status": "failed", "payment_intent": "pi_1"}
+DISPUTE = {"id": "du_1", "object": "dispute", "status": "won", "payment_intent": {"id": "pi_1"}}
 
 
 def invoice(details: Any) -> dict[str, Any]:
@@ -157,7 +158,14 @@ OUR_INVOICE = invoice({"subscription": "sub_1", "metadata": {"account": str(ACCO
             ),
             CHANGED,
         ),
-        (event("charge.refunded", CHARGE), Payment("pi_1", ACCOUNT, "cus_1", 1_250, 300)),
+        (event("charge.refunded", CHARGE), PaymentChanged("pi_1")),
+        (event("charge.refund.updated", REFUND), PaymentChanged("pi_1")),
+        (event("refund.updated", REFUND), PaymentChanged("pi_1")),
+        (event("refund.failed", REFUND), PaymentChanged("pi_1")),
+        (event("charge.dispute.created", DISPUTE), PaymentChanged("pi_1")),
+        (event("charge.dispute.funds_withdrawn", DISPUTE), PaymentChanged("pi_1")),
+        (event("charge.dispute.funds_reinstated", DISPUTE), PaymentChanged("pi_1")),
+        (event("charge.dispute.closed", DISPUTE), PaymentChanged("pi_1")),
         (event("customer.subscription.created", SUBSCRIPTION), CHANGED),
         (event("customer.subscription.updated", SUBSCRIPTION), CHANGED),
         (event("customer.subscription.deleted", SUBSCRIPTION), CHANGED),
@@ -167,7 +175,7 @@ OUR_INVOICE = invoice({"subscription": "sub_1", "metadata": {"account": str(ACCO
     ],
 )
 def test_relevant_events_are_read(
-    reader: Stripe, sent: dict[str, Any], expected: Payment | SubscriptionChanged
+    reader: Stripe, sent: dict[str, Any], expected: WebhookEvent
 ) -> None:
     body = json.dumps(sent).encode()
     assert reader.read_webhook(body, signature(body, SECRET)) == expected
@@ -188,8 +196,9 @@ def test_relevant_events_are_read(
         event("checkout.session.completed", session(amount_total=None)),
         event("checkout.session.expired", session()),
         event("checkout.session.completed", session(mode="subscription", subscription=None)),
-        event("charge.refunded", CHARGE | {"metadata": {"account": str(ACCOUNT)}}),
-        event("charge.refunded", CHARGE | {"amount_refunded": None}),
+        event("charge.refunded", CHARGE | {"payment_intent": None}),
+        event("refund.failed", REFUND | {"payment_intent": 7}),
+        event("charge.dispute.closed", {"id": "du_1", "charge": "ch_1"}),
         event("charge.succeeded", CHARGE),
         event("customer.subscription.updated", SUBSCRIPTION | {"metadata": {}}),
         event("customer.subscription.updated", SUBSCRIPTION | {"id": 5}),
@@ -228,21 +237,40 @@ async def test_the_simulated_servers_events_are_read(
     plan = await stripe.plan_checkout(payer, "standard", 1, uuid4().hex)
     await stripe_server.pay(plan.url)
     session = await stripe_server.api("GET", f"/v1/checkout/sessions/{topup.id}")
-    await stripe_server.refund(session["payment_intent"])
-    sent = [e for e in await stripe_server.events() if str(payer.account_id) in json.dumps(e)]
+    payment = session["payment_intent"]
+    refund = await stripe_server.refund(payment)
+    await stripe_server.update_refund(refund["id"], "failed")
+    dispute = await stripe_server.dispute(payment)
+    await stripe_server.update_dispute(dispute["id"], "won")
+    sent = [
+        e
+        for e in await stripe_server.events()
+        if str(payer.account_id) in json.dumps(e) or payment in json.dumps(e)
+    ]
 
     read = {e["type"]: stripe.read_webhook(*stripe_server.signed(e)) for e in sent}
 
     subscription = await stripe_server.api("GET", f"/v1/checkout/sessions/{plan.id}")
     changed = SubscriptionChanged(subscription["subscription"], payer.account_id)
-    paid = Payment(session["payment_intent"], payer.account_id, session["customer"], 700, 700)
     assert {kind: event for kind, event in read.items() if event} == {
         "checkout.session.completed": changed,
-        "charge.refunded": paid,
         "customer.subscription.created": changed,
         "invoice.paid": changed,
-    }
-    altered = deepcopy(sent[0])
+    } | dict.fromkeys(
+        (
+            "charge.dispute.closed",
+            "charge.dispute.created",
+            "charge.dispute.funds_reinstated",
+            "charge.dispute.funds_withdrawn",
+            "charge.refund.updated",
+            "charge.refunded",
+            "refund.created",
+            "refund.failed",
+            "refund.updated",
+        ),
+        PaymentChanged(payment),
+    )
+    altered = next(deepcopy(e) for e in sent if e["type"] == "checkout.session.completed")
     body, header = stripe_server.signed(altered)
     with pytest.raises(BadSignature):
         stripe.read_webhook(body.replace(b"700", b"900"), header)

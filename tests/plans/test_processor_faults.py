@@ -10,8 +10,10 @@ from pydantic import BaseModel
 
 from rota.accounts.model import Kind
 from rota.auth.caller import Caller
+from rota.credits.payers import Payers
 from rota.payments.port import PaymentFailed
 from rota.payments.stripe import Stripe
+from rota.payments.turns import Turns
 from rota.plans.purchases import Purchases
 from rota.plans.schemas import Subscribe
 from rota.plans.service import Plans
@@ -136,9 +138,11 @@ async def short_timeouts(a: World) -> AsyncIterator[Purchases]:
     await db.open()
     stripe = Stripe(KEY, return_url="http://rota.test", api_url=a.stripe_server.url, timeout_s=0.3)
     tiers = Tiers(VARIANTS["a"].tiers)
-    plans = Plans(db, stripe, tiers=tiers, grace=a.grace)
+    turns = Turns(db)
+    payers = Payers(db, stripe, turns)
+    plans = Plans(db, stripe, turns, tiers=tiers, grace=a.grace)
     idempotency = Idempotency(Vault(*a.service.settings.secret_keys))
-    yield Purchases(db, idempotency, stripe, plans, tiers=tiers, trial_days=0)
+    yield Purchases(db, idempotency, stripe, payers, plans, tiers=tiers, trial_days=0)
     await stripe.close()
     await db.close()
 

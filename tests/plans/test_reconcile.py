@@ -94,6 +94,49 @@ async def test_a_refund_without_a_webhook_is_found_and_repaired(a: World) -> Non
     assert await top_up_cents(person) == 1_500
 
 
+async def payment_of(world: World, person: Person) -> str:
+    async with world.service.owner() as connection:
+        found: str = await connection.fetchval(
+            "SELECT reference FROM entries WHERE account_id = $1 AND kind = 'top_up'",
+            person.user_id,
+        )
+    return found
+
+
+async def test_refunds_and_disputes_of_old_payments_are_found_and_repaired(a: World) -> None:
+    server = a.stripe_server
+    refunded, disputed = await a.person(), await a.person()
+    for person in (refunded, disputed):
+        await pay(a, person, TOP_UP, {"amountCents": 2_000})
+    await server.settled()
+    payments = [await payment_of(a, person) for person in (refunded, disputed)]
+    await a.move_clock(days=60)
+    await a.rota("reconcile", "--apply")
+    await server.hold()
+    refund = await server.refund(payments[0], 500)
+    dispute = await server.dispute(payments[1], 1_200)
+
+    async def repair(kinds: tuple[str, str], cents: tuple[int, int]) -> None:
+        result = await a.rota("reconcile", "--apply")
+        assert result.exit_code == 0, result.output
+        for payment, kind in zip(payments, kinds, strict=True):
+            lines = [line for line in result.stdout.splitlines() if payment in line]
+            # A dispute is logged too.
+            (line,) = [line for line in lines if "repaired" in line]
+            assert f" {kind} " in line
+        assert (await top_up_cents(refunded), await top_up_cents(disputed)) == cents
+        result = await a.rota("reconcile")
+        assert (result.exit_code, result.stdout) == (0, "No differences.\n"), result.stdout
+
+    await repair(("refund", "dispute"), (1_500, 800))
+    # Months later, the refund fails and the dispute is won.
+    await a.move_clock(days=60)
+    await a.rota("reconcile", "--apply")
+    await server.update_refund(refund["id"], "failed")
+    await server.update_dispute(dispute["id"], "won")
+    await repair(("refund", "dispute"), (2_000, 2_000))
+
+
 async def test_a_payment_that_stripe_does_not_have_is_left_for_a_person(a: World) -> None:
     person = await a.person()
     await pay(a, person, TOP_UP, {"amountCents": 700})

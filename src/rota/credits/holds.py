@@ -4,7 +4,7 @@ from datetime import datetime
 
 from rota.credits.allowance import AllowanceOf, refresh
 from rota.credits.ledger import USABLE_TOPUP, RunId
-from rota.credits.money import MICROS_PER_CENT, usd
+from rota.credits.money import MICROS_PER_CENT, available_cents, of_cents, usd
 from rota.events import journal
 from rota.platform import clock
 from rota.platform.db import AccountReader, AccountTransaction
@@ -16,11 +16,11 @@ class InsufficientCredits(ApiError):
     status = 402
     code = "INSUFFICIENT_CREDITS"
 
-    def __init__(self, budget_cents: int) -> None:
+    def __init__(self, budget_cents: int, remedy: str) -> None:
         super().__init__(
             f"The agent's budget of ${usd(budget_cents)} must be available before a run starts. "
-            "Top up with POST /api/credits/topup, or wait until other tasks end and release their "
-            "holds. GET /api/credits/balance shows what is available."
+            f"{remedy}, or wait until other tasks end and release their holds. "
+            "GET /api/credits/balance shows what is available."
         )
         self.budget_cents = budget_cents
 
@@ -68,6 +68,30 @@ async def hold(
     # There is not enough, or the month or the plan has changed since the last refresh.
     await refresh(tx, allowance_of, now)
     return await _hold(tx, run_id, amount_micros, now)
+
+
+async def refusal(tx: AccountReader, budget_cents: int) -> InsufficientCredits:
+    """The error for a hold that was refused, with what the account has to do."""
+    balance = await tx.fetchrow(
+        """
+        SELECT allowance + topup AS total, topup, allow_overflow OR allowance_total = 0 AS usable
+        FROM balances WHERE account_id = $1
+        """,
+        tx.account_id,
+    )
+    top_up = "Top up with POST /api/credits/topup"
+    setting = "allowOverflow to true with PATCH /api/credits/settings"
+    if balance["usable"]:
+        remedy = top_up
+    elif balance["total"] >= of_cents(budget_cents):
+        remedy = (
+            "The monthly allowance does not cover it, and runs cannot use the top-up balance of "
+            f"${usd(available_cents(balance['topup']))}, because allowOverflow is false. "
+            f"Set {setting}"
+        )
+    else:
+        remedy = f"{top_up} and set {setting}"
+    return InsufficientCredits(budget_cents, remedy)
 
 
 async def _hold(tx: AccountTransaction, run_id: RunId, amount_micros: int, now: datetime) -> bool:

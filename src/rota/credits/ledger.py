@@ -4,8 +4,10 @@ An entry and the change of the balance are one statement in the caller's transac
 that also changes tasks or events does that first: it locks the account before the balance.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 from uuid import UUID
 
 from rota.credits.money import MICROS_PER_CENT
@@ -15,6 +17,22 @@ from rota.platform.ids import new_uuid
 
 # The part of a balance's top-up that runs can use. An account with an allowance can turn it off.
 USABLE_TOPUP = "CASE WHEN allow_overflow OR allowance_total = 0 THEN topup ELSE 0 END"
+
+Kind = Literal[
+    "allowance",
+    "top_up",
+    "hold",
+    "charge",
+    "release",
+    "expiry",
+    "refund",
+    "refund_reversal",
+    "dispute",
+    "dispute_reversal",
+]
+# Why paid money leaves the account again, and the kind of entry that reverses it.
+Return = Literal["refund", "dispute"]
+REVERSALS: Mapping[Return, Kind] = {"refund": "refund_reversal", "dispute": "dispute_reversal"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +64,7 @@ class Charge:
 class Entry:
     """A ledger entry: the change of each book, in micro-dollars."""
 
-    kind: str
+    kind: Kind
     key: str
     allowance: int = 0
     topup: int = 0
@@ -140,29 +158,37 @@ async def top_up(tx: AccountTransaction, amount_micros: int, reference: str) -> 
     return True
 
 
-async def refund(tx: AccountTransaction, refunded_micros: int, reference: str) -> int:
-    """Takes back a refunded payment. Returns the amount that this call took back.
+async def set_returned(
+    tx: AccountTransaction, kind: Return, total_micros: int, reference: str
+) -> int:
+    """Makes the total of a payment's refunds, or of its disputes, equal to `total_micros`.
 
-    `refunded_micros` is the total refunded so far. The part that is already spent is owed.
+    Returns the amount that left the account. It is negative if money came back, because a refund
+    failed or a dispute was won. The part that is already spent is owed.
     """
     balance = await lock_balance(tx)
-    earlier_micros: int = await tx.fetchval(
+    earlier = await tx.fetchrow(
         """
-        SELECT coalesce(sum(outside), 0)::bigint FROM entries
-        WHERE account_id = $1 AND kind = 'refund' AND reference = $2
+        SELECT coalesce(sum(outside), 0)::bigint AS total, count(*) AS entries FROM entries
+        WHERE account_id = $1 AND reference = $2 AND kind IN ($3, $4)
         """,
         tx.account_id,
         reference,
+        kind,
+        REVERSALS[kind],
     )
-    due_micros = refunded_micros - earlier_micros
-    if due_micros <= 0:
+    due_micros: int = total_micros - earlier["total"]
+    if due_micros == 0:
         return 0
-    from_topup = min(balance.topup, due_micros)
+    if due_micros > 0:
+        owed = -max(due_micros - balance.topup, 0)
+    else:
+        owed = min(-balance.owed, -due_micros)
     entry = Entry(
-        "refund",
-        f"refund/{reference}/{refunded_micros}",
-        topup=-from_topup,
-        owed=-(due_micros - from_topup),
+        kind if due_micros > 0 else REVERSALS[kind],
+        f"{kind}/{reference}/{earlier['entries'] + 1}",
+        topup=-due_micros - owed,
+        owed=owed,
         outside=due_micros,
         reference=reference,
     )

@@ -1,16 +1,21 @@
 """SQL that reads balances, ledger entries, payments and usage."""
 
 from dataclasses import dataclass
-from datetime import date, datetime
-from typing import Literal
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any, Literal
 from uuid import UUID
 
-from rota.accounts import queries as accounts
-from rota.payments import customers
-from rota.payments.port import Payer
+from rota.credits.ledger import Kind
+from rota.platform import ids
 from rota.platform.db import AccountReader, AccountTransaction, ReadConnection
 
 GroupBy = Literal["day", "agent", "model"]
+
+PAYMENT_KINDS = ("top_up", "refund", "refund_reversal", "dispute", "dispute_reversal")
+# The time in an entry's ID and its `at` differ by less than this.
+ID_MARGIN = timedelta(days=1)
+# Every entry is between these days, and a margin can be added to them.
+FIRST_DAY, LAST_DAY = date(1970, 1, 2), date(9999, 12, 29)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +41,7 @@ class Movement:
     """A ledger entry, in micro-dollars."""
 
     id: UUID
-    kind: str
+    kind: Kind
     at: datetime
     allowance: int
     topup: int
@@ -52,6 +57,16 @@ class Movement:
     price_version: str | None
     cost: int | None
     reference: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class MovementFilter:
+    """Which ledger entries to list. Days are in UTC, and both ends are included."""
+
+    kind: Kind | None = None
+    task_id: UUID | None = None
+    first: date | None = None
+    last: date | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +86,7 @@ class RecordedPayment:
 
     paid_micros: int = 0
     refunded_micros: int = 0
+    disputed_micros: int = 0
     at: datetime | None = None
 
 
@@ -107,10 +123,10 @@ async def set_overflow(tx: AccountTransaction, allowed: bool) -> None:
     )
 
 
-async def payer(tx: AccountReader, user_id: UUID) -> Payer:
-    """The account as the payment processor knows it. The transaction must be the user's."""
-    email = await accounts.email(tx, user_id)
-    return Payer(tx.account_id, await customers.find(tx), email)
+_MOVEMENT = (
+    "id, kind, at, allowance, topup, held_allowance + held_topup AS held, spent, owed, granted,"
+    " outside, task_id, run, step, model, price_version, cost, reference"
+)
 
 
 async def movements(tx: AccountReader, limit: int, offset: int) -> tuple[list[Movement], int]:
@@ -129,9 +145,7 @@ async def movements(tx: AccountReader, limit: int, offset: int) -> tuple[list[Mo
         direction, skip = "ASC", total - offset - limit
     rows = await tx.fetch(
         f"""
-        SELECT id, kind, at, allowance, topup, held_allowance + held_topup AS held, spent, owed,
-               granted, outside, task_id, run, step, model, price_version, cost, reference
-        FROM entries WHERE account_id = $1 AND id = ANY (ARRAY(
+        SELECT {_MOVEMENT} FROM entries WHERE account_id = $1 AND id = ANY (ARRAY(
             SELECT id FROM entries WHERE account_id = $1 ORDER BY id {direction}
             LIMIT $2 OFFSET $3
         ))
@@ -142,6 +156,46 @@ async def movements(tx: AccountReader, limit: int, offset: int) -> tuple[list[Mo
         skip,
     )
     return [Movement(**row) for row in rows], total
+
+
+async def filtered_movements(
+    tx: AccountReader, filters: MovementFilter, limit: int, offset: int
+) -> tuple[list[Movement], int]:
+    """A page of the entries that match, newest first, and how many match. Needs a snapshot."""
+    conditions, values = ["account_id = $1"], list[Any]([tx.account_id])
+
+    def require(condition: str, value: Any) -> None:
+        values.append(value)
+        conditions.append(f"{condition} ${len(values)}")
+
+    if filters.kind is not None:
+        require("kind =", filters.kind)
+    if filters.kind in PAYMENT_KINDS:
+        # These entries are in a small index of their own.
+        conditions.append("reference IS NOT NULL")
+    if filters.task_id is not None:
+        require("task_id =", filters.task_id)
+    # The index is on the ID, which contains the time at which the entry was written.
+    if filters.first is not None:
+        require("at >=", start := _midnight(max(filters.first, FIRST_DAY)))
+        require("id >=", ids.first_uuid(start - ID_MARGIN))
+    if filters.last is not None:
+        require("at <", end := _midnight(min(filters.last, LAST_DAY)) + timedelta(days=1))
+        require("id <", ids.first_uuid(end + ID_MARGIN))
+    where = " AND ".join(conditions)
+    total: int = await tx.fetchval(f"SELECT count(*) FROM entries WHERE {where}", *values)  # noqa: S608
+    rows = await tx.fetch(
+        f"""
+        SELECT {_MOVEMENT} FROM entries WHERE {where}
+        ORDER BY id DESC LIMIT {limit:d} OFFSET {offset:d}
+        """,  # noqa: S608
+        *values,
+    )
+    return [Movement(**row) for row in rows], total
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time(), UTC)
 
 
 _GROUPS: dict[GroupBy, str] = {"day": "day::text", "agent": "agent", "model": "model"}
@@ -172,19 +226,23 @@ async def accounts_with_entries(connection: ReadConnection) -> list[UUID]:
 
 
 async def recorded_payments(tx: AccountReader) -> dict[str, RecordedPayment]:
-    """The account's top-ups and refunds, by the processor's ID of the payment."""
+    """The account's top-ups, refunds and disputes, by the processor's ID of the payment."""
     rows = await tx.fetch(
         """
         SELECT reference, max(at) AS at,
                coalesce(-sum(outside) FILTER (WHERE kind = 'top_up'), 0)::bigint AS paid_micros,
-               coalesce(sum(outside) FILTER (WHERE kind = 'refund'), 0)::bigint AS refunded_micros
-        FROM entries
-        WHERE account_id = $1 AND kind IN ('top_up', 'refund') AND reference IS NOT NULL
+               coalesce(sum(outside) FILTER (WHERE kind LIKE 'refund%'), 0)::bigint
+                   AS refunded_micros,
+               coalesce(sum(outside) FILTER (WHERE kind LIKE 'dispute%'), 0)::bigint
+                   AS disputed_micros
+        FROM entries WHERE account_id = $1 AND reference IS NOT NULL
         GROUP BY reference
         """,
         tx.account_id,
     )
     return {
-        row["reference"]: RecordedPayment(row["paid_micros"], row["refunded_micros"], row["at"])
+        row["reference"]: RecordedPayment(
+            row["paid_micros"], row["refunded_micros"], row["disputed_micros"], row["at"]
+        )
         for row in rows
     }

@@ -4,10 +4,12 @@ from datetime import date, timedelta
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Response
+from pydantic import Field
 
 from rota.auth.caller import Caller
 from rota.auth.routing import allowed, secured_router
 from rota.credits import schemas
+from rota.credits.queries import MovementFilter
 from rota.credits.schemas import (
     BalanceResponse,
     Day,
@@ -16,20 +18,24 @@ from rota.credits.schemas import (
     SettingsResponse,
     TopUp,
     TopUpResponse,
+    TransactionKind,
     TransactionsResponse,
     UsageResponse,
     UsageTotals,
 )
 from rota.credits.service import Credits
-from rota.platform import clock
+from rota.platform import clock, ids
 from rota.platform.errors import FieldError, ValidationFailed
+from rota.platform.http import examples
 from rota.platform.http.description import documented
 from rota.platform.http.responses import respond
-from rota.platform.http.schemas import Limit, Offset
+from rota.platform.http.schemas import Limit, Offset, Text
 from rota.platform.idempotency import IdempotencyKey
 
 Reader = Annotated[Caller, Depends(allowed("billing:read"))]
 Writer = Annotated[Caller, Depends(allowed("billing:write"))]
+
+TaskFilter = Annotated[Text, Field(max_length=255)]
 
 DEFAULT_DAYS = 30
 MAX_DAYS = 366
@@ -43,6 +49,12 @@ def credit_routes(credits_: Credits) -> APIRouter:
         """Returns the credits of the selected account. Available amounts are rounded down to cents,
         spent amounts up."""
         return BalanceResponse.of(await credits_.balance(caller))
+
+    @router.get("/api/credits/settings", summary="Get the credit settings")
+    async def get_credit_settings(caller: Reader) -> SettingsResponse:
+        """Returns the settings of the selected account."""
+        allowed_ = await credits_.overflow(caller)
+        return SettingsResponse(settings=schemas.CreditSettings(allow_overflow=allowed_))
 
     @router.patch(
         "/api/credits/settings",
@@ -71,11 +83,44 @@ def credit_routes(credits_: Credits) -> APIRouter:
     @router.get("/api/credits/transactions", summary="List transactions")
     async def list_transactions(
         caller: Reader,
+        kind: Annotated[
+            TransactionKind | None, Query(description="Only transactions of this kind.")
+        ] = None,
+        task_id: Annotated[
+            TaskFilter | None,
+            Query(
+                alias="taskId",
+                description="Only transactions of this task.",
+                examples=[examples.TASK_ID],
+            ),
+        ] = None,
+        from_: Annotated[
+            Day | None,
+            Query(
+                alias="from",
+                description="Only transactions on this day, in UTC, or later.",
+                examples=["2026-11-01"],
+            ),
+        ] = None,
+        to: Annotated[
+            Day | None,
+            Query(
+                description="Only transactions on this day, in UTC, or earlier.",
+                examples=["2026-11-30"],
+            ),
+        ] = None,
         limit: Limit = 50,
         offset: Offset = 0,
     ) -> TransactionsResponse:
-        """Returns every movement of money, newest first."""
-        found, total = await credits_.movements(caller, limit, offset)
+        """Returns the movements of money, newest first. Filters combine: a transaction must match
+        all of them."""
+        if from_ is not None and to is not None and from_ > to:
+            raise ValidationFailed.of(FieldError("from", "must not be after `to`"))
+        task = ids.from_wire("task", task_id) if task_id is not None else None
+        if task_id is not None and task is None:
+            return TransactionsResponse(transactions=[], total=0)
+        filters = MovementFilter(kind, task, from_, to)
+        found, total = await credits_.movements(caller, filters, limit, offset)
         return TransactionsResponse(
             transactions=[schemas.Transaction.of(each) for each in found], total=total
         )

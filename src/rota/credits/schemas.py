@@ -9,6 +9,7 @@ from pydantic_core import PydanticCustomError
 from typing_extensions import TypeAliasType
 
 from rota.credits import queries
+from rota.credits.ledger import Kind
 from rota.credits.money import available_cents, exact_usd, spent_cents, usd
 from rota.credits.queries import Balance, Movement
 from rota.platform import ids
@@ -49,11 +50,13 @@ ExactUsd = Annotated[
 TransactionKind = TypeAliasType(
     "TransactionKind",
     Annotated[
-        Literal["allowance", "top_up", "hold", "charge", "release", "expiry", "refund"],
+        Kind,
         doc(
             "`allowance`: the monthly allowance. `top_up`: a payment. `hold`: money set aside for "
             "a run. `charge`: a model call. `release`: the returned rest of a hold. `expiry`: "
-            "unused allowance of a past month. `refund`: a payment that was returned.",
+            "unused allowance of a past month. `refund`: a payment that was returned. "
+            "`refund_reversal`: a refund that failed. `dispute`: a payment that the bank took "
+            "back. `dispute_reversal`: disputed money that came back.",
             "charge",
         ),
     ],
@@ -117,7 +120,7 @@ class CreditSettings(Wire):
 
 
 class SettingsResponse(Wire):
-    """The credit settings after the change."""
+    """The credit settings of an account."""
 
     settings: Annotated[CreditSettings, doc("The settings.")]
 
@@ -203,8 +206,8 @@ class BalanceResponse(Wire):
         int,
         Field(
             exclude_if=lambda cents: cents == 0,
-            description="Cents that the account owes for calls that ended after their hold. "
-            "Absent when it owes nothing.",
+            description="Cents that the account owes: for calls that ended after their hold, "
+            "and for refunds and disputes of spent money. Absent when it owes nothing.",
             examples=[3],
         ),
     ] = 0
@@ -253,7 +256,7 @@ class Transaction(Wire):
         Micros,
         doc(
             "The amount in micro-dollars (one cent is 10,000). Negative when money was held, "
-            "spent, expired or refunded."
+            "spent, expired, refunded or disputed."
         ),
     ]
     amount_cents: Annotated[Cents, doc("The same amount in cents, rounded down.", -2)]
@@ -274,7 +277,7 @@ class Transaction(Wire):
     reference: Annotated[
         str | None,
         doc(
-            "The payment processor's ID. Null except for payments and refunds.",
+            "The payment processor's ID. Null except for payments, refunds and disputes.",
             None,
             "pi_3QabcDEF",
         ),
@@ -313,12 +316,11 @@ def _amount(movement: Movement) -> int:
     return {
         "allowance": -movement.granted,
         "expiry": -movement.granted,
-        "top_up": -movement.outside,
-        "refund": -movement.outside,
         "hold": -movement.held,
         "release": -movement.held,
         "charge": -movement.spent,
-    }[movement.kind]
+        # Every other kind is a payment, or a part of one that left or came back.
+    }.get(movement.kind, -movement.outside)
 
 
 def _description(movement: Movement) -> str:
@@ -330,6 +332,9 @@ def _description(movement: Movement) -> str:
         "expiry": "Unused allowance of a past month",
         "top_up": "Payment",
         "refund": "Refund of a payment",
+        "refund_reversal": "Refund that failed",
+        "dispute": "Payment disputed at the bank",
+        "dispute_reversal": "Disputed payment returned",
         "hold": "Held for a run",
         "release": "Released by a run",
     }[movement.kind]

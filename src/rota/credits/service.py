@@ -1,5 +1,6 @@
 """Balances, usage, top-ups and payments."""
 
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
 import structlog
@@ -8,19 +9,30 @@ from rota.auth.caller import Caller
 from rota.credits import ledger, metrics, queries
 from rota.credits.allowance import AllowanceOf, refresh
 from rota.credits.money import available_cents, of_cents
-from rota.credits.queries import Balance, GroupBy, Movement, Usage
+from rota.credits.payers import Payers
+from rota.credits.queries import Balance, GroupBy, Movement, MovementFilter, Usage
 from rota.credits.schemas import TopUp, TopUpResponse
 from rota.events import journal
 from rota.payments import customers
 from rota.payments.intents import intent
-from rota.payments.port import Payment, Processor
+from rota.payments.port import Payment, PaymentState, Processor
+from rota.payments.turns import Turns
 from rota.platform import clock, ids
-from rota.platform.db import Database
+from rota.platform.db import AccountTransaction, Database
 from rota.platform.idempotency import Idempotency, Outcome
 
 OPERATION = "POST /api/credits/topup"
 
 log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentChange:
+    """How a report about a payment changed the ledger, in cents. Negative: money came back."""
+
+    paid: int = 0
+    refunded: int = 0
+    disputed: int = 0
 
 
 class Credits:
@@ -29,11 +41,15 @@ class Credits:
         db: Database,
         idempotency: Idempotency,
         processor: Processor,
+        payers: Payers,
+        turns: Turns,
         allowance_of: AllowanceOf,
     ) -> None:
         self._db = db
         self._idempotency = idempotency
         self._processor = processor
+        self._payers = payers
+        self._turns = turns
         self._allowance_of = allowance_of
 
     async def balance(self, caller: Caller) -> Balance:
@@ -45,6 +61,10 @@ class Credits:
         async with self._db.write(account_id) as tx:
             await refresh(tx, self._allowance_of, now)
             return await queries.balance(tx)
+
+    async def overflow(self, caller: Caller) -> bool:
+        async with self._db.read(caller.account_id) as tx:
+            return (await queries.balance(tx)).allow_overflow
 
     async def set_overflow(self, caller: Caller, allowed: bool) -> None:
         caller.check_may_bill()
@@ -59,7 +79,7 @@ class Credits:
             stored = await self._idempotency.stored(tx, idempotency_key, request)
             if stored is not None:
                 return stored
-            payer = await queries.payer(tx, caller.user_id)
+        payer = await self._payers.of(caller)
         checkout = await self._processor.top_up_checkout(
             payer, body.amount_cents, intent(idempotency_key, OPERATION, payer, body)
         )
@@ -71,39 +91,31 @@ class Credits:
             return await self._idempotency.once(tx, idempotency_key, request, 200, response)
 
     async def take_payment(self, payment: Payment) -> None:
-        """Records a payment and its refunds.
+        """Records a payment. It counts once, no matter how often the processor reports it."""
+        async with self._db.write(payment.account_id) as tx:
+            change = await _record(tx, payment)
+        _count(change)
 
-        Each counts once, no matter how often or in which order the processor reports them.
-        """
-        account_id = payment.account_id
-        async with self._db.write(account_id) as tx:
-            if not await journal.lock_account(tx):
-                log.error(
-                    "payment_unknown_account",
-                    payment_id=payment.id,
-                    account_id=ids.to_wire("acct", account_id),
-                )
+    async def sync_payment(self, payment_id: str) -> None:
+        """Reads the current state of a payment from the processor and applies it."""
+        # Only the processor knows which account's turn it is.
+        found = await self._processor.payment(payment_id)
+        if found is None:
+            return
+        async with self._turns.of(found.payment.account_id) as tx:
+            state = await self._processor.payment(payment_id)
+            if state is None:
                 return
-            paid_cents = payment.amount_cents
-            if not await ledger.top_up(tx, of_cents(paid_cents), payment.id):
-                paid_cents = 0
-            refunded_cents = available_cents(
-                await ledger.refund(tx, of_cents(payment.refunded_cents), payment.id)
-            )
-            # A subscription's customer takes precedence: its credit pays for the next plan.
-            if payment.customer_id and await customers.find(tx) is None:
-                await customers.remember(tx, payment.customer_id)
-            if paid_cents or refunded_cents:
-                data = {"amountCents": paid_cents - refunded_cents, "reference": payment.id}
-                await journal.append(tx, "credits.topped_up", data)
-        metrics.TOPPED_UP_CENTS.inc(paid_cents)
-        metrics.REFUNDED_CENTS.inc(refunded_cents)
+            change = await _record(tx, state.payment, state)
+        _count(change)
 
     async def movements(
-        self, caller: Caller, limit: int, offset: int
+        self, caller: Caller, filters: MovementFilter, limit: int, offset: int
     ) -> tuple[list[Movement], int]:
         async with self._db.snapshot(caller.account_id) as tx:
-            return await queries.movements(tx, limit, offset)
+            if filters == MovementFilter():
+                return await queries.movements(tx, limit, offset)
+            return await queries.filtered_movements(tx, filters, limit, offset)
 
     async def usage(
         self, caller: Caller, first: date, last: date, group_by: GroupBy
@@ -116,3 +128,48 @@ class Credits:
         used = {each.key: each for each in found}
         days = [str(first + timedelta(n)) for n in range((last - first).days + 1)]
         return [used.get(day) or Usage(day, 0, 0, 0, 0) for day in days]
+
+
+async def _record(
+    tx: AccountTransaction, payment: Payment, state: PaymentState | None = None
+) -> PaymentChange:
+    """Adds what the ledger lacks. With the payment's state, also its refunds and disputes."""
+    account = ids.to_wire("acct", tx.account_id)
+    if not await journal.lock_account(tx):
+        log.error("payment_unknown_account", payment_id=payment.id, account_id=account)
+        return PaymentChange()
+    new = await ledger.top_up(tx, of_cents(payment.amount_cents), payment.id)
+    change = PaymentChange(paid=payment.amount_cents if new else 0)
+    if state is not None:
+        refunded = await ledger.set_returned(
+            tx, "refund", of_cents(state.refunded_cents), payment.id
+        )
+        disputed = await ledger.set_returned(
+            tx, "dispute", of_cents(state.disputed_cents), payment.id
+        )
+        change = replace(
+            change, refunded=available_cents(refunded), disputed=available_cents(disputed)
+        )
+    # A subscription's customer takes precedence: its credit pays for the next plan.
+    if payment.customer_id and await customers.find(tx) is None:
+        await customers.remember(tx, payment.customer_id)
+    if change != PaymentChange():
+        amount_cents = change.paid - change.refunded - change.disputed
+        data = {"amountCents": amount_cents, "reference": payment.id}
+        await journal.append(tx, "credits.topped_up", data)
+    if change.disputed > 0:
+        log.warning(
+            "payment_disputed",
+            payment_id=payment.id,
+            account_id=account,
+            amount_cents=change.disputed,
+        )
+    return change
+
+
+def _count(change: PaymentChange) -> None:
+    metrics.TOPPED_UP_CENTS.inc(change.paid)
+    metrics.REFUNDED_CENTS.inc(max(change.refunded, 0))
+    metrics.REFUNDS_REVERSED_CENTS.inc(max(-change.refunded, 0))
+    metrics.DISPUTED_CENTS.inc(max(change.disputed, 0))
+    metrics.DISPUTES_REVERSED_CENTS.inc(max(-change.disputed, 0))

@@ -50,7 +50,7 @@ async def verify(db: Database, account_ids: list[UUID]) -> AsyncIterator[list[Pr
 async def problems(tx: AccountReader) -> list[Problem]:
     """Every difference in an account's books. Needs a snapshot."""
     found = await _balance_problems(tx)
-    for query in (_HELD, _MONTH, _LEAKED, _MISSING, _CHARGED, _CHARGES, _USAGE):
+    for query in (_HELD, _MONTH, _LEAKED, _MISSING, _CHARGED, _CHARGES, _USAGE, _PAYMENTS):
         rows = await tx.fetch(query, tx.account_id)
         found += [Problem(tx.account_id, **row) for row in rows]
     return found
@@ -169,4 +169,22 @@ _USAGE = """
         FROM entries WHERE account_id = $1 AND kind = 'charge' GROUP BY 1, model
     ) c USING (day, model)
     WHERE coalesce(c.spent, 0) <> coalesce(u.spent, 0)
+"""
+
+_PAYMENTS = """
+    SELECT description, reference AS location, expected, actual
+    FROM (
+        SELECT reference,
+            count(*) FILTER (WHERE kind = 'top_up') AS payments,
+            coalesce(sum(outside) FILTER (WHERE kind LIKE 'refund%'), 0)::bigint AS refunded,
+            coalesce(sum(outside) FILTER (WHERE kind LIKE 'dispute%'), 0)::bigint AS disputed
+        FROM entries WHERE account_id = $1 AND kind IN
+            ('top_up', 'refund', 'refund_reversal', 'dispute', 'dispute_reversal')
+        GROUP BY reference
+    ) p, LATERAL (VALUES
+        ('a payment is not entered exactly once', payments = 1, 1, payments),
+        ('more came back from refunds than was refunded', refunded >= 0, 0, refunded),
+        ('more came back from disputes than was disputed', disputed >= 0, 0, disputed)
+    ) AS v (description, holds, expected, actual)
+    WHERE NOT holds
 """

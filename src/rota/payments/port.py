@@ -43,9 +43,7 @@ class BadSignature(ValidationFailed):
 @dataclass(frozen=True, slots=True)
 class Payer:
     account_id: UUID
-    # None until the first payment.
-    customer_id: str | None
-    email: str | None
+    customer_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +88,24 @@ class Payment:
     account_id: UUID
     customer_id: str | None
     amount_cents: int
-    # The part of the amount that is refunded so far.
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentState:
+    """The current state of a paid top-up at the processor."""
+
+    payment: Payment
+    # Without refunds that failed.
     refunded_cents: int
+    # What the payer's bank took back in disputes and did not return.
+    disputed_cents: int
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentChanged:
+    """A hint that a payment was refunded or disputed. The processor has its current state."""
+
+    payment_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +116,7 @@ class SubscriptionChanged:
     account_id: UUID
 
 
-WebhookEvent = Payment | SubscriptionChanged
+WebhookEvent = Payment | PaymentChanged | SubscriptionChanged
 
 
 class Processor(Protocol):
@@ -110,6 +124,9 @@ class Processor(Protocol):
 
     `key` is an idempotency key: the processor acts once, no matter how often it is sent.
     """
+
+    async def create_customer(self, account_id: UUID, email: str | None, key: str) -> str:
+        """Returns the ID of the new customer."""
 
     async def top_up_checkout(self, payer: Payer, amount_cents: int, key: str) -> Checkout: ...
 
@@ -140,8 +157,11 @@ class Processor(Protocol):
     def read_webhook(self, body: bytes, signature: str) -> WebhookEvent | None:
         """Returns None for an event that is irrelevant here. Raises BadSignature."""
 
-    def payments(self, since: datetime) -> AsyncIterator[Payment]:
-        """Every top-up that was paid since then."""
+    async def payment(self, payment_id: str) -> PaymentState | None:
+        """Returns None for a payment that is not a top-up of this service."""
+
+    def payments(self, since: datetime, *, changed_since: datetime) -> AsyncIterator[PaymentState]:
+        """Every top-up that was paid since then, or refunded or disputed since `changed_since`."""
 
     def subscriptions(self) -> AsyncIterator[Subscription]:
         """Every live subscription."""
@@ -157,6 +177,9 @@ class NoProcessor:
 
     async def close(self) -> None:
         pass
+
+    async def create_customer(self, account_id: UUID, email: str | None, key: str) -> str:
+        raise PaymentsNotConfigured
 
     async def top_up_checkout(self, payer: Payer, amount_cents: int, key: str) -> Checkout:
         raise PaymentsNotConfigured
@@ -190,7 +213,10 @@ class NoProcessor:
     def read_webhook(self, body: bytes, signature: str) -> WebhookEvent | None:
         raise PaymentsNotConfigured
 
-    def payments(self, since: datetime) -> AsyncIterator[Payment]:
+    async def payment(self, payment_id: str) -> PaymentState | None:
+        raise PaymentsNotConfigured
+
+    def payments(self, since: datetime, *, changed_since: datetime) -> AsyncIterator[PaymentState]:
         raise PaymentsNotConfigured
 
     def subscriptions(self) -> AsyncIterator[Subscription]:

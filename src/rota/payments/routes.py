@@ -8,7 +8,13 @@ from fastapi import APIRouter, Header
 from prometheus_client import Counter
 from starlette.requests import Request
 
-from rota.payments.port import BadSignature, Payment, PaymentFailed, Processor
+from rota.payments.port import (
+    BadSignature,
+    Payment,
+    PaymentChanged,
+    PaymentFailed,
+    Processor,
+)
 from rota.platform.errors import Unavailable
 from rota.platform.http.schemas import Wire
 
@@ -17,6 +23,8 @@ WEBHOOKS = Counter(
 )
 
 OnPayment = Callable[[Payment], Awaitable[None]]
+# Called with the processor's ID of the payment.
+OnPaymentChange = Callable[[str], Awaitable[None]]
 # Called with the processor's ID of the subscription, and its account.
 OnSubscription = Callable[[str, UUID], Awaitable[None]]
 
@@ -26,7 +34,10 @@ class ReceivedResponse(Wire):
 
 
 def webhook_routes(
-    processor: Processor, on_payment: OnPayment, on_subscription: OnSubscription
+    processor: Processor,
+    on_payment: OnPayment,
+    on_payment_change: OnPaymentChange,
+    on_subscription: OnSubscription,
 ) -> APIRouter:
     """Returns 200 only after the event has taken effect. Otherwise the processor sends it again."""
     router = APIRouter(tags=["Payments"])
@@ -44,6 +55,9 @@ def webhook_routes(
             elif isinstance(event, Payment):
                 await on_payment(event)
                 outcome = "payment"
+            elif isinstance(event, PaymentChanged):
+                await on_payment_change(event.payment_id)
+                outcome = "payment_change"
             else:
                 await on_subscription(event.subscription_id, event.account_id)
                 outcome = "subscription"

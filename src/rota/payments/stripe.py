@@ -8,23 +8,26 @@ import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from uuid import UUID
 
 import stripe
 import structlog
+from stripe.params import CustomerCreateParams
 from stripe.params.checkout import SessionCreateParams
 
-from rota.payments import stripe_webhook
+from rota.payments import stripe_payments, stripe_webhook
 from rota.payments.port import (
     Checkout,
     Payer,
-    Payment,
     PaymentFailed,
+    PaymentState,
     Product,
     Status,
     Subscription,
     WebhookEvent,
 )
-from rota.payments.stripe_webhook import TOP_UP, account_of, is_top_up
+from rota.payments.stripe_payments import id_of
+from rota.payments.stripe_webhook import TOP_UP, account_of
 
 TIMEOUT_S = 10.0
 RETRIES = 2
@@ -88,12 +91,13 @@ class Stripe:
         timeout_s: float = TIMEOUT_S,
     ) -> None:
         self._http = stripe.HTTPXClient(timeout=timeout_s)
-        self._v1 = stripe.StripeClient(
+        self._client = stripe.StripeClient(
             key,
             base_addresses={"api": api_url} if api_url else None,
             max_network_retries=RETRIES,
             http_client=self._http,
-        ).v1
+        )
+        self._v1 = self._client.v1
         self._webhook_secrets = tuple(webhook_secrets)
         separator = "&" if "?" in return_url else "?"
         self._success_url = (
@@ -105,6 +109,14 @@ class Stripe:
 
     async def close(self) -> None:
         await self._http.close_async()  # type: ignore[no-untyped-call]
+
+    async def create_customer(self, account_id: UUID, email: str | None, key: str) -> str:
+        params: CustomerCreateParams = {"metadata": {"account": str(account_id)}}
+        if email:
+            params["email"] = email
+        with _stripe_call("customer"):
+            created = await self._v1.customers.create_async(params, {"idempotency_key": key})
+        return created.id
 
     async def top_up_checkout(self, payer: Payer, amount_cents: int, key: str) -> Checkout:
         metadata = {"account": str(payer.account_id), "kind": TOP_UP}
@@ -121,11 +133,9 @@ class Stripe:
                 }
             ],
             "metadata": metadata,
-            # Stripe copies these to the charge, so a refund event has them too.
+            # Identifies the account of refunds and disputes.
             "payment_intent_data": {"metadata": metadata},
         }
-        if payer.customer_id is None:
-            params["customer_creation"] = "always"
         return await self._checkout(payer, params, key)
 
     async def plan_checkout(
@@ -154,10 +164,7 @@ class Stripe:
     async def _checkout(self, payer: Payer, params: SessionCreateParams, key: str) -> Checkout:
         params["success_url"] = self._success_url
         params["cancel_url"] = self._cancel_url
-        if payer.customer_id:
-            params["customer"] = payer.customer_id
-        elif payer.email:
-            params["customer_email"] = payer.email
+        params["customer"] = payer.customer_id
         with _stripe_call("checkout"):
             session = await self._v1.checkout.sessions.create_async(
                 params, {"idempotency_key": key}
@@ -214,18 +221,16 @@ class Stripe:
     def read_webhook(self, body: bytes, signature: str) -> WebhookEvent | None:
         return stripe_webhook.read(body, signature, self._webhook_secrets)
 
-    async def payments(self, since: datetime) -> AsyncIterator[Payment]:
+    async def payment(self, payment_id: str) -> PaymentState | None:
+        with _stripe_call("payment"):
+            return await stripe_payments.find(self._client, payment_id)
+
+    async def payments(
+        self, since: datetime, *, changed_since: datetime
+    ) -> AsyncIterator[PaymentState]:
         with _stripe_call("payments"):
-            intents = await self._v1.payment_intents.list_async(
-                {
-                    "created": {"gte": int(since.timestamp())},
-                    "limit": PAGE_SIZE,
-                    "expand": ["data.latest_charge"],
-                }
-            )
-            async for intent in intents.auto_paging_iter():
-                if payment := _payment(intent):
-                    yield payment
+            async for state in stripe_payments.paid_or_changed(self._client, since, changed_since):
+                yield state
 
     async def subscriptions(self) -> AsyncIterator[Subscription]:
         with _stripe_call("subscriptions"):
@@ -340,7 +345,7 @@ def _subscription(found: stripe.Subscription) -> Subscription | None:
     return Subscription(
         id=found.id,
         account_id=account,
-        customer_id=_id(found.customer),
+        customer_id=id_of(found.customer),
         product=_product(item.price) or metadata.get("product", ""),
         seats=item.quantity or 1,
         status=STATUSES.get(found.status, "ended"),
@@ -354,22 +359,3 @@ def _subscription(found: stripe.Subscription) -> Subscription | None:
 def _product(price: stripe.Price) -> str | None:
     named: str | None = price.metadata.to_dict().get("product")
     return named or (price.lookup_key or "").removeprefix("rota_") or None
-
-
-def _payment(intent: stripe.PaymentIntent) -> Payment | None:
-    metadata = intent.metadata.to_dict()
-    account = account_of(metadata)
-    if account is None or not is_top_up(metadata) or intent.status != "succeeded":
-        return None
-    charge = intent.latest_charge
-    return Payment(
-        id=intent.id,
-        account_id=account,
-        customer_id=_id(intent.customer) if intent.customer else None,
-        amount_cents=intent.amount_received,
-        refunded_cents=charge.amount_refunded if isinstance(charge, stripe.Charge) else 0,
-    )
-
-
-def _id(customer: str | stripe.Customer) -> str:
-    return customer if isinstance(customer, str) else customer.id

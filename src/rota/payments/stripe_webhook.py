@@ -7,11 +7,19 @@ from uuid import UUID
 import orjson
 from stripe import SignatureVerificationError, WebhookSignature
 
-from rota.payments.port import BadSignature, Payment, SubscriptionChanged, WebhookEvent
+from rota.payments.port import (
+    BadSignature,
+    Payment,
+    PaymentChanged,
+    SubscriptionChanged,
+    WebhookEvent,
+)
 
 TOLERANCE_S = 300
 # The value of `kind` in the metadata of a top-up.
 TOP_UP = "topup"
+# Events about a charge, a refund or a dispute. Each of these objects names its payment.
+_REVERSALS = ("charge.refund", "refund.", "charge.dispute.")
 
 
 def read(body: bytes, signature: str, secrets: Sequence[str]) -> WebhookEvent | None:
@@ -42,9 +50,10 @@ def _event(kind: str, data: object) -> WebhookEvent | None:
         if _at(data, "mode") == "subscription":
             return _changed(_at(data, "subscription"), _at(data, "metadata"))
         if _at(data, "mode") == "payment" and _at(data, "payment_status") == "paid":
-            return _paid(data, _at(data, "amount_total"), 0)
-    elif kind == "charge.refunded":
-        return _paid(data, _at(data, "amount"), _at(data, "amount_refunded"))
+            return _paid(data)
+    elif kind.startswith(_REVERSALS):
+        payment_id = _id(_at(data, "payment_intent"))
+        return PaymentChanged(payment_id) if payment_id else None
     elif kind.startswith("customer.subscription."):
         return _changed(_at(data, "id"), _at(data, "metadata"))
     elif kind in ("invoice.paid", "invoice.payment_failed"):
@@ -53,14 +62,14 @@ def _event(kind: str, data: object) -> WebhookEvent | None:
     return None
 
 
-def _paid(data: object, amount_cents: object, refunded_cents: object) -> Payment | None:
+def _paid(data: object) -> Payment | None:
     metadata, payment_id = _at(data, "metadata"), _id(_at(data, "payment_intent"))
-    account = account_of(metadata)
+    account, amount_cents = account_of(metadata), _at(data, "amount_total")
     if account is None or payment_id is None or not is_top_up(metadata):
         return None
-    if not isinstance(amount_cents, int) or not isinstance(refunded_cents, int):
+    if not isinstance(amount_cents, int):
         return None
-    return Payment(payment_id, account, _id(_at(data, "customer")), amount_cents, refunded_cents)
+    return Payment(payment_id, account, _id(_at(data, "customer")), amount_cents)
 
 
 def _changed(subscription: object, metadata: object) -> SubscriptionChanged | None:

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from rota.accounts import queries as accounts
 from rota.auth.caller import Caller
-from rota.credits.queries import payer as payer_of
+from rota.credits.payers import Payers
 from rota.payments.intents import intent
 from rota.payments.port import CONNECT_PASS, Processor
 from rota.plans import queries, schemas
@@ -50,6 +50,7 @@ class Purchases:
         db: Database,
         idempotency: Idempotency,
         processor: Processor,
+        payers: Payers,
         plans: Plans,
         *,
         tiers: Tiers,
@@ -58,6 +59,7 @@ class Purchases:
         self._db = db
         self._idempotency = idempotency
         self._processor = processor
+        self._payers = payers
         self._plans = plans
         self._tiers = tiers
         self._trial_days = trial_days
@@ -80,11 +82,11 @@ class Purchases:
             if stored := await self._idempotency.stored(tx, key, request):
                 return stored
             current = await self._plans.find(tx, PLAN)
-            payer = await payer_of(tx, caller.user_id)
         requested = self._requested_plan(caller, body, current)
         live = current if current is not None and current.live else None
         if live is not None and order(requested, self._tiers.position) <= self._order(live):
             return await self._lower(caller, body, key)
+        payer = await self._payers.of(caller)
         checkout = await self._processor.plan_checkout(
             payer,
             requested.name,
@@ -160,9 +162,9 @@ class Purchases:
             if stored := await self._idempotency.stored(tx, key, request):
                 return stored
             current = await self._plans.find(tx, PASS)
-            payer = await payer_of(tx, caller.user_id)
         if current is not None and current.live:
             raise PassAlreadyBought(current)
+        payer = await self._payers.of(caller)
         requested = Plan(CONNECT_PASS, 1)
         checkout = await self._processor.plan_checkout(
             payer, requested.name, requested.seats, intent(key, CHECKOUT_PASS, payer)

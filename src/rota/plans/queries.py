@@ -126,15 +126,6 @@ async def due(connection: ReadConnection, now: datetime, limit: int) -> list[Row
     return [Row(row["account_id"], row["product"], _state(row)) for row in rows]
 
 
-async def lock_subscriptions(tx: AccountTransaction) -> None:
-    """Makes other syncs of the account wait for this transaction.
-
-    It locks no row, so a slow processor does not block the account's other work.
-    """
-    number = int.from_bytes(tx.account_id.bytes[8:], "big", signed=True)
-    await tx.execute("SELECT pg_advisory_xact_lock($1)", number)
-
-
 async def lock_account(tx: AccountTransaction) -> bool:
     """Locks the account's row, then its event journal. Returns whether the account exists."""
     found = await accounts.lock(tx)

@@ -8,7 +8,7 @@ from uuid import UUID
 from rota.credits import queries as credits_queries
 from rota.credits.money import available_cents, of_cents
 from rota.credits.queries import RecordedPayment
-from rota.payments.port import Payment, Processor, Subscription
+from rota.payments.port import PaymentState, Processor, Subscription
 from rota.plans import queries
 from rota.plans.queries import Row
 from rota.plans.service import product_of
@@ -18,6 +18,8 @@ from rota.platform.db import Database
 
 # A payment can be recorded days after it started, so earlier payments are compared too.
 MARGIN = timedelta(days=7)
+# A refund can fail weeks after it was made, and a dispute can take months.
+CHANGES_MARGIN = timedelta(days=180)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ class Reconciliation:
         self,
         db: Database,
         processor: Processor,
-        take_payment: Callable[[Payment], Awaitable[None]],
+        sync_payment: Callable[[str], Awaitable[None]],
         sync: Callable[[str, UUID], Awaitable[None]],
         *,
         position: Position,
@@ -45,56 +47,63 @@ class Reconciliation:
     ) -> None:
         self._db = db
         self._processor = processor
-        self._take_payment = take_payment
+        self._sync_payment = sync_payment
         self._sync = sync
         self._position = position
         self._grace = grace
 
     async def differences(self, since: datetime) -> AsyncIterator[Difference]:
-        """Differences in payments since then, and in every subscription that is live."""
+        """Differences in payments, refunds and disputes since then, and in live subscriptions."""
         async for difference in self._payment_differences(since):
             yield difference
         async for difference in self._subscription_differences():
             yield difference
 
     async def _payment_differences(self, since: datetime) -> AsyncIterator[Difference]:
-        theirs: dict[UUID, list[Payment]] = {}
-        async for payment in self._processor.payments(since - MARGIN):
-            theirs.setdefault(payment.account_id, []).append(payment)
+        theirs: dict[UUID, list[PaymentState]] = {}
+        async for state in self._processor.payments(
+            since - MARGIN, changed_since=since - CHANGES_MARGIN
+        ):
+            theirs.setdefault(state.payment.account_id, []).append(state)
         async with self._db.relay() as connection:
             accounts = {*theirs, *await credits_queries.accounts_with_entries(connection)}
         for account_id in sorted(accounts):
             async with self._db.read(account_id) as tx:
                 recorded = await credits_queries.recorded_payments(tx)
-            for payment in theirs.get(account_id, ()):
-                ours = recorded.pop(payment.id, RecordedPayment())
-                if found := self._payment_difference(payment, ours):
+            for state in theirs.get(account_id, ()):
+                ours = recorded.pop(state.payment.id, RecordedPayment())
+                if found := self._payment_difference(state, ours):
                     yield found
             for payment_id, ours in recorded.items():
-                if ours.at is not None and ours.at >= since:
+                if ours.at is None or ours.at < since:
+                    continue
+                reported = await self._processor.payment(payment_id)
+                if reported is None or reported.payment.account_id != account_id:
                     amount = _dollars(ours.paid_micros)
                     yield Difference(account_id, payment_id, "top-up", "nothing", amount)
+                elif found := self._payment_difference(reported, ours):
+                    yield found
 
-    def _payment_difference(self, payment: Payment, ours: RecordedPayment) -> Difference | None:
-        paid_micros = of_cents(payment.amount_cents)
-        refunded_micros = of_cents(payment.refunded_cents)
-        if paid_micros != ours.paid_micros:
-            kind, theirs_micros, ours_micros = "top-up", paid_micros, ours.paid_micros
-        elif refunded_micros != ours.refunded_micros:
-            kind, theirs_micros, ours_micros = "refund", refunded_micros, ours.refunded_micros
-        else:
-            return None
-        # Recording the payment again adds what is missing, but cannot take anything back.
-        repairable = (
-            ours.paid_micros in (0, paid_micros) and ours.refunded_micros <= refunded_micros
+    def _payment_difference(self, state: PaymentState, ours: RecordedPayment) -> Difference | None:
+        payment, paid_micros = state.payment, of_cents(state.payment.amount_cents)
+        compared = (
+            ("top-up", paid_micros, ours.paid_micros),
+            ("refund", of_cents(state.refunded_cents), ours.refunded_micros),
+            ("dispute", of_cents(state.disputed_cents), ours.disputed_micros),
         )
+        different = [each for each in compared if each[1] != each[2]]
+        if not different:
+            return None
+        kind, theirs_micros, ours_micros = different[0]
+        # A payment is never recorded twice, so a wrong amount stays.
+        repairable = ours.paid_micros in (0, paid_micros)
         return Difference(
             payment.account_id,
             payment.id,
             kind,
             _dollars(theirs_micros),
             _dollars(ours_micros),
-            (lambda: self._take_payment(payment)) if repairable else None,
+            (lambda: self._sync_payment(payment.id)) if repairable else None,
         )
 
     async def _subscription_differences(self) -> AsyncIterator[Difference]:

@@ -1,8 +1,7 @@
 """Keeps subscriptions in sync with the processor, and accounts' tiers with subscriptions."""
 
-import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -14,6 +13,7 @@ from rota.events import journal, outbox
 from rota.events.outbox import Handler, Instruction, Reschedule
 from rota.payments import customers
 from rota.payments.port import CONNECT_PASS, PaymentFailed, Processor, Subscription
+from rota.payments.turns import Turns
 from rota.plans import queries, schemas, states
 from rota.plans.queries import PASS, PLAN, ProductKind, Row
 from rota.plans.states import Plan, State, next_state
@@ -24,8 +24,6 @@ from rota.platform.db import AccountReader, AccountTransaction, Database
 log = structlog.get_logger()
 
 END = "plans.end"
-# Each sync keeps a database connection while it waits for the processor.
-MAX_CONCURRENT_SYNCS = 2
 # After this many failures in a row, a sweep stops calling the processor.
 MAX_FAILURES = 3
 
@@ -35,15 +33,16 @@ class Plans:
         self,
         db: Database,
         processor: Processor,
+        turns: Turns,
         *,
         tiers: Tiers,
         grace: timedelta,
     ) -> None:
         self._db = db
         self._processor = processor
+        self._turns = turns
         self._tiers = tiers
         self._grace = grace
-        self._turns = asyncio.Semaphore(MAX_CONCURRENT_SYNCS)
 
     @property
     def handlers(self) -> Mapping[str, Handler]:
@@ -59,15 +58,9 @@ class Plans:
                 return
             await self.apply(tx, reported)
 
-    @asynccontextmanager
-    async def locked_for_sync(self, account_id: UUID) -> AsyncIterator[AccountTransaction]:
-        """A transaction that can read the account's subscriptions from the processor.
-
-        Other syncs of the account wait, so the response stays current until the commit.
-        """
-        async with self._turns, self._db.write(account_id) as tx:
-            await queries.lock_subscriptions(tx)
-            yield tx
+    def locked_for_sync(self, account_id: UUID) -> AbstractAsyncContextManager[AccountTransaction]:
+        """A transaction that can read the account's subscriptions from the processor."""
+        return self._turns.of(account_id)
 
     async def apply(self, tx: AccountTransaction, reported: Subscription) -> State | None:
         """Applies the processor's state of a subscription. Call it inside `locked_for_sync`."""

@@ -18,6 +18,11 @@ def time_of(value: UUID) -> datetime:
     return datetime.fromtimestamp((value.int >> 80) / 1000, UTC)
 
 
+def first_uuid(moment: datetime) -> UUID:
+    """The smallest UUIDv7 of this time. Times before 1970 give the smallest UUID."""
+    return UUID(int=max(int(moment.timestamp() * 1000), 0) << 80)
+
+
 def to_wire(prefix: str, value: UUID) -> str:
     return f"{prefix}_{value.hex}"
 

@@ -11,7 +11,6 @@ from rota.agents.access import AgentAccess
 from rota.agents.model import AgentVersion
 from rota.credits import holds, metrics
 from rota.credits.allowance import AllowanceOf
-from rota.credits.holds import InsufficientCredits
 from rota.credits.money import of_cents
 from rota.events import journal
 from rota.platform import ids
@@ -167,7 +166,7 @@ class TaskCreation:
             return
         if not await holds.hold(tx, task.run_id, micros, self._allowance_of):
             metrics.REFUSED.inc()
-            raise InsufficientCredits(agent.budget_cents)
+            raise await holds.refusal(tx, agent.budget_cents)
 
 
 def check_accepts_subtasks(parent: Task) -> None:

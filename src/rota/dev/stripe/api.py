@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from rota.dev.stripe.billing import Billing
 from rota.dev.stripe.checkout import Checkout
-from rota.dev.stripe.store import Store
+from rota.dev.stripe.reversals import Reversals
+from rota.dev.stripe.store import Emit, Store
 from rota.dev.stripe.wire import (
     Object,
     Params,
@@ -15,6 +16,7 @@ from rota.dev.stripe.wire import (
     listed,
     merged,
     missing,
+    since,
 )
 
 PAGE = ("limit", "starting_after")
@@ -30,9 +32,18 @@ class Endpoint:
 
 
 class Api:
-    def __init__(self, store: Store, billing: Billing, checkout: Checkout) -> None:
+    def __init__(
+        self,
+        store: Store,
+        billing: Billing,
+        checkout: Checkout,
+        reversals: Reversals,
+        emit: Emit,
+    ) -> None:
         self._store = store
         self._billing = billing
+        self._reversals = reversals
+        self._emit = emit
         self._checkout = checkout
         sessions = "/v1/checkout/sessions"
         customer = ("email", "name", "metadata")
@@ -54,7 +65,12 @@ class Api:
             Endpoint("POST", "/v1/subscriptions/{id}", self.update_subscription, SUBSCRIPTION),
             Endpoint("DELETE", "/v1/subscriptions/{id}", self.cancel_subscription, CANCELLATION),
             Endpoint("GET", "/v1/payment_intents", self.intents, ("created", "customer", *PAGE)),
-            Endpoint("POST", "/v1/refunds", lambda p, _: checkout.refund(p), REFUND),
+            Endpoint("GET", "/v1/payment_intents/{id}", self._get("payment_intent"), ()),
+            Endpoint("POST", "/v1/refunds", lambda p, _: reversals.refund(p), REFUND),
+            Endpoint("GET", "/v1/refunds", self.refunds, REVERSALS),
+            Endpoint("GET", "/v1/refunds/{id}", self._get("refund"), ()),
+            Endpoint("GET", "/v1/disputes", self.disputes, REVERSALS),
+            Endpoint("GET", "/v1/disputes/{id}", self._get("dispute"), ()),
         ]
 
     def _get(self, kind: str) -> Callable[[Params, str], Object]:
@@ -70,13 +86,15 @@ class Api:
         return listed(found, params, "/v1/checkout/sessions")
 
     def create_customer(self, params: Params, _: str) -> Object:
-        return self._store.add(
+        customer = self._store.add(
             "customer",
             email=params.get("email"),
             name=params.get("name"),
             metadata=merged({}, params.get("metadata")),
             balance=0,
         )
+        self._emit("customer.created", customer)
+        return customer
 
     def update_customer(self, params: Params, name: str) -> Object:
         customer = self._store.get("customer", name)
@@ -166,14 +184,19 @@ class Api:
         return self._billing.cancel(subscription, prorate=prorate)
 
     def intents(self, params: Params, _: str) -> Object:
-        since = integer(params.get("created") or {}, "gte", 0)
         customer = params.get("customer")
         found = [
             intent
             for intent in self._store.all("payment_intent")
-            if intent["created"] >= since and customer in (None, intent["customer"])
+            if intent["created"] >= since(params) and customer in (None, intent["customer"])
         ]
         return listed(found, params, "/v1/payment_intents")
+
+    def refunds(self, params: Params, _: str) -> Object:
+        return listed(self._reversals.refunds(params), params, "/v1/refunds")
+
+    def disputes(self, params: Params, _: str) -> Object:
+        return listed(self._reversals.disputes(params), params, "/v1/disputes")
 
 
 SESSION = (
@@ -201,4 +224,5 @@ PRICE = (
 SUBSCRIPTIONS = ("status", "customer", *PAGE)
 SUBSCRIPTION = ("items", "metadata", "cancel_at_period_end", "proration_behavior")
 CANCELLATION = ("prorate", "invoice_now")
+REVERSALS = ("payment_intent", "charge", "created", *PAGE)
 REFUND = ("payment_intent", "charge", "amount", "reason", "metadata")

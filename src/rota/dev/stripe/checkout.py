@@ -1,4 +1,4 @@
-"""Checkout sessions, payments and refunds."""
+"""Checkout sessions and payments."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ class Checkout:
         for name in ("success_url", "line_items"):
             if not params.get(name):
                 raise missing(name)
-        self._check_customer(params, mode)
+        customer = self._given_customer(params, mode)
         lines = [self._line(line, mode) for line in params["line_items"]]
         total = sum(line["cents"] * line["quantity"] for line in lines)
         if mode == "payment" and total < MINIMUM_CENTS:
@@ -49,7 +49,7 @@ class Checkout:
             currency="usd",
             customer=params.get("customer"),
             customer_creation=params.get("customer_creation"),
-            customer_details=None,
+            customer_details=_details(customer) if customer else None,
             customer_email=params.get("customer_email"),
             client_reference_id=params.get("client_reference_id"),
             expires_at=self._store.clock.now() + DAY_S,
@@ -67,14 +67,15 @@ class Checkout:
         self._store.orders[session["id"]] = {"lines": lines, "data": data}
         return session
 
-    def _check_customer(self, params: Params, mode: str) -> None:
+    def _given_customer(self, params: Params, mode: str) -> Object | None:
         if customer := params.get("customer"):
-            self._store.get("customer", customer, "customer", 400)
             for name in ("customer_email", "customer_creation"):
                 if name in params:
                     raise StripeError(f"You may only specify one of customer and {name}.")
-        elif "customer_creation" in params and mode != "payment":
+            return self._store.get("customer", customer, "customer", 400)
+        if "customer_creation" in params and mode != "payment":
             raise StripeError("`customer_creation` can only be used in `payment` mode.")
+        return None
 
     def _line(self, line: Any, mode: str) -> Object:
         quantity = integer(line, "quantity")
@@ -140,7 +141,7 @@ class Checkout:
             )
             session["customer"] = customer["id"]
             self._emit("customer.created", customer)
-        session["customer_details"] = {"email": customer["email"], "name": customer["name"]}
+        session["customer_details"] = _details(customer)
         return customer
 
     def _charge(self, session: Object, metadata: Object) -> None:
@@ -162,6 +163,7 @@ class Checkout:
             captured=True,
             currency="usd",
             customer=session["customer"],
+            disputed=False,
             metadata=dict(metadata),
             paid=True,
             payment_intent=intent["id"],
@@ -186,37 +188,6 @@ class Checkout:
         session["subscription"] = subscription["id"]
         session["invoice"] = subscription["latest_invoice"]
 
-    def refund(self, params: Params) -> Object:
-        if "payment_intent" in params:
-            intent = self._store.get(
-                "payment_intent", params["payment_intent"], "payment_intent", 400
-            )
-            charge = self._store.get("charge", intent["latest_charge"])
-        else:
-            charge = self._store.get("charge", params.get("charge", ""), "charge", 400)
-        left = charge["amount"] - charge["amount_refunded"]
-        cents = integer(params, "amount", left)
-        if not left:
-            raise StripeError(
-                f"Charge {charge['id']} has already been refunded.", code="charge_already_refunded"
-            )
-        if not 0 < cents <= left:
-            raise StripeError(
-                f"Refund amount (${cents / 100:.2f}) is greater than unrefunded amount on charge "
-                f"(${left / 100:.2f})",
-                param="amount",
-            )
-        charge["amount_refunded"] += cents
-        charge["refunded"] = charge["amount_refunded"] == charge["amount"]
-        refund = self._store.add(
-            "refund",
-            amount=cents,
-            charge=charge["id"],
-            currency="usd",
-            metadata=params.get("metadata", {}),
-            payment_intent=charge["payment_intent"],
-            status="succeeded",
-        )
-        self._emit("refund.created", refund)
-        self._emit("charge.refunded", charge)
-        return refund
+
+def _details(customer: Object) -> Object:
+    return {"email": customer["email"], "name": customer["name"]}

@@ -60,7 +60,8 @@ def checkout(
         f'<p class="problem" id="problem" role="alert">{escape(problem)}</p>' if problem else ""
     )
     invalid = ' aria-invalid="true" aria-describedby="problem"' if problem else ""
-    payer = f"<p>For {escape(session['customer_email'])}</p>" if session["customer_email"] else ""
+    email = session["customer_email"] or (session["customer_details"] or {}).get("email")
+    payer = f"<p>For {escape(email)}</p>" if email else ""
     return _page(
         "Subscribe" if monthly else "Pay",
         f'<p class="total">{dollars(session["amount_total"])}{period}</p>{trial}'

@@ -22,6 +22,7 @@ from rota.dev.stripe import page
 from rota.dev.stripe.api import Api, Endpoint
 from rota.dev.stripe.billing import Billing
 from rota.dev.stripe.checkout import CardError, Checkout
+from rota.dev.stripe.reversals import Reversals
 from rota.dev.stripe.store import Store
 from rota.dev.stripe.webhooks import Webhooks
 from rota.dev.stripe.wire import Object, StripeError, check_names, integer, parse
@@ -57,7 +58,8 @@ class Server:
         self.webhooks = Webhooks(self.store, secret, webhook_url)
         self.billing = Billing(self.store, self.webhooks.emit)
         self.checkout = Checkout(self.store, self.billing, self.webhooks.emit, base_url)
-        self.api = Api(self.store, self.billing, self.checkout)
+        self.reversals = Reversals(self.store, self.webhooks.emit)
+        self.api = Api(self.store, self.billing, self.checkout, self.reversals, self.webhooks.emit)
         self.faults: list[Fault] = []
         self.base_url = base_url
         # Created when the server starts.
@@ -70,6 +72,9 @@ class Server:
             Route("/pay/{id}", self.pay, methods=["GET", "POST"]),
             Route("/_control/clock", self.clock, methods=["GET", "POST"]),
             Route("/_control/customers/{id}", self.customer, methods=["POST"]),
+            Route("/_control/refunds/{id}", self.refund, methods=["POST"]),
+            Route("/_control/disputes", self.open_dispute, methods=["POST"]),
+            Route("/_control/disputes/{id}", self.update_dispute, methods=["POST"]),
             Route("/_control/webhooks", self.control_webhooks, methods=["GET", "POST"]),
             Route("/_control/events", self.events),
             Route("/_control/deliver", self.deliver, methods=["POST"]),
@@ -208,6 +213,23 @@ class Server:
         self.store.declining[customer["id"]] = declines
         return JSONResponse({"id": customer["id"], "declines": declines})
 
+    async def refund(self, request: Request) -> Response:
+        status = str((await _json(request)).get("status"))
+        return JSONResponse(self.reversals.update_refund(request.path_params["id"], status))
+
+    async def open_dispute(self, request: Request) -> Response:
+        body = await _json(request)
+        payment, cents = str(body.get("payment_intent")), body.get("amount")
+        inquiry = bool(body.get("inquiry"))
+        return JSONResponse(self.reversals.open_dispute(payment, cents, inquiry=inquiry))
+
+    async def update_dispute(self, request: Request) -> Response:
+        body = await _json(request)
+        dispute = self.reversals.update_dispute(
+            request.path_params["id"], str(body.get("status")), body.get("returned")
+        )
+        return JSONResponse(dispute)
+
     async def control_webhooks(self, request: Request) -> Response:
         if request.method == "POST":
             body = await _json(request)
@@ -231,6 +253,7 @@ class Server:
             again=bool(body.get("again")),
             duplicates=(int(least), int(most)),
             seed=int(body.get("seed", 0)),
+            reverse=bool(body.get("reverse")),
             at_once=int(body.get("at_once", 1)),
         )
         return JSONResponse({"attempts": attempts})

@@ -17,6 +17,8 @@ PREFIXES = {
     "payment_intent": "pi",
     "charge": "ch",
     "refund": "re",
+    "dispute": "du",
+    "balance_transaction": "txn",
     "product": "prod",
     "price": "price",
     "subscription": "sub",

@@ -100,13 +100,22 @@ class Webhooks:
             await self._send(client, event)
 
     async def deliver(
-        self, *, again: bool, duplicates: tuple[int, int], seed: int, at_once: int
+        self,
+        *,
+        again: bool,
+        duplicates: tuple[int, int],
+        seed: int,
+        at_once: int,
+        reverse: bool,
     ) -> list[Object]:
-        """Sends held events, or all events again, in random order and with duplicates."""
+        """Sends held events, or all events again, with duplicates: shuffled, or newest first."""
         chance = random.Random(seed)  # noqa: S311
         chosen = self.events if again else list(self.held.values())
         copies = [event for event in chosen for _ in range(chance.randint(*duplicates))]
-        chance.shuffle(copies)
+        if reverse:
+            copies.reverse()
+        else:
+            chance.shuffle(copies)
         slots = asyncio.Semaphore(at_once)
 
         async def attempt(client: httpx.AsyncClient, event: Object) -> Object:

@@ -63,6 +63,11 @@ def integer(params: Mapping[str, Any], name: str, default: int | None = None) ->
         ) from None
 
 
+def since(params: Params) -> int:
+    """The time in `created[gte]`, or 0."""
+    return integer(params.get("created") or {}, "gte", 0)
+
+
 def boolean(params: Mapping[str, Any], name: str) -> bool:
     value = params.get(name, "false")
     if value not in ("true", "false"):
