@@ -48,16 +48,18 @@ class McpTools:
             found = await queries.accepted_tools(tx)
         for server, known in found:
             if (server.name, known.name) == (tool.server, tool.name) and server.allows(known.name):
-                return await self._call(server, known, arguments)
+                return await self._call(server, known, arguments, key)
         return ToolResult("The tool no longer exists.", is_error=True)
 
     async def _call(
-        self, server: Server, tool: ServerTool, arguments: dict[str, Any]
+        self, server: Server, tool: ServerTool, arguments: dict[str, Any], key: str
     ) -> ToolResult:
         if not tool.usable:
             raise ToolChanged(_tool(server, tool))
         try:
-            result = await self._tool_client.call(server, tool, arguments, max_list_age_s=0)
+            result = await self._tool_client.call(
+                server, tool, arguments, key=key, max_list_age_s=0
+            )
         except DefinitionChanged as changed:
             raise ToolChanged(_tool(server, changed.tool)) from None
         except ToolRemoved:
