@@ -31,7 +31,7 @@ from rota.runs.models import (
     classify_error,
     usage_of,
 )
-from rota.runs.run_context import RunContext, ids_of
+from rota.runs.run_context import RunContext, has_worked_longer_than, ids_of
 from rota.runs.steps import ModelCallRecord, Step
 from rota.runs.tools import Tool, Toolbox
 from rota.tasks import queries
@@ -73,8 +73,8 @@ class TimeLimitReached(GiveUp):
 
     def __init__(self, max_time: timedelta) -> None:
         super().__init__(
-            f"The run took longer than {max_time.total_seconds() / 3600:g} hours. Retry the task "
-            "from the failed step to continue with a new limit."
+            f"The run worked for longer than {max_time.total_seconds() / 3600:g} hours. Retry the "
+            "task from the failed step to continue with a new limit."
         )
         self.max_time = max_time
 
@@ -97,6 +97,7 @@ class ModelCallInput:
     rows: list[Step]
     # What is left of the run's own hold.
     left_micros: int
+    out_of_time: bool
 
 
 class ModelCaller:
@@ -139,7 +140,8 @@ class ModelCaller:
                 return None
             agent = await self._context.agent(tx, task)
             left_micros = await holds.left(tx, task.run_id)
-        return ModelCallInput(account_id, task, agent, rows, left_micros)
+            out_of_time = await has_worked_longer_than(tx, task, self._bounds.max_time)
+        return ModelCallInput(account_id, task, agent, rows, left_micros, out_of_time)
 
     def _check_bounds(self, start: ModelCallInput) -> None:
         bounds, max_steps = self._bounds, start.agent.max_steps
@@ -147,8 +149,7 @@ class ModelCaller:
             raise StepLimitReached(max_steps)
         if sum(row.input_tokens + row.output_tokens for row in start.rows) >= bounds.max_tokens:
             raise TokenLimitReached(bounds.max_tokens)
-        began = start.task.started_at
-        if began and clock.now() - began > bounds.max_time:
+        if start.out_of_time:
             raise TimeLimitReached(bounds.max_time)
 
     async def _request(

@@ -109,6 +109,42 @@ async def calls_of(tx: AccountReader, task_id: UUID, run: int, step: int) -> lis
     return [Step(**row) for row in rows]
 
 
+async def delegated_calls(tx: AccountReader, task_id: UUID, run: int) -> list[Step]:
+    """The calls of a run that wait for a subtask."""
+    rows = await tx.fetch(
+        f"""
+        SELECT {_COLUMNS} FROM steps
+        WHERE account_id = $1 AND task_id = $2 AND run = $3 AND state = 'delegated'
+        ORDER BY step, call
+        """,  # noqa: S608
+        tx.account_id,
+        task_id,
+        run,
+    )
+    return [Step(**row) for row in rows]
+
+
+async def delegated_tasks(tx: AccountReader, task_id: UUID, run: int) -> list[UUID]:
+    """The subtasks that a run delegated, those that they delegated, and so on."""
+    rows = await tx.fetch(
+        """
+        WITH RECURSIVE below (id) AS (
+            SELECT child_task_id FROM steps
+            WHERE account_id = $1 AND task_id = $2 AND run = $3 AND child_task_id IS NOT NULL
+            UNION
+            SELECT s.child_task_id FROM below b
+            JOIN steps s ON s.account_id = $1 AND s.task_id = b.id
+            WHERE s.child_task_id IS NOT NULL
+        )
+        SELECT id FROM below
+        """,
+        tx.account_id,
+        task_id,
+        run,
+    )
+    return [row["id"] for row in rows]
+
+
 async def one(tx: AccountReader, task_id: UUID, run: int, step: int, call: int) -> Step | None:
     row = await tx.fetchrow(
         f"""
