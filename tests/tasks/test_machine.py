@@ -39,6 +39,13 @@ PATCHABLE = {
     "PENDING": ("RUNNING", "WAITING_APPROVAL", "COMPLETED", "FAILED"),
     "RUNNING": ("WAITING_APPROVAL", "COMPLETED", "FAILED"),
 }
+EVENT_OF = {
+    "RUNNING": "task.started",
+    "WAITING_APPROVAL": "task.waiting_approval",
+    "COMPLETED": "task.completed",
+    "FAILED": "task.failed",
+    "CANCELLED": "task.cancelled",
+}
 
 number = st.integers(0, 10_000)
 status = st.sampled_from(STATUSES)
@@ -169,6 +176,8 @@ class Board(RuleBasedStateMachine):
         )
         self.tasks.append(task)
         self.events.append(("task.created", task.id))
+        if status != "PENDING":
+            self.events.append((EVENT_OF[status], task.id))
         self.matches(response, task)
 
     @precondition(lambda self: self.tasks)
@@ -183,8 +192,7 @@ class Board(RuleBasedStateMachine):
             self.cancel(task)
             self.cancel_below(task)
         elif wanted in patchable:
-            event = {"WAITING_APPROVAL": "waiting_approval", "RUNNING": "started"}
-            self.change_status(task, wanted, f"task.{event.get(wanted, wanted.lower())}")
+            self.change_status(task, wanted, EVENT_OF[wanted])
         else:
             self.call(who, "PATCH", f"/{task.id}", 409, body)
             return
@@ -201,10 +209,13 @@ class Board(RuleBasedStateMachine):
         if task.hosted and logs is not None:
             self.call(who, "PATCH", f"/{task.id}", 409, body)
             return
+        before = task.shown()
         task.name = name or task.name
         if logs is not None:
             task.output = (task.output or "") + logs
         task.actions = [*task.actions, *(actions or [])]
+        if task.shown() != before:
+            self.events.append(("task.updated", task.id))
         self.matches(self.call(who, "PATCH", f"/{task.id}", 200, body), task)
 
     @precondition(lambda self: self.tasks)
@@ -230,6 +241,7 @@ class Board(RuleBasedStateMachine):
             task.reviews[-1] = "rejected"
             self.change_status(task, "RUNNING" if resume else "CANCELLED", "task.rejected")
             if not resume:
+                self.events.append(("task.cancelled", task.id))
                 self.cancel_below(task)
         elif task.reviews[-1:] != ["rejected"] or resume == (task.status == "CANCELLED"):
             self.call(who, "POST", f"/{task.id}/reject", 409, body)

@@ -87,10 +87,10 @@ class Tasks:
         async with self._db.write(caller.account_id, caller.user_id) as tx:
             before = await queries.get_for_change(tx, task_id)
             after = _patched(before, body)
+            if after != before:
+                after = replace(after, updated_at=clock.now())
+                await transitions.update(tx, before, after)
             if body.status is None or body.status == before.status:
-                if after != before:
-                    after = replace(after, updated_at=clock.now())
-                    await queries.update(tx, before, after, None)
                 return after
             if body.status == "CANCELLED":
                 return await transitions.cancel(tx, before, after, Trigger.CANCEL)
