@@ -135,23 +135,38 @@ async def test_an_invalid_number_is_refused(board: Service, number: str) -> None
         assert (await person.get(path, params={"after": number})).status_code == 400
 
 
-@pytest.mark.parametrize("final", ["COMPLETED", "CANCELLED"])
+@pytest.mark.parametrize("final", ["COMPLETED", "FAILED", "CANCELLED"])
 async def test_the_stream_of_a_task_ends_with_the_task(board: Service, final: str) -> None:
     person = await newcomer(board)
     task = await create(person)
     path = f"/api/tasks/{task['id']}/events"
     async with Reader.open(board.settings.port, person.token, path) as reader:
         await reader.until(1)
-        await patch(person, task["id"], status="FAILED")
-        await person.post(f"/api/tasks/{task['id']}/retry")
-        await patch(person, task["id"], status=final)
+        await patch(person, task["id"], status="RUNNING")
+        await patch(person, task["id"], logs="Last words.", status=final)
         async with asyncio.timeout(5):
             await reader.to_end()
     assert [m.id for m in reader.messages] == [1, 2, 3, 4]
+    assert reader.messages[-1].data["data"]["status"] == final
     # A client that connects later, even after the last event, does not wait.
     for after in (0, 2, 4):
         response = await person.get(path, headers={"Last-Event-ID": str(after)}, timeout=5)
         assert response.text.count("id: ") == 4 - after
+
+
+async def test_a_stream_opened_after_a_retry_continues_with_it(board: Service) -> None:
+    person = await newcomer(board)
+    task = await create(person, status="FAILED")
+    path = f"/api/tasks/{task['id']}/events"
+    response = await person.get(path, timeout=5)
+    assert response.text.count("id: ") == 2
+    await person.post(f"/api/tasks/{task['id']}/retry")
+    async with Reader.open(board.settings.port, person.token, path, 2) as reader:
+        await reader.until(3)
+        await patch(person, task["id"], status="COMPLETED")
+        async with asyncio.timeout(5):
+            await reader.to_end()
+    assert [m.type for m in reader.messages] == ["task.retried", "task.completed"]
 
 
 async def test_a_stream_does_not_end_before_the_last_of_a_final_tasks_events(
