@@ -17,7 +17,7 @@ from tests.runs.runner import Runner, until
 from tests.runs.scripted import Scripted, calls, says
 from tests.runs.test_questions_and_delegation import delegates
 from tests.service import Person
-from tests.tasks.world import newcomers
+from tests.tasks.world import newcomers, uuid_of
 
 
 @pytest.fixture(scope="module")
@@ -231,20 +231,102 @@ async def test_a_retry_needs_a_tier_that_includes_the_agent(
     assert_error(await person.post(f"/api/tasks/{task['id']}/retry"), 403, "AUTHORIZATION_ERROR")
 
 
-async def test_a_subtask_cannot_draw_on_the_hold_while_its_parent_calls_the_model(
+async def test_a_subtask_runs_while_its_parent_calls_the_model_and_the_account_pays(
+    shop: Runner, scripted: Scripted, with_money: Any
+) -> None:
+    person = await with_money(250)
+    script = await scripted.script(says("Mine.", inputTokens=900_000, hold=True))
+    task = await shop.begin(person, "director", script)
+    await until(lambda: scripted.count(script), lambda counted: counted == {0: 1})
+    part = await scripted.script(
+        calls(("desk__lookup", {"ref": "beside"}), inputTokens=20_000),
+        says("A part.", inputTokens=20_000),
+    )
+    child = await shop.begin(person, "writer", part, parentTaskId=task["id"])
+    await shop.until(person, child, "COMPLETED")
+    assert (await shop.task(person, task["id"]))["status"] == "RUNNING"
+    now = await balance(person)
+    # The parent keeps its hold of 100 cents, although the subtask has cost 4.
+    assert (now["totalSpentCents"], now["balance"]["reservedCents"]) == (5, 100)
+    await scripted.release(script)
+    await shop.until(person, task, "COMPLETED")
+    assert (await until_free(person))["totalSpentCents"] == 95
+
+
+async def test_a_subtask_waits_for_the_model_call_of_its_parent_if_the_account_cannot_pay(
     shop: Runner, scripted: Scripted, with_money: Any
 ) -> None:
     person = await with_money(100)
     script = await scripted.script(says("Mine.", inputTokens=900_000, hold=True))
     task = await shop.begin(person, "director", script)
     await until(lambda: scripted.count(script), lambda counted: counted == {0: 1})
-    part = await scripted.script(says("Not reached."))
+    part = await scripted.script(says("A part.", inputTokens=20_000))
     child = await shop.begin(person, "writer", part, parentTaskId=task["id"])
-    await shop.until(person, child, "RUNNING")
+    await until(lambda: waits(shop, child), bool)
+    assert await scripted.count(part) == {}
     await scripted.release(script)
     await shop.until(person, task, "COMPLETED")
-    # The parent's call is charged in full, and nothing is left for the subtask.
-    assert (await balance(person))["totalSpentCents"] == 91
-    ended = await shop.until(person, child, "FAILED")
-    assert ended["error"]["code"] == "BUDGET_EXCEEDED"
-    assert await scripted.count(part) == {}
+    # The parent's call is charged in full. Then the account pays, from what the parent released.
+    await shop.until(person, child, "COMPLETED")
+    assert (await until_free(person))["totalSpentCents"] == 93
+
+
+async def waits(shop: Runner, task: dict[str, Any]) -> bool:
+    """Whether the run of this task is to be woken later."""
+    async with shop.service.owner() as connection:
+        found = await connection.fetchval(
+            "SELECT true FROM outbox WHERE task_id = $1 AND kind = 'run.nudge'", uuid_of(task)
+        )
+    return bool(found)
+
+
+async def test_the_account_pays_for_a_subtask_whose_parent_has_ended(
+    shop: Runner, scripted: Scripted, with_money: Any
+) -> None:
+    person = await with_money(150)
+    script = await scripted.script(says("Mine.", hold=True))
+    task = await shop.begin(person, "director", script)
+    await until(lambda: scripted.count(script), lambda counted: counted == {0: 1})
+    # At its run gate, it has not taken any money when its parent ends.
+    part = await scripted.script(
+        *[calls(("desk__lookup", {"ref": "orphan"}), inputTokens=40_000)] * 2, says("A part.")
+    )
+    waiting = {"parentTaskId": task["id"], "status": "WAITING_APPROVAL"}
+    child = await shop.begin(person, "writer", part, **waiting)
+    await scripted.release(script)
+    await shop.until(person, task, "COMPLETED")
+    assert (await balance(person))["balance"]["reservedCents"] == 0
+    await shop.approve(person, child)
+    await shop.until(person, child, "COMPLETED")
+    after = await until_free(person)
+    assert (after["totalSpentCents"], after["totalAvailable"]) == (9, 141)
+
+
+async def test_a_failed_subtask_of_a_completed_parent_can_be_retried(
+    shop: Runner, scripted: Scripted, with_money: Any
+) -> None:
+    person = await with_money(250)
+    script = await scripted.script(says("Mine.", hold=True))
+    task = await shop.begin(person, "director", script)
+    part = await scripted.script(says("A part.", failures=[{"status": 401}]))
+    child = await shop.begin(person, "writer", part, parentTaskId=task["id"])
+    await shop.until(person, child, "FAILED")
+    await scripted.release(script)
+    await shop.until(person, task, "COMPLETED")
+    await shop.retry(person, child, "failure")
+    await shop.until(person, child, "COMPLETED")
+    await until_free(person)
+
+
+async def test_a_failed_subtask_of_a_cancelled_parent_cannot_be_retried(
+    shop: Runner, scripted: Scripted, with_money: Any
+) -> None:
+    person = await with_money(250)
+    script = await scripted.script(says("Mine.", hold=True))
+    task = await shop.begin(person, "director", script)
+    part = await scripted.script({"status": 401})
+    child = await shop.begin(person, "writer", part, parentTaskId=task["id"])
+    await shop.until(person, child, "FAILED")
+    await shop.cancel(person, task)
+    assert_error(await person.post(f"/api/tasks/{child['id']}/retry"), 409, "CONFLICT")
+    await until_free(person)

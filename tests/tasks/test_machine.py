@@ -254,7 +254,8 @@ class Board(RuleBasedStateMachine):
     @rule(who=number, at=number)
     def retry(self, who: int, at: int) -> None:
         task = self.pick(at)
-        if task.status != "FAILED":
+        orphan = task.parent is not None and task.parent.status == "CANCELLED"
+        if task.status != "FAILED" or orphan:
             self.call(who, "POST", f"/{task.id}/retry", 409)
             return
         task.run += 1

@@ -9,10 +9,11 @@ from rota.platform import clock, ids
 from rota.platform.db import AccountTransaction, Database
 from rota.platform.idempotency import Idempotency, Outcome
 from rota.tasks import queries, schemas, transitions
-from rota.tasks.creation import NewTask, TaskCreation, check_accepts_subtasks
+from rota.tasks.creation import NewTask, TaskCreation
 from rota.tasks.errors import (
     OutputNotWritable,
     OutputTooLong,
+    ParentEnded,
     ParentNotFound,
     TooManyActions,
     TwoAgents,
@@ -120,8 +121,8 @@ class Tasks:
         parent = None
         if before.parent_task_id is not None:
             parent = await queries.find(tx, before.parent_task_id)
-            if parent is not None:
-                check_accepts_subtasks(parent)
+            if parent is not None and parent.status == "CANCELLED":
+                raise ParentEnded(parent)
         fresh = replace(
             before,
             run=before.run + 1,

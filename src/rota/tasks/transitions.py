@@ -112,10 +112,12 @@ def start_instruction(task: Task, weight: float) -> tuple[str, dict[str, Any]]:
     return START, {**_payload(task), "weight": weight}
 
 
-async def enqueue(tx: AccountTransaction, kind: str, task: Task, **details: Any) -> None:
+async def enqueue(
+    tx: AccountTransaction, kind: str, task: Task, *, delay_s: float = 0, **details: Any
+) -> None:
     """Puts an instruction about the task into the outbox."""
     payload = {**_payload(task), **details}
-    await outbox.put(tx, Instruction(tx.account_id, kind, task.id, payload))
+    await outbox.put(tx, Instruction(tx.account_id, kind, task.id, payload), delay_s)
 
 
 def _payload(task: Task) -> dict[str, Any]:
