@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -12,6 +13,9 @@ from rota.credits import ledger, verify
 from rota.credits.money import of_cents
 from rota.dev.stack import Stack
 from rota.platform.db import Database
+from rota.runs.agent_loop import AgentLoop
+from rota.runs.contracts import RunInput
+from rota.runs.run_context import RunContext
 from tests.assertions import assert_error
 from tests.runs.runner import Runner, until
 from tests.runs.scripted import Scripted, calls, says
@@ -329,4 +333,45 @@ async def test_a_failed_subtask_of_a_cancelled_parent_cannot_be_retried(
     await shop.until(person, child, "FAILED")
     await shop.cancel(person, task)
     assert_error(await person.post(f"/api/tasks/{child['id']}/retry"), 409, "CONFLICT")
+    await until_free(person)
+
+
+async def test_a_failed_parent_cancels_the_subtasks_it_delegated_and_a_retry_delegates_again(
+    shop: Runner, scripted: Scripted, with_money: Any, db: Database
+) -> None:
+    person = await with_money(300)
+    lower = await scripted.script(says("The part.", hold=True))
+    middle = await scripted.script(calls(delegates("writer", lower)), says("Mine."))
+    script = await scripted.script(calls(delegates("lead", middle)), says("All."))
+    task = await shop.begin(person, "director", script)
+    child = await shop.child(person, task, "RUNNING")
+    grandchild = await shop.child(person, child, "RUNNING")
+    await until(lambda: scripted.count(lower), lambda counted: counted == {0: 1})
+    beside = await shop.begin(
+        person, "writer", await scripted.script(says("Beside.")), parentTaskId=task["id"],
+        status="WAITING_APPROVAL",
+    )  # fmt: skip
+    context, loop = RunContext(db), AgentLoop(gate_time=timedelta(days=1))
+    async with context.locked(RunInput(f"acct_{person.user_id.hex}", task["id"], run=1)) as (
+        tx,
+        found,
+    ):
+        assert found is not None
+        await loop.fail(tx, found, "TOOL_FAILED", "A tool call failed too often.", retryable=True)
+    assert (await shop.task(person, task["id"]))["status"] == "FAILED"
+    for each in (child, grandchild):
+        assert (await shop.task(person, each["id"]))["status"] == "CANCELLED"
+    # A subtask that a person created goes on.
+    await shop.approve(person, beside)
+    await shop.until(person, beside, "COMPLETED")
+    await scripted.release(lower)
+    await shop.retry(person, task, "failure")
+    task = await shop.until(person, task, "COMPLETED")
+    assert task["output"] == "All."
+    assert [c["status"] for c in await shop.children(person, task)] == [
+        "CANCELLED", "COMPLETED", "COMPLETED",
+    ]  # fmt: skip
+    # The parent's first answer is kept. The cancelled subtask's is not.
+    assert await scripted.count(script) == {0: 1, 1: 1}
+    assert await scripted.count(middle) == {0: 2, 1: 1}
     await until_free(person)

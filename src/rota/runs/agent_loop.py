@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+from prometheus_client import Counter
 from pydantic_ai.messages import ModelResponse, ToolCallPart
 
 from rota.agents.model import AgentVersion
@@ -20,6 +21,8 @@ from rota.tasks import queries, review_queries, transitions
 from rota.tasks.model import Review, Task
 from rota.tasks.schemas import MAX_TEXT
 from rota.tasks.states import TERMINAL, Gate, Trigger
+
+FAILURES = Counter("rota_run_failures_total", "Failed runs, by error code.", ["code"])
 
 
 class AgentLoop:
@@ -149,6 +152,23 @@ class AgentLoop:
             return await self._open_gate(tx, task, "output", [item])
         after = replace(task, output=output)
         await transitions.apply(tx, task, after, "COMPLETED", Trigger.RUN)
+        return NextStep("end")
+
+    async def fail(
+        self, tx: AccountTransaction, task: Task, code: str, message: str, *, retryable: bool
+    ) -> NextStep:
+        """Ends the run, and cancels the subtasks that it is waiting for."""
+        error = {"code": code, "message": message, "retryable": retryable}
+        await transitions.apply(tx, task, replace(task, error=error), "FAILED", Trigger.RUN)
+        for row in await steps.delegated_calls(tx, task.id, task.run):
+            assert row.child_task_id is not None
+            child = await queries.find(tx, row.child_task_id)
+            if child is not None and child.status not in TERMINAL:
+                why = "The parent task failed."
+                await transitions.cancel(tx, child, child, Trigger.CANCEL, reason=why)
+                # A retry from failure delegates again.
+                await steps.set_state(tx, task.id, row, "planned")
+        FAILURES.labels(code).inc()
         return NextStep("end")
 
     async def reopen_gate(
