@@ -13,7 +13,7 @@ from pydantic_ai.messages import ModelResponse, ToolCallPart
 
 from rota.agents.model import AgentVersion
 from rota.platform.db import AccountTransaction
-from rota.runs import steps, transcript
+from rota.runs import answers, steps, transcript
 from rota.runs.contracts import NextStep
 from rota.runs.steps import PlannedCall, State, Step
 from rota.runs.tools import ANSWER_SCHEMA, ASK_PERSON, Tool, model_name
@@ -117,16 +117,16 @@ class AgentLoop:
         if not response.tool_calls:
             return await self._apply_answer(tx, task, agent, step, response)
         planned = [_plan(agent, call, tools) for call in response.tool_calls]
-        await steps.plan_calls(tx, task.id, task.run, step, [call for call, _ in planned])
-        rows = await steps.calls_of(tx, task.id, task.run, step)
+        if response.finish_reason == "length":
+            # The arguments of the last call may be incomplete, even if they are valid.
+            planned[-1] = replace(planned[-1], problem=transcript.CUT_OFF_CALL, gated=False)
+        await steps.plan_calls(tx, task.id, task.run, step, planned)
         gated: list[Mapping[str, Any]] = []
         ready: list[int] = []
-        for row, (call, problem) in zip(rows, planned, strict=True):
-            if problem is not None:
-                await steps.finish(tx, task.id, row, problem, "failed")
-            elif call.gated:
-                gated.append(_review_item(row, tools[model_name(call.server, call.name)], None))
-            else:
+        for row in await steps.calls_of(tx, task.id, task.run, step):
+            if row.state == "gated":
+                gated.append(_review_item(row, tools[model_name(row.server, row.name)], None))
+            elif row.state == "planned":
                 ready.append(row.call)
         if gated:
             return await self._open_gate(tx, task, "tool", gated)
@@ -140,7 +140,10 @@ class AgentLoop:
         step: int,
         response: ModelResponse,
     ) -> NextStep:
-        output = (response.text or "")[:MAX_TEXT]
+        problem = answers.problem_with(response)
+        if problem is not None:
+            return await self._refuse_answer(tx, task, step, problem)
+        output = response.text or ""
         if agent.approval.output:
             item = {
                 **_EMPTY_ITEM,
@@ -153,6 +156,25 @@ class AgentLoop:
         after = replace(task, output=output)
         await transitions.apply(tx, task, after, "COMPLETED", Trigger.RUN)
         return NextStep("end")
+
+    async def _refuse_answer(
+        self, tx: AccountTransaction, task: Task, step: int, problem: answers.UnusableAnswer
+    ) -> NextStep:
+        """Asks the model to answer again. The second unusable answer in a row ends the run."""
+        *earlier, model_call = await steps.of_run(tx, task.id, task.run)
+        # Also before the run fails: a retry from failure continues with the note.
+        await steps.add_note(tx, task.id, model_call, problem.note)
+        previous = earlier[-1] if earlier else None
+        if (
+            previous is not None
+            and previous.kind == "model"
+            and not previous.copied
+            and answers.problem_with(transcript.response_of(previous)) is not None
+        ):
+            return await self.fail(
+                tx, task, problem.code, problem.message, retryable=problem.retryable
+            )
+        return NextStep("think", step + 1)
 
     async def fail(
         self, tx: AccountTransaction, task: Task, code: str, message: str, *, retryable: bool
@@ -193,10 +215,8 @@ class AgentLoop:
         return NextStep("wait")
 
 
-def _plan(
-    agent: AgentVersion, call: ToolCallPart, tools: Mapping[str, Tool]
-) -> tuple[PlannedCall, str | None]:
-    """The call to make, and what is wrong with it, if anything."""
+def _plan(agent: AgentVersion, call: ToolCallPart, tools: Mapping[str, Tool]) -> PlannedCall:
+    """The call to make, with what is wrong with it, if anything."""
     tool = tools.get(call.tool_name)
     arguments: dict[str, Any] = {}
     problem: str | None
@@ -208,7 +228,7 @@ def _plan(
         problem = transcript.problem_with(tool, arguments) if tool else None
     if tool is None:
         problem = f"Tool not found. Available tools: {', '.join(sorted(tools))}."
-    planned = PlannedCall(
+    return PlannedCall(
         name=tool.name if tool else call.tool_name,
         server=tool.server if tool else None,
         call_id=call.tool_call_id,
@@ -216,8 +236,8 @@ def _plan(
         arguments=arguments,
         definition_hash=tool.definition_hash if tool else "",
         gated=tool is not None and problem is None and _needs_approval(agent, tool),
+        problem=problem,
     )
-    return planned, problem
 
 
 def _needs_approval(agent: AgentVersion, tool: Tool) -> bool:

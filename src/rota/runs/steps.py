@@ -210,6 +210,8 @@ class PlannedCall:
     arguments: dict[str, Any]
     definition_hash: str
     gated: bool
+    # Why the call is not made. The model gets this as the result.
+    problem: str | None = None
 
 
 async def plan_calls(
@@ -222,8 +224,10 @@ async def plan_calls(
     await tx.executemany(
         """
         INSERT INTO steps (account_id, task_id, run, step, call, kind, state, name, server,
-            call_id, read_only, arguments, definition_hash)
-        VALUES ($1, $2, $3, $4, $5, 'tool', $6, $7, $8, $9, $10, $11, $12)
+            call_id, read_only, arguments, definition_hash, result, outcome, finished_at)
+        VALUES ($1, $2, $3, $4, $5, 'tool', $6, $7, $8, $9, $10, $11, $12, $13,
+            CASE WHEN $6 = 'finished' THEN 'failed' END,
+            CASE WHEN $6 = 'finished' THEN clock_timestamp() END)
         ON CONFLICT DO NOTHING
         """,
         [
@@ -233,13 +237,14 @@ async def plan_calls(
                 run,
                 step,
                 number,
-                "gated" if call.gated else "planned",
+                "finished" if call.problem else "gated" if call.gated else "planned",
                 call.name,
                 call.server,
                 call.call_id,
                 call.read_only,
                 call.arguments,
                 call.definition_hash,
+                call.problem,
             )
             for number, call in enumerate(calls, 1)
         ],

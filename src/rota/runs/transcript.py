@@ -11,6 +11,7 @@ from pydantic_ai.messages import (
     ModelMessage,
     ModelMessagesTypeAdapter,
     ModelRequest,
+    ModelRequestPart,
     ModelResponse,
     SystemPromptPart,
     ToolReturnPart,
@@ -26,6 +27,11 @@ from rota.tasks.model import Review, Task
 # The model reads this much of one tool result. The timeline keeps more.
 MAX_RESULT_CHARACTERS = 20_000
 
+CUT_OFF_CALL = (
+    "The answer was cut off at the output limit, so this call was not made. Call the tool again, "
+    "with shorter arguments."
+)
+
 
 def messages(agent: AgentVersion, task: Task, rows: list[Step]) -> list[ModelMessage]:
     """The conversation so far."""
@@ -34,19 +40,27 @@ def messages(agent: AgentVersion, task: Task, rows: list[Step]) -> list[ModelMes
         ModelRequest(parts=[SystemPromptPart(agent.instructions), UserPromptPart(work)])
     ]
     for model_call in (row for row in rows if row.kind == "model"):
-        found.append(_response(model_call))
         results = [r for r in rows if r.step == model_call.step and r.kind == "tool"]
-        if results:
-            found.append(ModelRequest(parts=[_tool_return(row) for row in results]))
+        response = response_of(model_call)
+        # Providers refuse an empty message. The note after it says that the answer was empty.
+        if not is_empty(response):
+            found.append(response)
+        reply: list[ModelRequestPart] = [_tool_return(row) for row in results]
         if model_call.note:
-            found.append(ModelRequest(parts=[UserPromptPart(model_call.note)]))
+            reply.append(UserPromptPart(model_call.note))
+        if reply:
+            found.append(ModelRequest(parts=reply))
     return found
 
 
-def _response(model_call: Step) -> ModelResponse:
+def response_of(model_call: Step) -> ModelResponse:
     [message] = ModelMessagesTypeAdapter.validate_python([model_call.result])
     assert isinstance(message, ModelResponse)
     return message
+
+
+def is_empty(response: ModelResponse) -> bool:
+    return not response.tool_calls and not (response.text or "").strip()
 
 
 def _tool_return(row: Step) -> ToolReturnPart:
