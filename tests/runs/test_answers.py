@@ -1,4 +1,4 @@
-"""Answers that cannot be used: cut off, empty or too long."""
+"""Answers that cannot be used: cut off, empty, too long, or with too many tool calls."""
 
 from typing import Any
 
@@ -108,3 +108,26 @@ async def test_a_tool_call_that_was_cut_off_is_not_made(
     steps, _ = await runner.timeline(person, task)
     outcomes = {s["id"]: s["outcome"] for s in steps if s["kind"] == "tool"}
     assert outcomes == {"call-1-1-1": "ok", "call-1-1-2": "failed"}
+
+
+async def test_of_2100_tool_calls_in_one_answer_64_are_made_and_the_model_learns_it(
+    runner: Runner, scripted: Scripted, person: Person
+) -> None:
+    script = await scripted.script(
+        calls(*[("desk__lookup", {"ref": "many"})] * 2_100), says("Enough.")
+    )
+    task = await runner.begin(person, "writer", script)
+    task = await runner.until(person, task, "COMPLETED", deadline_s=60)
+    assert task["output"] == "Enough."
+    assert len(await scripted.done("many")) == 64
+    _, second = await scripted.asked(script)
+    results = [message for message in second["messages"] if message["role"] == "tool"]
+    # Providers require a result for each call, so the others are left out of the conversation.
+    [assistant] = [message for message in second["messages"] if message["role"] == "assistant"]
+    assert len(results) == len(assistant["tool_calls"]) == 64
+    assert last_message(second).startswith(
+        "Your answer contained 2100 tool calls. Only the first 64 were made."
+    )
+    _, total = await runner.timeline(person, task)
+    assert total == 66
+    await runner.history_ends(task)

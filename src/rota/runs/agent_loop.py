@@ -24,6 +24,10 @@ from rota.tasks.states import TERMINAL, Gate, Trigger
 
 FAILURES = Counter("rota_run_failures_total", "Failed runs, by error code.", ["code"])
 
+# The tool calls of one answer that are made. Temporal runs at most 2,000 calls of a run at a time.
+# A request with thousands of results would also keep a worker busy for seconds.
+MAX_CALLS = 64
+
 
 class AgentLoop:
     def __init__(self, *, gate_time: timedelta) -> None:
@@ -116,8 +120,14 @@ class AgentLoop:
         """Plans the tool calls that the model requests, opens a gate, or completes the task."""
         if not response.tool_calls:
             return await self._apply_answer(tx, task, agent, step, response)
-        planned = [_plan(agent, call, tools) for call in response.tool_calls]
-        if response.finish_reason == "length":
+        requested = len(response.tool_calls)
+        planned = [_plan(agent, call, tools) for call in response.tool_calls[:MAX_CALLS]]
+        if requested > MAX_CALLS:
+            model_call = await steps.one(tx, task.id, task.run, step, 0)
+            assert model_call is not None
+            note = transcript.too_many_calls(requested, MAX_CALLS)
+            await steps.add_note(tx, task.id, model_call, note)
+        elif response.finish_reason == "length":
             # The arguments of the last call may be incomplete, even if they are valid.
             planned[-1] = replace(planned[-1], problem=transcript.CUT_OFF_CALL, gated=False)
         await steps.plan_calls(tx, task.id, task.run, step, planned)

@@ -44,13 +44,19 @@ def messages(agent: AgentVersion, task: Task, rows: list[Step]) -> list[ModelMes
         response = response_of(model_call)
         # Providers refuse an empty message. The note after it says that the answer was empty.
         if not is_empty(response):
-            found.append(response)
+            found.append(_with_calls(response, len(results)))
         reply: list[ModelRequestPart] = [_tool_return(row) for row in results]
         if model_call.note:
             reply.append(UserPromptPart(model_call.note))
         if reply:
             found.append(ModelRequest(parts=reply))
     return found
+
+
+def _with_calls(response: ModelResponse, made: int) -> ModelResponse:
+    """The response without the tool calls that were not made: providers want a result for each."""
+    dropped = {id(call) for call in response.tool_calls[made:]}
+    return replace(response, parts=[part for part in response.parts if id(part) not in dropped])
 
 
 def response_of(model_call: Step) -> ModelResponse:
@@ -75,6 +81,13 @@ def problem_with(tool: Tool, arguments: Any) -> str | None:
     found = problems(tool.arguments_schema, arguments)
     return (
         f"The arguments do not match the tool's schema: {'; '.join(found[:5])}" if found else None
+    )
+
+
+def too_many_calls(requested: int, made: int) -> str:
+    return (
+        f"Your answer contained {requested} tool calls. Only the first {made} were made. Make the "
+        f"others in later answers, at most {made} in one answer."
     )
 
 
