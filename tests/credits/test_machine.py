@@ -30,7 +30,7 @@ from rota.credits.allowance import MonthlyAllowance, refresh
 from rota.credits.ledger import Charge, RunId
 from rota.credits.verify import BOOKS, problems
 from rota.platform import clock, ids
-from rota.platform.db import APPLICATION_ROLE, NO_USER, AccountReader, AccountTransaction
+from rota.platform.db import APPLICATION_ROLE, NO_USER, AccountReader, AccountTransaction, use_json
 from tests.credits.model import Books, Hold, allowance_of
 
 EXAMPLES = int(os.environ.get("ROTA_TEST_LEDGER_EXAMPLES", "100"))
@@ -147,6 +147,13 @@ class Ledger(RuleBasedStateMachine):
         run_id, hold = children[at % len(children)]
         self.books.draw(hold, amount)
         self.do(holds.draw(self.tx, run_id, amount))
+
+    @precondition(lambda self: self.holds)
+    @rule(at=st.integers(-3, -1) | number, needed=amounts)
+    def detach(self, at: int, needed: int) -> None:
+        run_id, hold = self.pick(at)
+        expected = self.books.detach(hold, needed)
+        assert expected == self.do(holds.detach(self.tx, run_id, needed))
 
     def pay(self, run_id: RunId, hold: Hold, cost: int) -> None:
         self.steps += 1
@@ -271,6 +278,7 @@ async def test_every_book_equals_the_model_after_any_sequence_of_operations(
             Ledger.connection = runner.run(
                 asyncpg.connect(books_url, server_settings={"role": APPLICATION_ROLE})
             )
+            runner.run(use_json(Ledger.connection))
             try:
                 run_state_machine_as_test(Ledger, settings=profile)
             finally:

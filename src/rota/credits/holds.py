@@ -197,6 +197,7 @@ async def detach(tx: AccountTransaction, run_id: RunId, needed_micros: int) -> b
             ) b
             JOIN accounts a ON a.id = b.account_id
             JOIN holds h ON h.account_id = $1 AND h.task_id = $2 AND h.run = $3 AND h.open
+                        AND h.parent_task_id IS NOT NULL
         ), taken AS (
             SELECT least(allowance, due) AS allowance,
                    least(topup, due - least(allowance, due)) AS topup
