@@ -149,7 +149,10 @@ class Books:
 
     def draw(self, hold: Hold, amount: int) -> None:
         parent, due = hold.parent, min(amount, hold.budget - hold.drawn)
-        if not hold.open or parent is None or not parent.open or due <= 0:
+        if not hold.open or parent is None or due <= 0:
+            return
+        if not parent.open:
+            self.detach(hold, 0)
             return
         rest = parent.allowance + parent.topup
         if rest < due:
@@ -158,6 +161,28 @@ class Books:
         hold.allowance += allowance
         hold.topup += topup
         hold.drawn += allowance + topup
+
+    def detach(self, hold: Hold, needed: int) -> bool:
+        if not hold.open or hold.parent is None:
+            return False
+        over = self.period_ends_at is not None and self.period_ends_at <= self.now
+        current = self.allowance_plan == self.plan and not over
+        usable = self.allowance if current and hold.period == self.period else 0
+        if usable + self.usable_topup < needed:
+            return False
+        due = hold.budget - hold.drawn
+        allowance = min(usable, due)
+        topup = min(self.usable_topup, due - allowance)
+        if allowance + topup:
+            self.move(
+                allowance=-allowance, topup=-topup, held_allowance=allowance, held_topup=topup
+            )
+        hold.allowance += allowance
+        hold.topup += topup
+        hold.drawn += allowance + topup
+        hold.parent.children.remove(hold)
+        hold.parent = None
+        return True
 
     def charge(self, hold: Hold, cost: int) -> None:
         if cost == 0:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rota.credits import holds, ledger, queries
+from rota.credits import holds, ledger, queries, verify
 from rota.credits.allowance import refresh
 from rota.credits.ledger import RunId
 from rota.platform import clock, ids
@@ -81,10 +81,79 @@ async def test_a_subtask_draws_through_its_parents_up_to_its_own_budget(
         assert await holds.left(tx, middle) == 0
         assert await holds.left(tx, top) == 20 * CENT
         await holds.release(tx, top)
-        # A hold cannot draw from a closed one.
-        await holds.draw(tx, middle, CENT)
-        assert await holds.left(tx, middle) == 0
         assert not await holds.hold_under(tx, RunId(ids.new_uuid(), 1), top, CENT)
+
+
+async def test_the_account_pays_for_a_subtask_after_its_parents_hold_is_closed(
+    books: Database,
+) -> None:
+    account_id = await new_account(books, topup_cents=100)
+    async with books.write(account_id) as tx:
+        top = await start_run(tx, 50 * CENT)
+        middle = await start_subtask(tx, top, 40 * CENT, 10 * CENT)
+        lowest = await start_subtask(tx, middle, 30 * CENT, 0)
+        assert await holds.has_open_parent(tx, middle)
+        await holds.release(tx, top)
+        assert not await holds.has_open_parent(tx, middle)
+        # The money for the lowest comes through the middle, which takes the rest of its budget.
+        await holds.draw(tx, lowest, 25 * CENT)
+        assert await holds.left(tx, lowest) == 25 * CENT
+        assert await holds.left(tx, middle) == 15 * CENT
+        assert await balance_of(tx, "topup", "held_topup") == [60 * CENT, 40 * CENT]
+        # It has had its whole budget, so it gets no more.
+        await holds.draw(tx, middle, CENT)
+        assert await holds.left(tx, middle) == 15 * CENT
+        await holds.release(tx, lowest)
+        await holds.release(tx, middle)
+        assert await balance_of(tx, "topup", "held_topup") == [100 * CENT, 0]
+
+
+async def test_a_subtask_is_detached_only_if_the_balance_covers_what_it_needs(
+    books: Database,
+) -> None:
+    account_id = await new_account(books, topup_cents=100)
+    async with books.write(account_id) as tx:
+        top = await start_run(tx, 95 * CENT)
+        subtask = await start_subtask(tx, top, 40 * CENT, 10 * CENT)
+        assert not await holds.detach(tx, subtask, 6 * CENT)
+        assert await holds.has_open_parent(tx, subtask)
+        # It gets what there is, up to its budget.
+        assert await holds.detach(tx, subtask, 4 * CENT)
+        assert not await holds.has_open_parent(tx, subtask)
+        assert await holds.left(tx, subtask) == 15 * CENT
+        await holds.release(tx, subtask)
+        assert await holds.left(tx, top) == 85 * CENT
+        assert await balance_of(tx, "topup", "held_topup") == [15 * CENT, 85 * CENT]
+        # With an empty balance, the parent's end still detaches it.
+        await start_run(tx, 15 * CENT)
+        other = await start_subtask(tx, top, 40 * CENT, 10 * CENT)
+        await spend(tx, top, 1, 75 * CENT)
+        await holds.release(tx, top)
+        await holds.draw(tx, other, CENT)
+        assert await holds.left(tx, other) == 10 * CENT
+
+
+async def test_a_detached_hold_does_not_mix_the_allowances_of_two_months(
+    books: Database,
+) -> None:
+    account_id = await new_account(books, "standard", topup_cents=100)
+    async with books.write(account_id) as tx:
+        top = await start_run(tx, 50 * CENT)
+        subtask = await start_subtask(tx, top, 40 * CENT, 10 * CENT)
+        await refresh(tx, ALLOWANCE_OF, clock.now() + timedelta(days=32))
+        await holds.release(tx, top)
+        await holds.draw(tx, subtask, CENT)
+        row = await tx.fetchrow(
+            "SELECT allowance, topup FROM holds WHERE account_id = $1 AND task_id = $2",
+            account_id,
+            subtask.task_id,
+        )
+        assert (row["allowance"], row["topup"]) == (10 * CENT, 30 * CENT)
+        await holds.release(tx, subtask)
+    async with books.snapshot(account_id) as reader:
+        found = await verify.problems(reader)
+    # The task of the parent's run has not ended here, only its hold.
+    assert {problem.description for problem in found} == {"a run has no open hold"}
 
 
 async def test_a_late_call_is_paid_from_the_money_that_its_run_released(books: Database) -> None:

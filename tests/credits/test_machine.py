@@ -156,6 +156,13 @@ class Ledger(RuleBasedStateMachine):
         self.books.draw(hold, amount)
         self.do(holds.draw(self.tx, run_id, amount))
 
+    @precondition(lambda self: self.holds)
+    @rule(at=st.integers(-3, -1) | number, needed=amounts)
+    def detach(self, at: int, needed: int) -> None:
+        run_id, hold = self.pick(at)
+        expected = self.books.detach(hold, needed)
+        assert expected == self.do(holds.detach(self.tx, run_id, needed))
+
     def pay(self, run_id: RunId, hold: Hold, cost: int) -> None:
         self.steps += 1
         self.books.charge(hold, cost)

@@ -27,12 +27,10 @@ DISCONNECTS = 200
 
 
 async def cycle(wire: Wire, task_id: str, events: int) -> None:
-    """Fails and retries a task. Each change is an event."""
+    """Renames a task. Each change is an event."""
     for number in range(events):
-        if number % 2:
-            response = await wire.request("POST", f"/api/tasks/{task_id}/retry")
-        else:
-            response = await wire.request("PATCH", f"/api/tasks/{task_id}", {"status": "FAILED"})
+        body = {"name": f"Name {number}"}
+        response = await wire.request("PATCH", f"/api/tasks/{task_id}", body)
         assert response.status == 200, response.body
 
 
@@ -93,14 +91,14 @@ async def test_an_event_contains_its_task_its_change_and_its_user(board: Service
     person = await newcomer(board)
     task = await create(person, status="WAITING_APPROVAL")
     await person.post(f"/api/tasks/{task['id']}/reject", {"reason": "No."})
-    async with Reader.open(board.settings.port, person.token, "/api/events?after=1") as reader:
-        await reader.until(2)
+    async with Reader.open(board.settings.port, person.token, "/api/events?after=2") as reader:
+        await reader.until(4)
     assert reader.comments == ["open"]
-    [message] = reader.messages
+    message, cancelled = reader.messages
     user = "user_" + person.user_id.hex
     assert message.data == {
         "id": message.data["id"],
-        "sequence": 2,
+        "sequence": 3,
         "type": "task.rejected",
         "taskId": task["id"],
         "data": {
@@ -112,6 +110,8 @@ async def test_an_event_contains_its_task_its_change_and_its_user(board: Service
         "createdAt": message.data["createdAt"],
     }
     assert message.data["id"].startswith("evt_")
+    # A client may listen for the status only, so the end of the task has an event of its own.
+    assert (cancelled.type, cancelled.data["data"]) == ("task.cancelled", message.data["data"])
 
 
 async def test_without_a_number_the_account_stream_starts_with_the_next_event(
@@ -135,23 +135,38 @@ async def test_an_invalid_number_is_refused(board: Service, number: str) -> None
         assert (await person.get(path, params={"after": number})).status_code == 400
 
 
-@pytest.mark.parametrize("final", ["COMPLETED", "CANCELLED"])
+@pytest.mark.parametrize("final", ["COMPLETED", "FAILED", "CANCELLED"])
 async def test_the_stream_of_a_task_ends_with_the_task(board: Service, final: str) -> None:
     person = await newcomer(board)
     task = await create(person)
     path = f"/api/tasks/{task['id']}/events"
     async with Reader.open(board.settings.port, person.token, path) as reader:
         await reader.until(1)
-        await patch(person, task["id"], status="FAILED")
-        await person.post(f"/api/tasks/{task['id']}/retry")
-        await patch(person, task["id"], status=final)
+        await patch(person, task["id"], status="RUNNING")
+        await patch(person, task["id"], logs="Last words.", status=final)
         async with asyncio.timeout(5):
             await reader.to_end()
     assert [m.id for m in reader.messages] == [1, 2, 3, 4]
+    assert reader.messages[-1].data["data"]["status"] == final
     # A client that connects later, even after the last event, does not wait.
     for after in (0, 2, 4):
         response = await person.get(path, headers={"Last-Event-ID": str(after)}, timeout=5)
         assert response.text.count("id: ") == 4 - after
+
+
+async def test_a_stream_opened_after_a_retry_continues_with_it(board: Service) -> None:
+    person = await newcomer(board)
+    task = await create(person, status="FAILED")
+    path = f"/api/tasks/{task['id']}/events"
+    response = await person.get(path, timeout=5)
+    assert response.text.count("id: ") == 2
+    await person.post(f"/api/tasks/{task['id']}/retry")
+    async with Reader.open(board.settings.port, person.token, path, 2) as reader:
+        await reader.until(3)
+        await patch(person, task["id"], status="COMPLETED")
+        async with asyncio.timeout(5):
+            await reader.to_end()
+    assert [m.type for m in reader.messages] == ["task.retried", "task.completed"]
 
 
 async def test_a_stream_does_not_end_before_the_last_of_a_final_tasks_events(
@@ -212,7 +227,7 @@ async def test_events_are_numbered_without_gaps_under_twenty_writers(board: Serv
             body = {"name": "x", "status": "FAILED"}
             task = (await wire.request("POST", "/api/tasks", body)).json()["task"]
             assert (await wire.request("POST", f"/api/tasks/{task['id']}/retry")).status == 200
-            await cycle(wire, task["id"], 8)
+            await cycle(wire, task["id"], 7)
 
         await asyncio.gather(*[write(wire) for wire in connections])
     async with board.owner() as connection:

@@ -91,6 +91,8 @@ class Peer:
         }
         # The calls that reached the server.
         self.calls: list[tuple[str, dict[str, Any]]] = []
+        # The key in `_meta` of each of these calls.
+        self.keys: list[object] = []
         self.headers: list[dict[str, str]] = []
         self.answers: dict[str, Callable[[dict[str, Any]], Awaitable[Any]]] = {}
         # If set, every response has this HTTP status.
@@ -111,6 +113,7 @@ class Peer:
     async def _call(self, _: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
         arguments = params.arguments or {}
         self.calls.append((params.name, arguments))
+        self.keys.append((params.meta or {}).get("rota/idempotency-key"))
         if params.name in self.answers:
             return text_result(await self.answers[params.name](arguments))
         if params.name == "add":

@@ -175,6 +175,34 @@ async def test_a_changed_tool_also_stops_an_agent_that_writes_without_approval(
         assert (await person.get(f"/api/mcp/{server['id']}/tools")).json()["total"] == 4
 
 
+@pytest.mark.parametrize("transport", ["streamable-http", "sse"])
+async def test_a_repeated_call_has_the_key_of_the_first_one_and_another_call_has_another(
+    runner: Runner, scripted: Scripted, person: Person, transport: str
+) -> None:
+    async with Peer().serve(transport) as peer:
+        await connect(person, peer.url, transport=transport)
+        repeat = asyncio.Event()
+
+        async def first_takes_too_long(_: dict[str, Any]) -> str:
+            if not repeat.is_set():
+                await repeat.wait()
+            return "done"
+
+        peer.answers["note"] = first_takes_too_long
+        note = ("peer__note", {"text": "the same"})
+        script = await scripted.script(calls(note), calls(note), says("Done."))
+        task = await runner.begin(person, "trusting", script)
+        await runner.until(person, task, "WAITING_APPROVAL")
+        repeat.set()
+        # The outcome is unknown, so a person decides to repeat the call.
+        await approve(person, task)
+        await runner.until(person, task, "COMPLETED")
+        first, repeated, other = peer.keys
+        assert first
+        assert repeated == first
+        assert other not in (None, first)
+
+
 async def test_a_writing_call_with_an_unknown_outcome_waits_for_a_person(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:

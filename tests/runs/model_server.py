@@ -85,7 +85,7 @@ class Scripts:
             "turn": turn,
             "at": time.time(),
             # The conversations of a very long run would need too much memory.
-            "messages": messages if len(messages) < 50 and script is not self.instant else [],
+            "messages": messages if len(messages) < 100 and script is not self.instant else [],
             "tools": [tool["function"] for tool in body.get("tools", [])],
             "maxTokens": body.get("max_completion_tokens") or body.get("max_tokens"),
             "headers": dict(request.headers),

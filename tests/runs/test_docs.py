@@ -35,7 +35,7 @@ def test_every_field_of_a_model_is_in_the_table() -> None:
 
 
 def test_every_error_code_of_a_run_is_in_the_table() -> None:
-    code = r'"((?:MODEL|TOOL|RUN|STEP|TOKEN|TIME|BUDGET|CONTEXT|CONTENT)_[A-Z_]+)"'
+    code = r'"((?:MODEL|TOOL|RUN|STEP|TOKEN|TIME|BUDGET|CONTEXT|CONTENT|OUTPUT|EMPTY)_[A-Z_]+)"'
     used = {
         found
         for path in (ROOT / "src/rota/runs").glob("*.py")

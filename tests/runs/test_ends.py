@@ -4,6 +4,7 @@ from typing import Any
 
 from tests.runs.runner import Runner, until
 from tests.runs.scripted import Scripted, calls, says
+from tests.runs.test_questions_and_delegation import delegates
 from tests.service import Person
 from tests.tasks.world import uuid_of
 
@@ -147,6 +148,89 @@ async def test_the_time_limit_stops_a_run(
     task = await runner.until(person, task, "FAILED")
     assert failed(task) == ("TIME_LIMIT", True)
     assert "longer than 24 hours" in task["error"]["message"]
+
+
+async def make_older(
+    runner: Runner, task: dict[str, Any], hours: int, *, waiting_hours: int = 0
+) -> None:
+    """Moves the start of a run, and of the wait for a person that it is in, into the past."""
+    async with runner.service.owner() as connection:
+        await connection.execute(
+            "UPDATE tasks SET started_at = started_at - make_interval(hours => $2) WHERE id = $1",
+            uuid_of(task),
+            hours,
+        )
+        await connection.execute(
+            """
+            UPDATE reviews SET requested_at = requested_at - make_interval(hours => $2)
+            WHERE task_id = $1 AND state = 'pending'
+            """,
+            uuid_of(task),
+            waiting_hours,
+        )
+
+
+QUESTION = calls(("ask_person", {"question": "Which colour?"}))
+
+
+async def test_the_time_in_which_a_run_waits_for_people_does_not_count(
+    runner: Runner, scripted: Scripted, person: Person
+) -> None:
+    script = await scripted.script(QUESTION, QUESTION, says("Painted."))
+    task = await runner.begin(person, "writer", script)
+    # Asked on Friday, answered on Monday, twice. The run worked for 20 hours.
+    await runner.waiting(person, task, "tool")
+    await make_older(runner, task, 72, waiting_hours=62)
+    await runner.approve(person, task)
+
+    async def review() -> dict[str, Any]:
+        return await runner.review(person, task)
+
+    await runner.seen(review, lambda r: len(r["history"]) == 1, pending=True)
+    async with runner.service.owner() as connection:
+        await connection.execute(
+            """
+            UPDATE reviews SET requested_at = requested_at - interval '72 h',
+                decided_at = decided_at - interval '72 h'
+            WHERE task_id = $1 AND state = 'approved'
+            """,
+            uuid_of(task),
+        )
+    await make_older(runner, task, 72, waiting_hours=62)
+    await runner.approve(person, task)
+    assert (await runner.until(person, task, "COMPLETED"))["output"] == "Painted."
+
+
+async def test_the_time_in_which_a_run_worked_before_it_waited_counts(
+    runner: Runner, scripted: Scripted, person: Person
+) -> None:
+    script = await scripted.script(QUESTION, says("Not reached."))
+    task = await runner.begin(person, "writer", script)
+    await runner.waiting(person, task, "tool")
+    await make_older(runner, task, 72, waiting_hours=47)
+    await runner.approve(person, task)
+    task = await runner.until(person, task, "FAILED")
+    assert failed(task) == ("TIME_LIMIT", True)
+    # A retry continues with a new limit, and keeps the answer.
+    await runner.retry(person, task, "failure")
+    await runner.until(person, task, "COMPLETED")
+    assert await scripted.count(script) == {0: 1, 1: 1}
+
+
+async def test_the_time_in_which_a_delegated_subtask_waits_for_people_does_not_count(
+    runner: Runner, scripted: Scripted, person: Person
+) -> None:
+    asking = await scripted.script(QUESTION, says("Blue."))
+    middle = await scripted.script(calls(delegates("writer", asking)), says("It is blue."))
+    script = await scripted.script(calls(delegates("lead", middle)), says("Painted."))
+    task = await runner.begin(person, "director", script)
+    child = await runner.child(person, task, "RUNNING")
+    grandchild = await runner.child(person, child, "WAITING_APPROVAL")
+    for each in (task, child):
+        await make_older(runner, each, 72)
+    await make_older(runner, grandchild, 72, waiting_hours=71)
+    await runner.approve(person, grandchild)
+    await runner.until(person, task, "COMPLETED")
 
 
 async def test_the_budget_stops_a_run_before_it_can_be_exceeded(

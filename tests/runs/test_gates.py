@@ -31,6 +31,7 @@ async def test_a_run_does_not_start_until_its_run_gate_is_approved(
     assert task["output"] == "Started."
     assert await runner.events(person, task) == [
         "task.created",
+        "task.waiting_approval",
         "task.approved",
         "task.started",
         "task.completed",
@@ -199,7 +200,7 @@ async def test_rejecting_without_resume_cancels_the_task_and_makes_no_further_ca
     decided = await runner.reject(person, task, reason="No.")
     assert decided["task"]["status"] == "CANCELLED"
     assert await runner.events(person, task) == [
-        "task.created", "task.started", "task.waiting_approval", "task.rejected",
+        "task.created", "task.started", "task.waiting_approval", "task.rejected", "task.cancelled",
     ]  # fmt: skip
     await runner.history_ends(task)
     assert await scripted.done("never") == []

@@ -64,7 +64,8 @@ async def decide_at_once(
     past = {"approve": "approved", "reject": "rejected"}[won]
     assert tally == {(won, 200): EACH, (lost, 409): EACH}
     assert review["state"] == past
-    assert events == ["task.created", f"task.{past}"]
+    ended = ["task.cancelled"] if won == "reject" else []
+    assert events == ["task.created", "task.waiting_approval", f"task.{past}", *ended]
 
 
 async def test_an_expired_review_cancels_its_task_and_all_subtasks(
@@ -89,8 +90,10 @@ async def test_an_expired_review_cancels_its_task_and_all_subtasks(
     review = (await person.get(f"/api/tasks/{late['id']}/review")).json()["review"]
     assert review["state"] == "expired"
     assert review["history"][0]["decidedBy"] is None
-    assert [event["type"] for event in seen["events"]][3:] == ["task.cancelled"] * 2
-    assert [event["type"] for event in there["events"]] == ["task.created", "task.cancelled"]
+    assert [event["type"] for event in seen["events"]][5:] == ["task.cancelled"] * 2
+    assert [event["type"] for event in there["events"]] == [
+        "task.created", "task.waiting_approval", "task.cancelled",
+    ]  # fmt: skip
     assert [row["kind"] for row in seen["outbox"]] == ["run.cancel"]
     for decision in ("approve", "reject"):
         response = await person.post(f"/api/tasks/{late['id']}/{decision}")

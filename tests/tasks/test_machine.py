@@ -39,6 +39,13 @@ PATCHABLE = {
     "PENDING": ("RUNNING", "WAITING_APPROVAL", "COMPLETED", "FAILED"),
     "RUNNING": ("WAITING_APPROVAL", "COMPLETED", "FAILED"),
 }
+EVENT_OF = {
+    "RUNNING": "task.started",
+    "WAITING_APPROVAL": "task.waiting_approval",
+    "COMPLETED": "task.completed",
+    "FAILED": "task.failed",
+    "CANCELLED": "task.cancelled",
+}
 
 number = st.integers(0, 10_000)
 status = st.sampled_from(STATUSES)
@@ -189,6 +196,8 @@ class Board(RuleBasedStateMachine):
         )
         self.tasks.append(task)
         self.events.append(("task.created", task.id))
+        if status != "PENDING":
+            self.events.append((EVENT_OF[status], task.id))
         self.matches(response, task)
 
     @precondition(lambda self: self.tasks)
@@ -203,8 +212,7 @@ class Board(RuleBasedStateMachine):
             self.cancel(task)
             self.cancel_below(task)
         elif wanted in patchable:
-            event = {"WAITING_APPROVAL": "waiting_approval", "RUNNING": "started"}
-            self.change_status(task, wanted, f"task.{event.get(wanted, wanted.lower())}")
+            self.change_status(task, wanted, EVENT_OF[wanted])
         else:
             self.call(who, "PATCH", f"/{task.id}", 409, body)
             return
@@ -225,10 +233,13 @@ class Board(RuleBasedStateMachine):
         if task.status == "WAITING_APPROVAL" and (renamed or logs):
             task.reviews[-1] = "cancelled"
             task.reviews.append("pending")
+        before = task.shown()
         task.name = name or task.name
         if logs is not None:
             task.output = (task.output or "") + logs
         task.actions = [*task.actions, *(actions or [])]
+        if task.shown() != before:
+            self.events.append(("task.updated", task.id))
         self.matches(self.call(who, "PATCH", f"/{task.id}", 200, body), task)
 
     @precondition(lambda self: self.tasks)
@@ -258,6 +269,7 @@ class Board(RuleBasedStateMachine):
             task.resumed = resume
             self.change_status(task, "RUNNING" if resume else "CANCELLED", "task.rejected")
             if not resume:
+                self.events.append(("task.cancelled", task.id))
                 self.cancel_below(task)
         elif task.reviews[-1:] != ["rejected"] or resume != task.resumed:
             self.call(who, "POST", f"/{task.id}/reject", 409, body)
@@ -270,12 +282,15 @@ class Board(RuleBasedStateMachine):
     @rule(who=number, at=number)
     def retry(self, who: int, at: int) -> None:
         task = self.pick(at)
-        if task.status != "FAILED":
+        orphan = task.parent is not None and task.parent.status == "CANCELLED"
+        if task.status != "FAILED" or orphan:
             self.call(who, "POST", f"/{task.id}/retry", 409)
             return
         task.run += 1
         changed = task.approved is not None and task.approved[0] != task.name
         self.change_status(task, "WAITING_APPROVAL" if changed else "PENDING", "task.retried")
+        if changed:
+            self.events.append(("task.waiting_approval", task.id))
         self.matches(self.call(who, "POST", f"/{task.id}/retry", 200), task)
 
     @rule(

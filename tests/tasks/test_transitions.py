@@ -120,9 +120,10 @@ async def check(connection: Any, person: Person, situation: Situation, operation
             status in ("COMPLETED", "FAILED", "CANCELLED")
         ), where
         events = [e["type"] for e in after["events"][len(before["events"]) :]]
-        # Approving an output appends two events, for clients that listen for only one.
-        both = event == "task.approved" and status == "COMPLETED"
-        assert events == ([event, "task.completed"] if both else [event]), where
+        # A decision that ends the task appends two events, for clients that listen for only one.
+        ended = {"COMPLETED": "task.completed", "CANCELLED": "task.cancelled"}.get(status)
+        both = event in ("task.approved", "task.rejected") and ended
+        assert events == ([event, ended] if both else [event]), where
         reviews = [r["state"] for r in after["reviews"] if r["task_id"] == uuid_of(task)]
         assert reviews == [review] * bool(review), where
         assert instructions(after)[len(before["outbox"]) :] == instruction(situation, operation), (

@@ -135,12 +135,16 @@ async def hold_under(
 
 
 async def draw(tx: AccountTransaction, run_id: RunId, amount_micros: int) -> None:
-    """Moves up to this amount from the parent's hold, which draws from its own parent first."""
+    """Moves up to this amount from the parent's hold, which draws from its own parent first.
+
+    If the parent's hold is closed, the account pays from now on.
+    """
     row = await tx.fetchrow(
         """
-        SELECT p.task_id, p.run, p.allowance + p.topup AS rest, least($4, h.budget - h.drawn) AS due
+        SELECT p.task_id, p.run, p.open, p.allowance + p.topup AS rest,
+               least($4, h.budget - h.drawn) AS due
         FROM holds h
-        JOIN holds p ON p.account_id = $1 AND p.open
+        JOIN holds p ON p.account_id = $1
                     AND p.task_id = h.parent_task_id AND p.run = h.parent_run
         WHERE h.account_id = $1 AND h.task_id = $2 AND h.run = $3 AND h.open
         """,
@@ -150,6 +154,9 @@ async def draw(tx: AccountTransaction, run_id: RunId, amount_micros: int) -> Non
         amount_micros,
     )
     if row is None or row["due"] <= 0:
+        return
+    if not row["open"]:
+        await detach(tx, run_id, 0)
         return
     parent = RunId(row["task_id"], row["run"])
     if row["rest"] < row["due"]:
@@ -176,6 +183,78 @@ async def draw(tx: AccountTransaction, run_id: RunId, amount_micros: int) -> Non
         parent.run,
         row["due"],
     )
+
+
+async def has_open_parent(tx: AccountReader, run_id: RunId) -> bool:
+    """Whether the run's hold draws on the hold of another run."""
+    found = await tx.fetchval(
+        """
+        SELECT p.open FROM holds h
+        JOIN holds p ON p.account_id = $1
+                    AND p.task_id = h.parent_task_id AND p.run = h.parent_run
+        WHERE h.account_id = $1 AND h.task_id = $2 AND h.run = $3 AND h.open
+        """,
+        tx.account_id,
+        run_id.task_id,
+        run_id.run,
+    )
+    return bool(found)
+
+
+async def detach(tx: AccountTransaction, run_id: RunId, needed_micros: int) -> bool:
+    """Makes the account pay for a subtask from now on, up to the rest of the subtask's budget.
+
+    Returns False, and changes nothing, if the balance does not cover what is needed. A hold
+    contains the allowance of one month only, so in a later month it gets only top-up money.
+    """
+    detached = await tx.fetchval(
+        f"""
+        WITH source AS (
+            SELECT h.budget - h.drawn AS due, b.usable AS topup,
+                   CASE WHEN b.period = h.period AND b.tier = a.tier
+                             AND b.seats IS NOT DISTINCT FROM a.seats
+                             AND (b.period_ends_at IS NULL OR b.period_ends_at > $5)
+                        THEN b.allowance ELSE 0 END AS allowance
+            FROM (
+                SELECT *, {USABLE_TOPUP} AS usable FROM balances
+                WHERE account_id = $1 FOR NO KEY UPDATE
+            ) b
+            JOIN accounts a ON a.id = b.account_id
+            JOIN holds h ON h.account_id = $1 AND h.task_id = $2 AND h.run = $3 AND h.open
+                        AND h.parent_task_id IS NOT NULL
+        ), taken AS (
+            SELECT least(allowance, due) AS allowance,
+                   least(topup, due - least(allowance, due)) AS topup
+            FROM source WHERE allowance + topup >= $4
+        ), entered AS (
+            INSERT INTO entries (account_id, id, kind, key, at, task_id, run,
+                allowance, topup, held_allowance, held_topup)
+            SELECT $1, $6, 'hold', $7, $5, $2, $3, -allowance, -topup, allowance, topup
+            FROM taken WHERE allowance + topup > 0
+        ), moved AS (
+            UPDATE balances t SET
+                allowance = t.allowance - taken.allowance,
+                topup = t.topup - taken.topup,
+                held_allowance = t.held_allowance + taken.allowance,
+                held_topup = t.held_topup + taken.topup,
+                entries = t.entries + 1
+            FROM taken WHERE t.account_id = $1 AND taken.allowance + taken.topup > 0
+        )
+        UPDATE holds h SET parent_task_id = NULL, parent_run = NULL,
+            allowance = h.allowance + taken.allowance, topup = h.topup + taken.topup,
+            drawn = h.drawn + taken.allowance + taken.topup
+        FROM taken WHERE h.account_id = $1 AND h.task_id = $2 AND h.run = $3
+        RETURNING true
+        """,  # noqa: S608
+        tx.account_id,
+        run_id.task_id,
+        run_id.run,
+        needed_micros,
+        clock.now(),
+        new_uuid(),
+        f"hold/{run_id}",
+    )
+    return bool(detached)
 
 
 async def left(tx: AccountReader, run_id: RunId) -> int:

@@ -53,13 +53,17 @@ class Reschedule:
 Handler = Callable[[Instruction], Awaitable[Reschedule | None]]
 
 
-async def put(tx: AccountTransaction, instruction: Instruction) -> None:
+async def put(tx: AccountTransaction, instruction: Instruction, delay_s: float = 0) -> None:
     await tx.execute(
-        "INSERT INTO outbox (account_id, kind, task_id, payload) VALUES ($1, $2, $3, $4)",
+        """
+        INSERT INTO outbox (account_id, kind, task_id, payload, due_at)
+        VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5))
+        """,
         instruction.account_id,
         instruction.kind,
         instruction.task_id,
         instruction.payload,
+        delay_s,
     )
 
 

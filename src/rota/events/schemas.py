@@ -26,7 +26,8 @@ class Event(Wire):
         doc(
             "What happened: `task.created`, `task.started`, `task.waiting_approval`, "
             "`task.approved`, `task.rejected`, `task.completed`, `task.failed`, `task.cancelled`, "
-            "`task.retried`, `credits.topped_up`, `credits.depleted`, `subscription.updated`, "
+            "`task.retried`, `task.updated`, `credits.topped_up`, `credits.depleted`, "
+            "`subscription.updated`, "
             "`mcp.connected`, `mcp.disconnected`, `mcp.changed`, `key.created`, `key.revoked`, "
             "`session.created` or `session.revoked`. Ignore types that you do not know.",
             "task.completed",
@@ -39,7 +40,8 @@ class Event(Wire):
         dict[str, Any],
         doc(
             "More about the event; the fields depend on `type`. Task events have `status`, "
-            "`previousStatus` and `by`, the user who caused it.",
+            "`previousStatus` and `by`, the user who caused it. `task.updated` has `fields`, the "
+            "names of the changed fields.",
             {"status": "COMPLETED", "previousStatus": "RUNNING", "by": None},
         ),
     ]

@@ -61,21 +61,28 @@ class ToolClient:
         tool: ServerTool,
         arguments: dict[str, Any],
         *,
+        key: str | None = None,
         max_list_age_s: float | None = None,
     ) -> types.CallToolResult:
+        """Calls a tool. `key` stays the same when the same call is repeated."""
         max_age_s = MAX_LIST_AGE_S if max_list_age_s is None else max_list_age_s
         try:
             try:
-                return await self._call(server, tool, arguments, max_age_s)
+                return await self._call(server, tool, arguments, key, max_age_s)
             except SessionEnded:
                 # The server did not run the call, so it is safe to repeat it in a new session.
-                return await self._call(server, tool, arguments, max_age_s)
+                return await self._call(server, tool, arguments, key, max_age_s)
         except ServerError as error:
             await self._health.record_failure(server, error)
             raise
 
     async def _call(
-        self, server: Server, tool: ServerTool, arguments: dict[str, Any], max_list_age_s: float
+        self,
+        server: Server,
+        tool: ServerTool,
+        arguments: dict[str, Any],
+        key: str | None,
+        max_list_age_s: float,
     ) -> types.CallToolResult:
         async with self._sessions.use(server.id, lambda: self._address(server)) as session:
             if time.monotonic() - session.listed_at > max_list_age_s:
@@ -96,7 +103,7 @@ class ToolClient:
                         live_hash=definition_hash(live),
                     )
                 )
-            return await session.call(tool.name, arguments)
+            return await session.call(tool.name, arguments, key)
 
     async def refresh(self, server: Server) -> tuple[Server | None, float]:
         """Pings the server, lists its tools and saves its status and its tools.

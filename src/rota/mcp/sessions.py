@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 from uuid import UUID
 
 import httpx2
@@ -43,6 +43,8 @@ BROKEN = "The connection broke."
 CLOSE_S = 3.0
 # Concurrent requests to one server from one process.
 MAX_REQUESTS = 32
+# The name of an agent's call in `_meta`. The value stays the same when the call is repeated.
+KEY_META = "rota/idempotency-key"
 
 T = TypeVar("T")
 
@@ -252,11 +254,14 @@ class Session:
 
         await self._request(ping)
 
-    async def call(self, tool: str, arguments: dict[str, Any]) -> types.CallToolResult:
+    async def call(
+        self, tool: str, arguments: dict[str, Any], key: str | None = None
+    ) -> types.CallToolResult:
         # Not `call_tool`, because it validates the result against the server's schema, and a
         # hostile schema could keep this process busy forever.
+        meta = cast(types.RequestParamsMeta, {KEY_META: key}) if key is not None else None
         request = types.CallToolRequest(
-            params=types.CallToolRequestParams(name=tool, arguments=arguments)
+            params=types.CallToolRequestParams(name=tool, arguments=arguments, _meta=meta)
         )
         return await self._request(
             lambda session: session.send_request(request, types.CallToolResult)

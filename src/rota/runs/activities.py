@@ -6,11 +6,10 @@ outcome goes to a person instead of being repeated.
 """
 
 from contextlib import AbstractContextManager
-from dataclasses import replace
 
 import structlog
 from opentelemetry.trace import Span
-from prometheus_client import Counter, Histogram
+from prometheus_client import Histogram
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
@@ -46,7 +45,6 @@ QUEUE_SECONDS = Histogram(
     "Time from the creation of a task to the start of its run.",
     buckets=(0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 1800),
 )
-FAILURES = Counter("rota_run_failures_total", "Failed runs, by error code.", ["code"])
 
 
 class Activities:
@@ -90,15 +88,9 @@ class Activities:
             next_step = await self._loop.advance(tx, task)
             if task.status != "RUNNING":
                 return next_step
-            error = {
-                "code": fail_input.code,
-                "message": fail_input.message,
-                "retryable": fail_input.retryable,
-            }
-            after = replace(task, error=error)
-            await transitions.apply(tx, task, after, "FAILED", Trigger.RUN)
-            FAILURES.labels(fail_input.code).inc()
-            return NextStep("end")
+            return await self._loop.fail(
+                tx, task, fail_input.code, fail_input.message, retryable=fail_input.retryable
+            )
 
     @activity.defn(name=CALL_MODEL)
     async def call_model(self, call_input: CallInput) -> NextStep:

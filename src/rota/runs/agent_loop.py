@@ -3,18 +3,18 @@
 Everything here works on rows in the database, inside the caller's transaction. Nothing calls out.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+from prometheus_client import Counter
 from pydantic_ai.messages import ModelResponse, ToolCallPart
 
 from rota.agents.model import AgentVersion
 from rota.platform.canonical import digest
 from rota.platform.db import AccountTransaction
-from rota.runs import steps, transcript
+from rota.runs import answers, steps, transcript
 from rota.runs.contracts import NextStep
 from rota.runs.steps import PlannedCall, State, Step
 from rota.runs.tools import ANSWER_SCHEMA, ASK_PERSON, Tool, model_name
@@ -22,6 +22,12 @@ from rota.tasks import queries, review_queries, seals, transitions
 from rota.tasks.model import Review, Task
 from rota.tasks.schemas import MAX_TEXT
 from rota.tasks.states import TERMINAL, Gate, Trigger
+
+FAILURES = Counter("rota_run_failures_total", "Failed runs, by error code.", ["code"])
+
+# The tool calls of one answer that are made. Temporal runs at most 2,000 calls of a run at a time.
+# A request with thousands of results would also keep a worker busy for seconds.
+MAX_CALLS = 64
 
 
 class AgentLoop:
@@ -115,18 +121,24 @@ class AgentLoop:
         """Plans the tool calls that the model requests, opens a gate, or completes the task."""
         if not response.tool_calls:
             return await self._apply_answer(tx, task, agent, step, response)
-        planned = [_plan(agent, call, tools) for call in response.tool_calls]
-        await steps.plan_calls(tx, task.id, task.run, step, [call for call, _ in planned])
-        rows = await steps.calls_of(tx, task.id, task.run, step)
+        requested = len(response.tool_calls)
+        planned = [_plan(agent, call, tools) for call in response.tool_calls[:MAX_CALLS]]
+        if requested > MAX_CALLS:
+            model_call = await steps.one(tx, task.id, task.run, step, 0)
+            assert model_call is not None
+            note = transcript.too_many_calls(requested, MAX_CALLS)
+            await steps.add_note(tx, task.id, model_call, note)
+        elif response.finish_reason == "length":
+            # The arguments of the last call may be incomplete, even if they are valid.
+            planned[-1] = replace(planned[-1], problem=transcript.CUT_OFF_CALL, gated=False)
+        await steps.plan_calls(tx, task.id, task.run, step, planned)
         gated: list[dict[str, Any]] = []
         ready: list[int] = []
-        for row, (call, problem) in zip(rows, planned, strict=True):
-            if problem is not None:
-                await steps.finish(tx, task.id, row, problem, "failed")
-            elif call.gated:
-                tool = tools[model_name(call.server, call.name)]
-                gated.append(_review_item(row, tool, None, call.sealed))
-            else:
+        for row in await steps.calls_of(tx, task.id, task.run, step):
+            if row.state == "gated":
+                tool = tools[model_name(row.server, row.name)]
+                gated.append(_review_item(row, tool, None))
+            elif row.state == "planned":
                 ready.append(row.call)
         if gated:
             return await self._open_gate(tx, task, "tool", gated)
@@ -140,7 +152,10 @@ class AgentLoop:
         step: int,
         response: ModelResponse,
     ) -> NextStep:
-        output = (response.text or "")[:MAX_TEXT]
+        problem = answers.problem_with(response)
+        if problem is not None:
+            return await self._refuse_answer(tx, task, step, problem)
+        output = response.text or ""
         if agent.asks_before_output:
             sealed = seals.output(output)
             item = {
@@ -157,13 +172,49 @@ class AgentLoop:
         await transitions.apply(tx, task, after, "COMPLETED", Trigger.RUN)
         return NextStep("end")
 
+    async def _refuse_answer(
+        self, tx: AccountTransaction, task: Task, step: int, problem: answers.UnusableAnswer
+    ) -> NextStep:
+        """Asks the model to answer again. The second unusable answer in a row ends the run."""
+        *earlier, model_call = await steps.of_run(tx, task.id, task.run)
+        # Also before the run fails: a retry from failure continues with the note.
+        await steps.add_note(tx, task.id, model_call, problem.note)
+        previous = earlier[-1] if earlier else None
+        if (
+            previous is not None
+            and previous.kind == "model"
+            and not previous.copied
+            and answers.problem_with(transcript.response_of(previous)) is not None
+        ):
+            return await self.fail(
+                tx, task, problem.code, problem.message, retryable=problem.retryable
+            )
+        return NextStep("think", step + 1)
+
+    async def fail(
+        self, tx: AccountTransaction, task: Task, code: str, message: str, *, retryable: bool
+    ) -> NextStep:
+        """Ends the run, and cancels the subtasks that it is waiting for."""
+        error = {"code": code, "message": message, "retryable": retryable}
+        await transitions.apply(tx, task, replace(task, error=error), "FAILED", Trigger.RUN)
+        for row in await steps.delegated_calls(tx, task.id, task.run):
+            assert row.child_task_id is not None
+            child = await queries.find(tx, row.child_task_id)
+            if child is not None and child.status not in TERMINAL:
+                why = "The parent task failed."
+                await transitions.cancel(tx, child, child, Trigger.CANCEL, reason=why)
+                # A retry from failure delegates again.
+                await steps.set_state(tx, task.id, row, "planned")
+        FAILURES.labels(code).inc()
+        return NextStep("end")
+
     async def reopen_gate(
         self, tx: AccountTransaction, task: Task, row: Step, tool: Tool, reason: str
     ) -> NextStep:
         """Sends a tool call back to a person, because the decision about it no longer applies."""
         sealed = tool.seal(row.sealed_arguments)
         await steps.gate_again(tx, task.id, row, sealed, read_only=tool.read_only)
-        item = _review_item(row, tool, reason, sealed)
+        item = _review_item(replace(row, sealed=sealed), tool, reason)
         return await self._open_gate(tx, task, "tool", [item])
 
     async def _open_gate(
@@ -175,10 +226,8 @@ class AgentLoop:
         return NextStep("wait")
 
 
-def _plan(
-    agent: AgentVersion, call: ToolCallPart, tools: Mapping[str, Tool]
-) -> tuple[PlannedCall, str | None]:
-    """The call to make, and what is wrong with it, if anything."""
+def _plan(agent: AgentVersion, call: ToolCallPart, tools: Mapping[str, Tool]) -> PlannedCall:
+    """The call to make, with what is wrong with it, if anything."""
     tool = tools.get(call.tool_name)
     arguments: dict[str, Any] = {}
     problem: str | None
@@ -190,16 +239,16 @@ def _plan(
         problem = transcript.problem_with(tool, arguments) if tool else None
     if tool is None:
         problem = f"Tool not found. Available tools: {', '.join(sorted(tools))}."
-    planned = PlannedCall(
+    return PlannedCall(
         name=tool.name if tool else call.tool_name,
         server=tool.server if tool else None,
         call_id=call.tool_call_id,
         read_only=tool.read_only if tool else True,
         arguments=arguments,
-        sealed=tool.seal(arguments) if tool else "",
+        sealed=tool.seal(arguments) if tool else None,
         gated=tool is not None and problem is None and needs_approval(agent, tool),
+        problem=problem,
     )
-    return planned, problem
 
 
 def needs_approval(agent: AgentVersion, tool: Tool) -> bool:
@@ -225,7 +274,8 @@ _EMPTY_ITEM: dict[str, Any] = {
 }
 
 
-def _review_item(row: Step, tool: Tool, reason: str | None, sealed: str) -> dict[str, Any]:
+def _review_item(row: Step, tool: Tool, reason: str | None) -> dict[str, Any]:
+    assert row.sealed is not None
     asks = tool is ASK_PERSON
     return {
         **_EMPTY_ITEM,
@@ -233,7 +283,7 @@ def _review_item(row: Step, tool: Tool, reason: str | None, sealed: str) -> dict
         "tool": row.name,
         "server": row.server,
         "serverId": tool.server_revision[0] if tool.server_revision else None,
-        "arguments": json.loads(sealed)["arguments"],
+        "arguments": row.sealed_arguments,
         "argumentsSchema": ANSWER_SCHEMA if asks else tool.arguments_schema,
         "reason": reason
         or (
@@ -241,6 +291,6 @@ def _review_item(row: Step, tool: Tool, reason: str | None, sealed: str) -> dict
             if asks
             else "The agent's policy requires approval of this call."
         ),
-        "sealed": sealed,
-        "digest": digest(sealed),
+        "sealed": row.sealed,
+        "digest": digest(row.sealed),
     }

@@ -60,7 +60,9 @@ class McpTools:
     ) -> ToolResult:
         server, known = tool.target
         try:
-            result = await self._tool_client.call(server, known, arguments, max_list_age_s=0)
+            result = await self._tool_client.call(
+                server, known, arguments, key=key, max_list_age_s=0
+            )
         except DefinitionChanged as changed:
             raise ToolChanged(_tool(server, changed.tool)) from None
         except ToolRemoved:

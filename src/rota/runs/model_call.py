@@ -27,20 +27,24 @@ from rota.runs.models import (
     GiveUp,
     Models,
     PricedModel,
-    TryAgain,
     classify_error,
     usage_of,
 )
-from rota.runs.run_context import RunContext, ids_of
+from rota.runs.run_context import RunContext, has_worked_longer_than, ids_of
 from rota.runs.steps import ModelCallRecord, Step
 from rota.runs.tools import Tool, Toolbox
-from rota.tasks import queries
+from rota.tasks import queries, transitions
 from rota.tasks.model import Task
+from rota.tasks.transitions import WAKE
 
 COST_MICROS = Counter("rota_run_cost_micros_total", "Micro-dollars of model calls.", ["model"])
 
-# How long a subtask waits for a model call of a parent task: at first, and at most.
-WAIT_FOR_PARENT, MAX_WAIT_FOR_PARENT = timedelta(seconds=3), timedelta(minutes=1)
+# How long a subtask without money waits until it looks again whether its parent can pay.
+WAIT_FOR_PARENT_S = 3.0
+
+
+class ParentBusy(Exception):
+    """Only the parent's hold can pay, and it has to pay for the parent's own call first."""
 
 
 class StepLimitReached(GiveUp):
@@ -73,8 +77,8 @@ class TimeLimitReached(GiveUp):
 
     def __init__(self, max_time: timedelta) -> None:
         super().__init__(
-            f"The run took longer than {max_time.total_seconds() / 3600:g} hours. Retry the task "
-            "from the failed step to continue with a new limit."
+            f"The run worked for longer than {max_time.total_seconds() / 3600:g} hours. Retry the "
+            "task from the failed step to continue with a new limit."
         )
         self.max_time = max_time
 
@@ -97,6 +101,7 @@ class ModelCallInput:
     rows: list[Step]
     # What is left of the run's own hold.
     left_micros: int
+    out_of_time: bool
 
 
 class ModelCaller:
@@ -117,7 +122,10 @@ class ModelCaller:
         self._check_bounds(start)
         box = await self._toolbox.open(start.account_id, start.agent)
         tools = {name: tool for name, (tool, _) in box.items() if tool.offered}
-        record, response = await self._request(start, tools)
+        try:
+            record, response = await self._request(start, tools)
+        except ParentBusy:
+            return NextStep("wait")
         took = clock.now() - record.started_at
         steps.DURATION_SECONDS.labels("model").observe(took.total_seconds())
         COST_MICROS.labels(record.model).inc(record.cost_micros)
@@ -139,7 +147,8 @@ class ModelCaller:
                 return None
             agent = await self._context.agent(tx, task)
             left_micros = await holds.left(tx, task.run_id)
-        return ModelCallInput(account_id, task, agent, rows, left_micros)
+            out_of_time = await has_worked_longer_than(tx, task, self._bounds.max_time)
+        return ModelCallInput(account_id, task, agent, rows, left_micros, out_of_time)
 
     def _check_bounds(self, start: ModelCallInput) -> None:
         bounds, max_steps = self._bounds, start.agent.max_steps
@@ -147,8 +156,7 @@ class ModelCaller:
             raise StepLimitReached(max_steps)
         if sum(row.input_tokens + row.output_tokens for row in start.rows) >= bounds.max_tokens:
             raise TokenLimitReached(bounds.max_tokens)
-        began = start.task.started_at
-        if began and clock.now() - began > bounds.max_time:
+        if start.out_of_time:
             raise TimeLimitReached(bounds.max_time)
 
     async def _request(
@@ -199,23 +207,31 @@ class ModelCaller:
         left_micros = start.left_micros
         missing_micros = chosen.price.max_cost_micros(input_characters, max_tokens) - left_micros
         if missing_micros > 0 and start.task.parent_task_id:
-            left_micros = await retry_database(lambda: self._draw(start, missing_micros))
+            drawn = await retry_database(lambda: self._draw(start, missing_micros))
+            if drawn is None:
+                raise ParentBusy
+            left_micros = drawn
         return chosen.price.affordable_output_tokens(left_micros, input_characters, max_tokens)
 
-    async def _draw(self, start: ModelCallInput, amount_micros: int) -> int:
-        """Draws on the parent's hold, and returns what is left of the run's own hold then."""
+    async def _draw(self, start: ModelCallInput, amount_micros: int) -> int | None:
+        """Draws on the parent's hold, and returns what is left of the run's own hold then.
+
+        A parent that calls its model needs its hold itself, so the account pays for the subtask
+        from then on. If it cannot, the result is None, and the run is woken later.
+        """
         run_id = start.task.run_id
         async with self._context.db.write(start.account_id) as tx:
             # While the account is locked, none of the runs can end.
             await journal.lock_account(tx)
             ancestors = await queries.running_ancestors(tx, start.task.id)
-            if await steps.any_without_open_tool_call(tx, ancestors):
-                # Its hold has to pay for its own model call first.
-                wait = WAIT_FOR_PARENT * 2 ** (activity.info().attempt - 1)
-                raise TryAgain(
-                    "A parent task is calling its model.", min(wait, MAX_WAIT_FOR_PARENT)
-                )
-            await holds.draw(tx, run_id, amount_micros)
+            if await holds.has_open_parent(tx, run_id) and await steps.any_without_open_tool_call(
+                tx, ancestors
+            ):
+                if not await holds.detach(tx, run_id, amount_micros):
+                    await transitions.enqueue(tx, WAKE, start.task, delay_s=WAIT_FOR_PARENT_S)
+                    return None
+            else:
+                await holds.draw(tx, run_id, amount_micros)
             return await holds.left(tx, run_id)
 
     async def _record(

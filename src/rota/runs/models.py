@@ -218,8 +218,9 @@ class Models:
                 base_url=local_url,
                 api_key=SecretStr("none"),
                 free=True,
-                # The model is small and repeats itself. A low limit keeps its calls short.
-                max_output_tokens=300,
+                # The model is small and sometimes repeats itself without an end. The limit keeps
+                # such answers short. Most of its other answers fit.
+                max_output_tokens=800,
                 settings={"temperature": 0.3, "frequency_penalty": 0.8},
             )
             self._choices = dict.fromkeys(ALIASES, local)

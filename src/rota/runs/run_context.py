@@ -3,14 +3,16 @@
 import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from datetime import timedelta
 from uuid import UUID
 
 from rota.agents import queries as agents
 from rota.agents.model import AgentVersion, Approval
-from rota.platform import ids
-from rota.platform.db import AccountTransaction, Database, ReadConnection
+from rota.platform import clock, ids
+from rota.platform.db import AccountReader, AccountTransaction, Database, ReadConnection
+from rota.runs import steps
 from rota.runs.contracts import RunInput
-from rota.tasks import queries
+from rota.tasks import queries, review_queries
 from rota.tasks.model import Task
 
 
@@ -43,6 +45,19 @@ class RunContext:
             inherited = tuple(Approval.from_json(policy) for policy in task.inherited_approval)
             found = replace(found, inherited_approval=inherited)
         return found
+
+
+async def has_worked_longer_than(tx: AccountReader, task: Task, limit: timedelta) -> bool:
+    """Whether the run has worked for longer than this.
+
+    The time in which it, or a subtask that it delegated, waits for a person does not count.
+    """
+    started_at = task.started_at
+    if started_at is None or clock.now() - started_at <= limit:
+        return False
+    waiting = [task.id, *await steps.delegated_tasks(tx, task.id, task.run)]
+    waited = await review_queries.time_waited(tx, waiting, started_at)
+    return clock.now() - started_at - waited > limit
 
 
 def ids_of(run_input: RunInput) -> tuple[UUID, UUID]:

@@ -128,6 +128,42 @@ async def calls_of(tx: AccountReader, task_id: UUID, run: int, step: int) -> lis
     return [Step(**row) for row in rows]
 
 
+async def delegated_calls(tx: AccountReader, task_id: UUID, run: int) -> list[Step]:
+    """The calls of a run that wait for a subtask."""
+    rows = await tx.fetch(
+        f"""
+        SELECT {_COLUMNS} FROM steps
+        WHERE account_id = $1 AND task_id = $2 AND run = $3 AND state = 'delegated'
+        ORDER BY step, call
+        """,  # noqa: S608
+        tx.account_id,
+        task_id,
+        run,
+    )
+    return [Step(**row) for row in rows]
+
+
+async def delegated_tasks(tx: AccountReader, task_id: UUID, run: int) -> list[UUID]:
+    """The subtasks that a run delegated, those that they delegated, and so on."""
+    rows = await tx.fetch(
+        """
+        WITH RECURSIVE below (id) AS (
+            SELECT child_task_id FROM steps
+            WHERE account_id = $1 AND task_id = $2 AND run = $3 AND child_task_id IS NOT NULL
+            UNION
+            SELECT s.child_task_id FROM below b
+            JOIN steps s ON s.account_id = $1 AND s.task_id = b.id
+            WHERE s.child_task_id IS NOT NULL
+        )
+        SELECT id FROM below
+        """,
+        tx.account_id,
+        task_id,
+        run,
+    )
+    return [row["id"] for row in rows]
+
+
 async def one(tx: AccountReader, task_id: UUID, run: int, step: int, call: int) -> Step | None:
     row = await tx.fetchrow(
         f"""
@@ -191,8 +227,10 @@ class PlannedCall:
     call_id: str
     read_only: bool
     arguments: dict[str, Any]
-    sealed: str
+    sealed: str | None
     gated: bool
+    # Why the call is not made. The model gets this as the result.
+    problem: str | None = None
 
 
 async def plan_calls(
@@ -205,8 +243,10 @@ async def plan_calls(
     await tx.executemany(
         """
         INSERT INTO steps (account_id, task_id, run, step, call, kind, state, name, server,
-            call_id, read_only, arguments, sealed)
-        VALUES ($1, $2, $3, $4, $5, 'tool', $6, $7, $8, $9, $10, $11, $12)
+            call_id, read_only, arguments, sealed, result, outcome, finished_at)
+        VALUES ($1, $2, $3, $4, $5, 'tool', $6, $7, $8, $9, $10, $11, $12, $13,
+            CASE WHEN $6 = 'finished' THEN 'failed' END,
+            CASE WHEN $6 = 'finished' THEN clock_timestamp() END)
         ON CONFLICT DO NOTHING
         """,
         [
@@ -216,13 +256,14 @@ async def plan_calls(
                 run,
                 step,
                 number,
-                "gated" if call.gated else "planned",
+                "finished" if call.problem else "gated" if call.gated else "planned",
                 call.name,
                 call.server,
                 call.call_id,
                 call.read_only,
                 call.arguments,
                 call.sealed,
+                call.problem,
             )
             for number, call in enumerate(calls, 1)
         ],

@@ -11,6 +11,7 @@ from pydantic_ai.messages import (
     ModelMessage,
     ModelMessagesTypeAdapter,
     ModelRequest,
+    ModelRequestPart,
     ModelResponse,
     SystemPromptPart,
     ToolReturnPart,
@@ -26,6 +27,11 @@ from rota.tasks.model import Review, Task
 # The model reads this much of one tool result. The timeline keeps more.
 MAX_RESULT_CHARACTERS = 20_000
 
+CUT_OFF_CALL = (
+    "The answer was cut off at the output limit, so this call was not made. Call the tool again, "
+    "with shorter arguments."
+)
+
 
 def messages(agent: AgentVersion, task: Task, rows: list[Step]) -> list[ModelMessage]:
     """The conversation so far."""
@@ -34,19 +40,33 @@ def messages(agent: AgentVersion, task: Task, rows: list[Step]) -> list[ModelMes
         ModelRequest(parts=[SystemPromptPart(agent.instructions), UserPromptPart(work)])
     ]
     for model_call in (row for row in rows if row.kind == "model"):
-        found.append(_response(model_call))
         results = [r for r in rows if r.step == model_call.step and r.kind == "tool"]
-        if results:
-            found.append(ModelRequest(parts=[_tool_return(row) for row in results]))
+        response = response_of(model_call)
+        # Providers refuse an empty message. The note after it says that the answer was empty.
+        if not is_empty(response):
+            found.append(_with_calls(response, len(results)))
+        reply: list[ModelRequestPart] = [_tool_return(row) for row in results]
         if model_call.note:
-            found.append(ModelRequest(parts=[UserPromptPart(model_call.note)]))
+            reply.append(UserPromptPart(model_call.note))
+        if reply:
+            found.append(ModelRequest(parts=reply))
     return found
 
 
-def _response(model_call: Step) -> ModelResponse:
+def _with_calls(response: ModelResponse, made: int) -> ModelResponse:
+    """The response without the tool calls that were not made: providers want a result for each."""
+    dropped = {id(call) for call in response.tool_calls[made:]}
+    return replace(response, parts=[part for part in response.parts if id(part) not in dropped])
+
+
+def response_of(model_call: Step) -> ModelResponse:
     [message] = ModelMessagesTypeAdapter.validate_python([model_call.result])
     assert isinstance(message, ModelResponse)
     return message
+
+
+def is_empty(response: ModelResponse) -> bool:
+    return not response.tool_calls and not (response.text or "").strip()
 
 
 def _tool_return(row: Step) -> ToolReturnPart:
@@ -61,6 +81,13 @@ def problem_with(tool: Tool, arguments: Any) -> str | None:
     found = problems(tool.arguments_schema, arguments)
     return (
         f"The arguments do not match the tool's schema: {'; '.join(found[:5])}" if found else None
+    )
+
+
+def too_many_calls(requested: int, made: int) -> str:
+    return (
+        f"Your answer contained {requested} tool calls. Only the first {made} were made. Make the "
+        f"others in later answers, at most {made} in one answer."
     )
 
 

@@ -18,7 +18,7 @@ from rota.platform.db import AccountReader, AccountTransaction
 from rota.tasks import queries, review_queries, seals, transitions
 from rota.tasks.errors import AgentNotInCatalog, NestingTooDeep, ParentEnded
 from rota.tasks.model import Task
-from rota.tasks.states import TERMINAL, Status
+from rota.tasks.states import EVENT_OF, TERMINAL, Status
 
 # A task without a parent has depth 0, so the deepest subtask has depth 7.
 MAX_DEPTH = 8
@@ -99,6 +99,9 @@ class TaskCreation:
                 start = transitions.start_instruction(task, self._weight_of(tier))
         data = transitions.event_data(tx, None, task.status)
         await queries.insert(tx, task, data, start, created_by=created_by)
+        if task.status in EVENT_OF:
+            # Clients may listen for only one of the two events, so both are sent.
+            await journal.append(tx, EVENT_OF[task.status], data, task.id)
         if task.status == "WAITING_APPROVAL":
             await self.open_first_gate(tx, task, agent)
         return task

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -88,6 +88,27 @@ async def pending(tx: AccountReader, task_ids: Sequence[UUID]) -> dict[UUID, lis
         task_id = columns.pop("task_id")
         found[task_id] = [Review(**columns)]
     return found
+
+
+async def time_waited(tx: AccountReader, task_ids: Sequence[UUID], since: datetime) -> timedelta:
+    """The time since then in which at least one of these tasks waited for a person."""
+    waited: timedelta = await tx.fetchval(
+        """
+        SELECT coalesce(sum(upper(span) - lower(span)), interval '0')
+        FROM (
+            SELECT unnest(range_agg(tstzrange(greatest(requested_at, $3), until))) AS span
+            FROM (
+                SELECT requested_at, coalesce(decided_at, clock_timestamp()) AS until
+                FROM reviews WHERE account_id = $1 AND task_id = ANY($2)
+            ) AS review
+            WHERE until > greatest(requested_at, $3)
+        ) AS spans
+        """,
+        tx.account_id,
+        list(task_ids),
+        since,
+    )
+    return waited
 
 
 async def save_items(

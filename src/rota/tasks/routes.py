@@ -38,7 +38,7 @@ from rota.tasks.schemas import (
     TaskStatus,
 )
 from rota.tasks.service import Tasks
-from rota.tasks.states import FINAL
+from rota.tasks.states import TERMINAL
 
 Reader = Annotated[Caller, Depends(allowed("tasks:read"))]
 Writer = Annotated[Caller, Depends(allowed("tasks:write"))]
@@ -239,7 +239,8 @@ def task_routes(
         after: After = None,
     ) -> StreamingResponse:
         """Sends the events of a task as server-sent events, from the first one or after the
-        sequence number that you send. The stream ends when the task is `COMPLETED` or `CANCELLED`.
+        sequence number that you send. The stream ends when the task is `COMPLETED`, `FAILED` or
+        `CANCELLED`. If you retry a failed task, open the stream again.
 
         Each message has the lines `id` (the sequence), `event` (the type) and `data` (an `Event`
         in JSON).
@@ -251,8 +252,8 @@ def task_routes(
             start or 0,
             still_allowed(request, authenticator),
             task_id=task.id,
-            ends_with=FINAL,
-            follow=task.status not in FINAL,
+            ends_with=TERMINAL,
+            follow=task.status not in TERMINAL,
         )
 
     return router

@@ -4,14 +4,16 @@ from dataclasses import replace
 from uuid import UUID
 
 from rota.auth.caller import Caller
+from rota.events import journal
 from rota.platform import clock, ids
 from rota.platform.db import AccountReader, AccountTransaction, Database
 from rota.platform.idempotency import Idempotency, Outcome
 from rota.tasks import queries, review_queries, schemas, seals, transitions
-from rota.tasks.creation import NewTask, TaskCreation, check_accepts_subtasks
+from rota.tasks.creation import NewTask, TaskCreation
 from rota.tasks.errors import (
     OutputNotWritable,
     OutputTooLong,
+    ParentEnded,
     ParentNotFound,
     TextFrozen,
     TooManyActions,
@@ -20,7 +22,7 @@ from rota.tasks.errors import (
 from rota.tasks.model import Task
 from rota.tasks.queries import Filter
 from rota.tasks.schemas import MAX_ACTIONS, MAX_TEXT, CreateTask, PatchTask, TaskResponse
-from rota.tasks.states import Status, TransitionRefused, Trigger
+from rota.tasks.states import EVENT_OF, Status, TransitionRefused, Trigger
 
 
 class Tasks:
@@ -85,12 +87,12 @@ class Tasks:
             before = await queries.get_for_change(tx, task_id)
             after = _patched(before, body)
             await _check_not_frozen(tx, before, after)
+            if after != before:
+                after = replace(after, updated_at=clock.now())
+                await transitions.update(tx, before, after)
             if body.status is None or body.status == before.status:
-                if after != before:
-                    after = replace(after, updated_at=clock.now())
-                    await queries.update(tx, before, after, None)
-                    if _texts(after) != _texts(before) and after.status == "WAITING_APPROVAL":
-                        await transitions.replace_review(tx, after, seals.external(after))
+                if _texts(after) != _texts(before) and after.status == "WAITING_APPROVAL":
+                    await transitions.replace_review(tx, after, seals.external(after))
                 return after
             if body.status == "CANCELLED":
                 return await transitions.cancel(tx, before, after, Trigger.CANCEL)
@@ -120,8 +122,8 @@ class Tasks:
         parent = None
         if before.parent_task_id is not None:
             parent = await queries.find(tx, before.parent_task_id)
-            if parent is not None:
-                check_accepts_subtasks(parent)
+            if parent is not None and parent.status == "CANCELLED":
+                raise ParentEnded(parent)
         fresh = replace(
             before,
             run=before.run + 1,
@@ -136,6 +138,9 @@ class Tasks:
         after = await transitions.apply(
             tx, before, fresh, target, Trigger.RETRY, event="task.retried"
         )
+        if not approved:
+            data = transitions.event_data(tx, before.status, after.status)
+            await journal.append(tx, EVENT_OF[after.status], data, after.id)
         if after.hosted:
             await self._creation.restart(tx, after, parent, caller.tier, start_at=start_at)
         return after

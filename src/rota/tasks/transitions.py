@@ -1,13 +1,15 @@
 """Moves a task from one status to another: its row, its event, and what follows from the change."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from pydantic.alias_generators import to_camel
+
 from rota.credits import holds
-from rota.events import outbox
+from rota.events import journal, outbox
 from rota.events.outbox import Instruction
 from rota.platform import clock, ids, tracing
 from rota.platform.canonical import digest
@@ -55,6 +57,17 @@ async def apply(
     return after
 
 
+async def update(tx: AccountTransaction, before: Task, after: Task) -> None:
+    """Writes a change other than a new status. The event names the changed fields."""
+    changed = [
+        to_camel(field.name)
+        for field in fields(Task)
+        if field.name != "updated_at" and getattr(before, field.name) != getattr(after, field.name)
+    ]
+    data = event_data(tx, before.status, before.status) | {"fields": changed}
+    await queries.update(tx, before, after, ("task.updated", data))
+
+
 async def cancel(
     tx: AccountTransaction,
     before: Task,
@@ -66,6 +79,10 @@ async def cancel(
 ) -> Task:
     """Cancels a task and every open task below it, and closes their pending reviews."""
     cancelled = await apply(tx, before, after, "CANCELLED", trigger, event=event, reason=reason)
+    if event is not None:
+        # Clients may listen for only one of the two events, so both are sent.
+        data = event_data(tx, before.status, "CANCELLED", reason)
+        await journal.append(tx, EVENT_OF["CANCELLED"], data, before.id)
     if trigger is Trigger.CANCEL:
         await close_review(tx, before, "cancelled", "The task was cancelled.")
     for subtask in await queries.open_subtasks(tx, before.id):
@@ -96,10 +113,12 @@ def start_instruction(task: Task, weight: float) -> tuple[str, dict[str, Any]]:
     return START, {**_payload(task), "weight": weight}
 
 
-async def enqueue(tx: AccountTransaction, kind: str, task: Task, **details: Any) -> None:
+async def enqueue(
+    tx: AccountTransaction, kind: str, task: Task, *, delay_s: float = 0, **details: Any
+) -> None:
     """Puts an instruction about the task into the outbox."""
     payload = {**_payload(task), **details}
-    await outbox.put(tx, Instruction(tx.account_id, kind, task.id, payload))
+    await outbox.put(tx, Instruction(tx.account_id, kind, task.id, payload), delay_s)
 
 
 def _payload(task: Task) -> dict[str, Any]:
