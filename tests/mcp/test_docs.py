@@ -48,9 +48,11 @@ async def test_every_example_works(person: Person, peer: Peer) -> None:
     peer.tools["add"] = definition("add", "Adds, and more.")
     [pinged] = await shell(ping, variables)
     assert pinged["status"] == "CHANGED"
-    [first, second] = await shell(accept, variables)
-    assert first["server"]["status"] == second["server"]["status"] == "CONNECTED"
-    assert first["tools"][0]["description"] == "Adds, and more."
+    [listed] = await shell(tools, variables)
+    variables["HASH"] = listed["tools"][0]["hash"]
+    [accepted] = await shell(accept, variables)
+    assert accepted["server"]["status"] == "CONNECTED"
+    assert accepted["tools"][0]["description"] == "Adds, and more."
     [gone] = await shell(disconnect, variables)
     assert gone == {"deleted": True, "id": variables["SERVER"]}
 

@@ -7,7 +7,7 @@ import pytest
 
 from rota.dev.stack import Stack
 from rota.mcp import client
-from tests.mcp.conftest import LOCAL, connect, events_of, invoke, try_to_connect
+from tests.mcp.conftest import LOCAL, accept, connect, events_of, invoke, try_to_connect
 from tests.mcp.peers import Peer, definition
 from tests.service import Person, Service, free_port
 from tests.tasks.world import newcomer, newcomers
@@ -207,7 +207,7 @@ async def test_another_accounts_server_cannot_be_read_or_used(person: Person, pe
         ("POST", "/ping", None),
         ("GET", "/tools", None),
         ("POST", "/invoke", {"tool": "add", "arguments": {"a": 1, "b": 2}}),
-        ("POST", "/accept", None),
+        ("POST", "/accept", {"tools": [{"name": "add", "hash": "0" * 64}]}),
         ("DELETE", "", None),
     ):
         foreign = await stranger.request(method, path + tail, json=body)
@@ -258,8 +258,7 @@ async def test_a_changed_tool_is_blocked_until_it_is_accepted(person: Person, pe
     assert [each["field"] for each in note["difference"]] == ["description", "inputSchema"]
     # The other tools still work.
     assert (await invoke(person, server, "add", {"a": 1, "b": 2})).status_code == 200
-    assert (await person.post(f"{path}/accept", {"tools": ["nothing"]})).status_code == 404
-    accepted = await person.post(f"{path}/accept", {"tools": ["note"]})
+    accepted = await accept(person, server, "note")
     assert accepted.status_code == 200
     assert accepted.json()["server"]["status"] == "CONNECTED"
     assert (await invoke(person, server, "note")).status_code == 200
@@ -299,8 +298,7 @@ async def test_a_new_tool_needs_acceptance_and_a_removed_tool_is_not_found(
     assert (fresh["accepted"], fresh["changed"]) == (False, False)
     assert {each["field"] for each in fresh["difference"]} >= {"description", "inputSchema"}
     assert "note" not in {each["name"] for each in tools}
-    # A request without names accepts all tools that need it.
-    assert (await person.post(f"{path}/accept")).json()["server"]["status"] == "CONNECTED"
+    assert (await accept(person, server)).json()["server"]["status"] == "CONNECTED"
     assert (await invoke(person, server, "fresh")).status_code == 200
     # The tool comes back with its accepted definition, so it can be used at once.
     peer.tools["note"] = note
@@ -315,12 +313,12 @@ async def test_changed_annotations_and_value_types_count_as_changes(
     path = f"/api/mcp/{server['id']}"
     peer.tools["add"] = peer.tools["add"].model_copy(update={"annotations": None})
     assert (await person.post(f"{path}/ping")).json()["status"] == "CHANGED"
-    await person.post(f"{path}/accept")
+    await accept(person, server)
     for value in (1, True, 1.5, "1"):
         schema = {"type": "object", "properties": {"a": {"default": value}}}
         peer.tools["add"] = peer.tools["add"].model_copy(update={"input_schema": schema})
         assert (await person.post(f"{path}/ping")).json()["status"] == "CHANGED", value
-        await person.post(f"{path}/accept")
+        await accept(person, server)
 
 
 async def test_without_the_connect_pass_an_account_can_connect_one_server(

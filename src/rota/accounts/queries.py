@@ -219,6 +219,12 @@ async def trial_period(tx: AccountReader) -> tuple[datetime, datetime] | None:
     return (row["created_at"], row["trial_ends_at"]) if row else None
 
 
+async def name(tx: AccountReader, user_id: UUID) -> str | None:
+    """The user's name. Only a transaction of that user can read it."""
+    found: str | None = await tx.fetchval("SELECT name FROM users WHERE id = $1", user_id)
+    return found
+
+
 async def email(tx: AccountReader, user_id: UUID) -> str | None:
     """The user's email address. Only a transaction of that user can read it."""
     found: str | None = await tx.fetchval("SELECT email FROM users WHERE id = $1", user_id)

@@ -1,5 +1,7 @@
 """Failures of tool servers, and the API errors that report them."""
 
+from typing import Any
+
 from rota.mcp.model import Server, ServerTool, Status
 from rota.platform import ids
 from rota.platform.errors import ApiError, Conflict, Forbidden, NotFound
@@ -103,7 +105,19 @@ class ToolNotAccepted(Conflict):
         super().__init__(
             f"{problem} Check the difference, then accept the tool with "
             f"POST /api/mcp/{ids.to_wire('mcp', server.id)}/accept.",
-            details={"difference": tool.difference},
+            details={"difference": tool.difference, "hash": tool.live_hash},
+        )
+
+
+class DefinitionNotShown(Conflict):
+    """A definition is not the one that the person saw. Carries the current ones."""
+
+    def __init__(self, tools: list[dict[str, Any]]) -> None:
+        names = ", ".join(tool["name"] for tool in tools[:10])
+        super().__init__(
+            f"The definitions of these tools are not the ones that you sent: {names}. Nothing was "
+            "accepted. Check the current definitions in details, then accept their hashes.",
+            details={"tools": tools},
         )
 
 

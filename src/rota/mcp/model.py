@@ -47,6 +47,17 @@ def seal_context(account_id: UUID, server_id: UUID) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Acceptance:
+    """Who accepted the definition of a tool, with which credential, and when."""
+
+    user_id: UUID
+    name: str | None
+    # None for a session.
+    key_id: UUID | None
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class ServerTool:
     """A tool with its accepted definition and the last definition that the server sent.
 
@@ -58,6 +69,8 @@ class ServerTool:
     accepted_hash: str | None
     live: Definition | None
     live_hash: str | None
+    # None if the tool was never accepted, or before acceptances were recorded.
+    acceptance: Acceptance | None = None
 
     @property
     def usable(self) -> bool:

@@ -6,7 +6,15 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from rota.mcp.model import Definition, Server, ServerTool, Status, definition_hash
+from rota.mcp.model import (
+    Acceptance,
+    Definition,
+    Server,
+    ServerTool,
+    Status,
+    definition_hash,
+)
+from rota.platform import ids
 from rota.platform.db import AccountReader, AccountTransaction, WriteConnection
 
 # All fields except the tool count, which is not a column.
@@ -17,7 +25,10 @@ _TOOL_COUNT = (
     " AND t.live_hash IS NOT NULL) AS tool_count"
 )
 # `tool_name`, because a joined row also has the server's name.
-_TOOL = "t.name AS tool_name, t.accepted, t.accepted_hash, t.live, t.live_hash"
+_TOOL = (
+    "t.name AS tool_name, t.accepted, t.accepted_hash, t.live, t.live_hash,"
+    " t.accepted_by, t.accepted_with, t.accepted_at"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +52,28 @@ def _tool(row: Any) -> ServerTool:
         accepted_hash=row["accepted_hash"],
         live=row["live"],
         live_hash=row["live_hash"],
+        acceptance=_acceptance(row) if row["accepted_by"] is not None else None,
     )
+
+
+def _acceptance(row: Any) -> Acceptance:
+    credential = row["accepted_with"]
+    key = credential["keyId"]
+    return Acceptance(
+        user_id=row["accepted_by"],
+        name=credential["name"],
+        key_id=ids.from_wire("key", key) if key else None,
+        at=row["accepted_at"],
+    )
+
+
+def _credential(acceptance: Acceptance) -> dict[str, Any]:
+    key = acceptance.key_id
+    return {
+        "name": acceptance.name,
+        "via": "key" if key else "session",
+        "keyId": ids.to_wire("key", key) if key else None,
+    }
 
 
 async def all_servers(tx: AccountReader) -> list[Server]:
@@ -195,9 +227,9 @@ async def save_tools(
     server_id: UUID,
     definitions: Mapping[str, Definition],
     *,
-    accept: bool = False,
+    acceptance: Acceptance | None = None,
 ) -> None:
-    """Saves the definitions that the server has now."""
+    """Saves the definitions that the server has now. An acceptance accepts those that are new."""
     await tx.execute(
         """
         DELETE FROM mcp_tools WHERE account_id = $1 AND server_id = $2
@@ -219,9 +251,10 @@ async def save_tools(
     await tx.execute(
         """
         INSERT INTO mcp_tools (account_id, server_id, name, position, live, live_hash,
-            accepted, accepted_hash)
+            accepted, accepted_hash, accepted_by, accepted_with, accepted_at)
         SELECT $1, $2, d.name, d.position, d.definition, d.hash,
-            CASE WHEN $6 THEN d.definition END, CASE WHEN $6 THEN d.hash END
+            CASE WHEN $6::uuid IS NOT NULL THEN d.definition END,
+            CASE WHEN $6::uuid IS NOT NULL THEN d.hash END, $6, $7, $8
         FROM unnest($3::text[], $4::json[], $5::text[]) WITH ORDINALITY
             AS d (name, definition, hash, position)
         ON CONFLICT (account_id, server_id, name) DO UPDATE
@@ -234,20 +267,28 @@ async def save_tools(
         list(definitions),
         list(definitions.values()),
         [definition_hash(definition) for definition in definitions.values()],
-        accept,
+        acceptance.user_id if acceptance else None,
+        _credential(acceptance) if acceptance else None,
+        acceptance.at if acceptance else None,
     )
 
 
-async def accept(tx: AccountTransaction, server_id: UUID, names: list[str]) -> None:
+async def accept(
+    tx: AccountTransaction, server_id: UUID, names: list[str], acceptance: Acceptance
+) -> None:
     """Accepts the last definitions that the server sent of these tools."""
     await tx.execute(
         """
-        UPDATE mcp_tools SET accepted = live, accepted_hash = live_hash
+        UPDATE mcp_tools SET accepted = live, accepted_hash = live_hash,
+            accepted_by = $4, accepted_with = $5, accepted_at = $6
         WHERE account_id = $1 AND server_id = $2 AND name = ANY ($3) AND live_hash IS NOT NULL
         """,
         tx.account_id,
         server_id,
         names,
+        acceptance.user_id,
+        _credential(acceptance),
+        acceptance.at,
     )
 
 

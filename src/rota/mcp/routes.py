@@ -103,15 +103,19 @@ def mcp_routes(servers: Servers) -> APIRouter:
     @router.post(
         "/api/mcp/{id}/accept",
         summary="Accept changed tools",
-        responses=documented(404),
+        responses=documented(404, 409),
     )
     async def accept_tools(
         caller: Writer,
         id: ServerId,  # noqa: A002
-        body: AcceptTools | None = None,
+        body: AcceptTools,
     ) -> AcceptedResponse:
-        """Accepts tools that are new or have changed: those that you name, or all of them. `GET
-        /api/mcp/{id}/tools` shows what changed. Returns 404 for an unknown tool."""
+        """Accepts tools that are new or have changed.
+
+        `GET /api/mcp/{id}/tools` shows what changed, and the `hash` of each definition. Returns
+        404 for an unknown tool. Returns 409 if a definition is not the one that you saw; then
+        nothing is accepted, and `details.tools` shows the current definitions.
+        """
         accepted = await servers.accept(caller, ids.from_wire("mcp", id), body)
         return AcceptedResponse(server=accepted.server, tools=accepted.tools)
 

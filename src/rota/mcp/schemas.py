@@ -8,7 +8,7 @@ from pydantic_core import PydanticCustomError
 from typing_extensions import TypeAliasType
 
 from rota.mcp import model
-from rota.mcp.model import Server, ServerTool
+from rota.mcp.model import Acceptance, Server, ServerTool
 from rota.platform import ids
 from rota.platform.http import examples
 from rota.platform.http.schemas import Body, Count, Timestamp, Total, Wire, doc, example_of
@@ -157,13 +157,28 @@ class InvokeTool(Body):
     ]
 
 
+_HASH_EXAMPLE = "ab1f2f6c0f1d0b6a9f7c3a3e5d8c4b2a1f0e9d8c7b6a594837261504f3e2d1c0"
+
+
+class ShownTool(Body):
+    """A tool, with the definition that you saw."""
+
+    name: Annotated[ToolName, doc("The name of the tool.", "add")]
+    hash: Annotated[
+        str,
+        doc(
+            "The `hash` in the list of tools. It stands for the definition in that list.",
+            _HASH_EXAMPLE,
+            min_length=64,
+            max_length=64,
+        ),
+    ]
+
+
 class AcceptTools(Body):
     """Tools to accept."""
 
-    tools: Annotated[
-        Annotated[list[ToolName], Field(min_length=1, max_length=500)] | None,
-        doc("The names of the tools. Default: every tool that is new or changed.", ["add"]),
-    ] = None
+    tools: Annotated[list[ShownTool], doc("The tools, at most 500.", min_length=1, max_length=500)]
 
 
 class ToolServer(Wire):
@@ -213,6 +228,29 @@ class DefinitionChange(Wire):
     ]
 
 
+class AcceptedBy(Wire):
+    """Who accepted the definition of a tool."""
+
+    user_id: Annotated[str, doc("The ID of the user, `user_…`.", examples.USER_ID)]
+    name: Annotated[str | None, doc("The user's name at that time. Null if unknown.", "Ada")]
+    via: Annotated[
+        Literal["session", "key"], doc("Whether the user or a program with a key did it.")
+    ]
+    key_id: Annotated[
+        str | None, doc("The ID of the API key. Null for a session.", None, examples.KEY_ID)
+    ]
+
+    @classmethod
+    def of(cls, acceptance: Acceptance) -> "AcceptedBy":
+        key = acceptance.key_id
+        return cls(
+            user_id=ids.to_wire("user", acceptance.user_id),
+            name=acceptance.name,
+            via="key" if key else "session",
+            key_id=ids.to_wire("key", key) if key else None,
+        )
+
+
 class Tool(Wire):
     """A tool of a tool server."""
 
@@ -246,6 +284,10 @@ class Tool(Wire):
             {"readOnlyHint": False},
         ),
     ]
+    hash: Annotated[
+        str,
+        doc("Stands for this definition. Send it to accept the tool.", _HASH_EXAMPLE),
+    ]
     allowed: Annotated[bool, doc("Whether `allowedTools` of the server permits it.", True)]
     accepted: Annotated[
         bool,
@@ -258,10 +300,21 @@ class Tool(Wire):
         list[DefinitionChange],
         doc("What differs from the accepted definition; everything for a new tool.", []),
     ]
+    accepted_by: Annotated[
+        AcceptedBy | None,
+        doc(
+            "Who accepted the accepted definition. Null if the tool was never accepted, or "
+            "before acceptances were recorded."
+        ),
+    ]
+    accepted_at: Annotated[
+        Timestamp | None,
+        doc("When the accepted definition was accepted.", examples.SERVER_CREATED),
+    ]
 
     @classmethod
     def of(cls, server: Server, tool: ServerTool) -> "Tool":
-        live = tool.live or {}
+        live, acceptance = tool.live or {}, tool.acceptance
         return cls(
             name=tool.name,
             title=live.get("title"),
@@ -269,10 +322,13 @@ class Tool(Wire):
             input_schema=live.get("inputSchema") or {},
             output_schema=live.get("outputSchema"),
             annotations=live.get("annotations"),
+            hash=tool.live_hash or "",
             allowed=server.allows(tool.name),
             accepted=tool.usable,
             changed=tool.changed,
             difference=[DefinitionChange(**each) for each in tool.difference],
+            accepted_by=AcceptedBy.of(acceptance) if acceptance else None,
+            accepted_at=acceptance.at if acceptance else None,
         )
 
 

@@ -15,6 +15,7 @@ from rota.mcp.client import DefinitionChanged, ToolClient, ToolRemoved
 from rota.mcp.errors import (
     CallRejected,
     ConnectPassRequired,
+    DefinitionNotShown,
     ServerError,
     ServerNameTaken,
     ServerNotFound,
@@ -26,7 +27,7 @@ from rota.mcp.errors import (
     api_error,
 )
 from rota.mcp.health import MAX_EVENT_TOOLS, Health, append_event, status_of
-from rota.mcp.model import Server, ServerTool, seal_context
+from rota.mcp.model import Acceptance, Server, ServerTool, seal_context
 from rota.mcp.results import content_blocks
 from rota.mcp.schemas import (
     AcceptTools,
@@ -94,7 +95,7 @@ class Servers:
         except EgressRefused as error:
             raise ValidationFailed.of(FieldError("url", str(error))) from None
         headers = _headers(body)
-        async with self._db.read(caller.account_id) as tx:
+        async with self._db.read(caller.account_id, caller.user_id) as tx:
             stored = await self._idempotency.stored(tx, idempotency_key, (OPERATION, body))
             if stored is not None:
                 return stored
@@ -107,7 +108,7 @@ class Servers:
         server_id = new_uuid()
         saved = False
         try:
-            async with self._db.write(caller.account_id) as tx:
+            async with self._db.write(caller.account_id, caller.user_id) as tx:
                 outcome = await self._idempotency.once(
                     tx,
                     idempotency_key,
@@ -170,7 +171,8 @@ class Servers:
         check_due_at = now + timedelta(seconds=self._health.next_check_in_s)
         await queries.insert(tx, server, check_due_at)
         # The response shows the tools, so connecting a server accepts them.
-        await queries.save_tools(tx, server_id, session.tools, accept=True)
+        acceptance = await _acceptance(tx, caller)
+        await queries.save_tools(tx, server_id, session.tools, acceptance=acceptance)
         by = ids.to_wire("user", caller.user_id)
         await append_event(tx, server, "mcp.connected", status=server.status, by=by)
         tools = await queries.tools_of(tx, server_id)
@@ -200,30 +202,37 @@ class Servers:
         return [schemas.Tool.of(server, tool) for tool in found if tool.live is not None]
 
     async def accept(
-        self, caller: Caller, server_id: UUID | None, body: AcceptTools | None
+        self, caller: Caller, server_id: UUID | None, body: AcceptTools
     ) -> ConnectedResponse:
-        """Accepts the last known definitions of the named tools, or of all that need acceptance."""
+        """Accepts the named tools, if their definitions are still the ones that were shown."""
         server = await self._find(caller, server_id)
-        account_id = caller.account_id
-        async with self._db.write(account_id) as tx:
+        async with self._db.write(caller.account_id, caller.user_id) as tx:
             locked = await queries.lock(tx, server.id)
             if locked is None:
                 raise ServerNotFound
-            tools = await queries.tools_of(tx, server.id)
-            if body is None or body.tools is None:
-                names = [tool.name for tool in tools if tool.needs_acceptance]
-            else:
-                names = list(dict.fromkeys(body.tools))
-                live = {tool.name for tool in tools if tool.live is not None}
-                if unknown := [name for name in names if name not in live]:
-                    raise ToolNotFound(unknown[0])
-            await queries.accept(tx, server.id, names)
+            live = {t.name: t for t in await queries.tools_of(tx, server.id) if t.live is not None}
+            if unknown := [shown.name for shown in body.tools if shown.name not in live]:
+                raise ToolNotFound(unknown[0])
+            other = {s.name: live[s.name] for s in body.tools if s.hash != live[s.name].live_hash}
+            if other:
+                raise DefinitionNotShown(
+                    [
+                        schemas.Tool.of(locked, tool).model_dump(mode="json", by_alias=True)
+                        for tool in other.values()
+                    ]
+                )
+            # An acceptance stays with the person who gave it first.
+            named = dict.fromkeys(shown.name for shown in body.tools)
+            names = [name for name in named if live[name].needs_acceptance]
+            await queries.accept(tx, server.id, names, await _acceptance(tx, caller))
             tools = await queries.tools_of(tx, server.id)
             if locked.status in ("CONNECTED", "CHANGED"):
                 status = status_of(locked, tools)
                 await queries.set_status(tx, server.id, status, None, self._health.next_check_in_s)
-            by = ids.to_wire("user", caller.user_id)
-            await append_event(tx, locked, "mcp.changed", accepted=names[:MAX_EVENT_TOOLS], by=by)
+            if names:
+                by = ids.to_wire("user", caller.user_id)
+                accepted = names[:MAX_EVENT_TOOLS]
+                await append_event(tx, locked, "mcp.changed", accepted=accepted, by=by)
             after = await queries.find(tx, server.id)
             assert after is not None
         return ConnectedResponse(
@@ -321,6 +330,11 @@ class Servers:
         # Every caller of this method checks or changes the server.
         self._forget(server)
         return server
+
+
+async def _acceptance(tx: AccountReader, caller: Caller) -> Acceptance:
+    name = await accounts.name(tx, caller.user_id)
+    return Acceptance(caller.user_id, name, caller.key_id, clock.now())
 
 
 def check_arguments(tool: ServerTool, arguments: dict[str, Any]) -> None:
