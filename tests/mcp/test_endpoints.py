@@ -14,7 +14,7 @@ from tests.tasks.world import newcomer, newcomers
 
 SERVER_FIELDS = {
     *("id", "name", "url", "transport", "status", "toolCount", "lastCheckedAt", "lastError"),
-    *("createdAt", "updatedAt", "allowedTools"),
+    *("createdAt", "updatedAt", "allowedTools", "revision"),
 }
 
 
@@ -208,6 +208,8 @@ async def test_another_accounts_server_cannot_be_read_or_used(person: Person, pe
         ("GET", "/tools", None),
         ("POST", "/invoke", {"tool": "add", "arguments": {"a": 1, "b": 2}}),
         ("POST", "/accept", {"tools": [{"name": "add", "hash": "0" * 64}]}),
+        ("GET", "", None),
+        ("PATCH", "", {"name": "mine"}),
         ("DELETE", "", None),
     ):
         foreign = await stranger.request(method, path + tail, json=body)
@@ -224,8 +226,14 @@ async def test_each_scope_allows_only_its_endpoints(person: Person, peer: Peer) 
     server = await connect(person, peer.url)
     path = f"/api/mcp/{server['id']}"
     wanted = {
-        "mcp:read": {("GET", "/api/mcp"), ("POST", f"{path}/ping"), ("GET", f"{path}/tools")},
-        "mcp:write": {("POST", "/api/mcp"), ("POST", f"{path}/accept"), ("DELETE", path)},
+        "mcp:read": {
+            *(("GET", "/api/mcp"), ("GET", path)),
+            *(("POST", f"{path}/ping"), ("GET", f"{path}/tools")),
+        },
+        "mcp:write": {
+            *(("POST", "/api/mcp"), ("PATCH", path)),
+            *(("POST", f"{path}/accept"), ("DELETE", path)),
+        },
         "mcp:invoke": {("POST", f"{path}/invoke")},
     }
     everything = {each for group in wanted.values() for each in group}
@@ -233,7 +241,8 @@ async def test_each_scope_allows_only_its_endpoints(person: Person, peer: Peer) 
         [holder] = await newcomers(person.service, scopes=(scope,))
         body = {"tool": "add", "name": "x", "url": peer.url}
         for method, where in everything - mine:
-            response = await holder.request(method, where, json=body if method == "POST" else None)
+            sent = body if method in ("POST", "PATCH") else None
+            response = await holder.request(method, where, json=sent)
             assert response.status_code == 403, (scope, method, where, response.text)
 
 

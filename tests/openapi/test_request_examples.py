@@ -41,7 +41,7 @@ class Sender:
         return await self._person.request(method.upper(), path, json=body)
 
     async def _resource(self, operation: str) -> str:
-        if operation in ("invoke_tool", "accept_tools"):
+        if operation in ("update_server", "invoke_tool", "accept_tools"):
             servers = (await self._person.get("/api/mcp")).json()["servers"]
             return str(servers[0]["id"])
         status = {"retry_task": "FAILED", "patch_task": "PENDING"}.get(

@@ -1,8 +1,8 @@
 """Calls tools, but only those that a person accepted, and only with the accepted definition."""
 
 import time
+from contextlib import AbstractAsyncContextManager
 from typing import Any
-from uuid import UUID
 
 import mcp_types as types
 import orjson
@@ -11,8 +11,10 @@ import structlog
 from rota.mcp.errors import CallRejected, CredentialsRejected, InvalidResponse, ServerError
 from rota.mcp.health import Health
 from rota.mcp.model import Definition, Server, ServerTool, definition_hash
-from rota.mcp.sessions import Address, Sessions
+from rota.mcp.session import Address, Session
+from rota.mcp.sessions import Sessions
 from rota.mcp.transport import SessionEnded
+from rota.platform import ids
 from rota.platform.crypto import SealBroken, Vault
 
 log = structlog.get_logger()
@@ -40,20 +42,27 @@ class ToolClient:
         self._vault = vault
         self._health = health
 
-    def _address(self, server: Server) -> Address:
-        headers: dict[str, str] = {}
-        if server.sealed_headers is not None:
-            try:
-                raw = self._vault.open(server.sealed_headers, server.seal_context)
-            except SealBroken:
-                log.error("tool_server_headers_not_decrypted", server_id=str(server.id))
-                raise CredentialsRejected(
-                    "The stored credentials cannot be decrypted. "
-                    "Disconnect the server, then connect it again.",
-                    sent=False,
-                ) from None
-            headers = orjson.loads(raw)
-        return Address(server.url, server.transport, headers)
+    def headers_of(self, server: Server) -> dict[str, str]:
+        """The headers to send to the server. They contain secrets."""
+        if server.sealed_headers is None:
+            return {}
+        try:
+            raw = self._vault.open(server.sealed_headers, server.seal_context)
+        except SealBroken:
+            log.error("tool_server_headers_not_decrypted", server_id=str(server.id))
+            raise CredentialsRejected(
+                "The stored credentials cannot be decrypted. "
+                f"Set them again with PATCH /api/mcp/{ids.to_wire('mcp', server.id)}.",
+                sent=False,
+            ) from None
+        headers: dict[str, str] = orjson.loads(raw)
+        return headers
+
+    def _session(self, server: Server) -> AbstractAsyncContextManager[Session]:
+        return self._sessions.use(
+            server.session_key,
+            lambda: Address(server.url, server.transport, self.headers_of(server)),
+        )
 
     async def call(
         self,
@@ -77,14 +86,14 @@ class ToolClient:
     async def _call(
         self, server: Server, tool: ServerTool, arguments: dict[str, Any], max_list_age_s: float
     ) -> types.CallToolResult:
-        async with self._sessions.use(server.id, lambda: self._address(server)) as session:
+        async with self._session(server) as session:
             if time.monotonic() - session.listed_at > max_list_age_s:
                 await session.list()
             if server.status in ("UNREACHABLE", "AUTH_FAILED"):
-                await self._health.record_tools(server.account_id, server.id, session.tools)
+                await self._health.record_tools(server, session.tools)
             live = session.tools.get(tool.name)
             if live is None or session.hashes[tool.name] != tool.accepted_hash:
-                await self._health.record_tools(server.account_id, server.id, session.tools)
+                await self._health.record_tools(server, session.tools)
                 if live is None:
                     raise ToolRemoved(tool.name)
                 raise DefinitionChanged(
@@ -114,14 +123,11 @@ class ToolClient:
             latency_ms = (time.perf_counter() - started) * 1000
             failure = error if isinstance(error, ServerError) else InvalidResponse(error.message)
             return await self._health.record_failure(server, failure), latency_ms
-        return await self._health.record_tools(server.account_id, server.id, tools), latency_ms
+        return await self._health.record_tools(server, tools), latency_ms
 
     async def _ping_and_list(self, server: Server) -> tuple[float, dict[str, Definition]]:
-        async with self._sessions.use(server.id, lambda: self._address(server)) as session:
+        async with self._session(server) as session:
             started = time.perf_counter()
             await session.ping()
             latency_ms = (time.perf_counter() - started) * 1000
             return latency_ms, await session.list()
-
-    def close_session(self, server_id: UUID) -> None:
-        self._sessions.remove(server_id)

@@ -69,6 +69,14 @@ class ServerUrlTaken(Conflict):
         )
 
 
+class ServerChanged(Conflict):
+    def __init__(self) -> None:
+        super().__init__(
+            "Another request changed the connection of this tool server at the same time. Read the "
+            "server, then try again."
+        )
+
+
 class TooManyServers(Conflict):
     def __init__(self, limit: int) -> None:
         super().__init__(f"An account can connect {limit} tool servers. Disconnect one first.")
@@ -89,7 +97,7 @@ class ToolNotAllowed(Forbidden):
     def __init__(self, server: Server, name: str) -> None:
         super().__init__(
             f"The tool {name} is not in the allowedTools of the server {server.name}. To use it, "
-            "disconnect the server, then connect it with the tool in allowedTools."
+            f"add it to allowedTools with PATCH /api/mcp/{ids.to_wire('mcp', server.id)}."
         )
 
 

@@ -38,6 +38,10 @@ class Server:
         return self.allowed_tools is None or tool in self.allowed_tools
 
     @property
+    def session_key(self) -> tuple[UUID, int]:
+        return self.id, self.revision
+
+    @property
     def seal_context(self) -> str:
         return seal_context(self.account_id, self.id)
 

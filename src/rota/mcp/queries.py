@@ -151,17 +151,19 @@ async def accepted_tools(tx: AccountReader) -> list[tuple[Server, ServerTool]]:
     return [(_joined_server(row), _tool(row)) for row in rows]
 
 
-async def usage(tx: AccountReader, name: str, url: str) -> Usage:
+async def usage(tx: AccountReader, name: str, url: str, *, without: UUID | None = None) -> Usage:
+    """The servers of the account, without the one that is about to change."""
     row = await tx.fetchrow(
         """
         SELECT count(*) AS server_count,
             coalesce(bool_or(name = $2), false) AS name_taken,
             coalesce(bool_or(url = $3), false) AS url_taken
-        FROM mcp_servers WHERE account_id = $1
+        FROM mcp_servers WHERE account_id = $1 AND id IS DISTINCT FROM $4
         """,
         tx.account_id,
         name,
         url,
+        without,
     )
     return Usage(**row)
 
@@ -185,6 +187,25 @@ async def insert(tx: AccountTransaction, server: Server, check_due_at: datetime)
         check_due_at,
         server.created_at,
         server.updated_at,
+    )
+
+
+async def update(tx: AccountTransaction, server: Server) -> None:
+    """Saves what a request can change."""
+    await tx.execute(
+        """
+        UPDATE mcp_servers SET name = $3, url = $4, transport = $5, allowed_tools = $6,
+            sealed_headers = $7, revision = $8, updated_at = clock_timestamp()
+        WHERE account_id = $1 AND id = $2
+        """,
+        tx.account_id,
+        server.id,
+        server.name,
+        server.url,
+        server.transport,
+        server.allowed_tools,
+        server.sealed_headers,
+        server.revision,
     )
 
 

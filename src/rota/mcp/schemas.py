@@ -1,52 +1,14 @@
-"""Public schemas of tool servers."""
+"""Public schemas of tool servers: responses."""
 
-import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
-from pydantic_core import PydanticCustomError
 from typing_extensions import TypeAliasType
 
 from rota.mcp import model
 from rota.mcp.model import Acceptance, Server, ServerTool
 from rota.platform import ids
 from rota.platform.http import examples
-from rota.platform.http.schemas import Body, Count, Timestamp, Total, Wire, doc, example_of
-
-MAX_HEADERS = 20
-MAX_SECRET_CHARACTERS = 8_192
-_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
-_HEADER_VALUE = re.compile(r"[\x21-\x7e]([\x20-\x7e\t]*[\x21-\x7e])?")
-# HTTP and the protocol set these themselves.
-_RESERVED = {
-    *("host", "content-length", "content-type", "transfer-encoding", "connection", "upgrade"),
-    *("accept", "accept-encoding", "te", "trailer", "expect", "keep-alive", "proxy-authorization"),
-    *("proxy-connection", "mcp-session-id", "mcp-protocol-version", "last-event-id"),
-}
-
-
-def _headers(value: dict[str, str]) -> dict[str, str]:
-    # The messages never repeat a value: it is a secret.
-    seen: set[str] = set()
-    for name, text in value.items():
-        low = name.lower()
-        if not _HEADER_NAME.fullmatch(name):
-            raise PydanticCustomError("header", "a header name is not valid")
-        if low in _RESERVED or low.startswith("mcp-"):
-            raise PydanticCustomError("header", "a header is reserved for HTTP or MCP")
-        if low in seen:
-            raise PydanticCustomError("header", "a header appears twice")
-        if len(text) > MAX_SECRET_CHARACTERS or not _HEADER_VALUE.fullmatch(text):
-            raise PydanticCustomError("header", "a header value must be visible ASCII")
-        seen.add(low)
-    return value
-
-
-def _token(value: str) -> str:
-    if not _HEADER_VALUE.fullmatch(value):
-        raise PydanticCustomError("token", "must be visible ASCII")
-    return value
-
+from rota.platform.http.schemas import Count, Timestamp, Total, Wire, doc
 
 Transport = TypeAliasType(
     "Transport",
@@ -69,118 +31,6 @@ ServerStatus = TypeAliasType(
 )
 
 
-class Bearer(Body):
-    """A bearer token for a tool server."""
-
-    type: Annotated[Literal["bearer"], doc("Always `bearer`.", "bearer")]
-    token: Annotated[
-        str,
-        doc(
-            "The token. It is stored encrypted and never returned.",
-            "s3cr3t-token",
-            min_length=1,
-            max_length=MAX_SECRET_CHARACTERS,
-            repr=False,
-        ),
-        AfterValidator(_token),
-    ]
-
-
-ToolName = Annotated[str, doc("The name of a tool.", "create_draft", min_length=1, max_length=128)]
-
-
-class ConnectServer(Body):
-    """A tool server to connect."""
-
-    model_config = example_of("name", "url", "transport")
-
-    # Agents refer to tools as server/tool, so only a few characters are allowed in the name.
-    name: Annotated[
-        str,
-        doc(
-            "A short name, unique in the account. Agents call its tools as `name/tool`. Lowercase "
-            "letters, digits and inner hyphens, at most 32 characters.",
-            "docs",
-            pattern=r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$",
-            max_length=32,
-        ),
-    ]
-    url: Annotated[
-        str,
-        doc(
-            "The URL of the MCP endpoint. The service connects to it before it saves anything, so "
-            "replace the example with a server that exists. In production, it must use https. "
-            "Private addresses are refused unless the operator allows them.",
-            "https://mcp.example.com/mcp",
-            min_length=1,
-            max_length=2_048,
-        ),
-    ]
-    transport: Annotated[Transport, doc("The protocol of the server.")] = "streamable-http"
-    headers: Annotated[
-        dict[str, str],
-        Field(
-            default_factory=dict,
-            max_length=MAX_HEADERS,
-            repr=False,
-            description="Headers to send with every request, at most 20. Values are stored "
-            "encrypted and never returned.",
-            examples=[{"X-Team": "blue"}],
-        ),
-        AfterValidator(_headers),
-    ]
-    auth: Annotated[
-        Bearer | None,
-        doc(
-            "The credentials for the server. Default: none.",
-            {"type": "bearer", "token": "s3cr3t-token"},
-        ),
-    ] = None
-    allowed_tools: Annotated[
-        Annotated[list[ToolName], Field(max_length=500)] | None,
-        doc("The tools that can be used, at most 500 names. Default: all.", ["create_draft"]),
-    ] = None
-
-
-class InvokeTool(Body):
-    """A tool call."""
-
-    tool: Annotated[ToolName, doc("The name of the tool.", "add")]
-    arguments: Annotated[
-        dict[str, Any],
-        Field(
-            default_factory=dict,
-            description="The arguments, valid against the `inputSchema` of the tool. "
-            "Default: none.",
-            examples=[{"a": 1, "b": 2}],
-        ),
-    ]
-
-
-_HASH_EXAMPLE = "ab1f2f6c0f1d0b6a9f7c3a3e5d8c4b2a1f0e9d8c7b6a594837261504f3e2d1c0"
-
-
-class ShownTool(Body):
-    """A tool, with the definition that you saw."""
-
-    name: Annotated[ToolName, doc("The name of the tool.", "add")]
-    hash: Annotated[
-        str,
-        doc(
-            "The `hash` in the list of tools. It stands for the definition in that list.",
-            _HASH_EXAMPLE,
-            min_length=64,
-            max_length=64,
-        ),
-    ]
-
-
-class AcceptTools(Body):
-    """Tools to accept."""
-
-    tools: Annotated[list[ShownTool], doc("The tools, at most 500.", min_length=1, max_length=500)]
-
-
 class ToolServer(Wire):
     """A connected tool server."""
 
@@ -200,6 +50,9 @@ class ToolServer(Wire):
     allowed_tools: Annotated[
         list[str] | None, doc("The tools that can be used. Null means all.", None, ["create_draft"])
     ]
+    revision: Annotated[
+        Count, doc("Increases with every change of the URL, transport or credentials.", 1)
+    ]
 
     @classmethod
     def of(cls, server: Server) -> "ToolServer":
@@ -215,6 +68,7 @@ class ToolServer(Wire):
             created_at=server.created_at,
             updated_at=server.updated_at,
             allowed_tools=server.allowed_tools,
+            revision=server.revision,
         )
 
 
@@ -286,7 +140,7 @@ class Tool(Wire):
     ]
     hash: Annotated[
         str,
-        doc("Stands for this definition. Send it to accept the tool.", _HASH_EXAMPLE),
+        doc("Stands for this definition. Send it to accept the tool.", examples.TOOL_HASH),
     ]
     allowed: Annotated[bool, doc("Whether `allowedTools` of the server permits it.", True)]
     accepted: Annotated[
@@ -382,8 +236,21 @@ class InvokedResponse(Wire):
     latency_ms: Annotated[float, doc("How long the call took, in milliseconds.", 42.125)]
 
 
-class AcceptedResponse(Wire):
-    """A tool server after its tools were accepted."""
+class ServerResponse(Wire):
+    """A tool server."""
+
+    server: Annotated[ToolServer, doc("The server.")]
+
+
+class ServerToolsResponse(Wire):
+    """A tool server and its tools."""
 
     server: Annotated[ToolServer, doc("The server.")]
     tools: Annotated[list[Tool], doc("Its tools.")]
+
+    @classmethod
+    def of(cls, server: Server, tools: list[ServerTool]) -> "ServerToolsResponse":
+        return cls(
+            server=ToolServer.of(server),
+            tools=[Tool.of(server, tool) for tool in tools if tool.live is not None],
+        )
