@@ -270,7 +270,15 @@ class Composition:
 
     @cached_property
     def tool_calls(self) -> ToolCalls:
-        return ToolCalls(self.db, self.tool_client)
+        settings = self.settings
+        return ToolCalls(
+            self.db,
+            self.idempotency,
+            self.tool_client,
+            # Connecting, listing the tools and calling one of them, and once more if the session
+            # has ended.
+            max_call_s=2 * (settings.mcp_connect_s + 2 * settings.mcp_call_s),
+        )
 
     @cached_property
     def servers(self) -> Servers:

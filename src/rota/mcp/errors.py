@@ -133,18 +133,21 @@ class ToolServerFailed(ApiError):
     status = 502
     code = "TOOL_SERVER_ERROR"
 
-    def __init__(self, error: ServerError | CallRejected) -> None:
-        happened = "rejected the call" if isinstance(error, CallRejected) else "failed"
-        super().__init__(f"The tool server {happened}. {error.message}")
+    def __init__(self, message: str, *, sent: bool) -> None:
+        super().__init__(message)
+        # Whether the call may have taken effect.
+        self.sent = sent
 
 
-class ToolServerTimeout(ApiError):
+class ToolServerTimeout(ToolServerFailed):
     status = 504
     code = "TOOL_SERVER_TIMEOUT"
 
-    def __init__(self, error: ServerTimeout) -> None:
-        super().__init__(f"The tool server did not respond in time. {error.message}")
 
-
-def api_error(error: ServerError | CallRejected) -> ApiError:
-    return ToolServerTimeout(error) if isinstance(error, ServerTimeout) else ToolServerFailed(error)
+def api_error(error: ServerError | CallRejected) -> ToolServerFailed:
+    if isinstance(error, CallRejected):
+        return ToolServerFailed(f"The tool server rejected the call. {error.message}", sent=True)
+    if isinstance(error, ServerTimeout):
+        message = f"The tool server did not respond in time. {error.message}"
+        return ToolServerTimeout(message, sent=error.sent)
+    return ToolServerFailed(f"The tool server failed. {error.message}", sent=error.sent)

@@ -104,6 +104,7 @@ def mcp_routes(servers: Servers, tool_calls: ToolCalls) -> APIRouter:
 
     @router.post(
         "/api/mcp/{id}/invoke",
+        response_model=InvokedResponse,
         summary="Call a tool",
         responses=documented(404, 409, 502, 504),
     )
@@ -111,15 +112,20 @@ def mcp_routes(servers: Servers, tool_calls: ToolCalls) -> APIRouter:
         caller: Invoker,
         id: ServerId,  # noqa: A002
         body: InvokeTool,
-    ) -> InvokedResponse:
+        idempotency_key: IdempotencyKey = None,
+    ) -> Response:
         """Calls a tool and returns its result.
 
         The arguments are first checked against the schema of the tool (400). Returns 404 if the
         server does not have the tool, 403 if the tool is not in `allowedTools`, and 409 if its
         definition has changed since it was accepted. Returns 502 if the server fails, and 504 if
         it does not respond in time; the call may then have taken effect.
+
+        With an `Idempotency-Key`, a repeated request never calls the tool again. If the first
+        request was interrupted, the response is 409, because its outcome is unknown.
         """
-        return await tool_calls.invoke(caller, ids.from_wire("mcp", id), body)
+        server_id = ids.from_wire("mcp", id)
+        return respond(await tool_calls.invoke(caller, server_id, body, idempotency_key))
 
     @router.post(
         "/api/mcp/{id}/accept",

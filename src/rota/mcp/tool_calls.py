@@ -14,16 +14,18 @@ from rota.mcp.errors import (
     ToolNotAccepted,
     ToolNotAllowed,
     ToolNotFound,
+    ToolServerFailed,
     api_error,
 )
 from rota.mcp.model import Server, ServerTool
 from rota.mcp.request_schemas import InvokeTool
 from rota.mcp.results import content_blocks
 from rota.mcp.schemas import InvokedResponse
-from rota.platform import schema
+from rota.platform import ids, schema
 from rota.platform.cache import ExpiringCache
 from rota.platform.db import Database
-from rota.platform.errors import FieldError, ValidationFailed
+from rota.platform.errors import ApiError, FieldError, ValidationFailed
+from rota.platform.idempotency import Idempotency, Outcome
 
 # Calls come in bursts, and the lookup takes a third of a call. Another process can change a
 # server meanwhile, so an entry lives as briefly as a cached API key.
@@ -32,15 +34,52 @@ MAX_CACHED_SERVERS = 10_000
 
 
 class ToolCalls:
-    def __init__(self, db: Database, tool_client: ToolClient) -> None:
+    def __init__(
+        self,
+        db: Database,
+        idempotency: Idempotency,
+        tool_client: ToolClient,
+        *,
+        max_call_s: float,
+    ) -> None:
         self._db = db
+        self._idempotency = idempotency
         self._tool_client = tool_client
+        # How long a call can take in all.
+        self._max_call_s = max_call_s
         # Tools by name, for each account and server.
         self._recent: ExpiringCache[tuple[UUID, UUID], dict[str, tuple[Server, ServerTool]]] = (
             ExpiringCache(max_items=MAX_CACHED_SERVERS, max_age_s=CACHE_S)
         )
 
     async def invoke(
+        self, caller: Caller, server_id: UUID | None, body: InvokeTool, idempotency_key: str | None
+    ) -> Outcome:
+        """Calls a tool. With a key, a repeated request never calls it again."""
+        if idempotency_key is None or server_id is None:
+            return Outcome.success(200, await self._invoke(caller, server_id, body))
+        path = f"/api/mcp/{ids.to_wire('mcp', server_id)}/invoke"
+        account_id, user_id = caller.account_id, caller.user_id
+        async with self._db.write(account_id, user_id) as tx:
+            stored = await self._idempotency.claim(
+                tx, idempotency_key, (f"POST {path}", body), self._max_call_s
+            )
+        if stored is not None:
+            return stored
+        try:
+            outcome = Outcome.success(200, await self._invoke(caller, server_id, body))
+        except ApiError as error:
+            if not (isinstance(error, ToolServerFailed) and error.sent):
+                # The tool was not called, so the same request can be sent again.
+                async with self._db.write(account_id, user_id) as tx:
+                    await self._idempotency.release(tx, idempotency_key)
+                raise
+            outcome = Outcome.failure(error, path)
+        async with self._db.write(account_id, user_id) as tx:
+            await self._idempotency.complete(tx, idempotency_key, outcome)
+        return outcome
+
+    async def _invoke(
         self, caller: Caller, server_id: UUID | None, body: InvokeTool
     ) -> InvokedResponse:
         server, tool = await self._find_tool(caller, server_id, body.tool)
