@@ -7,6 +7,7 @@ import pytest
 
 from rota.dev.stack import Stack
 from rota.mcp import client
+from tests.mcp import hostile
 from tests.mcp.conftest import LOCAL, accept, connect, events_of, invoke, try_to_connect
 from tests.mcp.peers import Peer, definition
 from tests.service import Person, Service, free_port
@@ -167,6 +168,33 @@ async def test_a_server_that_fails_and_recovers(person: Person, peer: Peer) -> N
         ("mcp.disconnected", "AUTH_FAILED"),
         ("mcp.connected", "CONNECTED"),
     ]
+
+
+async def test_an_unknown_tool_of_a_server_that_is_down_is_not_called_missing(
+    person: Person,
+) -> None:
+    async with Peer().serve() as peer:
+        server = await connect(person, peer.url)
+        assert (await invoke(person, server, "nothing")).status_code == 404
+        peer.status = 401
+        refused = await invoke(person, server, "nothing")
+        assert refused.status_code == 502
+        assert "refuses the credentials" in refused.json()["error"]["message"]
+        peer.status = 503
+        assert (await invoke(person, server, "nothing")).status_code == 502
+    down = await invoke(person, server, "nothing")
+    assert (down.status_code, down.json()["error"]["code"]) == (502, "TOOL_SERVER_ERROR")
+    assert "The tool server is down" in down.json()["error"]["message"]
+
+
+async def test_a_server_that_hangs_is_unreachable(person: Person) -> None:
+    """A check that takes too long fails, although one slow call does not make a server so."""
+    hanging = hostile.mcp_handler(ping=hostile.hang)
+    async with hostile.served(hanging) as url:
+        server = await connect(person, url)
+        ping = (await person.post(f"/api/mcp/{server['id']}/ping")).json()
+        assert (ping["ok"], ping["status"]) == (False, "UNREACHABLE")
+        assert (await invoke(person, server, "nothing")).status_code == 504
 
 
 async def test_only_allowed_tools_are_called(person: Person, peer: Peer) -> None:

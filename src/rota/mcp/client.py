@@ -2,6 +2,7 @@
 
 import time
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from typing import Any
 
 import mcp_types as types
@@ -34,6 +35,16 @@ class DefinitionChanged(Exception):
     def __init__(self, tool: ServerTool) -> None:
         super().__init__(tool.name)
         self.tool = tool
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """The result of a check of a server."""
+
+    # The saved server. None if it has been disconnected.
+    server: Server | None
+    latency_ms: float
+    failure: ServerError | None = None
 
 
 class ToolClient:
@@ -107,12 +118,8 @@ class ToolClient:
                 )
             return await session.call(tool.name, arguments)
 
-    async def refresh(self, server: Server) -> tuple[Server | None, float]:
-        """Pings the server, lists its tools and saves its status and its tools.
-
-        Returns the saved server (None if it has been disconnected) and the time of the
-        ping in milliseconds.
-        """
+    async def refresh(self, server: Server) -> Check:
+        """Pings the server, lists its tools and saves its status and its tools."""
         started = time.perf_counter()
         try:
             try:
@@ -122,8 +129,11 @@ class ToolClient:
         except (ServerError, CallRejected) as error:
             latency_ms = (time.perf_counter() - started) * 1000
             failure = error if isinstance(error, ServerError) else InvalidResponse(error.message)
-            return await self._health.record_failure(server, failure), latency_ms
-        return await self._health.record_tools(server, tools), latency_ms
+            # A check runs no tool, so a timeout only means that the server does not respond.
+            failure.sent = False
+            saved = await self._health.record_failure(server, failure)
+            return Check(saved, latency_ms, failure)
+        return Check(await self._health.record_tools(server, tools), latency_ms)
 
     async def _ping_and_list(self, server: Server) -> tuple[float, dict[str, Definition]]:
         async with self._session(server) as session:

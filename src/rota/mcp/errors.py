@@ -151,3 +151,14 @@ def api_error(error: ServerError | CallRejected) -> ToolServerFailed:
         message = f"The tool server did not respond in time. {error.message}"
         return ToolServerTimeout(message, sent=error.sent)
     return ToolServerFailed(f"The tool server failed. {error.message}", sent=error.sent)
+
+
+def tool_lookup_failed(name: str, error: ServerError) -> ToolServerFailed:
+    """The tool is not known, and the server cannot be asked for it."""
+    happened = "refuses the credentials" if isinstance(error, CredentialsRejected) else "is down"
+    kind = ToolServerTimeout if isinstance(error, ServerTimeout) else ToolServerFailed
+    return kind(
+        f"The tool server {happened}, so it cannot be asked for the tool {name[:128]!r}, which was "
+        f"not in its last list. {error.message}",
+        sent=False,
+    )

@@ -259,13 +259,14 @@ class Servers:
 
     async def ping(self, caller: Caller, server_id: UUID | None) -> PingResponse:
         server = await self._find(caller, server_id)
-        after, latency_ms = await self._tool_client.refresh(server)
+        check = await self._tool_client.refresh(server)
+        after = check.server
         if after is None:
             raise ServerNotFound
         return PingResponse(
             ok=after.status in ("CONNECTED", "CHANGED"),
             status=after.status,
-            latency_ms=round(latency_ms, 3),
+            latency_ms=round(check.latency_ms, 3),
             server=schemas.ToolServer.of(after),
         )
 

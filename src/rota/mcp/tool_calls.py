@@ -16,6 +16,7 @@ from rota.mcp.errors import (
     ToolNotFound,
     ToolServerFailed,
     api_error,
+    tool_lookup_failed,
 )
 from rota.mcp.model import Server, ServerTool
 from rota.mcp.request_schemas import InvokeTool
@@ -127,7 +128,9 @@ class ToolCalls:
         if tool is None or tool.live is None:
             if not refreshed:
                 # The server may have added the tool since the last check.
-                await self._tool_client.refresh(server)
+                check = await self._tool_client.refresh(server)
+                if check.failure is not None:
+                    raise tool_lookup_failed(name, check.failure)
                 return await self._find_tool(caller, server_id, name, refreshed=True)
             raise ToolNotFound(name)
         if not server.allows(name):
