@@ -87,6 +87,39 @@ async def test_a_server_that_cannot_be_connected_is_not_saved(person: Person, pe
     assert await events_of(person) == []
 
 
+@pytest.mark.parametrize("transport", ["streamable-http", "sse"])
+@pytest.mark.parametrize(
+    ("status", "kind", "body", "shown"),
+    [
+        ("404 Not Found", "text/html; charset=utf-8", b"<h1>No</h1>", "HTTP 404, text/html"),
+        ("404 Not Found", "application/json", b'{"no": 1}', "HTTP 404, application/json"),
+        ("405 No", "text/plain", b"no", "HTTP 405, text/plain"),
+        ("200 OK", "text/html", b"<h1>Hello</h1>", "HTTP 200, text/html"),
+        ("200 OK", "application/json", b'{"hello": 1}', "HTTP 200, application/json"),
+        ("302 Found", "text/html", b"", "HTTP 302, text/html"),
+        ("200 OK", "{secret}", b"", "HTTP 200, no valid content type"),
+    ],
+)
+async def test_the_error_for_a_wrong_path_says_what_was_reached(
+    person: Person, transport: str, status: str, kind: str, body: bytes, shown: str
+) -> None:
+    async with hostile.served(hostile.fixed(status, kind, body)) as url:
+        response = await try_to_connect(person, url, transport=transport)
+    assert response.status_code == 400
+    message = response.json()["error"]["message"]
+    assert f"({shown}) is not valid MCP. Check that the URL" in message, message
+    assert "MCPError" not in message
+
+
+async def test_the_error_for_a_bad_name_states_the_rule(person: Person, peer: Peer) -> None:
+    for name in ("Not Good", "-a", "a-", "ä", "", "a\n"):
+        response = await try_to_connect(person, peer.url, name)
+        assert response.status_code == 400
+        [detail] = response.json()["error"]["details"]
+        assert "lowercase letters, digits and hyphens" in detail["message"], name
+        assert "^" not in response.json()["error"]["message"]
+
+
 async def test_a_name_and_a_url_are_unique_in_an_account(person: Person, peer: Peer) -> None:
     await connect(person, peer.url)
     assert (await try_to_connect(person, peer.url, "other")).status_code == 409

@@ -14,6 +14,7 @@ MAX_HEADERS = 20
 MAX_SECRET_CHARACTERS = 8_192
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 _HEADER_VALUE = re.compile(r"[\x21-\x7e]([\x20-\x7e\t]*[\x21-\x7e])?")
+_SERVER_NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
 # HTTP and the protocol set these themselves.
 _RESERVED = {
     *("host", "content-length", "content-type", "transfer-encoding", "connection", "upgrade"),
@@ -36,6 +37,16 @@ def _headers(value: dict[str, str]) -> dict[str, str]:
         if len(text) > MAX_SECRET_CHARACTERS or not _HEADER_VALUE.fullmatch(text):
             raise PydanticCustomError("header", "a header value must be visible ASCII")
         seen.add(low)
+    return value
+
+
+def _server_name(value: str) -> str:
+    if not _SERVER_NAME.fullmatch(value):
+        raise PydanticCustomError(
+            "server_name",
+            "must contain only lowercase letters, digits and hyphens, and must start and end with "
+            "a letter or a digit",
+        )
     return value
 
 
@@ -70,9 +81,10 @@ ServerName = Annotated[
         "A short name, unique in the account. Agents call its tools as `name/tool`. Lowercase "
         "letters, digits and inner hyphens, at most 32 characters.",
         "docs",
-        pattern=r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$",
+        json_schema_extra={"pattern": f"^{_SERVER_NAME.pattern}$"},
         max_length=32,
     ),
+    AfterValidator(_server_name),
 ]
 ServerUrl = Annotated[
     str,

@@ -31,7 +31,7 @@ from rota.mcp.errors import (
     ServerUnreachable,
 )
 from rota.mcp.model import Definition, Transport, definition_hash
-from rota.mcp.transport import NOT_MCP, McpTransport, SessionEnded, classify_error, decode_error
+from rota.mcp.transport import McpTransport, SessionEnded, classify_error, decode_error, not_mcp
 from rota.platform.egress import Egress
 
 # The SDK logs what servers send. That can contain secrets and would let a server fill the log.
@@ -177,7 +177,11 @@ class Session:
             return self._decode(error) or InvalidResponse(
                 f"The server responded with an error: {error.message[:200]}"
             )
-        return self._last_error or classify_error(error)
+        return self._last_error or classify_error(error, self._last_response)
+
+    @property
+    def _last_response(self) -> str | None:
+        return self._wire.last_response if self._wire else None
 
     @property
     def _last_error(self) -> ServerError | None:
@@ -198,7 +202,7 @@ class Session:
                 return ServerUnreachable(BROKEN)
             return type(last)(last.message)
         if error.code == types.PARSE_ERROR:
-            return InvalidResponse(NOT_MCP)
+            return not_mcp(self._last_response)
         return None
 
     def _timeout(self) -> ServerTimeout:
@@ -220,7 +224,7 @@ class Session:
         except TimeoutError:
             raise self._timeout() from None
         except (ValidationError, RuntimeError, ValueError) as error:
-            raise classify_error(error) from None
+            raise classify_error(error, self._last_response) from None
 
     async def list(self) -> dict[str, Definition]:
         """Fetches the current definitions of the server's tools."""
