@@ -15,7 +15,7 @@ from tests.tasks.world import newcomer, newcomers
 
 SERVER_FIELDS = {
     *("id", "name", "url", "transport", "status", "toolCount", "lastCheckedAt", "lastError"),
-    *("createdAt", "updatedAt", "allowedTools", "revision"),
+    *("createdAt", "updatedAt", "allowedTools", "missingTools", "revision"),
 }
 
 
@@ -242,6 +242,27 @@ async def test_only_allowed_tools_are_called(person: Person, peer: Peer) -> None
     assert (await invoke(person, server, "note")).status_code == 403
     assert (await invoke(person, server, "add", {"a": 1, "b": 2})).status_code == 200
     assert [name for name, _ in peer.calls] == ["add"]
+
+
+async def test_allowed_tools_that_the_server_does_not_offer_are_shown(
+    person: Person, peer: Peer
+) -> None:
+    names = ["zeta", "add", "nte", "add", "zeta"]
+    server = await connect(person, peer.url, allowedTools=names)
+    assert server["allowedTools"] == ["zeta", "add", "nte"]
+    assert server["missingTools"] == ["zeta", "nte"]
+    path = f"/api/mcp/{server['id']}"
+    assert (await person.get("/api/mcp")).json()["servers"] == [server]
+    # A name can be allowed before the server has the tool, which is then accepted as any other.
+    peer.tools["nte"] = definition("nte", "New.")
+    ping = (await person.post(f"{path}/ping")).json()
+    assert (ping["status"], ping["server"]["missingTools"]) == ("CHANGED", ["zeta"])
+    fixed = await person.request("PATCH", path, json={"allowedTools": ["add", "note"]})
+    assert fixed.json()["server"]["missingTools"] == []
+    del peer.tools["note"]
+    assert (await person.post(f"{path}/ping")).json()["server"]["missingTools"] == ["note"]
+    everything = await person.request("PATCH", path, json={"allowedTools": None})
+    assert everything.json()["server"]["missingTools"] == []
 
 
 async def test_credentials_are_sent_and_never_returned(person: Person) -> None:

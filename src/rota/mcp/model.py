@@ -1,6 +1,7 @@
 """Tool servers and their tools."""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -33,6 +34,8 @@ class Server:
     # Increases with every change of URL, transport or credentials.
     revision: int = 1
     tool_count: int = 0
+    # The allowed tools that the server does not offer.
+    missing_tools: Sequence[str] = ()
 
     def allows(self, tool: str) -> bool:
         return self.allowed_tools is None or tool in self.allowed_tools

@@ -17,12 +17,19 @@ from rota.mcp.model import (
 from rota.platform import ids
 from rota.platform.db import AccountReader, AccountTransaction, WriteConnection
 
-# All fields except the tool count, which is not a column.
-_SERVER_FIELDS = tuple(each.name for each in fields(Server) if each.name != "tool_count")
+# All fields except those that are not columns.
+_SERVER_FIELDS = tuple(
+    each.name for each in fields(Server) if each.name not in ("tool_count", "missing_tools")
+)
 _SERVER = ", ".join(f"s.{field}" for field in _SERVER_FIELDS)
-_TOOL_COUNT = (
-    "(SELECT count(*) FROM mcp_tools t WHERE t.account_id = s.account_id AND t.server_id = s.id"
-    " AND t.live_hash IS NOT NULL) AS tool_count"
+_LIVE_TOOLS = (
+    "FROM mcp_tools t WHERE t.account_id = s.account_id AND t.server_id = s.id"
+    " AND t.live_hash IS NOT NULL"
+)
+_COUNTS = (
+    f"(SELECT count(*) {_LIVE_TOOLS}) AS tool_count,"  # noqa: S608
+    " ARRAY(SELECT a.name FROM unnest(s.allowed_tools) WITH ORDINALITY AS a (name, position)"
+    f" WHERE a.name NOT IN (SELECT t.name {_LIVE_TOOLS}) ORDER BY a.position) AS missing_tools"
 )
 # `tool_name`, because a joined row also has the server's name.
 _TOOL = (
@@ -41,7 +48,7 @@ class Usage:
 
 
 def _joined_server(row: Any) -> Server:
-    """The server of a row that also has the columns of a tool. It has no tool count."""
+    """The server of a row that also has the columns of a tool. It has no counts."""
     return Server(**{field: row[field] for field in _SERVER_FIELDS})
 
 
@@ -78,7 +85,7 @@ def _credential(acceptance: Acceptance) -> dict[str, Any]:
 
 async def all_servers(tx: AccountReader) -> list[Server]:
     rows = await tx.fetch(
-        f"SELECT {_SERVER}, {_TOOL_COUNT} FROM mcp_servers s WHERE s.account_id = $1 ORDER BY s.id",  # noqa: S608
+        f"SELECT {_SERVER}, {_COUNTS} FROM mcp_servers s WHERE s.account_id = $1 ORDER BY s.id",  # noqa: S608
         tx.account_id,
     )
     return [Server(**row) for row in rows]
@@ -86,7 +93,7 @@ async def all_servers(tx: AccountReader) -> list[Server]:
 
 async def find(tx: AccountReader, server_id: UUID) -> Server | None:
     row = await tx.fetchrow(
-        f"SELECT {_SERVER}, {_TOOL_COUNT} FROM mcp_servers s WHERE s.account_id = $1 AND s.id = $2",  # noqa: S608
+        f"SELECT {_SERVER}, {_COUNTS} FROM mcp_servers s WHERE s.account_id = $1 AND s.id = $2",  # noqa: S608
         tx.account_id,
         server_id,
     )
@@ -97,7 +104,7 @@ async def lock(tx: AccountTransaction, server_id: UUID) -> Server | None:
     """Finds the server and locks it until the transaction ends."""
     row = await tx.fetchrow(
         f"""
-        SELECT {_SERVER}, {_TOOL_COUNT} FROM mcp_servers s
+        SELECT {_SERVER}, {_COUNTS} FROM mcp_servers s
         WHERE s.account_id = $1 AND s.id = $2 FOR UPDATE
         """,  # noqa: S608
         tx.account_id,

@@ -100,7 +100,11 @@ Headers = Annotated[
     Field(max_length=MAX_HEADERS, examples=[{"X-Team": "blue"}]),
     AfterValidator(_headers),
 ]
-AllowedTools = Annotated[list[ToolName], Field(max_length=500)]
+AllowedTools = Annotated[
+    list[ToolName],
+    Field(max_length=500),
+    AfterValidator(lambda names: list(dict.fromkeys(names))),
+]
 
 
 class ConnectServer(Body):

@@ -50,6 +50,9 @@ class ToolServer(Wire):
     allowed_tools: Annotated[
         list[str] | None, doc("The tools that can be used. Null means all.", None, ["create_draft"])
     ]
+    missing_tools: Annotated[
+        list[str], doc("The names in `allowedTools` that the server does not offer.", [])
+    ]
     revision: Annotated[
         Count, doc("Increases with every change of the URL, transport or credentials.", 1)
     ]
@@ -68,6 +71,7 @@ class ToolServer(Wire):
             created_at=server.created_at,
             updated_at=server.updated_at,
             allowed_tools=server.allowed_tools,
+            missing_tools=list(server.missing_tools),
             revision=server.revision,
         )
 

@@ -148,7 +148,6 @@ class Servers:
             last_checked_at=now,
             created_at=now,
             updated_at=now,
-            tool_count=len(session.tools),
         )
         check_due_at = now + timedelta(seconds=self._health.next_check_in_s)
         await queries.insert(tx, server, check_due_at)
@@ -157,10 +156,12 @@ class Servers:
         await queries.save_tools(tx, server_id, session.tools, acceptance=acceptance)
         by = ids.to_wire("user", caller.user_id)
         await append_event(tx, server, "mcp.connected", status=server.status, by=by)
+        saved = await queries.find(tx, server_id)
+        assert saved is not None
         tools = await queries.tools_of(tx, server_id)
         return ConnectedResponse(
-            server=schemas.ToolServer.of(server),
-            tools=[schemas.Tool.of(server, tool) for tool in tools],
+            server=schemas.ToolServer.of(saved),
+            tools=[schemas.Tool.of(saved, tool) for tool in tools],
         )
 
     def _sealed(self, address: Address, account_id: UUID, server_id: UUID) -> bytes | None:
