@@ -1,7 +1,7 @@
 """Connects, changes, lists, checks and disconnects tool servers."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 import orjson
@@ -152,7 +152,7 @@ class Servers:
         check_due_at = now + timedelta(seconds=self._health.next_check_in_s)
         await queries.insert(tx, server, check_due_at)
         # The response shows the tools, so connecting a server accepts them.
-        acceptance = await _acceptance(tx, caller)
+        acceptance = await _acceptance(tx, caller, now)
         await queries.save_tools(tx, server_id, session.tools, acceptance=acceptance)
         by = ids.to_wire("user", caller.user_id)
         await append_event(tx, server, "mcp.connected", status=server.status, by=by)
@@ -302,7 +302,7 @@ class Servers:
             # An acceptance stays with the person who gave it first.
             named = dict.fromkeys(shown.name for shown in body.tools)
             names = [name for name in named if live[name].needs_acceptance]
-            await queries.accept(tx, server.id, names, await _acceptance(tx, caller))
+            await queries.accept(tx, server.id, names, await _acceptance(tx, caller, clock.now()))
             if names:
                 by = ids.to_wire("user", caller.user_id)
                 accepted = names[:MAX_EVENT_TOOLS]
@@ -345,6 +345,6 @@ async def _check_unique(
     return usage
 
 
-async def _acceptance(tx: AccountReader, caller: Caller) -> Acceptance:
+async def _acceptance(tx: AccountReader, caller: Caller, now: datetime) -> Acceptance:
     name = await accounts.name(tx, caller.user_id)
-    return Acceptance(caller.user_id, name, caller.key_id, clock.now())
+    return Acceptance(caller.user_id, name, caller.key_id, now)
