@@ -24,6 +24,14 @@ async def user_of_identity(connection: ReadConnection, issuer: str, subject: str
     return found
 
 
+async def own_name(tx: AccountReader) -> str | None:
+    """The name of the transaction's user."""
+    name: str | None = await tx.fetchval(
+        "SELECT coalesce(name, email) FROM users WHERE id = $1", tx.user_id
+    )
+    return name
+
+
 async def claim_identity(
     connection: WriteConnection, issuer: str, subject: str, user_id: UUID
 ) -> bool:
@@ -217,12 +225,6 @@ async def trial_period(tx: AccountReader) -> tuple[datetime, datetime] | None:
         tx.account_id,
     )
     return (row["created_at"], row["trial_ends_at"]) if row else None
-
-
-async def name(tx: AccountReader, user_id: UUID) -> str | None:
-    """The user's name. Only a transaction of that user can read it."""
-    found: str | None = await tx.fetchval("SELECT name FROM users WHERE id = $1", user_id)
-    return found
 
 
 async def email(tx: AccountReader, user_id: UUID) -> str | None:

@@ -176,7 +176,10 @@ class UpdateServer(Body):
     ] = None
     allowed_tools: Annotated[
         AllowedTools | None,
-        doc("The tools that can be used, at most 500 names. Null means all.", ["create_draft"]),
+        doc(
+            "The tools that can be used, at most 500 names. Null means all.",
+            ["add", "create_draft"],
+        ),
     ] = None
 
 

@@ -1,9 +1,10 @@
 """Public schemas of tool servers: responses."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from typing_extensions import TypeAliasType
 
+from rota.auth.schemas import CredentialKind
 from rota.mcp import model
 from rota.mcp.model import Acceptance, Server, ServerTool
 from rota.platform import ids
@@ -90,10 +91,10 @@ class AcceptedBy(Wire):
     """Who accepted the definition of a tool."""
 
     user_id: Annotated[str, doc("The ID of the user, `user_…`.", examples.USER_ID)]
-    name: Annotated[str | None, doc("The user's name at that time. Null if unknown.", "Ada")]
-    via: Annotated[
-        Literal["session", "key"], doc("Whether the user or a program with a key did it.")
+    name: Annotated[
+        str | None, doc("The name of the user at that time. Null if unknown.", "Ada Lovelace")
     ]
+    via: Annotated[CredentialKind, doc("The kind of credential.")]
     key_id: Annotated[
         str | None, doc("The ID of the API key. Null for a session.", None, examples.KEY_ID)
     ]

@@ -346,5 +346,5 @@ async def _check_unique(
 
 
 async def _acceptance(tx: AccountReader, caller: Caller, now: datetime) -> Acceptance:
-    name = await accounts.name(tx, caller.user_id)
+    name = await accounts.own_name(tx)
     return Acceptance(caller.user_id, name, caller.key_id, now)
