@@ -107,7 +107,7 @@ def create_app(
         agent_routes(parts.catalog, variant.agent_access),
         run_routes(parts.timelines),
         event_routes(parts.streams, parts.authenticator),
-        mcp_routes(parts.servers),
+        mcp_routes(parts.servers, parts.tool_calls),
         credit_routes(parts.credits),
         tier_routes(parts.purchases),
         *([plan_routes(parts.purchases)] if variant.sells_plans else []),

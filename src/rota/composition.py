@@ -32,6 +32,8 @@ from rota.mcp import sessions as tool_sessions
 from rota.mcp.client import ToolClient
 from rota.mcp.health import Health
 from rota.mcp.service import Servers
+from rota.mcp.session import Timeouts
+from rota.mcp.tool_calls import ToolCalls
 from rota.payments.port import Processor
 from rota.payments.processor import processor_of
 from rota.payments.turns import Turns
@@ -269,7 +271,7 @@ class Composition:
         settings = self.settings
         sessions = tool_sessions.Sessions(
             self.egress,
-            tool_sessions.Timeouts(settings.mcp_connect_s, settings.mcp_call_s),
+            Timeouts(settings.mcp_connect_s, settings.mcp_call_s),
             limit=settings.mcp_sessions,
             idle_s=settings.mcp_idle_s,
         )
@@ -285,6 +287,18 @@ class Composition:
         return ToolClient(self.tool_sessions, self.vault, self.server_health)
 
     @cached_property
+    def tool_calls(self) -> ToolCalls:
+        settings = self.settings
+        return ToolCalls(
+            self.db,
+            self.idempotency,
+            self.tool_client,
+            # Connecting, listing the tools and calling one of them, and once more if the session
+            # has ended.
+            max_call_s=2 * (settings.mcp_connect_s + 2 * settings.mcp_call_s),
+        )
+
+    @cached_property
     def servers(self) -> Servers:
         return Servers(
             self.db,
@@ -293,6 +307,7 @@ class Composition:
             self.egress,
             self.tool_sessions,
             self.tool_client,
+            self.tool_calls,
             self.server_health,
             allowance=self.variant.servers,
             has_pass=self.plans.has_pass,

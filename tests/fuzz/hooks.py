@@ -21,6 +21,7 @@ RULES = {
     ("POST", "/api/keys"): {"expiresAt"},
     # Rota connects to the URL to check it.
     ("POST", "/api/mcp"): {"url", "headers", "auth", "auth.token"},
+    ("PATCH", "/api/mcp/{id}"): {"url", "headers", "auth", "auth.token"},
     ("GET", "/api/usage"): {"from", "to"},
     ("POST", "/api/subscriptions/subscribe"): {"plan", "seats"},
     ("POST", "/api/tasks"): {"agent", "assignedAgent", "parentTaskId"},

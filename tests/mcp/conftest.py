@@ -56,6 +56,19 @@ async def invoke(
     )
 
 
+async def tools_of(person: Person, server: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The tools by name."""
+    response = await person.get(f"/api/mcp/{server['id']}/tools")
+    return {tool["name"]: tool for tool in response.json()["tools"]}
+
+
+async def accept(person: Person, server: dict[str, Any], *names: str) -> httpx.Response:
+    """Accepts the tools as they are now: those with these names, or all of them."""
+    shown = await tools_of(person, server)
+    pairs = [{"name": name, "hash": shown[name]["hash"]} for name in names or shown]
+    return await person.post(f"/api/mcp/{server['id']}/accept", {"tools": pairs})
+
+
 async def events_of(person: Person) -> list[tuple[str, dict[str, Any]]]:
     async with person.service.owner() as connection:
         rows = await connection.fetch(

@@ -237,6 +237,17 @@ async def wrong_shape(message: dict[str, Any], writer: Writer) -> None:
     await answer(message, writer, {"tools": "none", "content": 5, "protocolVersion": []})
 
 
+def fixed(status: str, kind: str, body: bytes = b"") -> Callable[[Reader, Writer], Awaitable[None]]:
+    """The same response to every request, as a server that does not implement MCP has it."""
+
+    async def handle(reader: Reader, writer: Writer) -> None:
+        await read_request(reader)
+        writer.write(head(kind, f"Content-Length: {len(body)}", status=status) + body)
+        await writer.drain()
+
+    return handle
+
+
 async def silent(reader: Reader, writer: Writer) -> None:
     """Accepts the connection and sends nothing."""
     await asyncio.sleep(3600)

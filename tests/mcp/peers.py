@@ -95,6 +95,8 @@ class Peer:
         self.keys: list[object] = []
         self.headers: list[dict[str, str]] = []
         self.answers: dict[str, Callable[[dict[str, Any]], Awaitable[Any]]] = {}
+        # If set, a list of tools waits for it.
+        self.before_list: Callable[[], Awaitable[None]] | None = None
         # If set, every response has this HTTP status.
         self.status: int | None = None
         self.url = ""
@@ -108,6 +110,8 @@ class Peer:
             yield self
 
     async def _list(self, *_: Any) -> types.ListToolsResult:
+        if self.before_list is not None:
+            await self.before_list()
         return types.ListToolsResult(tools=list(self.tools.values()))
 
     async def _call(self, _: Any, params: types.CallToolRequestParams) -> types.CallToolResult:

@@ -11,7 +11,7 @@ from rota.agents.sync import sync
 from rota.dev.stack import Stack
 from rota.mcp.checks import SCHEDULE_ID
 from rota.platform.ids import from_wire
-from tests.mcp.conftest import LOCAL, connect, events_of
+from tests.mcp.conftest import LOCAL, accept, connect, events_of
 from tests.mcp.peers import Peer, definition, time_server
 from tests.mcp.test_secrets import TOKEN, bearer, everything_in, forms
 from tests.runs.runner import Runner, shown, until
@@ -142,7 +142,7 @@ async def test_a_definition_that_changes_after_approval_blocks_the_call(
         await approve(person, task)
         await until(second_review, lambda s: s["state"] == "pending" and len(s["history"]) >= 2)
         assert peer.calls == []
-        assert (await person.post(f"/api/mcp/{server['id']}/accept")).status_code == 200
+        assert (await accept(person, server, "note")).status_code == 200
         await approve(person, task)
         await runner.until(person, task, "COMPLETED")
         assert peer.calls == [("note", {"text": "x"})]

@@ -29,7 +29,7 @@ async def shell(text: str, variables: dict[str, str]) -> list[dict[str, Any]]:
 
 
 async def test_every_example_works(person: Person, peer: Peer) -> None:
-    connect, tools, invoke, ping, accept, disconnect = re.findall(
+    connect, tools, invoke, ping, change, accept, disconnect = re.findall(
         r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL
     )
     variables = {
@@ -45,12 +45,16 @@ async def test_every_example_works(person: Person, peer: Peer) -> None:
     assert invoked["result"]["structuredContent"] == {"sum": 5}
     [pinged] = await shell(ping, variables)
     assert pinged["ok"]
+    [changed] = await shell(change, variables)
+    assert changed["server"]["allowedTools"] == ["add", "note"]
     peer.tools["add"] = definition("add", "Adds, and more.")
     [pinged] = await shell(ping, variables)
     assert pinged["status"] == "CHANGED"
-    [first, second] = await shell(accept, variables)
-    assert first["server"]["status"] == second["server"]["status"] == "CONNECTED"
-    assert first["tools"][0]["description"] == "Adds, and more."
+    [listed] = await shell(tools, variables)
+    variables["HASH"] = listed["tools"][0]["hash"]
+    [accepted] = await shell(accept, variables)
+    assert accepted["server"]["status"] == "CONNECTED"
+    assert accepted["tools"][0]["description"] == "Adds, and more."
     [gone] = await shell(disconnect, variables)
     assert gone == {"deleted": True, "id": variables["SERVER"]}
 

@@ -12,7 +12,8 @@ import pytest
 
 from rota.mcp.errors import ServerError
 from rota.mcp.model import Transport
-from rota.mcp.sessions import Address, Sessions, Timeouts
+from rota.mcp.session import Address, Timeouts
+from rota.mcp.sessions import Sessions
 from rota.platform.egress import (
     Bounds,
     Egress,

@@ -11,7 +11,8 @@ import psutil
 import pytest
 
 from rota.mcp.errors import CallRejected, ServerError
-from rota.mcp.sessions import Address, Sessions, Timeouts
+from rota.mcp.session import Address, Timeouts
+from rota.mcp.sessions import Sessions
 from rota.mcp.transport import SessionEnded
 from rota.platform.egress import Bounds, Egress
 from tests.mcp import hostile
@@ -158,19 +159,19 @@ async def test_sessions_are_limited_and_idle_ones_are_closed() -> None:
         address = Address(peer.url, "streamable-http")
         ids = [uuid4() for _ in range(6)]
         for each in ids:
-            async with pool.use(each, lambda: address) as session:
+            async with pool.use((each, 1), lambda: address) as session:
                 assert not session.closed
         assert len(pool) == 3
         # The open session is used again.
-        async with pool.use(ids[-1], lambda: address) as again:
+        async with pool.use((ids[-1], 1), lambda: address) as again:
             assert again is session
         async with (
-            pool.use(ids[0], lambda: address),
-            pool.use(ids[1], lambda: address),
-            pool.use(ids[2], lambda: address),
+            pool.use((ids[0], 1), lambda: address),
+            pool.use((ids[1], 1), lambda: address),
+            pool.use((ids[2], 1), lambda: address),
         ):
             with pytest.raises(ServerError, match="Too many"):
-                await pool.use(ids[3], lambda: address).__aenter__()
+                await pool.use((ids[3], 1), lambda: address).__aenter__()
         async with asyncio.timeout(5):
             while len(pool):
                 await asyncio.sleep(0.05)

@@ -169,6 +169,14 @@ async def test_a_secret_appears_in_no_response_row_or_log(
             await person.get("/api/mcp"),
             await person.get(f"/api/mcp/{server['id']}/tools"),
             await invoke(person, server, "add", {"a": 1, "b": 2}),
+            await person.request("PATCH", f"/api/mcp/{server['id']}", json={"headers": None}),
+            await person.request(
+                "PATCH", f"/api/mcp/{server['id']}", json={"headers": body["headers"]}
+            ),
+            await person.request(
+                "PATCH", f"/api/mcp/{server['id']}", json={"url": "http://127.0.0.1:9/"}
+            ),
+            await person.get(f"/api/mcp/{server['id']}"),
         ]
         assert peer.headers[-1]["x-team"] == f"x-{TOKEN}"
         peer.status = 500

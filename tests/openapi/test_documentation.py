@@ -17,7 +17,7 @@ from tests.openapi.document import (
 
 ENUMS = {
     *("TaskStatus", "Gate", "ReviewState", "ItemDecision", "RetryFrom"),
-    *("Scope", "AccountKind", "Role", "Tier", "Variant", "ApiVersion"),
+    *("CredentialKind", "Scope", "AccountKind", "Role", "Tier", "Variant", "ApiVersion"),
     *("ServerStatus", "Transport", "SubscriptionStatus"),
     *("TransactionKind", "AllowanceStatus", "GroupBy"),
     *("StepKind", "StepState", "StepOutcome", "Readiness"),

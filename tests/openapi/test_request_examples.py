@@ -1,7 +1,7 @@
 """The example of every request body works when it is sent as the description shows it.
 
-Two examples cannot: an ID token works once, and the example of a tool server has to be replaced
-with one that exists. The description says so.
+Three examples cannot: an ID token works once, the example of a tool server has to be replaced with
+one that exists, and so has the hash of a definition. The description says so.
 """
 
 from collections.abc import Awaitable, Callable
@@ -34,10 +34,14 @@ class Sender:
             body = body | {"url": self._peer.url}
         if "{id}" in path:
             path = path.replace("{id}", await self._resource(operation))
+        if operation == "accept_tools":
+            listed = (await self._person.get(path.replace("/accept", "/tools"))).json()["tools"]
+            hashes = {tool["name"]: tool["hash"] for tool in listed}
+            body = {"tools": [each | {"hash": hashes[each["name"]]} for each in body["tools"]]}
         return await self._person.request(method.upper(), path, json=body)
 
     async def _resource(self, operation: str) -> str:
-        if operation in ("invoke_tool", "accept_tools"):
+        if operation in ("update_server", "invoke_tool", "accept_tools"):
             servers = (await self._person.get("/api/mcp")).json()["servers"]
             return str(servers[0]["id"])
         status = {"retry_task": "FAILED", "patch_task": "PENDING"}.get(

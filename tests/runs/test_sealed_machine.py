@@ -159,6 +159,12 @@ class Decisions(RuleBasedStateMachine):
             body["decisions"] = [decision]
         self.decide(at, "approve", body, review["number"])
 
+    @rule(at=who, words=text)
+    def approve_and_work(self, at: int, words: str) -> None:
+        """The ordinary course of things, so that the others have something to disturb."""
+        self.approve(at, fresh=True, edit=None, first_only=False)
+        self.work_twice(1, words)
+
     @precondition(lambda self: any(self.seen))
     @rule(at=who, resume=st.booleans())
     def reject(self, at: int, resume: bool) -> None:

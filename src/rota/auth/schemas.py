@@ -1,6 +1,6 @@
 """Public schemas of sessions, API keys and the caller."""
 
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import Field
 from typing_extensions import TypeAliasType
@@ -37,6 +37,13 @@ Role = TypeAliasType(
 )
 Scope = TypeAliasType(
     "Scope", Annotated[caller.Scope, doc("Something that an API key can do.", "tasks:read")]
+)
+CredentialKind = TypeAliasType(
+    "CredentialKind",
+    Annotated[
+        Literal["session", "key"],
+        doc("`session`: the user was signed in. `key`: an API key of the user.", "session"),
+    ],
 )
 _SCOPES = ["tasks:read", "tasks:write", "agents:read"]
 

@@ -1,8 +1,9 @@
 """Calls tools, but only those that a person accepted, and only with the accepted definition."""
 
 import time
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
 
 import mcp_types as types
 import orjson
@@ -11,8 +12,10 @@ import structlog
 from rota.mcp.errors import CallRejected, CredentialsRejected, InvalidResponse, ServerError
 from rota.mcp.health import Health
 from rota.mcp.model import Definition, Server, ServerTool, definition_hash
-from rota.mcp.sessions import Address, Sessions
+from rota.mcp.session import Address, Session
+from rota.mcp.sessions import Sessions
 from rota.mcp.transport import SessionEnded
+from rota.platform import ids
 from rota.platform.crypto import SealBroken, Vault
 
 log = structlog.get_logger()
@@ -34,26 +37,43 @@ class DefinitionChanged(Exception):
         self.tool = tool
 
 
+@dataclass(frozen=True, slots=True)
+class Check:
+    """The result of a check of a server."""
+
+    # The saved server. None if it has been disconnected.
+    server: Server | None
+    latency_ms: float
+    failure: ServerError | None = None
+
+
 class ToolClient:
     def __init__(self, sessions: Sessions, vault: Vault, health: Health) -> None:
         self._sessions = sessions
         self._vault = vault
         self._health = health
 
-    def _address(self, server: Server) -> Address:
-        headers: dict[str, str] = {}
-        if server.sealed_headers is not None:
-            try:
-                raw = self._vault.open(server.sealed_headers, server.seal_context)
-            except SealBroken:
-                log.error("tool_server_headers_not_decrypted", server_id=str(server.id))
-                raise CredentialsRejected(
-                    "The stored credentials cannot be decrypted. "
-                    "Disconnect the server, then connect it again.",
-                    sent=False,
-                ) from None
-            headers = orjson.loads(raw)
-        return Address(server.url, server.transport, headers)
+    def headers_of(self, server: Server) -> dict[str, str]:
+        """The headers to send to the server. They contain secrets."""
+        if server.sealed_headers is None:
+            return {}
+        try:
+            raw = self._vault.open(server.sealed_headers, server.seal_context)
+        except SealBroken:
+            log.error("tool_server_headers_not_decrypted", server_id=str(server.id))
+            raise CredentialsRejected(
+                "The stored credentials cannot be decrypted. "
+                f"Set them again with PATCH /api/mcp/{ids.to_wire('mcp', server.id)}.",
+                sent=False,
+            ) from None
+        headers: dict[str, str] = orjson.loads(raw)
+        return headers
+
+    def _session(self, server: Server) -> AbstractAsyncContextManager[Session]:
+        return self._sessions.use(
+            server.session_key,
+            lambda: Address(server.url, server.transport, self.headers_of(server)),
+        )
 
     async def call(
         self,
@@ -84,14 +104,14 @@ class ToolClient:
         key: str | None,
         max_list_age_s: float,
     ) -> types.CallToolResult:
-        async with self._sessions.use(server.id, lambda: self._address(server)) as session:
+        async with self._session(server) as session:
             if time.monotonic() - session.listed_at > max_list_age_s:
                 await session.list()
             if server.status in ("UNREACHABLE", "AUTH_FAILED"):
-                await self._health.record_tools(server.account_id, server.id, session.tools)
+                await self._health.record_tools(server, session.tools)
             live = session.tools.get(tool.name)
             if live is None or session.hashes[tool.name] != tool.accepted_hash:
-                await self._health.record_tools(server.account_id, server.id, session.tools)
+                await self._health.record_tools(server, session.tools)
                 if live is None:
                     raise ToolRemoved(tool.name)
                 raise DefinitionChanged(
@@ -105,12 +125,8 @@ class ToolClient:
                 )
             return await session.call(tool.name, arguments, key)
 
-    async def refresh(self, server: Server) -> tuple[Server | None, float]:
-        """Pings the server, lists its tools and saves its status and its tools.
-
-        Returns the saved server (None if it has been disconnected) and the time of the
-        ping in milliseconds.
-        """
+    async def refresh(self, server: Server) -> Check:
+        """Pings the server, lists its tools and saves its status and its tools."""
         started = time.perf_counter()
         try:
             try:
@@ -120,15 +136,15 @@ class ToolClient:
         except (ServerError, CallRejected) as error:
             latency_ms = (time.perf_counter() - started) * 1000
             failure = error if isinstance(error, ServerError) else InvalidResponse(error.message)
-            return await self._health.record_failure(server, failure), latency_ms
-        return await self._health.record_tools(server.account_id, server.id, tools), latency_ms
+            # A check runs no tool, so a timeout only means that the server does not respond.
+            failure.sent = False
+            saved = await self._health.record_failure(server, failure)
+            return Check(saved, latency_ms, failure)
+        return Check(await self._health.record_tools(server, tools), latency_ms)
 
     async def _ping_and_list(self, server: Server) -> tuple[float, dict[str, Definition]]:
-        async with self._sessions.use(server.id, lambda: self._address(server)) as session:
+        async with self._session(server) as session:
             started = time.perf_counter()
             await session.ping()
             latency_ms = (time.perf_counter() - started) * 1000
             return latency_ms, await session.list()
-
-    def close_session(self, server_id: UUID) -> None:
-        self._sessions.remove(server_id)

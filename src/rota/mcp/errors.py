@@ -1,5 +1,7 @@
 """Failures of tool servers, and the API errors that report them."""
 
+from typing import Any
+
 from rota.mcp.model import Server, ServerTool, Status
 from rota.platform import ids
 from rota.platform.errors import ApiError, Conflict, Forbidden, NotFound
@@ -67,6 +69,14 @@ class ServerUrlTaken(Conflict):
         )
 
 
+class ServerChanged(Conflict):
+    def __init__(self) -> None:
+        super().__init__(
+            "Another request changed the connection of this tool server at the same time. Read the "
+            "server, then try again."
+        )
+
+
 class TooManyServers(Conflict):
     def __init__(self, limit: int) -> None:
         super().__init__(f"An account can connect {limit} tool servers. Disconnect one first.")
@@ -87,7 +97,7 @@ class ToolNotAllowed(Forbidden):
     def __init__(self, server: Server, name: str) -> None:
         super().__init__(
             f"The tool {name} is not in the allowedTools of the server {server.name}. To use it, "
-            "disconnect the server, then connect it with the tool in allowedTools."
+            f"add it to allowedTools with PATCH /api/mcp/{ids.to_wire('mcp', server.id)}."
         )
 
 
@@ -103,7 +113,19 @@ class ToolNotAccepted(Conflict):
         super().__init__(
             f"{problem} Check the difference, then accept the tool with "
             f"POST /api/mcp/{ids.to_wire('mcp', server.id)}/accept.",
-            details={"difference": tool.difference},
+            details={"difference": tool.difference, "hash": tool.live_hash},
+        )
+
+
+class DefinitionNotShown(Conflict):
+    """A definition is not the one that the person saw. Carries the current ones."""
+
+    def __init__(self, tools: list[dict[str, Any]]) -> None:
+        names = ", ".join(tool["name"] for tool in tools[:10])
+        super().__init__(
+            f"The definitions of these tools are not the ones that you sent: {names}. Nothing was "
+            "accepted. Check the current definitions in details, then accept their hashes.",
+            details={"tools": tools},
         )
 
 
@@ -111,18 +133,32 @@ class ToolServerFailed(ApiError):
     status = 502
     code = "TOOL_SERVER_ERROR"
 
-    def __init__(self, error: ServerError | CallRejected) -> None:
-        happened = "rejected the call" if isinstance(error, CallRejected) else "failed"
-        super().__init__(f"The tool server {happened}. {error.message}")
+    def __init__(self, message: str, *, sent: bool) -> None:
+        super().__init__(message)
+        # Whether the call may have taken effect.
+        self.sent = sent
 
 
-class ToolServerTimeout(ApiError):
+class ToolServerTimeout(ToolServerFailed):
     status = 504
     code = "TOOL_SERVER_TIMEOUT"
 
-    def __init__(self, error: ServerTimeout) -> None:
-        super().__init__(f"The tool server did not respond in time. {error.message}")
+
+def api_error(error: ServerError | CallRejected) -> ToolServerFailed:
+    if isinstance(error, CallRejected):
+        return ToolServerFailed(f"The tool server rejected the call. {error.message}", sent=True)
+    if isinstance(error, ServerTimeout):
+        message = f"The tool server did not respond in time. {error.message}"
+        return ToolServerTimeout(message, sent=error.sent)
+    return ToolServerFailed(f"The tool server failed. {error.message}", sent=error.sent)
 
 
-def api_error(error: ServerError | CallRejected) -> ApiError:
-    return ToolServerTimeout(error) if isinstance(error, ServerTimeout) else ToolServerFailed(error)
+def tool_lookup_failed(name: str, error: ServerError) -> ToolServerFailed:
+    """The tool is not known, and the server cannot be asked for it."""
+    happened = "refuses the credentials" if isinstance(error, CredentialsRejected) else "is down"
+    kind = ToolServerTimeout if isinstance(error, ServerTimeout) else ToolServerFailed
+    return kind(
+        f"The tool server {happened}, so it cannot be asked for the tool {name[:128]!r}, which was "
+        f"not in its last list. {error.message}",
+        sent=False,
+    )

@@ -3,7 +3,6 @@
 import random
 from collections.abc import Iterable, Mapping
 from typing import Any
-from uuid import UUID
 
 from rota.events import journal
 from rota.mcp import queries
@@ -28,39 +27,57 @@ class Health:
         return self._check_every_s * random.uniform(0.8, 1.2)  # noqa: S311
 
     async def record_tools(
-        self, account_id: UUID, server_id: UUID, definitions: Mapping[str, Definition]
+        self, server: Server, definitions: Mapping[str, Definition]
     ) -> Server | None:
         """Saves the server's current tools. Returns None if the server was disconnected."""
-        async with self._db.write(account_id) as tx:
-            server = await queries.lock(tx, server_id)
-            if server is None:
-                return None
-            before = {tool.name: tool.live_hash for tool in await queries.tools_of(tx, server_id)}
-            await queries.save_tools(tx, server_id, definitions)
-            tools = await queries.tools_of(tx, server_id)
-            changed = [
-                tool.name
-                for tool in tools
-                if tool.needs_acceptance
-                and server.allows(tool.name)
-                and before.get(tool.name) != tool.live_hash
-            ]
-            status = status_of(server, tools)
-            if server.status in _DOWN:
-                await append_event(tx, server, "mcp.connected", status=status)
-            if changed:
-                await append_event(
-                    tx, server, "mcp.changed", status=status, tools=changed[:MAX_EVENT_TOOLS]
-                )
-            await queries.set_status(tx, server_id, status, None, self.next_check_in_s)
-            return await queries.find(tx, server_id)
+        async with self._db.write(server.account_id) as tx:
+            current = await queries.lock(tx, server.id)
+            if current is None or current.revision != server.revision:
+                # The tools of an older revision may be those of another server.
+                return current
+            return await self.save_tools(tx, current, definitions)
+
+    async def save_tools(
+        self, tx: AccountTransaction, server: Server, definitions: Mapping[str, Definition]
+    ) -> Server:
+        """Saves the tools of a locked server that responds, and its status."""
+        before = {tool.name: tool.live_hash for tool in await queries.tools_of(tx, server.id)}
+        await queries.save_tools(tx, server.id, definitions)
+        tools = await queries.tools_of(tx, server.id)
+        changed = [
+            tool.name
+            for tool in tools
+            if tool.needs_acceptance
+            and server.allows(tool.name)
+            and before.get(tool.name) != tool.live_hash
+        ]
+        status = status_of(server, tools)
+        if server.status in _DOWN:
+            await append_event(tx, server, "mcp.connected", status=status)
+        if changed:
+            await append_event(
+                tx, server, "mcp.changed", status=status, tools=changed[:MAX_EVENT_TOOLS]
+            )
+        await queries.set_status(tx, server.id, status, None, self.next_check_in_s)
+        saved = await queries.find(tx, server.id)
+        assert saved is not None
+        return saved
+
+    async def update_status(self, tx: AccountTransaction, server: Server) -> Server:
+        """Saves the status of a locked server after a change of what is accepted or allowed."""
+        if server.status not in _DOWN:
+            status = status_of(server, await queries.tools_of(tx, server.id))
+            await queries.set_status(tx, server.id, status, None, self.next_check_in_s)
+        saved = await queries.find(tx, server.id)
+        assert saved is not None
+        return saved
 
     async def record_failure(self, server: Server, error: ServerError) -> Server | None:
         """Saves the failure. Returns None if the server was disconnected."""
         async with self._db.write(server.account_id) as tx:
             current = await queries.lock(tx, server.id)
-            if current is None:
-                return None
+            if current is None or current.revision != server.revision:
+                return current
             if isinstance(error, ServerTimeout) and error.sent and current.status not in _DOWN:
                 # One slow call does not make a server unreachable.
                 return current

@@ -1,6 +1,7 @@
 """Tool servers and their tools."""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -33,9 +34,15 @@ class Server:
     # Increases with every change of URL, transport or credentials.
     revision: int = 1
     tool_count: int = 0
+    # The allowed tools that the server does not offer.
+    missing_tools: Sequence[str] = ()
 
     def allows(self, tool: str) -> bool:
         return self.allowed_tools is None or tool in self.allowed_tools
+
+    @property
+    def session_key(self) -> tuple[UUID, int]:
+        return self.id, self.revision
 
     @property
     def seal_context(self) -> str:
@@ -44,6 +51,17 @@ class Server:
 
 def seal_context(account_id: UUID, server_id: UUID) -> str:
     return f"mcp_servers/{account_id}/{server_id}/sealed_headers"
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """Who accepted the definition of a tool, with which credential, and when."""
+
+    user_id: UUID
+    name: str | None
+    # None for a session.
+    key_id: UUID | None
+    at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +76,8 @@ class ServerTool:
     accepted_hash: str | None
     live: Definition | None
     live_hash: str | None
+    # None if the tool was never accepted, or before acceptances were recorded.
+    acceptance: Acceptance | None = None
 
     @property
     def usable(self) -> bool:

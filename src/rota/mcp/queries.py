@@ -6,18 +6,36 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from rota.mcp.model import Definition, Server, ServerTool, Status, definition_hash
+from rota.mcp.model import (
+    Acceptance,
+    Definition,
+    Server,
+    ServerTool,
+    Status,
+    definition_hash,
+)
+from rota.platform import ids
 from rota.platform.db import AccountReader, AccountTransaction, WriteConnection
 
-# All fields except the tool count, which is not a column.
-_SERVER_FIELDS = tuple(each.name for each in fields(Server) if each.name != "tool_count")
+# All fields except those that are not columns.
+_SERVER_FIELDS = tuple(
+    each.name for each in fields(Server) if each.name not in ("tool_count", "missing_tools")
+)
 _SERVER = ", ".join(f"s.{field}" for field in _SERVER_FIELDS)
-_TOOL_COUNT = (
-    "(SELECT count(*) FROM mcp_tools t WHERE t.account_id = s.account_id AND t.server_id = s.id"
-    " AND t.live_hash IS NOT NULL) AS tool_count"
+_LIVE_TOOLS = (
+    "FROM mcp_tools t WHERE t.account_id = s.account_id AND t.server_id = s.id"
+    " AND t.live_hash IS NOT NULL"
+)
+_COUNTS = (
+    f"(SELECT count(*) {_LIVE_TOOLS}) AS tool_count,"  # noqa: S608
+    " ARRAY(SELECT a.name FROM unnest(s.allowed_tools) WITH ORDINALITY AS a (name, position)"
+    f" WHERE a.name NOT IN (SELECT t.name {_LIVE_TOOLS}) ORDER BY a.position) AS missing_tools"
 )
 # `tool_name`, because a joined row also has the server's name.
-_TOOL = "t.name AS tool_name, t.accepted, t.accepted_hash, t.live, t.live_hash"
+_TOOL = (
+    "t.name AS tool_name, t.accepted, t.accepted_hash, t.live, t.live_hash,"
+    " t.accepted_by, t.accepted_with, t.accepted_at"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +48,7 @@ class Usage:
 
 
 def _joined_server(row: Any) -> Server:
-    """The server of a row that also has the columns of a tool. It has no tool count."""
+    """The server of a row that also has the columns of a tool. It has no counts."""
     return Server(**{field: row[field] for field in _SERVER_FIELDS})
 
 
@@ -41,12 +59,33 @@ def _tool(row: Any) -> ServerTool:
         accepted_hash=row["accepted_hash"],
         live=row["live"],
         live_hash=row["live_hash"],
+        acceptance=_acceptance(row) if row["accepted_by"] is not None else None,
     )
+
+
+def _acceptance(row: Any) -> Acceptance:
+    credential = row["accepted_with"]
+    key = credential["keyId"]
+    return Acceptance(
+        user_id=row["accepted_by"],
+        name=credential["name"],
+        key_id=ids.from_wire("key", key) if key else None,
+        at=row["accepted_at"],
+    )
+
+
+def _credential(acceptance: Acceptance) -> dict[str, Any]:
+    key = acceptance.key_id
+    return {
+        "name": acceptance.name,
+        "via": "key" if key else "session",
+        "keyId": ids.to_wire("key", key) if key else None,
+    }
 
 
 async def all_servers(tx: AccountReader) -> list[Server]:
     rows = await tx.fetch(
-        f"SELECT {_SERVER}, {_TOOL_COUNT} FROM mcp_servers s WHERE s.account_id = $1 ORDER BY s.id",  # noqa: S608
+        f"SELECT {_SERVER}, {_COUNTS} FROM mcp_servers s WHERE s.account_id = $1 ORDER BY s.id",  # noqa: S608
         tx.account_id,
     )
     return [Server(**row) for row in rows]
@@ -54,7 +93,7 @@ async def all_servers(tx: AccountReader) -> list[Server]:
 
 async def find(tx: AccountReader, server_id: UUID) -> Server | None:
     row = await tx.fetchrow(
-        f"SELECT {_SERVER}, {_TOOL_COUNT} FROM mcp_servers s WHERE s.account_id = $1 AND s.id = $2",  # noqa: S608
+        f"SELECT {_SERVER}, {_COUNTS} FROM mcp_servers s WHERE s.account_id = $1 AND s.id = $2",  # noqa: S608
         tx.account_id,
         server_id,
     )
@@ -65,7 +104,7 @@ async def lock(tx: AccountTransaction, server_id: UUID) -> Server | None:
     """Finds the server and locks it until the transaction ends."""
     row = await tx.fetchrow(
         f"""
-        SELECT {_SERVER}, {_TOOL_COUNT} FROM mcp_servers s
+        SELECT {_SERVER}, {_COUNTS} FROM mcp_servers s
         WHERE s.account_id = $1 AND s.id = $2 FOR UPDATE
         """,  # noqa: S608
         tx.account_id,
@@ -119,17 +158,19 @@ async def accepted_tools(tx: AccountReader) -> list[tuple[Server, ServerTool]]:
     return [(_joined_server(row), _tool(row)) for row in rows]
 
 
-async def usage(tx: AccountReader, name: str, url: str) -> Usage:
+async def usage(tx: AccountReader, name: str, url: str, *, without: UUID | None = None) -> Usage:
+    """The servers of the account, without the one that is about to change."""
     row = await tx.fetchrow(
         """
         SELECT count(*) AS server_count,
             coalesce(bool_or(name = $2), false) AS name_taken,
             coalesce(bool_or(url = $3), false) AS url_taken
-        FROM mcp_servers WHERE account_id = $1
+        FROM mcp_servers WHERE account_id = $1 AND id IS DISTINCT FROM $4
         """,
         tx.account_id,
         name,
         url,
+        without,
     )
     return Usage(**row)
 
@@ -153,6 +194,25 @@ async def insert(tx: AccountTransaction, server: Server, check_due_at: datetime)
         check_due_at,
         server.created_at,
         server.updated_at,
+    )
+
+
+async def update(tx: AccountTransaction, server: Server) -> None:
+    """Saves what a request can change."""
+    await tx.execute(
+        """
+        UPDATE mcp_servers SET name = $3, url = $4, transport = $5, allowed_tools = $6,
+            sealed_headers = $7, revision = $8, updated_at = clock_timestamp()
+        WHERE account_id = $1 AND id = $2
+        """,
+        tx.account_id,
+        server.id,
+        server.name,
+        server.url,
+        server.transport,
+        server.allowed_tools,
+        server.sealed_headers,
+        server.revision,
     )
 
 
@@ -195,9 +255,9 @@ async def save_tools(
     server_id: UUID,
     definitions: Mapping[str, Definition],
     *,
-    accept: bool = False,
+    acceptance: Acceptance | None = None,
 ) -> None:
-    """Saves the definitions that the server has now."""
+    """Saves the definitions that the server has now. An acceptance accepts those that are new."""
     await tx.execute(
         """
         DELETE FROM mcp_tools WHERE account_id = $1 AND server_id = $2
@@ -219,9 +279,10 @@ async def save_tools(
     await tx.execute(
         """
         INSERT INTO mcp_tools (account_id, server_id, name, position, live, live_hash,
-            accepted, accepted_hash)
+            accepted, accepted_hash, accepted_by, accepted_with, accepted_at)
         SELECT $1, $2, d.name, d.position, d.definition, d.hash,
-            CASE WHEN $6 THEN d.definition END, CASE WHEN $6 THEN d.hash END
+            CASE WHEN $6::uuid IS NOT NULL THEN d.definition END,
+            CASE WHEN $6::uuid IS NOT NULL THEN d.hash END, $6, $7, $8
         FROM unnest($3::text[], $4::json[], $5::text[]) WITH ORDINALITY
             AS d (name, definition, hash, position)
         ON CONFLICT (account_id, server_id, name) DO UPDATE
@@ -234,20 +295,28 @@ async def save_tools(
         list(definitions),
         list(definitions.values()),
         [definition_hash(definition) for definition in definitions.values()],
-        accept,
+        acceptance.user_id if acceptance else None,
+        _credential(acceptance) if acceptance else None,
+        acceptance.at if acceptance else None,
     )
 
 
-async def accept(tx: AccountTransaction, server_id: UUID, names: list[str]) -> None:
+async def accept(
+    tx: AccountTransaction, server_id: UUID, names: list[str], acceptance: Acceptance
+) -> None:
     """Accepts the last definitions that the server sent of these tools."""
     await tx.execute(
         """
-        UPDATE mcp_tools SET accepted = live, accepted_hash = live_hash
+        UPDATE mcp_tools SET accepted = live, accepted_hash = live_hash,
+            accepted_by = $4, accepted_with = $5, accepted_at = $6
         WHERE account_id = $1 AND server_id = $2 AND name = ANY ($3) AND live_hash IS NOT NULL
         """,
         tx.account_id,
         server_id,
         names,
+        acceptance.user_id,
+        _credential(acceptance),
+        acceptance.at,
     )
 
 

@@ -8,18 +8,18 @@ from rota.auth.caller import Caller
 from rota.auth.routing import allowed, secured_router
 from rota.auth.schemas import DeletedResponse
 from rota.mcp import schemas
+from rota.mcp.request_schemas import AcceptTools, ConnectServer, InvokeTool, UpdateServer
 from rota.mcp.schemas import (
-    AcceptedResponse,
-    AcceptTools,
     ConnectedResponse,
-    ConnectServer,
     InvokedResponse,
-    InvokeTool,
     PingResponse,
+    ServerResponse,
     ServersResponse,
+    ServerToolsResponse,
     ToolsResponse,
 )
 from rota.mcp.service import Servers
+from rota.mcp.tool_calls import ToolCalls
 from rota.platform import ids
 from rota.platform.http import examples
 from rota.platform.http.description import documented
@@ -33,7 +33,7 @@ Invoker = Annotated[Caller, Depends(allowed("mcp:invoke"))]
 ServerId = Annotated[Text, path_id("server", examples.SERVER_ID)]
 
 
-def mcp_routes(servers: Servers) -> APIRouter:
+def mcp_routes(servers: Servers, tool_calls: ToolCalls) -> APIRouter:
     router = secured_router("Tool servers")
 
     @router.get("/api/mcp", summary="List tool servers")
@@ -62,6 +62,27 @@ def mcp_routes(servers: Servers) -> APIRouter:
         """
         return respond(await servers.connect(caller, body, idempotency_key))
 
+    @router.get("/api/mcp/{id}", summary="Get a tool server", responses=documented(404))
+    async def get_server(caller: Reader, id: ServerId) -> ServerResponse:  # noqa: A002
+        """Returns the server, with the result of its last check."""
+        server = await servers.get(caller, ids.from_wire("mcp", id))
+        return ServerResponse(server=schemas.ToolServer.of(server))
+
+    @router.patch("/api/mcp/{id}", summary="Change a tool server", responses=documented(404, 409))
+    async def update_server(
+        caller: Writer,
+        id: ServerId,  # noqa: A002
+        body: UpdateServer,
+    ) -> ServerToolsResponse:
+        """Changes the fields that you send.
+
+        A change of `url`, `transport`, `headers` or `auth` connects before it is saved: if the
+        server does not respond, the response is 400 with the reason, and nothing is saved. It
+        increases `revision`. Tools whose definitions differ from the accepted ones have to be
+        accepted again. Returns 409 if the name or URL is already connected.
+        """
+        return await servers.update(caller, ids.from_wire("mcp", id), body)
+
     @router.post(
         "/api/mcp/{id}/ping",
         summary="Check a tool server",
@@ -83,6 +104,7 @@ def mcp_routes(servers: Servers) -> APIRouter:
 
     @router.post(
         "/api/mcp/{id}/invoke",
+        response_model=InvokedResponse,
         summary="Call a tool",
         responses=documented(404, 409, 502, 504),
     )
@@ -90,30 +112,38 @@ def mcp_routes(servers: Servers) -> APIRouter:
         caller: Invoker,
         id: ServerId,  # noqa: A002
         body: InvokeTool,
-    ) -> InvokedResponse:
+        idempotency_key: IdempotencyKey = None,
+    ) -> Response:
         """Calls a tool and returns its result.
 
         The arguments are first checked against the schema of the tool (400). Returns 404 if the
         server does not have the tool, 403 if the tool is not in `allowedTools`, and 409 if its
         definition has changed since it was accepted. Returns 502 if the server fails, and 504 if
         it does not respond in time; the call may then have taken effect.
+
+        With an `Idempotency-Key`, a repeated request never calls the tool again. If the first
+        request was interrupted, the response is 409, because its outcome is unknown.
         """
-        return await servers.invoke(caller, ids.from_wire("mcp", id), body)
+        server_id = ids.from_wire("mcp", id)
+        return respond(await tool_calls.invoke(caller, server_id, body, idempotency_key))
 
     @router.post(
         "/api/mcp/{id}/accept",
         summary="Accept changed tools",
-        responses=documented(404),
+        responses=documented(404, 409),
     )
     async def accept_tools(
         caller: Writer,
         id: ServerId,  # noqa: A002
-        body: AcceptTools | None = None,
-    ) -> AcceptedResponse:
-        """Accepts tools that are new or have changed: those that you name, or all of them. `GET
-        /api/mcp/{id}/tools` shows what changed. Returns 404 for an unknown tool."""
-        accepted = await servers.accept(caller, ids.from_wire("mcp", id), body)
-        return AcceptedResponse(server=accepted.server, tools=accepted.tools)
+        body: AcceptTools,
+    ) -> ServerToolsResponse:
+        """Accepts tools that are new or have changed.
+
+        `GET /api/mcp/{id}/tools` shows what changed, and the `hash` of each definition. Returns
+        404 for an unknown tool. Returns 409 if a definition is not the one that you saw; then
+        nothing is accepted, and `details.tools` shows the current definitions.
+        """
+        return await servers.accept(caller, ids.from_wire("mcp", id), body)
 
     @router.delete("/api/mcp/{id}", summary="Disconnect a tool server", responses=documented(404))
     async def disconnect_server(caller: Writer, id: ServerId) -> DeletedResponse:  # noqa: A002

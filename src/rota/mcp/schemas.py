@@ -1,52 +1,15 @@
-"""Public schemas of tool servers."""
+"""Public schemas of tool servers: responses."""
 
-import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field
-from pydantic_core import PydanticCustomError
 from typing_extensions import TypeAliasType
 
+from rota.auth.schemas import CredentialKind
 from rota.mcp import model
-from rota.mcp.model import Server, ServerTool
+from rota.mcp.model import Acceptance, Server, ServerTool
 from rota.platform import ids
 from rota.platform.http import examples
-from rota.platform.http.schemas import Body, Count, Timestamp, Total, Wire, doc, example_of
-
-MAX_HEADERS = 20
-MAX_SECRET_CHARACTERS = 8_192
-_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
-_HEADER_VALUE = re.compile(r"[\x21-\x7e]([\x20-\x7e\t]*[\x21-\x7e])?")
-# HTTP and the protocol set these themselves.
-_RESERVED = {
-    *("host", "content-length", "content-type", "transfer-encoding", "connection", "upgrade"),
-    *("accept", "accept-encoding", "te", "trailer", "expect", "keep-alive", "proxy-authorization"),
-    *("proxy-connection", "mcp-session-id", "mcp-protocol-version", "last-event-id"),
-}
-
-
-def _headers(value: dict[str, str]) -> dict[str, str]:
-    # The messages never repeat a value: it is a secret.
-    seen: set[str] = set()
-    for name, text in value.items():
-        low = name.lower()
-        if not _HEADER_NAME.fullmatch(name):
-            raise PydanticCustomError("header", "a header name is not valid")
-        if low in _RESERVED or low.startswith("mcp-"):
-            raise PydanticCustomError("header", "a header is reserved for HTTP or MCP")
-        if low in seen:
-            raise PydanticCustomError("header", "a header appears twice")
-        if len(text) > MAX_SECRET_CHARACTERS or not _HEADER_VALUE.fullmatch(text):
-            raise PydanticCustomError("header", "a header value must be visible ASCII")
-        seen.add(low)
-    return value
-
-
-def _token(value: str) -> str:
-    if not _HEADER_VALUE.fullmatch(value):
-        raise PydanticCustomError("token", "must be visible ASCII")
-    return value
-
+from rota.platform.http.schemas import Count, Timestamp, Total, Wire, doc
 
 Transport = TypeAliasType(
     "Transport",
@@ -69,103 +32,6 @@ ServerStatus = TypeAliasType(
 )
 
 
-class Bearer(Body):
-    """A bearer token for a tool server."""
-
-    type: Annotated[Literal["bearer"], doc("Always `bearer`.", "bearer")]
-    token: Annotated[
-        str,
-        doc(
-            "The token. It is stored encrypted and never returned.",
-            "s3cr3t-token",
-            min_length=1,
-            max_length=MAX_SECRET_CHARACTERS,
-            repr=False,
-        ),
-        AfterValidator(_token),
-    ]
-
-
-ToolName = Annotated[str, doc("The name of a tool.", "create_draft", min_length=1, max_length=128)]
-
-
-class ConnectServer(Body):
-    """A tool server to connect."""
-
-    model_config = example_of("name", "url", "transport")
-
-    # Agents refer to tools as server/tool, so only a few characters are allowed in the name.
-    name: Annotated[
-        str,
-        doc(
-            "A short name, unique in the account. Agents call its tools as `name/tool`. Lowercase "
-            "letters, digits and inner hyphens, at most 32 characters.",
-            "docs",
-            pattern=r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$",
-            max_length=32,
-        ),
-    ]
-    url: Annotated[
-        str,
-        doc(
-            "The URL of the MCP endpoint. The service connects to it before it saves anything, so "
-            "replace the example with a server that exists. In production, it must use https. "
-            "Private addresses are refused unless the operator allows them.",
-            "https://mcp.example.com/mcp",
-            min_length=1,
-            max_length=2_048,
-        ),
-    ]
-    transport: Annotated[Transport, doc("The protocol of the server.")] = "streamable-http"
-    headers: Annotated[
-        dict[str, str],
-        Field(
-            default_factory=dict,
-            max_length=MAX_HEADERS,
-            repr=False,
-            description="Headers to send with every request, at most 20. Values are stored "
-            "encrypted and never returned.",
-            examples=[{"X-Team": "blue"}],
-        ),
-        AfterValidator(_headers),
-    ]
-    auth: Annotated[
-        Bearer | None,
-        doc(
-            "The credentials for the server. Default: none.",
-            {"type": "bearer", "token": "s3cr3t-token"},
-        ),
-    ] = None
-    allowed_tools: Annotated[
-        Annotated[list[ToolName], Field(max_length=500)] | None,
-        doc("The tools that can be used, at most 500 names. Default: all.", ["create_draft"]),
-    ] = None
-
-
-class InvokeTool(Body):
-    """A tool call."""
-
-    tool: Annotated[ToolName, doc("The name of the tool.", "add")]
-    arguments: Annotated[
-        dict[str, Any],
-        Field(
-            default_factory=dict,
-            description="The arguments, valid against the `inputSchema` of the tool. "
-            "Default: none.",
-            examples=[{"a": 1, "b": 2}],
-        ),
-    ]
-
-
-class AcceptTools(Body):
-    """Tools to accept."""
-
-    tools: Annotated[
-        Annotated[list[ToolName], Field(min_length=1, max_length=500)] | None,
-        doc("The names of the tools. Default: every tool that is new or changed.", ["add"]),
-    ] = None
-
-
 class ToolServer(Wire):
     """A connected tool server."""
 
@@ -185,6 +51,12 @@ class ToolServer(Wire):
     allowed_tools: Annotated[
         list[str] | None, doc("The tools that can be used. Null means all.", None, ["create_draft"])
     ]
+    missing_tools: Annotated[
+        list[str], doc("The names in `allowedTools` that the server does not offer.", [])
+    ]
+    revision: Annotated[
+        Count, doc("Increases with every change of the URL, transport or credentials.", 1)
+    ]
 
     @classmethod
     def of(cls, server: Server) -> "ToolServer":
@@ -200,6 +72,8 @@ class ToolServer(Wire):
             created_at=server.created_at,
             updated_at=server.updated_at,
             allowed_tools=server.allowed_tools,
+            missing_tools=list(server.missing_tools),
+            revision=server.revision,
         )
 
 
@@ -211,6 +85,29 @@ class DefinitionChange(Wire):
     live: Annotated[
         Any, doc("The current value on the server.", "Creates a draft and publishes it.")
     ]
+
+
+class AcceptedBy(Wire):
+    """Who accepted the definition of a tool."""
+
+    user_id: Annotated[str, doc("The ID of the user, `user_…`.", examples.USER_ID)]
+    name: Annotated[
+        str | None, doc("The name of the user at that time. Null if unknown.", "Ada Lovelace")
+    ]
+    via: Annotated[CredentialKind, doc("The kind of credential.")]
+    key_id: Annotated[
+        str | None, doc("The ID of the API key. Null for a session.", None, examples.KEY_ID)
+    ]
+
+    @classmethod
+    def of(cls, acceptance: Acceptance) -> "AcceptedBy":
+        key = acceptance.key_id
+        return cls(
+            user_id=ids.to_wire("user", acceptance.user_id),
+            name=acceptance.name,
+            via="key" if key else "session",
+            key_id=ids.to_wire("key", key) if key else None,
+        )
 
 
 class Tool(Wire):
@@ -246,6 +143,10 @@ class Tool(Wire):
             {"readOnlyHint": False},
         ),
     ]
+    hash: Annotated[
+        str,
+        doc("Stands for this definition. Send it to accept the tool.", examples.TOOL_HASH),
+    ]
     allowed: Annotated[bool, doc("Whether `allowedTools` of the server permits it.", True)]
     accepted: Annotated[
         bool,
@@ -258,10 +159,21 @@ class Tool(Wire):
         list[DefinitionChange],
         doc("What differs from the accepted definition; everything for a new tool.", []),
     ]
+    accepted_by: Annotated[
+        AcceptedBy | None,
+        doc(
+            "Who accepted the accepted definition. Null if the tool was never accepted, or "
+            "before acceptances were recorded."
+        ),
+    ]
+    accepted_at: Annotated[
+        Timestamp | None,
+        doc("When the accepted definition was accepted.", examples.SERVER_CREATED),
+    ]
 
     @classmethod
     def of(cls, server: Server, tool: ServerTool) -> "Tool":
-        live = tool.live or {}
+        live, acceptance = tool.live or {}, tool.acceptance
         return cls(
             name=tool.name,
             title=live.get("title"),
@@ -269,10 +181,13 @@ class Tool(Wire):
             input_schema=live.get("inputSchema") or {},
             output_schema=live.get("outputSchema"),
             annotations=live.get("annotations"),
+            hash=tool.live_hash or "",
             allowed=server.allows(tool.name),
             accepted=tool.usable,
             changed=tool.changed,
             difference=[DefinitionChange(**each) for each in tool.difference],
+            accepted_by=AcceptedBy.of(acceptance) if acceptance else None,
+            accepted_at=acceptance.at if acceptance else None,
         )
 
 
@@ -326,8 +241,21 @@ class InvokedResponse(Wire):
     latency_ms: Annotated[float, doc("How long the call took, in milliseconds.", 42.125)]
 
 
-class AcceptedResponse(Wire):
-    """A tool server after its tools were accepted."""
+class ServerResponse(Wire):
+    """A tool server."""
+
+    server: Annotated[ToolServer, doc("The server.")]
+
+
+class ServerToolsResponse(Wire):
+    """A tool server and its tools."""
 
     server: Annotated[ToolServer, doc("The server.")]
     tools: Annotated[list[Tool], doc("Its tools.")]
+
+    @classmethod
+    def of(cls, server: Server, tools: list[ServerTool]) -> "ServerToolsResponse":
+        return cls(
+            server=ToolServer.of(server),
+            tools=[Tool.of(server, tool) for tool in tools if tool.live is not None],
+        )

@@ -1,8 +1,7 @@
-"""Connects, lists, checks, calls and disconnects tool servers."""
+"""Connects, changes, lists, checks and disconnects tool servers."""
 
-import time
-from datetime import timedelta
-from typing import Any
+from dataclasses import replace
+from datetime import datetime, timedelta
 from uuid import UUID
 
 import orjson
@@ -10,47 +9,37 @@ import orjson
 from rota.accounts import queries as accounts
 from rota.auth.caller import Caller
 from rota.mcp import queries, schemas
+from rota.mcp.addresses import AUTHORIZATION, changed_address, changed_fields, new_address
 from rota.mcp.allowance import MAX_SERVERS, Allowance, HasPass, Holder
-from rota.mcp.client import DefinitionChanged, ToolClient, ToolRemoved
+from rota.mcp.client import ToolClient
 from rota.mcp.errors import (
-    CallRejected,
     ConnectPassRequired,
+    CredentialsRejected,
+    DefinitionNotShown,
+    ServerChanged,
     ServerError,
     ServerNameTaken,
     ServerNotFound,
     ServerUrlTaken,
-    ToolNotAccepted,
-    ToolNotAllowed,
     ToolNotFound,
     TooManyServers,
-    api_error,
 )
-from rota.mcp.health import MAX_EVENT_TOOLS, Health, append_event, status_of
-from rota.mcp.model import Server, ServerTool, seal_context
-from rota.mcp.results import content_blocks
-from rota.mcp.schemas import (
-    AcceptTools,
-    ConnectedResponse,
-    ConnectServer,
-    InvokedResponse,
-    InvokeTool,
-    PingResponse,
-)
-from rota.mcp.sessions import Address, Session, Sessions
-from rota.platform import clock, ids, schema
-from rota.platform.cache import ExpiringCache
+from rota.mcp.health import MAX_EVENT_TOOLS, Health, append_event
+from rota.mcp.model import Acceptance, Server, ServerTool, seal_context
+from rota.mcp.request_schemas import AcceptTools, ConnectServer, UpdateServer
+from rota.mcp.schemas import ConnectedResponse, PingResponse, ServerToolsResponse
+from rota.mcp.session import Address, Session
+from rota.mcp.sessions import Sessions
+from rota.mcp.tool_calls import ToolCalls
+from rota.platform import clock, ids
 from rota.platform.crypto import Vault
 from rota.platform.db import AccountReader, AccountTransaction, Database
-from rota.platform.egress import Egress, EgressRefused
+from rota.platform.egress import Egress
 from rota.platform.errors import FieldError, ValidationFailed
 from rota.platform.idempotency import Idempotency, Outcome
 from rota.platform.ids import new_uuid
 
 OPERATION = "POST /api/mcp"
-# Calls come in bursts, and the lookup takes a third of a call. Another process can change a
-# server meanwhile, so an entry lives as briefly as a cached API key.
-CACHE_S = 1.0
-MAX_CACHED_SERVERS = 10_000
 
 
 class Servers:
@@ -62,6 +51,7 @@ class Servers:
         egress: Egress,
         sessions: Sessions,
         tool_client: ToolClient,
+        tool_calls: ToolCalls,
         health: Health,
         *,
         allowance: Allowance,
@@ -73,64 +63,59 @@ class Servers:
         self._egress = egress
         self._sessions = sessions
         self._tool_client = tool_client
+        self._tool_calls = tool_calls
         self._health = health
         self._allowance = allowance
         self._has_pass = has_pass
-        # Tools by name, for each account and server.
-        self._recent: ExpiringCache[tuple[UUID, UUID], dict[str, tuple[Server, ServerTool]]] = (
-            ExpiringCache(max_items=MAX_CACHED_SERVERS, max_age_s=CACHE_S)
-        )
 
     async def all(self, caller: Caller) -> list[Server]:
         async with self._db.read(caller.account_id) as tx:
             return await queries.all_servers(tx)
 
+    async def get(self, caller: Caller, server_id: UUID | None) -> Server:
+        return await self._find(caller, server_id)
+
     async def connect(
         self, caller: Caller, body: ConnectServer, idempotency_key: str | None
     ) -> Outcome:
         """Connects outside of any transaction, then saves the server and its tools."""
-        try:
-            url = str(self._egress.check_url(body.url).copy_with(fragment=None))
-        except EgressRefused as error:
-            raise ValidationFailed.of(FieldError("url", str(error))) from None
-        headers = _headers(body)
-        async with self._db.read(caller.account_id) as tx:
+        address = new_address(self._egress, body)
+        async with self._db.read(caller.account_id, caller.user_id) as tx:
             stored = await self._idempotency.stored(tx, idempotency_key, (OPERATION, body))
             if stored is not None:
                 return stored
-            await self._check_allowance(tx, caller, body.name, url)
-        try:
-            session = await self._sessions.open(Address(url, body.transport, headers))
-        except ServerError as error:
-            problem = FieldError("url", f"Could not connect to the server. {error.message}")
-            raise ValidationFailed.of(problem) from None
+            await self._check_allowance(tx, caller, body.name, address.url)
+        session = await self._open(address)
         server_id = new_uuid()
         saved = False
         try:
-            async with self._db.write(caller.account_id) as tx:
+            async with self._db.write(caller.account_id, caller.user_id) as tx:
                 outcome = await self._idempotency.once(
                     tx,
                     idempotency_key,
                     (OPERATION, body),
                     201,
-                    lambda: self._save(tx, caller, server_id, body, url, headers, session),
+                    lambda: self._save(tx, caller, server_id, body, address, session),
                 )
                 saved = not outcome.replayed
         finally:
             if saved:
-                self._sessions.add(server_id, session)
+                self._sessions.add((server_id, 1), session)
             else:
                 self._sessions.close_in_background(session)
         return outcome
 
+    async def _open(self, address: Address) -> Session:
+        try:
+            return await self._sessions.open(address)
+        except ServerError as error:
+            problem = FieldError("url", f"Could not connect to the server. {error.message}")
+            raise ValidationFailed.of(problem) from None
+
     async def _check_allowance(
         self, tx: AccountReader, caller: Caller, name: str, url: str
     ) -> None:
-        usage = await queries.usage(tx, name, url)
-        if usage.name_taken:
-            raise ServerNameTaken(name)
-        if usage.url_taken:
-            raise ServerUrlTaken(url)
+        usage = await _check_unique(tx, name, url)
         has_pass = await self._has_pass(tx)
         limit = self._allowance(Holder(caller.account_kind, caller.tier, has_pass))
         if usage.server_count >= limit:
@@ -142,52 +127,147 @@ class Servers:
         caller: Caller,
         server_id: UUID,
         body: ConnectServer,
-        url: str,
-        headers: dict[str, str],
+        address: Address,
         session: Session,
     ) -> ConnectedResponse:
         account_id = caller.account_id
         # Lock before counting. Otherwise two requests could both count before either one saves.
         await accounts.lock(tx)
-        await self._check_allowance(tx, caller, body.name, url)
+        await self._check_allowance(tx, caller, body.name, address.url)
         now = clock.now()
-        context = seal_context(account_id, server_id)
         server = Server(
             account_id=account_id,
             id=server_id,
             name=body.name,
-            url=url,
-            transport=body.transport,
+            url=address.url,
+            transport=address.transport,
             status="CONNECTED",
             allowed_tools=body.allowed_tools,
-            sealed_headers=self._vault.seal(orjson.dumps(headers), context) if headers else None,
+            sealed_headers=self._sealed(address, account_id, server_id),
             last_error=None,
             last_checked_at=now,
             created_at=now,
             updated_at=now,
-            tool_count=len(session.tools),
         )
         check_due_at = now + timedelta(seconds=self._health.next_check_in_s)
         await queries.insert(tx, server, check_due_at)
         # The response shows the tools, so connecting a server accepts them.
-        await queries.save_tools(tx, server_id, session.tools, accept=True)
+        acceptance = await _acceptance(tx, caller, now)
+        await queries.save_tools(tx, server_id, session.tools, acceptance=acceptance)
         by = ids.to_wire("user", caller.user_id)
         await append_event(tx, server, "mcp.connected", status=server.status, by=by)
+        saved = await queries.find(tx, server_id)
+        assert saved is not None
         tools = await queries.tools_of(tx, server_id)
         return ConnectedResponse(
-            server=schemas.ToolServer.of(server),
-            tools=[schemas.Tool.of(server, tool) for tool in tools],
+            server=schemas.ToolServer.of(saved),
+            tools=[schemas.Tool.of(saved, tool) for tool in tools],
         )
+
+    def _sealed(self, address: Address, account_id: UUID, server_id: UUID) -> bytes | None:
+        if not address.headers:
+            return None
+        context = seal_context(account_id, server_id)
+        return self._vault.seal(orjson.dumps(address.headers), context)
+
+    async def update(
+        self, caller: Caller, server_id: UUID | None, body: UpdateServer
+    ) -> ServerToolsResponse:
+        """Saves the changes. Connects first if they concern the connection."""
+        server = await self._find(caller, server_id)
+        before = self._address(server, body)
+        address = changed_address(self._egress, before, body)
+        fields = changed_fields(before, address)
+        async with self._db.read(caller.account_id) as tx:
+            await _check_unique(tx, body.name or server.name, address.url, server.id)
+        session = await self._open(address) if fields else None
+        saved = None
+        try:
+            async with self._db.write(caller.account_id, caller.user_id) as tx:
+                after, tools = await self._save_changes(
+                    tx, caller, server, body, address, fields, session
+                )
+            saved = after
+        finally:
+            if session is not None and saved is not None:
+                self._sessions.add(saved.session_key, session)
+            elif session is not None:
+                self._sessions.close_in_background(session)
+        self._tool_calls.forget(after)
+        return ServerToolsResponse.of(after, tools)
+
+    def _address(self, server: Server, body: UpdateServer) -> Address:
+        """The current address. Its headers are decrypted only if the request needs them."""
+        headers: dict[str, str] = {}
+        if body.url or body.transport or {"headers", "auth"} & body.model_fields_set:
+            try:
+                headers = self._tool_client.headers_of(server)
+            except CredentialsRejected as error:
+                if not {"headers", "auth"} <= body.model_fields_set:
+                    message = "The stored credentials cannot be decrypted. Send auth and headers."
+                    raise ValidationFailed.of(FieldError("auth", message)) from error
+                # Differs from whatever the request sends, so it is replaced.
+                headers = {AUTHORIZATION: ""}
+        return Address(server.url, server.transport, headers)
+
+    async def _save_changes(
+        self,
+        tx: AccountTransaction,
+        caller: Caller,
+        server: Server,
+        body: UpdateServer,
+        address: Address,
+        fields: list[str],
+        session: Session | None,
+    ) -> tuple[Server, list[ServerTool]]:
+        # Lock before the check. Otherwise two requests could both check before either one saves.
+        await accounts.lock(tx)
+        locked = await queries.lock(tx, server.id)
+        if locked is None:
+            raise ServerNotFound
+        if session is not None and locked.revision != server.revision:
+            raise ServerChanged
+        updated = locked
+        if body.name is not None:
+            updated = replace(updated, name=body.name)
+        if "allowed_tools" in body.model_fields_set:
+            updated = replace(updated, allowed_tools=body.allowed_tools)
+        if session is not None:
+            updated = replace(
+                updated,
+                url=address.url,
+                transport=address.transport,
+                sealed_headers=self._sealed(address, server.account_id, server.id),
+                revision=locked.revision + 1,
+            )
+        await _check_unique(tx, updated.name, updated.url, server.id)
+        if updated.name != locked.name:
+            fields = ["name", *fields]
+        if updated.allowed_tools != locked.allowed_tools:
+            fields = [*fields, "allowedTools"]
+        if fields:
+            await queries.update(tx, updated)
+            by = ids.to_wire("user", caller.user_id)
+            await append_event(
+                tx, updated, "mcp.changed", fields=fields, revision=updated.revision, by=by
+            )
+            # The definitions of a changed connection are saved, but not accepted.
+            if session is not None:
+                updated = await self._health.save_tools(tx, updated, session.tools)
+            else:
+                updated = await self._health.update_status(tx, updated)
+        return updated, await queries.tools_of(tx, server.id)
 
     async def ping(self, caller: Caller, server_id: UUID | None) -> PingResponse:
         server = await self._find(caller, server_id)
-        after, latency_ms = await self._tool_client.refresh(server)
+        check = await self._tool_client.refresh(server)
+        after = check.server
         if after is None:
             raise ServerNotFound
         return PingResponse(
             ok=after.status in ("CONNECTED", "CHANGED"),
             status=after.status,
-            latency_ms=round(latency_ms, 3),
+            latency_ms=round(check.latency_ms, 3),
             server=schemas.ToolServer.of(after),
         )
 
@@ -200,106 +280,36 @@ class Servers:
         return [schemas.Tool.of(server, tool) for tool in found if tool.live is not None]
 
     async def accept(
-        self, caller: Caller, server_id: UUID | None, body: AcceptTools | None
-    ) -> ConnectedResponse:
-        """Accepts the last known definitions of the named tools, or of all that need acceptance."""
+        self, caller: Caller, server_id: UUID | None, body: AcceptTools
+    ) -> ServerToolsResponse:
+        """Accepts the named tools, if their definitions are still the ones that were shown."""
         server = await self._find(caller, server_id)
-        account_id = caller.account_id
-        async with self._db.write(account_id) as tx:
+        async with self._db.write(caller.account_id, caller.user_id) as tx:
             locked = await queries.lock(tx, server.id)
             if locked is None:
                 raise ServerNotFound
+            live = {t.name: t for t in await queries.tools_of(tx, server.id) if t.live is not None}
+            if unknown := [shown.name for shown in body.tools if shown.name not in live]:
+                raise ToolNotFound(unknown[0])
+            other = {s.name: live[s.name] for s in body.tools if s.hash != live[s.name].live_hash}
+            if other:
+                raise DefinitionNotShown(
+                    [
+                        schemas.Tool.of(locked, tool).model_dump(mode="json", by_alias=True)
+                        for tool in other.values()
+                    ]
+                )
+            # An acceptance stays with the person who gave it first.
+            named = dict.fromkeys(shown.name for shown in body.tools)
+            names = [name for name in named if live[name].needs_acceptance]
+            await queries.accept(tx, server.id, names, await _acceptance(tx, caller, clock.now()))
+            if names:
+                by = ids.to_wire("user", caller.user_id)
+                accepted = names[:MAX_EVENT_TOOLS]
+                await append_event(tx, locked, "mcp.changed", accepted=accepted, by=by)
+            after = await self._health.update_status(tx, locked)
             tools = await queries.tools_of(tx, server.id)
-            if body is None or body.tools is None:
-                names = [tool.name for tool in tools if tool.needs_acceptance]
-            else:
-                names = list(dict.fromkeys(body.tools))
-                live = {tool.name for tool in tools if tool.live is not None}
-                if unknown := [name for name in names if name not in live]:
-                    raise ToolNotFound(unknown[0])
-            await queries.accept(tx, server.id, names)
-            tools = await queries.tools_of(tx, server.id)
-            if locked.status in ("CONNECTED", "CHANGED"):
-                status = status_of(locked, tools)
-                await queries.set_status(tx, server.id, status, None, self._health.next_check_in_s)
-            by = ids.to_wire("user", caller.user_id)
-            await append_event(tx, locked, "mcp.changed", accepted=names[:MAX_EVENT_TOOLS], by=by)
-            after = await queries.find(tx, server.id)
-            assert after is not None
-        return ConnectedResponse(
-            server=schemas.ToolServer.of(after),
-            tools=[schemas.Tool.of(after, tool) for tool in tools if tool.live is not None],
-        )
-
-    async def invoke(
-        self, caller: Caller, server_id: UUID | None, body: InvokeTool
-    ) -> InvokedResponse:
-        server, tool = await self._find_tool(caller, server_id, body.tool)
-        check_arguments(tool, body.arguments)
-        started = time.perf_counter()
-        try:
-            result = await self._tool_client.call(server, tool, body.arguments)
-        except DefinitionChanged as changed:
-            self._forget(server)
-            raise ToolNotAccepted(server, changed.tool) from None
-        except ToolRemoved:
-            self._forget(server)
-            raise ToolNotFound(body.tool) from None
-        except ServerError as error:
-            self._forget(server)
-            raise api_error(error) from None
-        except CallRejected as error:
-            raise api_error(error) from None
-        if server.status not in ("CONNECTED", "CHANGED"):
-            # The server was down, so its cached status is out of date.
-            self._forget(server)
-        latency_ms = (time.perf_counter() - started) * 1000
-        return InvokedResponse(
-            result=schemas.ToolResult(
-                content=content_blocks(result),
-                structured_content=result.structured_content,
-                is_error=bool(result.is_error),
-            ),
-            latency_ms=round(latency_ms, 3),
-        )
-
-    async def _find_tool(
-        self, caller: Caller, server_id: UUID | None, name: str, *, refreshed: bool = False
-    ) -> tuple[Server, ServerTool]:
-        if server_id is None:
-            raise ServerNotFound
-        cached = self._recent.get((caller.account_id, server_id))
-        if cached is not None and name in cached:
-            return cached[name]
-        async with self._db.read(caller.account_id) as tx:
-            found = await queries.find_with_tool(tx, server_id, name)
-        if found is None:
-            raise ServerNotFound
-        server, tool = found
-        if tool is None or tool.live is None:
-            if not refreshed:
-                # The server may have added the tool since the last check.
-                await self._tool_client.refresh(server)
-                return await self._find_tool(caller, server_id, name, refreshed=True)
-            raise ToolNotFound(name)
-        if not server.allows(name):
-            raise ToolNotAllowed(server, name)
-        if not tool.usable:
-            raise ToolNotAccepted(server, tool)
-        self._remember(server, tool)
-        return server, tool
-
-    def _remember(self, server: Server, tool: ServerTool) -> None:
-        key = (server.account_id, server.id)
-        tools = self._recent.get(key)
-        if tools is None:
-            self._recent.put(key, {tool.name: (server, tool)})
-        else:
-            # The entry keeps its age.
-            tools[tool.name] = (server, tool)
-
-    def _forget(self, server: Server) -> None:
-        self._recent.drop((server.account_id, server.id))
+        return ServerToolsResponse.of(after, tools)
 
     async def delete(self, caller: Caller, server_id: UUID | None) -> None:
         server = await self._find(caller, server_id)
@@ -308,8 +318,8 @@ class Servers:
                 raise ServerNotFound
             by = ids.to_wire("user", caller.user_id)
             await append_event(tx, server, "mcp.disconnected", by=by)
-        self._forget(server)
-        self._tool_client.close_session(server.id)
+        self._tool_calls.forget(server)
+        self._sessions.remove(server.id)
 
     async def _find(self, caller: Caller, server_id: UUID | None) -> Server:
         if server_id is None:
@@ -318,23 +328,23 @@ class Servers:
             server = await queries.find(tx, server_id)
         if server is None:
             raise ServerNotFound
-        # Every caller of this method checks or changes the server.
-        self._forget(server)
+        # Most callers of this method check or change the server.
+        self._tool_calls.forget(server)
         return server
 
 
-def check_arguments(tool: ServerTool, arguments: dict[str, Any]) -> None:
-    assert tool.accepted is not None
-    if found := schema.problems(tool.accepted.get("inputSchema") or {}, arguments):
-        raise ValidationFailed.of(*[FieldError("arguments", problem) for problem in found])
+async def _check_unique(
+    tx: AccountReader, name: str, url: str, server_id: UUID | None = None
+) -> queries.Usage:
+    """Refuses a name or a URL that another server of the account has."""
+    usage = await queries.usage(tx, name, url, without=server_id)
+    if usage.name_taken:
+        raise ServerNameTaken(name)
+    if usage.url_taken:
+        raise ServerUrlTaken(url)
+    return usage
 
 
-def _headers(body: ConnectServer) -> dict[str, str]:
-    headers = dict(body.headers)
-    if body.auth is not None:
-        if any(name.lower() == "authorization" for name in headers):
-            raise ValidationFailed.of(
-                FieldError("auth", "set either auth or an Authorization header, not both")
-            )
-        headers["Authorization"] = f"Bearer {body.auth.token}"
-    return headers
+async def _acceptance(tx: AccountReader, caller: Caller, now: datetime) -> Acceptance:
+    name = await accounts.own_name(tx)
+    return Acceptance(caller.user_id, name, caller.key_id, now)

@@ -1,285 +1,18 @@
-"""Sessions with tool servers: opened on first use, shared, and closed when idle.
-
-The SDK's context managers must be entered and left by the same task, so each session runs in its
-own task. Callers send requests through the session and get failures as `ServerError`.
-"""
+"""The sessions of a process: opened on first use, shared, and closed when idle."""
 
 import asyncio
 import contextlib
-import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, cast
 from uuid import UUID
 
-import httpx2
-import mcp_types as types
-from mcp.client.client import Client
-from mcp.client.session import ClientSession
-from mcp.client.sse import sse_client
-from mcp.client.streamable_http import streamable_http_client
-from mcp.shared.exceptions import MCPError
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from pydantic import ValidationError
-
-from rota.mcp import listing
-from rota.mcp.errors import (
-    CallRejected,
-    InvalidResponse,
-    ServerError,
-    ServerTimeout,
-    ServerUnreachable,
-)
-from rota.mcp.model import Definition, Transport, definition_hash
-from rota.mcp.transport import NOT_MCP, McpTransport, SessionEnded, classify_error, decode_error
+from rota.mcp.errors import ServerUnreachable
+from rota.mcp.session import Address, Session, Timeouts
 from rota.platform.egress import Egress
 
-# The SDK logs what servers send. That can contain secrets and would let a server fill the log.
-logging.getLogger("mcp").setLevel(logging.CRITICAL)
-
-MAX_EVENT_BYTES = 1024 * 1024
-BROKEN = "The connection broke."
-CLOSE_S = 3.0
-# Concurrent requests to one server from one process.
-MAX_REQUESTS = 32
-# The name of an agent's call in `_meta`. The value stays the same when the call is repeated.
-KEY_META = "rota/idempotency-key"
-
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """How to connect to a server. The headers contain secrets."""
-
-    url: str
-    transport: Transport
-    headers: dict[str, str] = field(default_factory=dict, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Timeouts:
-    """Time limits for connecting to a server and for one request."""
-
-    connect_s: float = 10
-    call_s: float = 60
-
-
-class Session:
-    def __init__(self, egress: Egress, address: Address, timeouts: Timeouts) -> None:
-        self._egress = egress
-        self._address = address
-        self._timeouts = timeouts
-        self._client: Client | None = None
-        self._wire: McpTransport | None = None
-        self._closing = asyncio.Event()
-        self._opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._owner: asyncio.Task[None] | None = None
-        self._slots = asyncio.Semaphore(MAX_REQUESTS)
-        self.closed = False
-        # The last list of tools, and its time on the monotonic clock.
-        self.tools: dict[str, Definition] = {}
-        self.hashes: dict[str, str] = {}
-        self.listed_at = float("-inf")
-
-    async def open(self) -> None:
-        """Connects, negotiates the protocol version and lists the tools."""
-        self._owner = asyncio.create_task(self._run())
-        try:
-            async with asyncio.timeout(self._timeouts.connect_s):
-                await asyncio.shield(self._opened)
-                await self.list()
-        except TimeoutError:
-            await self.close()
-            raise ServerTimeout(
-                f"The connection took longer than {self._timeouts.connect_s:g} s.", sent=False
-            ) from None
-        except ServerError as error:
-            await self.close()
-            error.sent = False
-            raise
-        except CallRejected as rejected:
-            await self.close()
-            raise InvalidResponse(
-                f"The server did not list its tools: {rejected.message}", sent=False
-            ) from None
-        except BaseException:
-            await self.close()
-            raise
-
-    async def _run(self) -> None:
-        try:
-            async with contextlib.AsyncExitStack() as stack:
-                client = Client(
-                    await self._open_transport(stack),
-                    read_timeout_seconds=self._timeouts.call_s,
-                    client_info=types.Implementation(name="rota", version="1"),
-                    cache=None,
-                    mode="auto",
-                )
-                self._client = await stack.enter_async_context(client)
-                if not self._opened.done():
-                    self._opened.set_result(None)
-                await self._closing.wait()
-        except asyncio.CancelledError:
-            self._fail(ServerTimeout("The connection was cancelled.", sent=False))
-        except BaseException as error:
-            self._fail(self._error_from(error))
-        finally:
-            self.closed = True
-
-    async def _open_transport(self, stack: contextlib.AsyncExitStack) -> Any:
-        address, egress = self._address, self._egress
-        egress.check_url(address.url)
-
-        def create_client(
-            headers: dict[str, str] | None = None,
-            timeout: httpx2.Timeout | None = None,
-            auth: httpx2.Auth | None = None,
-        ) -> httpx2.AsyncClient:
-            def wrap(inner: httpx2.AsyncBaseTransport) -> McpTransport:
-                total_s = egress.bounds.total_s
-                self._wire = McpTransport(inner, address.transport, total_s, self._on_error)
-                return self._wire
-
-            client = egress.client(address.headers, wrap)
-            if timeout is not None:
-                client.timeout = timeout
-            return client
-
-        if address.transport == "sse":
-            return sse_client(
-                address.url,
-                timeout=self._timeouts.connect_s,
-                sse_read_timeout=egress.bounds.read_s * 10,
-                httpx_client_factory=create_client,
-            )
-        http = await stack.enter_async_context(create_client())
-        return streamable_http_client(
-            address.url, http_client=http, max_sse_event_size=MAX_EVENT_BYTES
-        )
-
-    def _on_error(self, error: ServerError) -> None:
-        """Closes the session, because the SDK does not report a lost message on an event stream."""
-        if not self._opened.done():
-            self._fail(error)
-            if self._owner is not None:
-                self._owner.cancel()
-        self.closed = True
-        self._closing.set()
-
-    def _fail(self, error: ServerError) -> None:
-        if not self._opened.done():
-            self._opened.set_exception(error)
-            # Mark it as retrieved. The caller of `open` may have been cancelled.
-            self._opened.exception()
-
-    def _error_from(self, error: BaseException) -> ServerError:
-        if isinstance(error, MCPError):
-            return self._decode(error) or InvalidResponse(
-                f"The server responded with an error: {error.message[:200]}"
-            )
-        return self._last_error or classify_error(error)
-
-    @property
-    def _last_error(self) -> ServerError | None:
-        return self._wire.last_error if self._wire else None
-
-    def _decode(self, error: MCPError) -> ServerError | None:
-        """The failure behind an SDK error, or None if the server itself sent the error."""
-        decoded = decode_error(error.code, error.message, error.error.data)
-        if decoded is not None:
-            return decoded
-        if error.code == types.REQUEST_TIMEOUT:
-            return self._timeout()
-        if error.code == types.CONNECTION_CLOSED:
-            last = self._last_error
-            # It is unknown which request failed, so this one may have been sent. It must not look
-            # like SessionEnded either, because the client repeats such calls.
-            if last is None or isinstance(last, SessionEnded):
-                return ServerUnreachable(BROKEN)
-            return type(last)(last.message)
-        if error.code == types.PARSE_ERROR:
-            return InvalidResponse(NOT_MCP)
-        return None
-
-    def _timeout(self) -> ServerTimeout:
-        return ServerTimeout(f"The response took longer than {self._timeouts.call_s:g} s.")
-
-    async def _request(self, send: Callable[[ClientSession], Awaitable[T]]) -> T:
-        if self.closed or self._client is None:
-            raise SessionEnded
-        try:
-            async with asyncio.timeout(self._timeouts.call_s + CLOSE_S), self._slots:
-                return await send(self._client.session)
-        except MCPError as error:
-            failure = self._decode(error)
-            if failure is None:
-                raise CallRejected(error.message[:500]) from None
-            if isinstance(failure, SessionEnded):
-                self.closed = True
-            raise failure from None
-        except TimeoutError:
-            raise self._timeout() from None
-        except (ValidationError, RuntimeError, ValueError) as error:
-            raise classify_error(error) from None
-
-    async def list(self) -> dict[str, Definition]:
-        """Fetches the current definitions of the server's tools."""
-
-        async def pages(session: ClientSession) -> list[types.Tool]:
-            found: list[types.Tool] = []
-            cursor: str | None = None
-            for _ in range(listing.MAX_PAGES):
-                page = await session.list_tools(params=types.PaginatedRequestParams(cursor=cursor))
-                found += page.tools
-                cursor = page.next_cursor
-                if cursor is None or len(found) > listing.MAX_TOOLS:
-                    return found
-            raise InvalidResponse(f"The list of tools has more than {listing.MAX_PAGES} pages.")
-
-        self.tools = listing.definitions(await self._request(pages))
-        self.hashes = {name: definition_hash(definition) for name, definition in self.tools.items()}
-        self.listed_at = time.monotonic()
-        return self.tools
-
-    async def ping(self) -> None:
-        async def ping(session: ClientSession) -> None:
-            version = session.protocol_version
-            if version in MODERN_PROTOCOL_VERSIONS:
-                await session.send_discover(version)
-            else:
-                await session.send_ping()
-
-        await self._request(ping)
-
-    async def call(
-        self, tool: str, arguments: dict[str, Any], key: str | None = None
-    ) -> types.CallToolResult:
-        # Not `call_tool`, because it validates the result against the server's schema, and a
-        # hostile schema could keep this process busy forever.
-        meta = cast(types.RequestParamsMeta, {KEY_META: key}) if key is not None else None
-        request = types.CallToolRequest(
-            params=types.CallToolRequestParams(name=tool, arguments=arguments, _meta=meta)
-        )
-        return await self._request(
-            lambda session: session.send_request(request, types.CallToolResult)
-        )
-
-    async def close(self) -> None:
-        """Closes the session, and cancels its task if that takes too long."""
-        self.closed = True
-        self._closing.set()
-        owner = self._owner
-        if owner is None:
-            return
-        if self._client is None:
-            owner.cancel()
-        _, pending = await asyncio.wait({owner}, timeout=CLOSE_S)
-        if pending:
-            owner.cancel()
-            await asyncio.wait({owner}, timeout=CLOSE_S)
+# The ID of a server and its revision.
+SessionKey = tuple[UUID, int]
 
 
 @dataclass(slots=True)
@@ -287,11 +20,17 @@ class _Entry:
     session: Session | None = None
     users: int = 0
     used_at: float = 0
+    # Set if a newer revision has replaced it. The last user closes the session.
+    replaced: bool = False
     opening: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 class Sessions:
-    """The sessions of one process, by server ID."""
+    """The sessions of one process, by the ID and the revision of the server.
+
+    A revision has its own session, so a changed URL or credential is used from the first call that
+    knows it, in every process.
+    """
 
     def __init__(
         self, egress: Egress, timeouts: Timeouts, *, limit: int = 200, idle_s: float = 300
@@ -300,7 +39,7 @@ class Sessions:
         self._timeouts = timeouts
         self._limit = limit
         self._idle_s = idle_s
-        self._entries: dict[UUID, _Entry] = {}
+        self._entries: dict[SessionKey, _Entry] = {}
         self._closing: set[asyncio.Task[None]] = set()
         self._sweeper: asyncio.Task[None] | None = None
 
@@ -308,30 +47,33 @@ class Sessions:
         return len(self._entries)
 
     async def open(self, address: Address) -> Session:
-        """Opens a session that is not stored under a server ID yet."""
+        """Opens a session that is not stored under a key yet."""
         session = Session(self._egress, address, self._timeouts)
         await session.open()
         return session
 
-    def add(self, server_id: UUID, session: Session) -> None:
-        """Stores an open session under its server ID."""
-        if self._make_room(server_id):
-            self._entries[server_id] = _Entry(session, used_at=time.monotonic())
+    def add(self, key: SessionKey, session: Session) -> None:
+        """Stores an open session."""
+        if self._make_room(key):
+            self._entries[key] = _Entry(session, used_at=time.monotonic())
             self._start_sweeper()
         else:
             self.close_in_background(session)
 
     @contextlib.asynccontextmanager
-    async def use(self, server_id: UUID, address: Callable[[], Address]) -> AsyncIterator[Session]:
+    async def use(self, key: SessionKey, address: Callable[[], Address]) -> AsyncIterator[Session]:
         """The server's session. Opens one if none is open."""
-        entry = self._entries.get(server_id)
+        entry = self._entries.get(key)
         if entry is None:
-            if not self._make_room(server_id):
+            if not self._make_room(key):
                 raise ServerUnreachable(
                     "Too many tool servers are in use at the moment. Try again later.", sent=False
                 )
-            entry = self._entries[server_id] = _Entry()
-            self._start_sweeper()
+            # A caller can have read the server just before it changed. Its session is not kept.
+            entry = _Entry(replaced=any(each[0] == key[0] and each > key for each in self._entries))
+            if not entry.replaced:
+                self._entries[key] = entry
+                self._start_sweeper()
         entry.users += 1
         try:
             async with entry.opening:
@@ -344,14 +86,30 @@ class Sessions:
         finally:
             entry.users -= 1
             entry.used_at = time.monotonic()
-            failed = entry.session is None and entry.users == 0
-            if failed and self._entries.get(server_id) is entry:
-                del self._entries[server_id]
+            if entry.users == 0 and entry.session is None and self._entries.get(key) is entry:
+                del self._entries[key]
+            if entry.users == 0 and entry.session is not None and entry.replaced:
+                self.close_in_background(entry.session)
 
     def remove(self, server_id: UUID) -> None:
-        entry = self._entries.pop(server_id, None)
+        """Closes every session of a server, even those in use."""
+        for key in [key for key in self._entries if key[0] == server_id]:
+            self._remove(key)
+
+    def _remove(self, key: SessionKey) -> None:
+        entry = self._entries.pop(key, None)
         if entry is not None and entry.session is not None:
             self.close_in_background(entry.session)
+
+    def _replace_older(self, key: SessionKey) -> None:
+        """Closes the sessions of older revisions. Calls that are under way end first."""
+        server_id, revision = key
+        older = [each for each in self._entries if each[0] == server_id and each[1] < revision]
+        for each in older:
+            if self._entries[each].users:
+                self._entries.pop(each).replaced = True
+            else:
+                self._remove(each)
 
     def close_in_background(self, session: Session) -> None:
         """Closes a session without waiting for it."""
@@ -362,19 +120,19 @@ class Sessions:
     async def aclose(self) -> None:
         if self._sweeper is not None:
             self._sweeper.cancel()
-        for server_id in list(self._entries):
-            self.remove(server_id)
+        for key in list(self._entries):
+            self._remove(key)
         await asyncio.gather(*self._closing, return_exceptions=True)
 
-    def _make_room(self, server_id: UUID) -> bool:
-        if server_id in self._entries:
-            self.remove(server_id)
+    def _make_room(self, key: SessionKey) -> bool:
+        self._remove(key)
+        self._replace_older(key)
         if len(self._entries) < self._limit:
             return True
         unused = [(entry.used_at, key) for key, entry in self._entries.items() if not entry.users]
         if not unused:
             return False
-        self.remove(min(unused)[1])
+        self._remove(min(unused)[1])
         return True
 
     def _start_sweeper(self) -> None:
@@ -386,6 +144,6 @@ class Sessions:
         while self._entries:
             await asyncio.sleep(self._idle_s / 4)
             cutoff = time.monotonic() - self._idle_s
-            for server_id, entry in list(self._entries.items()):
+            for key, entry in list(self._entries.items()):
                 if not entry.users and entry.used_at < cutoff:
-                    self.remove(server_id)
+                    self._remove(key)

@@ -5,6 +5,7 @@ a response to that one request, which also says whether the request was sent. It
 response except event streams itself, within limits, so that no parser gets an oversized one.
 """
 
+import re
 import secrets
 from collections.abc import Callable
 from typing import Any
@@ -34,10 +35,7 @@ _MARKER = secrets.token_hex(16)
 _CODE = -32_900
 _MAX_ERROR_BYTES = 64 * 1024
 
-NOT_MCP = (
-    "The server's response is not valid MCP. "
-    "Check that the URL points to its MCP endpoint (often /mcp)."
-)
+_MEDIA_TYPE = re.compile(r"[a-z0-9.+-]{1,60}/[a-z0-9.+-]{1,60}")
 
 _NOT_SENT = (
     httpx2.ConnectError,
@@ -69,6 +67,8 @@ class McpTransport(httpx2.AsyncBaseTransport):
         self._on_error = on_error
         # The last failure. The SDK sometimes reports only that a connection closed.
         self.last_error: ServerError | None = None
+        # The status and the content type of the last response, for messages.
+        self.last_response: str | None = None
 
     async def __aenter__(self) -> "McpTransport":
         await self._inner.__aenter__()
@@ -87,6 +87,7 @@ class McpTransport(httpx2.AsyncBaseTransport):
         try:
             async with time_limit(self._total_s):
                 response = await self._inner.handle_async_request(request)
+                self.last_response = _summary(response)
                 self._check_status(request, response)
                 return await self._read(request, response)
         except Exception as exception:
@@ -109,7 +110,7 @@ class McpTransport(httpx2.AsyncBaseTransport):
             raise ServerUnreachable(f"The server responded with {status}.", sent=status >= 500)
 
     async def _read(self, request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
-        kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        kind = _media_type(response)
         if response.is_success and kind == "text/event-stream":
             return response
         headers = [
@@ -141,10 +142,29 @@ class McpTransport(httpx2.AsyncBaseTransport):
         await self._inner.aclose()
 
 
-def classify_error(error: BaseException) -> ServerError:
+def _media_type(response: httpx2.Response) -> str:
+    kind: str = response.headers.get("content-type", "")
+    return kind.partition(";")[0].strip().lower()
+
+
+def _summary(response: httpx2.Response) -> str:
+    kind = _media_type(response)
+    shown = kind if _MEDIA_TYPE.fullmatch(kind) else "no valid content type"
+    return f"HTTP {response.status_code}, {shown}"
+
+
+def not_mcp(last_response: str | None) -> InvalidResponse:
+    shown = f" ({last_response})" if last_response else ""
+    return InvalidResponse(
+        f"The server's response{shown} is not valid MCP. Check that the URL points to its MCP "
+        "endpoint (often /mcp), and that the transport is the one that it uses."
+    )
+
+
+def classify_error(error: BaseException, last_response: str | None = None) -> ServerError:
     """Converts an exception. In a group, the most specific failure wins."""
     if isinstance(error, BaseExceptionGroup):
-        found = [classify_error(each) for each in error.exceptions]
+        found = [classify_error(each, last_response) for each in error.exceptions]
         return next((each for each in found if type(each) is not ServerUnreachable), found[0])
     if isinstance(error, ServerError):
         return error
@@ -160,9 +180,11 @@ def classify_error(error: BaseException) -> ServerError:
         return ServerTimeout(str(error))
     if isinstance(error, ResponseRejected):
         return InvalidResponse(str(error))
+    if isinstance(error, httpx2.SSEError):
+        return not_mcp(last_response)
     if isinstance(error, httpx2.TransportError | OSError):
         return ServerUnreachable(f"The connection broke ({type(error).__name__}).")
-    return InvalidResponse(NOT_MCP)
+    return not_mcp(last_response)
 
 
 def _sentence(error: BaseException) -> str:

@@ -3,20 +3,27 @@
 The key is claimed, the work is done and the response is stored in one transaction, so a crash
 leaves all of it or nothing. A response can contain a secret, such as a new API key, so stored
 responses are encrypted.
+
+Work outside the database, such as a call of a tool, cannot be part of a transaction. Its key is
+claimed before the work and gets the response after it. A claim that stays without a response says
+that the outcome is unknown, and the work is not done again.
 """
 
 import hashlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Annotated
 from uuid import UUID
 
+import orjson
 from fastapi import Header
 from pydantic import BaseModel, Field
 
+from rota.platform import clock
 from rota.platform.crypto import Vault
 from rota.platform.db import AccountReader, AccountTransaction
-from rota.platform.errors import Conflict
+from rota.platform.errors import ApiError, Conflict, envelope
 from rota.platform.http.schemas import shared
 
 IdempotencyKey = Annotated[
@@ -43,6 +50,14 @@ class RequestInProgress(Conflict):
         )
 
 
+class OutcomeUnknown(Conflict):
+    def __init__(self) -> None:
+        super().__init__(
+            "The first request with this Idempotency-Key was interrupted, so it is unknown whether "
+            "it took effect. Check its effect. To repeat the request, use a new key."
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """The response of a request that can be repeated: its status and its JSON body."""
@@ -51,6 +66,27 @@ class Outcome:
     body: bytes
     # Whether it is the stored response of an earlier request.
     replayed: bool = False
+
+    @classmethod
+    def success(cls, status: int, response: BaseModel) -> "Outcome":
+        return cls(status, _encode(response))
+
+    @classmethod
+    def failure(cls, error: ApiError, path: str) -> "Outcome":
+        now = clock.to_wire(clock.now())
+        body = envelope(error.message, error.code, error.details, timestamp=now, path=path)
+        return cls(error.status, orjson.dumps(body))
+
+
+# The status of a claim, which no response has.
+_CLAIMED = 102
+
+
+class _Claim(BaseModel):
+    """What a key has instead of a response while the work is under way."""
+
+    # After this time, the work has been interrupted.
+    ends_at: datetime
 
 
 class Idempotency:
@@ -94,6 +130,48 @@ class Idempotency:
             self._vault.seal(body, seal_context(tx.account_id, key)),
         )
         return Outcome(status, body)
+
+    async def claim(
+        self,
+        tx: AccountTransaction,
+        key: str,
+        request: tuple[str, BaseModel | None],
+        takes_s: float,
+    ) -> Outcome | None:
+        """Claims the key for work that follows the transaction and takes at most `takes_s`.
+
+        Returns the stored response if there is one. Then the work must not be done.
+        """
+
+        async def claim() -> _Claim:
+            return _Claim(ends_at=clock.now() + timedelta(seconds=takes_s))
+
+        found = await self.once(tx, key, request, _CLAIMED, claim)
+        if not found.replayed:
+            return None
+        if found.status != _CLAIMED:
+            return found
+        under_way = clock.now() < _Claim.model_validate_json(found.body).ends_at
+        raise RequestInProgress if under_way else OutcomeUnknown
+
+    async def complete(self, tx: AccountTransaction, key: str, outcome: Outcome) -> None:
+        """Stores the response of the work that a key was claimed for."""
+        await tx.execute(
+            """
+            UPDATE idempotency_keys SET status = $3, sealed_body = $4
+            WHERE account_id = $1 AND key = $2
+            """,
+            tx.account_id,
+            key,
+            outcome.status,
+            self._vault.seal(outcome.body, seal_context(tx.account_id, key)),
+        )
+
+    async def release(self, tx: AccountTransaction, key: str) -> None:
+        """Gives a claimed key back, because the work has certainly not begun."""
+        await tx.execute(
+            "DELETE FROM idempotency_keys WHERE account_id = $1 AND key = $2", tx.account_id, key
+        )
 
     async def stored(
         self,

@@ -95,7 +95,7 @@ def _tool(server: Server, tool: ServerTool) -> Tool:
 def _change_reason(server: Server, tool: ServerTool) -> str:
     return (
         f"The definition of {server.name}/{tool.name} differs from the accepted one: "
-        f"{describe_difference(tool.difference)}. To make the call, accept the definition with "
-        f"POST /api/mcp/{ids.to_wire('mcp', server.id)}/accept and approve. To continue without "
-        "the call, reject."
+        f"{describe_difference(tool.difference)}. To make the call, accept the definition with the "
+        f"hash {tool.live_hash} with POST /api/mcp/{ids.to_wire('mcp', server.id)}/accept and "
+        "approve. To continue without the call, reject."
     )

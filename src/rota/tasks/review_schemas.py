@@ -6,6 +6,7 @@ from uuid import UUID
 from pydantic import Field
 from typing_extensions import TypeAliasType
 
+from rota.auth.schemas import CredentialKind
 from rota.platform import ids
 from rota.platform.http import examples
 from rota.platform.http.schemas import (
@@ -66,10 +67,7 @@ class Decider(Wire):
     name: Annotated[
         str | None, doc("The name of the user at that time. Null if unknown.", "Ada Lovelace")
     ]
-    via: Annotated[
-        Literal["session", "key"],
-        doc("`session`: the user was signed in. `key`: an API key of the user.", "session"),
-    ]
+    via: Annotated[CredentialKind, doc("The kind of credential.", "session")]
     key_id: Annotated[
         str | None, doc("The ID of the API key. Null for a session.", None, examples.KEY_ID)
     ]

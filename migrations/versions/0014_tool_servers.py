@@ -1,0 +1,10 @@
+"""Who accepted the definition of a tool."""
+
+from alembic import context
+
+revision = "0014"
+down_revision = "0010"
+
+
+def upgrade() -> None:
+    context.config.attributes["run_sql"](__file__)

@@ -1,0 +1,160 @@
+"""Calls of tools by people and programs, through the API."""
+
+import time
+from typing import Any
+from uuid import UUID
+
+from rota.auth.caller import Caller
+from rota.mcp import queries, schemas
+from rota.mcp.client import DefinitionChanged, ToolClient, ToolRemoved
+from rota.mcp.errors import (
+    CallRejected,
+    ServerError,
+    ServerNotFound,
+    ToolNotAccepted,
+    ToolNotAllowed,
+    ToolNotFound,
+    ToolServerFailed,
+    api_error,
+    tool_lookup_failed,
+)
+from rota.mcp.model import Server, ServerTool
+from rota.mcp.request_schemas import InvokeTool
+from rota.mcp.results import content_blocks
+from rota.mcp.schemas import InvokedResponse
+from rota.platform import ids, schema
+from rota.platform.cache import ExpiringCache
+from rota.platform.db import Database
+from rota.platform.errors import ApiError, FieldError, ValidationFailed
+from rota.platform.idempotency import Idempotency, Outcome
+
+# Calls come in bursts, and the lookup takes a third of a call. Another process can change a
+# server meanwhile, so an entry lives as briefly as a cached API key.
+CACHE_S = 1.0
+MAX_CACHED_SERVERS = 10_000
+
+
+class ToolCalls:
+    def __init__(
+        self,
+        db: Database,
+        idempotency: Idempotency,
+        tool_client: ToolClient,
+        *,
+        max_call_s: float,
+    ) -> None:
+        self._db = db
+        self._idempotency = idempotency
+        self._tool_client = tool_client
+        # How long a call can take in all.
+        self._max_call_s = max_call_s
+        # Tools by name, for each account and server.
+        self._recent: ExpiringCache[tuple[UUID, UUID], dict[str, tuple[Server, ServerTool]]] = (
+            ExpiringCache(max_items=MAX_CACHED_SERVERS, max_age_s=CACHE_S)
+        )
+
+    async def invoke(
+        self, caller: Caller, server_id: UUID | None, body: InvokeTool, idempotency_key: str | None
+    ) -> Outcome:
+        """Calls a tool. With a key, a repeated request never calls it again."""
+        if idempotency_key is None or server_id is None:
+            return Outcome.success(200, await self._invoke(caller, server_id, body))
+        path = f"/api/mcp/{ids.to_wire('mcp', server_id)}/invoke"
+        account_id, user_id = caller.account_id, caller.user_id
+        async with self._db.write(account_id, user_id) as tx:
+            stored = await self._idempotency.claim(
+                tx, idempotency_key, (f"POST {path}", body), self._max_call_s
+            )
+        if stored is not None:
+            return stored
+        try:
+            outcome = Outcome.success(200, await self._invoke(caller, server_id, body))
+        except ApiError as error:
+            if not (isinstance(error, ToolServerFailed) and error.sent):
+                # The tool was not called, so the same request can be sent again.
+                async with self._db.write(account_id, user_id) as tx:
+                    await self._idempotency.release(tx, idempotency_key)
+                raise
+            outcome = Outcome.failure(error, path)
+        async with self._db.write(account_id, user_id) as tx:
+            await self._idempotency.complete(tx, idempotency_key, outcome)
+        return outcome
+
+    async def _invoke(
+        self, caller: Caller, server_id: UUID | None, body: InvokeTool
+    ) -> InvokedResponse:
+        server, tool = await self._find_tool(caller, server_id, body.tool)
+        check_arguments(tool, body.arguments)
+        started = time.perf_counter()
+        try:
+            result = await self._tool_client.call(server, tool, body.arguments)
+        except DefinitionChanged as changed:
+            self.forget(server)
+            raise ToolNotAccepted(server, changed.tool) from None
+        except ToolRemoved:
+            self.forget(server)
+            raise ToolNotFound(body.tool) from None
+        except ServerError as error:
+            self.forget(server)
+            raise api_error(error) from None
+        except CallRejected as error:
+            raise api_error(error) from None
+        if server.status not in ("CONNECTED", "CHANGED"):
+            # The server was down, so its cached status is out of date.
+            self.forget(server)
+        latency_ms = (time.perf_counter() - started) * 1000
+        return InvokedResponse(
+            result=schemas.ToolResult(
+                content=content_blocks(result),
+                structured_content=result.structured_content,
+                is_error=bool(result.is_error),
+            ),
+            latency_ms=round(latency_ms, 3),
+        )
+
+    async def _find_tool(
+        self, caller: Caller, server_id: UUID | None, name: str, *, refreshed: bool = False
+    ) -> tuple[Server, ServerTool]:
+        if server_id is None:
+            raise ServerNotFound
+        cached = self._recent.get((caller.account_id, server_id))
+        if cached is not None and name in cached:
+            return cached[name]
+        async with self._db.read(caller.account_id) as tx:
+            found = await queries.find_with_tool(tx, server_id, name)
+        if found is None:
+            raise ServerNotFound
+        server, tool = found
+        if tool is None or tool.live is None:
+            if not refreshed:
+                # The server may have added the tool since the last check.
+                check = await self._tool_client.refresh(server)
+                if check.failure is not None:
+                    raise tool_lookup_failed(name, check.failure)
+                return await self._find_tool(caller, server_id, name, refreshed=True)
+            raise ToolNotFound(name)
+        if not server.allows(name):
+            raise ToolNotAllowed(server, name)
+        if not tool.usable:
+            raise ToolNotAccepted(server, tool)
+        self._remember(server, tool)
+        return server, tool
+
+    def _remember(self, server: Server, tool: ServerTool) -> None:
+        key = (server.account_id, server.id)
+        tools = self._recent.get(key)
+        if tools is None:
+            self._recent.put(key, {tool.name: (server, tool)})
+        else:
+            # The entry keeps its age.
+            tools[tool.name] = (server, tool)
+
+    def forget(self, server: Server) -> None:
+        """Reads the server again before the next call. To be used whenever it may have changed."""
+        self._recent.drop((server.account_id, server.id))
+
+
+def check_arguments(tool: ServerTool, arguments: dict[str, Any]) -> None:
+    assert tool.accepted is not None
+    if found := schema.problems(tool.accepted.get("inputSchema") or {}, arguments):
+        raise ValidationFailed.of(*[FieldError("arguments", problem) for problem in found])

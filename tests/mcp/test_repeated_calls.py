@@ -1,0 +1,147 @@
+"""A call with an Idempotency-Key reaches the tool at most once, however often it is sent."""
+
+import asyncio
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.mcp.conftest import accept, connect
+from tests.mcp.peers import Peer, definition
+from tests.service import Person, Service
+from tests.tasks.world import newcomer
+
+SUM = {"a": 1, "b": 2}
+
+
+async def call(
+    person: Person, server: dict[str, Any], tool: str, arguments: Any = None, key: str = "k"
+) -> httpx.Response:
+    return await person.post(
+        f"/api/mcp/{server['id']}/invoke",
+        {"tool": tool, "arguments": arguments or {}},
+        headers={"Idempotency-Key": key},
+    )
+
+
+def message(response: httpx.Response) -> str:
+    text: str = response.json()["error"]["message"]
+    return text
+
+
+async def until_called(peer: Peer) -> None:
+    async with asyncio.timeout(10):
+        while not peer.calls:
+            await asyncio.sleep(0.01)
+
+
+async def test_a_repeated_call_gets_the_first_result(person: Person, peer: Peer) -> None:
+    server = await connect(person, peer.url)
+    first = await call(person, server, "add", SUM)
+    assert first.status_code == 200
+    assert "Idempotent-Replayed" not in first.headers
+    second = await call(person, server, "add", SUM)
+    assert (second.status_code, second.content) == (200, first.content)
+    assert second.headers["Idempotent-Replayed"] == "true"
+    # Also when the tool could not be called any more.
+    peer.status = 503
+    await person.post(f"/api/mcp/{server['id']}/ping")
+    assert (await call(person, server, "add", SUM)).content == first.content
+    await person.delete(f"/api/mcp/{server['id']}")
+    assert (await call(person, server, "add", SUM)).content == first.content
+    assert peer.calls == [("add", SUM)]
+
+
+async def test_a_key_belongs_to_one_request(person: Person, peer: Peer) -> None:
+    server = await connect(person, peer.url)
+    assert (await call(person, server, "add", SUM)).status_code == 200
+    assert (await call(person, server, "add", {"a": 2, "b": 2})).status_code == 409
+    assert (await call(person, server, "note")).status_code == 409
+    async with Peer().serve() as second:
+        other = await connect(person, second.url, "second")
+        assert (await call(person, other, "add", SUM)).status_code == 409
+        assert second.calls == []
+    assert (await call(person, server, "add", SUM, key="other")).status_code == 200
+    assert peer.calls == [("add", SUM)] * 2
+
+
+async def test_a_call_under_way_is_not_repeated(person: Person, peer: Peer) -> None:
+    server = await connect(person, peer.url)
+    slow = {"seconds": 1}
+    calls = [asyncio.create_task(call(person, server, "wait", slow)) for _ in range(10)]
+    await until_called(peer)
+    refused = await call(person, server, "wait", slow)
+    assert refused.status_code == 409
+    assert "in progress" in message(refused)
+    responses = await asyncio.gather(*calls)
+    assert sorted(each.status_code for each in responses) == [200, *[409] * 9]
+    replayed = await call(person, server, "wait", slow)
+    assert replayed.content in [each.content for each in responses]
+    assert peer.calls == [("wait", slow)]
+
+
+@pytest.mark.parametrize(("tool", "status"), [("wait", 504), ("broken", 502)])
+async def test_a_call_with_an_unknown_outcome_is_not_repeated(
+    person: Person, peer: Peer, tool: str, status: int
+) -> None:
+    peer.tools["broken"] = definition("broken")
+
+    async def explode(_: Any) -> None:
+        raise RuntimeError("after it took effect")
+
+    peer.answers["broken"] = explode
+    server = await connect(person, peer.url)
+    arguments = {"seconds": 10} if tool == "wait" else {}
+    first = await call(person, server, tool, arguments)
+    assert first.status_code == status
+    second = await call(person, server, tool, arguments)
+    assert (second.status_code, second.content) == (status, first.content)
+    assert second.headers["Idempotent-Replayed"] == "true"
+    assert second.json()["error"]["path"].endswith("/invoke")
+    assert len(peer.calls) == 1
+
+
+async def test_a_call_that_was_not_sent_can_be_repeated(person: Person, peer: Peer) -> None:
+    server = await connect(person, peer.url, allowedTools=["add", "note"])
+    peer.status = 429  # The server did not run the call.
+    assert (await call(person, server, "add", SUM)).status_code == 502
+    peer.status = None
+    assert (await call(person, server, "add", SUM)).status_code == 200
+    # Errors before the call do not use up the key either.
+    assert (await call(person, server, "add", {}, key="400")).status_code == 400
+    assert (await call(person, server, "add", SUM, key="400")).status_code == 200
+    assert (await call(person, server, "fail", key="403")).status_code == 403
+    await person.request("PATCH", f"/api/mcp/{server['id']}", json={"allowedTools": None})
+    assert (await call(person, server, "fail", key="403")).status_code == 200
+    assert (await call(person, server, "fresh", key="404")).status_code == 404
+    peer.tools["fresh"] = definition("fresh")
+    assert (await call(person, server, "fresh", key="404")).status_code == 409
+    await accept(person, server, "fresh")
+    assert (await call(person, server, "fresh", key="404")).status_code == 200
+    assert [name for name, _ in peer.calls] == ["add", "add", "fail", "fresh"]
+
+
+async def test_after_a_crash_the_outcome_is_unknown_and_nothing_is_called_again(
+    mcp_service: Service, peer: Peer
+) -> None:
+    person = await newcomer(mcp_service)
+    server = await connect(person, peer.url)
+    slow = {"seconds": 2}
+    async with mcp_service.process(mcp_connect_s=0.5, mcp_call_s=1.0) as doomed:
+        there = Person(doomed, "p", person.token, person.user_id)
+        lost = asyncio.create_task(call(there, server, "wait", slow))
+        await until_called(peer)
+        assert doomed.running is not None
+        doomed.running.kill()
+        with pytest.raises(httpx.TransportError):
+            await lost
+    refused = await call(person, server, "wait", slow)
+    assert refused.status_code == 409
+    async with asyncio.timeout(20):
+        while "in progress" in message(refused):
+            await asyncio.sleep(0.1)
+            refused = await call(person, server, "wait", slow)
+    assert refused.status_code == 409
+    assert "unknown whether it took effect" in message(refused)
+    assert peer.calls == [("wait", slow)]
+    assert (await call(person, server, "wait", slow, key="new")).status_code == 200
