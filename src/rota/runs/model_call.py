@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
-import orjson
 from opentelemetry.trace import SpanKind
 from prometheus_client import Counter
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse
@@ -17,7 +16,7 @@ from rota.agents.model import AgentVersion
 from rota.credits import charges, holds
 from rota.credits.ledger import Charge, RunId
 from rota.events import journal
-from rota.platform import clock, tracing
+from rota.platform import clock, json, tracing
 from rota.runs import steps, transcript
 from rota.runs.agent_loop import AgentLoop
 from rota.runs.contracts import CallInput, NextStep
@@ -158,7 +157,7 @@ class ModelCaller:
         conversation = transcript.messages(start.agent, start.task, start.rows)
         input_characters = len(ModelMessagesTypeAdapter.dump_json(conversation))
         for tool in tools.values():
-            input_characters += len(tool.description) + len(orjson.dumps(tool.arguments_schema))
+            input_characters += len(tool.description) + len(json.dumps(tool.arguments_schema))
         max_tokens = await self._affordable_output_tokens(start, chosen, input_characters)
         definitions = [
             ToolDefinition(

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 from uuid import UUID
 
-import orjson
-
 from rota.agents.model import AgentVersion
+from rota.platform import json
 
 
 def model_name(server: str | None, name: str) -> str:
@@ -45,7 +44,7 @@ class Tool:
     def definition_hash(self) -> str:
         """Changes when anything changes that a review shows."""
         reviewed = (self.full_name, self.description, self.arguments_schema, self.read_only)
-        return hashlib.sha256(orjson.dumps(reviewed, option=orjson.OPT_SORT_KEYS)).hexdigest()
+        return hashlib.sha256(json.dumps(reviewed, sort_keys=True)).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

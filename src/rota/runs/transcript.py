@@ -6,7 +6,6 @@ It also prepares what the model says for the database.
 from dataclasses import replace
 from typing import Any
 
-import orjson
 from pydantic_ai.messages import (
     ModelMessage,
     ModelMessagesTypeAdapter,
@@ -18,6 +17,7 @@ from pydantic_ai.messages import (
 )
 
 from rota.agents.model import AgentVersion
+from rota.platform import json
 from rota.platform.schema import problems
 from rota.runs.steps import Step
 from rota.runs.tools import Tool
@@ -50,7 +50,7 @@ def _response(model_call: Step) -> ModelResponse:
 
 
 def _tool_return(row: Step) -> ToolReturnPart:
-    text = row.result if isinstance(row.result, str) else orjson.dumps(row.result).decode()
+    text = row.result if isinstance(row.result, str) else json.dumps(row.result).decode()
     if len(text) > MAX_RESULT_CHARACTERS:
         text = text[:MAX_RESULT_CHARACTERS] + f"\n[truncated from {len(text)} characters]"
     return ToolReturnPart(tool_name=row.name, content=text, tool_call_id=row.call_id or "")
@@ -58,7 +58,11 @@ def _tool_return(row: Step) -> ToolReturnPart:
 
 def problem_with(tool: Tool, arguments: Any) -> str | None:
     """What is wrong with the arguments, so that the model can correct them."""
-    found = problems(tool.arguments_schema, arguments)
+    try:
+        found = problems(tool.arguments_schema, arguments)
+    except ArithmeticError:
+        # The schema divides by a fraction, and the number is too large for that.
+        found = ["a number is too large to be checked"]
     return (
         f"The arguments do not match the tool's schema: {'; '.join(found[:5])}" if found else None
     )
@@ -108,4 +112,4 @@ def storable_response(response: ModelResponse) -> ModelResponse:
 
 def dump_response(response: ModelResponse) -> Any:
     """The response as a step stores it."""
-    return orjson.loads(ModelMessagesTypeAdapter.dump_json([response]))[0]
+    return json.exact(ModelMessagesTypeAdapter.dump_json([response]))[0]
