@@ -11,9 +11,15 @@ from pydantic_ai.exceptions import (
     ModelHTTPError,
     UnexpectedModelBehavior,
 )
+from pydantic_ai.messages import ModelMessage, ModelRequest, UserPromptPart
+from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.models.anthropic import AnthropicModel
 from pydantic_ai.models.google import GoogleModel
 from pydantic_ai.models.openai import OpenAIChatModel
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
 from rota.platform.settings import ModelChoice
 from rota.runs.models import (
@@ -26,6 +32,7 @@ from rota.runs.models import (
     classify_error,
     price_of,
 )
+from tests.mcp.peers import listening
 from tests.runs.runner import Runner, until
 from tests.runs.scripted import Scripted, calls, says
 from tests.service import Person
@@ -250,6 +257,36 @@ def test_each_provider_has_a_client_and_a_public_price(
     assert found.price.input_micros > 0
     assert found.price.output_micros > found.price.input_micros
     assert found.price.version.startswith("genai-prices/")
+
+
+@pytest.mark.parametrize(
+    ("provider", "model"),
+    [
+        ("openai", "gpt-4o"),
+        ("anthropic", "claude-3-5-haiku-latest"),
+        ("google", "gemini-2.0-flash"),
+    ],
+)
+@pytest.mark.parametrize("status", [429, 500, 529])
+async def test_each_client_sends_a_failed_request_once(
+    provider: Any, model: str, status: int
+) -> None:
+    seen: list[str] = []
+
+    async def fail(request: Request) -> Response:
+        seen.append(request.url.path)
+        return JSONResponse({"error": {"message": "Not now.", "type": "overloaded"}}, status)
+
+    everything = Starlette(routes=[Route("/{path:path}", fail, methods=["POST"])])
+    async with listening(everything) as url:
+        choice = ModelChoice.model_validate(
+            {"provider": provider, "model": model, "apiKey": "k", "baseUrl": url}
+        )
+        client = Models({"default": choice}, None).get("default").model
+        question: list[ModelMessage] = [ModelRequest(parts=[UserPromptPart("Hello?")])]
+        with pytest.raises(ModelHTTPError):
+            await client.request(question, None, ModelRequestParameters())
+    assert len(seen) == 1
 
 
 def test_the_operators_price_comes_first_and_fractions_round_up() -> None:

@@ -240,22 +240,26 @@ class Models:
 
 
 def _create(choice: ModelChoice) -> Model:
+    """A client that sends each request once.
+
+    Temporal repeats failed calls: its retries last longer and survive a worker's crash.
+    """
     key = choice.api_key.get_secret_value() if choice.api_key else None
     if choice.provider == "anthropic":
+        from anthropic import AsyncAnthropic
         from pydantic_ai.models.anthropic import AnthropicModel
         from pydantic_ai.providers.anthropic import AnthropicProvider
 
-        return AnthropicModel(
-            choice.model, provider=AnthropicProvider(api_key=key, base_url=choice.base_url)
-        )
+        anthropic = AsyncAnthropic(api_key=key, base_url=choice.base_url, max_retries=0)
+        return AnthropicModel(choice.model, provider=AnthropicProvider(anthropic_client=anthropic))
     if choice.provider == "google":
+        from google.genai.types import HttpRetryOptions
         from pydantic_ai.models.google import GoogleModel
         from pydantic_ai.providers.google import GoogleProvider
 
-        return GoogleModel(
-            choice.model, provider=GoogleProvider(api_key=key, base_url=choice.base_url)
-        )
-    # Temporal repeats failed calls: its retries last longer and survive a worker's crash.
+        once = HttpRetryOptions(attempts=1)
+        google = GoogleProvider(api_key=key, base_url=choice.base_url, retry_options=once)
+        return GoogleModel(choice.model, provider=google)
     client = AsyncOpenAI(api_key=key or "none", base_url=choice.base_url, max_retries=0)
     return OpenAIChatModel(choice.model, provider=OpenAIProvider(openai_client=client))
 
