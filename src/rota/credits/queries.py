@@ -51,6 +51,7 @@ class Movement:
     model: str | None
     price_version: str | None
     cost: int | None
+    estimated: bool
     reference: str | None
 
 
@@ -130,7 +131,8 @@ async def movements(tx: AccountReader, limit: int, offset: int) -> tuple[list[Mo
     rows = await tx.fetch(
         f"""
         SELECT id, kind, at, allowance, topup, held_allowance + held_topup AS held, spent, owed,
-               granted, outside, task_id, run, step, model, price_version, cost, reference
+               granted, outside, task_id, run, step, model, price_version, cost, estimated,
+               reference
         FROM entries WHERE account_id = $1 AND id = ANY (ARRAY(
             SELECT id FROM entries WHERE account_id = $1 ORDER BY id {direction}
             LIMIT $2 OFFSET $3

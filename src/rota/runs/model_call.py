@@ -1,7 +1,8 @@
 """A model call: from the conversation so far to the stored and charged answer."""
 
+import asyncio
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from opentelemetry.trace import SpanKind
@@ -17,7 +18,7 @@ from rota.credits import charges, holds
 from rota.credits.ledger import Charge, RunId
 from rota.events import journal
 from rota.platform import clock, json, tracing
-from rota.runs import steps, transcript
+from rota.runs import steps, token_estimate, transcript
 from rota.runs.agent_loop import AgentLoop
 from rota.runs.contracts import CallInput, NextStep
 from rota.runs.heartbeat import retry_database
@@ -28,6 +29,7 @@ from rota.runs.models import (
     PricedModel,
     TryAgain,
     classify_error,
+    max_answer_tokens,
     usage_of,
 )
 from rota.runs.run_context import RunContext, ids_of
@@ -37,6 +39,11 @@ from rota.tasks import queries
 from rota.tasks.model import Task
 
 COST_MICROS = Counter("rota_run_cost_micros_total", "Micro-dollars of model calls.", ["model"])
+ESTIMATED = Counter(
+    "rota_run_estimated_calls_total",
+    "Model calls charged by estimated tokens, because the provider reported none.",
+    ["model"],
+)
 
 # How long a subtask waits for a model call of a parent task: at first, and at most.
 WAIT_FOR_PARENT, MAX_WAIT_FOR_PARENT = timedelta(seconds=3), timedelta(minutes=1)
@@ -120,6 +127,8 @@ class ModelCaller:
         took = clock.now() - record.started_at
         steps.DURATION_SECONDS.labels("model").observe(took.total_seconds())
         COST_MICROS.labels(record.model).inc(record.cost_micros)
+        if record.usage.estimated:
+            ESTIMATED.labels(record.model).inc()
         next_step = await retry_database(
             lambda: self._record(call_input, start.agent, record, response, tools)
         )
@@ -158,7 +167,10 @@ class ModelCaller:
         input_characters = len(ModelMessagesTypeAdapter.dump_json(conversation))
         for tool in tools.values():
             input_characters += len(tool.description) + len(json.dumps(tool.arguments_schema))
-        max_tokens = await self._affordable_output_tokens(start, chosen, input_characters)
+        started_at = clock.now()
+        max_tokens = await self._affordable_output_tokens(
+            start, chosen, input_characters, started_at
+        )
         definitions = [
             ToolDefinition(
                 name=name,
@@ -167,7 +179,6 @@ class ModelCaller:
             )
             for name, tool in tools.items()
         ]
-        started_at = clock.now()
         try:
             with tracing.span(f"model {chosen.name}", kind=SpanKind.CLIENT):
                 response = await chosen.model.request(
@@ -178,28 +189,34 @@ class ModelCaller:
         except Exception as error:
             raise classify_error(error, activity.info().attempt) from error
         response = transcript.storable_response(response)
-        input_tokens, output_tokens = usage_of(response)
+        usage = usage_of(response)
+        if not token_estimate.is_complete(usage, response):
+            # In a thread, because counting takes long.
+            usage = await asyncio.to_thread(
+                token_estimate.complete, usage, conversation, definitions, response
+            )
         record = ModelCallRecord(
             model=chosen.name,
             response=transcript.dump_response(response),
-            input_tokens=input_tokens,
-            output_tokens=output_tokens,
-            cost_micros=chosen.price.cost_micros(input_tokens, output_tokens),
+            usage=usage,
+            cost_micros=chosen.price.cost_micros(usage, started_at),
             price_version=chosen.price.version,
             started_at=started_at,
         )
         return record, response
 
     async def _affordable_output_tokens(
-        self, start: ModelCallInput, chosen: PricedModel, input_characters: int
+        self, start: ModelCallInput, chosen: PricedModel, input_characters: int, at: datetime
     ) -> int:
         """How long an answer the run's hold can pay for. A subtask draws on its parent's hold."""
         max_tokens: int = chosen.settings["max_tokens"]
         left_micros = start.left_micros
-        missing_micros = chosen.price.max_cost_micros(input_characters, max_tokens) - left_micros
-        if missing_micros > 0 and start.task.parent_task_id:
-            left_micros = await retry_database(lambda: self._draw(start, missing_micros))
-        return chosen.price.affordable_output_tokens(left_micros, input_characters, max_tokens)
+        if start.task.parent_task_id:
+            needed_micros = chosen.price.max_cost_micros(input_characters, max_tokens, at)
+            missing_micros = needed_micros - left_micros
+            if missing_micros > 0:
+                left_micros = await retry_database(lambda: self._draw(start, missing_micros))
+        return max_answer_tokens(chosen.price, left_micros, input_characters, max_tokens, at)
 
     async def _draw(self, start: ModelCallInput, amount_micros: int) -> int:
         """Draws on the parent's hold, and returns what is left of the run's own hold then."""
@@ -234,8 +251,8 @@ class ModelCaller:
                 await queries.add_usage(
                     tx,
                     task_id,
-                    input_tokens=record.input_tokens,
-                    output_tokens=record.output_tokens,
+                    input_tokens=record.usage.input_tokens,
+                    output_tokens=record.usage.output_tokens,
                     cost_micros=record.cost_micros,
                 )
                 charge = Charge(
@@ -245,8 +262,9 @@ class ModelCaller:
                     record.model,
                     record.price_version,
                     cost_micros=record.cost_micros,
-                    input_tokens=record.input_tokens,
-                    output_tokens=record.output_tokens,
+                    input_tokens=record.usage.input_tokens,
+                    output_tokens=record.usage.output_tokens,
+                    estimated=record.usage.estimated,
                 )
                 await charges.charge(tx, charge)
             if task is None or task.status != "RUNNING":

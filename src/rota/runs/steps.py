@@ -9,6 +9,7 @@ from uuid import UUID
 from prometheus_client import Histogram
 
 from rota.platform.db import AccountReader, AccountTransaction
+from rota.runs.prices import TokenUsage
 from rota.tasks.model import Task
 
 DURATION_SECONDS = Histogram(
@@ -40,6 +41,11 @@ class Step:
     child_task_id: UUID | None
     input_tokens: int
     output_tokens: int
+    cache_read_tokens: int
+    cache_write_tokens: int
+    reasoning_tokens: int
+    # Whether Rota counted the tokens, because the provider did not report them.
+    estimated: bool
     cost_micros: int
     price_version: str | None
     copied: bool
@@ -55,8 +61,9 @@ class Step:
 
 _COLUMNS = (
     "run, step, call, kind, state, name, server, call_id, read_only, arguments, definition_hash,"
-    " result, outcome, note, child_task_id, input_tokens, output_tokens, cost_micros,"
-    " price_version, copied, planned_at, started_at, finished_at"
+    " result, outcome, note, child_task_id, input_tokens, output_tokens, cache_read_tokens,"
+    " cache_write_tokens, reasoning_tokens, estimated, cost_micros, price_version, copied,"
+    " planned_at, started_at, finished_at"
 )
 
 
@@ -130,8 +137,7 @@ class ModelCallRecord:
 
     model: str
     response: Any
-    input_tokens: int
-    output_tokens: int
+    usage: TokenUsage
     cost_micros: int
     price_version: str
     started_at: datetime
@@ -141,13 +147,15 @@ async def record_model_call(
     tx: AccountTransaction, task_id: UUID, run: int, step: int, record: ModelCallRecord
 ) -> bool:
     """Stores a model call. False if it is already stored."""
+    usage = record.usage
     recorded = await tx.fetchval(
         """
         INSERT INTO steps (account_id, task_id, run, step, call, kind, state, name, result,
-            outcome, input_tokens, output_tokens, cost_micros, price_version,
-            planned_at, started_at, finished_at)
-        VALUES ($1, $2, $3, $4, 0, 'model', 'finished', $5, $6, 'ok', $7, $8, $9, $10,
-            $11, $11, clock_timestamp())
+            outcome, input_tokens, output_tokens, cost_micros, price_version, planned_at,
+            started_at, finished_at, cache_read_tokens, cache_write_tokens, reasoning_tokens,
+            estimated)
+        VALUES ($1, $2, $3, $4, 0, 'model', 'finished', $5, $6, 'ok', $7, $8, $9, $10, $11, $11,
+            clock_timestamp(), $12, $13, $14, $15)
         ON CONFLICT DO NOTHING RETURNING true
         """,
         tx.account_id,
@@ -156,11 +164,15 @@ async def record_model_call(
         step,
         record.model,
         record.response,
-        record.input_tokens,
-        record.output_tokens,
+        usage.input_tokens,
+        usage.output_tokens,
         record.cost_micros,
         record.price_version,
         record.started_at,
+        usage.cache_read_tokens,
+        usage.cache_write_tokens,
+        usage.reasoning_tokens,
+        usage.estimated,
     )
     return bool(recorded)
 
@@ -292,8 +304,8 @@ async def copy_previous_run(tx: AccountTransaction, task_id: UUID, run: int) -> 
         f"""
         INSERT INTO steps (account_id, task_id, {_COLUMNS})
         SELECT account_id, task_id, $3, step, call, kind, state, name, server, call_id, read_only,
-            arguments, definition_hash, result, outcome, note, child_task_id, 0, 0, 0,
-            price_version, true, planned_at, started_at, finished_at
+            arguments, definition_hash, result, outcome, note, child_task_id, 0, 0, 0, 0, 0,
+            estimated, 0, price_version, true, planned_at, started_at, finished_at
         FROM steps WHERE account_id = $1 AND task_id = $2 AND run = $3 - 1
         ON CONFLICT DO NOTHING
         """,  # noqa: S608
