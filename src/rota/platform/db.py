@@ -22,6 +22,8 @@ DATABASE_ERRORS = (
     asyncpg.InternalClientError,
     OSError,
 )
+# Raised when PostgreSQL cannot store a value. The same statement fails again.
+REJECTED_VALUES = (asyncpg.DataError, asyncpg.ProgramLimitExceededError)
 
 # The role of the service: it owns nothing and is subject to row security.
 APPLICATION_ROLE = "rota_app"

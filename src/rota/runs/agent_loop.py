@@ -37,6 +37,9 @@ class AgentLoop:
             return NextStep("think", 1)
         last = rows[-1].step
         model_call = next(row for row in rows if row.step == last and row.kind == "model")
+        if model_call.state == "started":
+            # The answer is charged, but the run has not applied it yet.
+            return NextStep("think", last)
         tool_calls = [row for row in rows if row.step == last and row.kind == "tool"]
         reviews = await review_queries.of_task(tx, task.id)
         if not tool_calls:

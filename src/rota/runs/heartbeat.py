@@ -4,12 +4,12 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import structlog
 from temporalio import activity
 
-from rota.platform.db import DATABASE_ERRORS
+from rota.platform.db import DATABASE_ERRORS, REJECTED_VALUES
 
 log = structlog.get_logger()
 
@@ -55,6 +55,8 @@ async def _attempts(work: Callable[[], Awaitable[T]]) -> T:
     for attempt in range(DATABASE_ATTEMPTS):
         try:
             return await work()
+        except REJECTED_VALUES:
+            raise
         except DATABASE_ERRORS as error:
             if attempt == 0:
                 log.warning("database_unavailable", error=repr(error))

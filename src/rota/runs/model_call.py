@@ -1,10 +1,12 @@
 """A model call: from the conversation so far to the stored and charged answer."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
+import structlog
 from opentelemetry.trace import SpanKind
 from prometheus_client import Counter
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse
@@ -18,6 +20,7 @@ from rota.credits import charges, holds
 from rota.credits.ledger import Charge, RunId
 from rota.events import journal
 from rota.platform import clock, json, tracing
+from rota.platform.db import DATABASE_ERRORS, REJECTED_VALUES
 from rota.runs import steps, token_estimate, transcript
 from rota.runs.agent_loop import AgentLoop
 from rota.runs.contracts import CallInput, NextStep
@@ -25,6 +28,7 @@ from rota.runs.heartbeat import retry_database
 from rota.runs.models import (
     ContentFiltered,
     GiveUp,
+    ModelAnswerUnusable,
     Models,
     PricedModel,
     TryAgain,
@@ -37,6 +41,8 @@ from rota.runs.steps import ModelCallRecord, Step
 from rota.runs.tools import Tool, Toolbox
 from rota.tasks import queries
 from rota.tasks.model import Task
+
+log = structlog.get_logger()
 
 COST_MICROS = Counter("rota_run_cost_micros_total", "Micro-dollars of model calls.", ["model"])
 ESTIMATED = Counter(
@@ -103,6 +109,8 @@ class ModelCallInput:
     rows: list[Step]
     # What is left of the run's own hold.
     left_micros: int
+    # Whether the answer is stored and charged, but not applied. An earlier attempt was interrupted.
+    answered: bool
 
 
 class ModelCaller:
@@ -120,21 +128,14 @@ class ModelCaller:
         start = await retry_database(lambda: self._read_input(call_input))
         if start is None:
             return None
-        self._check_bounds(start)
+        if not start.answered:
+            self._check_bounds(start)
         box = await self._toolbox.open(start.account_id, start.agent)
         tools = {name: tool for name, (tool, _) in box.items() if tool.offered}
-        record, response = await self._request(start, tools)
-        took = clock.now() - record.started_at
-        steps.DURATION_SECONDS.labels("model").observe(took.total_seconds())
-        COST_MICROS.labels(record.model).inc(record.cost_micros)
-        if record.usage.estimated:
-            ESTIMATED.labels(record.model).inc()
-        next_step = await retry_database(
-            lambda: self._record(call_input, start.agent, record, response, tools)
-        )
-        if next_step is None:
-            raise ContentFiltered
-        return next_step
+        if not start.answered:
+            record = await self._request(start, tools)
+            await self._charge(call_input, start.agent, record)
+        return await self._apply(call_input, start.agent, tools)
 
     async def _read_input(self, call_input: CallInput) -> ModelCallInput | None:
         account_id, task_id = ids_of(call_input.run)
@@ -143,11 +144,12 @@ class ModelCaller:
             if task is None or task.run != call_input.run.run or task.status != "RUNNING":
                 return None
             rows = await steps.of_run(tx, task_id, task.run)
-            if any(row.step == call_input.step for row in rows):
+            found = next((row for row in rows if row.step == call_input.step), None)
+            if found is not None and found.state == "finished":
                 return None
             agent = await self._context.agent(tx, task)
             left_micros = await holds.left(tx, task.run_id)
-        return ModelCallInput(account_id, task, agent, rows, left_micros)
+        return ModelCallInput(account_id, task, agent, rows, left_micros, found is not None)
 
     def _check_bounds(self, start: ModelCallInput) -> None:
         bounds, max_steps = self._bounds, start.agent.max_steps
@@ -159,9 +161,7 @@ class ModelCaller:
         if began and clock.now() - began > bounds.max_time:
             raise TimeLimitReached(bounds.max_time)
 
-    async def _request(
-        self, start: ModelCallInput, tools: dict[str, Tool]
-    ) -> tuple[ModelCallRecord, ModelResponse]:
+    async def _request(self, start: ModelCallInput, tools: dict[str, Tool]) -> ModelCallRecord:
         chosen = self._models.get(start.agent.model)
         conversation = transcript.messages(start.agent, start.task, start.rows)
         input_characters = len(ModelMessagesTypeAdapter.dump_json(conversation))
@@ -179,31 +179,30 @@ class ModelCaller:
             )
             for name, tool in tools.items()
         ]
+        request = chosen.model.request(
+            conversation,
+            chosen.settings | ModelSettings(max_tokens=max_tokens, timeout=600),
+            ModelRequestParameters(function_tools=definitions),
+        )
         try:
             with tracing.span(f"model {chosen.name}", kind=SpanKind.CLIENT):
-                response = await chosen.model.request(
-                    conversation,
-                    chosen.settings | ModelSettings(max_tokens=max_tokens, timeout=600),
-                    ModelRequestParameters(function_tools=definitions),
-                )
+                response = await request
         except Exception as error:
             raise classify_error(error, activity.info().attempt) from error
-        response = transcript.storable_response(response)
         usage = usage_of(response)
         if not token_estimate.is_complete(usage, response):
             # In a thread, because counting takes long.
             usage = await asyncio.to_thread(
                 token_estimate.complete, usage, conversation, definitions, response
             )
-        record = ModelCallRecord(
+        return ModelCallRecord(
             model=chosen.name,
-            response=transcript.dump_response(response),
+            response=_storable(response),
             usage=usage,
             cost_micros=chosen.price.cost_micros(usage, started_at),
             price_version=chosen.price.version,
             started_at=started_at,
         )
-        return record, response
 
     async def _affordable_output_tokens(
         self, start: ModelCallInput, chosen: PricedModel, input_characters: int, at: datetime
@@ -234,46 +233,96 @@ class ModelCaller:
             await holds.draw(tx, run_id, amount_micros)
             return await holds.left(tx, run_id)
 
+    async def _charge(
+        self, call_input: CallInput, agent: AgentVersion, record: ModelCallRecord
+    ) -> None:
+        """Stores and charges the call, before anything is done with the answer."""
+        took = clock.now() - record.started_at
+        steps.DURATION_SECONDS.labels("model").observe(took.total_seconds())
+        COST_MICROS.labels(record.model).inc(record.cost_micros)
+        if record.usage.estimated:
+            ESTIMATED.labels(record.model).inc()
+        try:
+            await retry_database(lambda: self._record(call_input, agent, record))
+        except REJECTED_VALUES:
+            # PostgreSQL cannot store the answer. The call is charged all the same.
+            without_answer = replace(record, response=None)
+            await retry_database(lambda: self._record(call_input, agent, without_answer))
+
     async def _record(
-        self,
-        call_input: CallInput,
-        agent: AgentVersion,
-        record: ModelCallRecord,
-        response: ModelResponse,
-        tools: dict[str, Tool],
-    ) -> NextStep | None:
-        """Stores the call, charges it and applies the response. None if a filter stopped it."""
+        self, call_input: CallInput, agent: AgentVersion, record: ModelCallRecord
+    ) -> None:
         _, task_id = ids_of(call_input.run)
         run_id = RunId(task_id, call_input.run.run)
+        usage = record.usage
         async with self._context.locked(call_input.run) as (tx, task):
-            new = await steps.record_model_call(tx, task_id, run_id.run, call_input.step, record)
-            if new:
-                await queries.add_usage(
-                    tx,
-                    task_id,
-                    input_tokens=record.usage.input_tokens,
-                    output_tokens=record.usage.output_tokens,
-                    cost_micros=record.cost_micros,
-                )
-                charge = Charge(
-                    run_id,
-                    call_input.step,
-                    agent.name,
-                    record.model,
-                    record.price_version,
-                    cost_micros=record.cost_micros,
-                    input_tokens=record.usage.input_tokens,
-                    output_tokens=record.usage.output_tokens,
-                    estimated=record.usage.estimated,
-                )
-                await charges.charge(tx, charge)
+            if not await steps.record_model_call(tx, task_id, run_id.run, call_input.step, record):
+                return
             if task is None or task.status != "RUNNING":
                 # Cancelled during the call. The provider bills the call, so it is charged.
+                await steps.finish_model_call(tx, task_id, run_id.run, call_input.step)
+            await queries.add_usage(
+                tx,
+                task_id,
+                input_tokens=usage.input_tokens,
+                output_tokens=usage.output_tokens,
+                cost_micros=record.cost_micros,
+            )
+            charge = Charge(
+                run_id,
+                call_input.step,
+                agent.name,
+                record.model,
+                record.price_version,
+                cost_micros=record.cost_micros,
+                input_tokens=usage.input_tokens,
+                output_tokens=usage.output_tokens,
+                estimated=usage.estimated,
+            )
+            await charges.charge(tx, charge)
+
+    async def _apply(
+        self, call_input: CallInput, agent: AgentVersion, tools: dict[str, Tool]
+    ) -> NextStep:
+        """Applies the stored answer. If that fails, the run fails: the same answer fails again."""
+        try:
+            next_step = await retry_database(lambda: self._apply_stored(call_input, agent, tools))
+        except GiveUp:
+            raise
+        except Exception as error:
+            if isinstance(error, DATABASE_ERRORS) and not isinstance(error, REJECTED_VALUES):
+                raise
+            # Without the message, which can quote the answer.
+            log.error("model_answer_unusable", error=type(error).__name__)
+            raise ModelAnswerUnusable from error
+        if next_step is None:
+            raise ContentFiltered
+        return next_step
+
+    async def _apply_stored(
+        self, call_input: CallInput, agent: AgentVersion, tools: dict[str, Tool]
+    ) -> NextStep | None:
+        """Applies the stored answer. None if a content filter stopped it."""
+        async with self._context.locked(call_input.run) as (tx, task):
+            if task is None or task.status != "RUNNING":
                 return NextStep("end")
+            row = await steps.one(tx, task.id, task.run, call_input.step, 0)
+            assert row is not None
+            if row.state == "finished":
+                return await self._loop.advance(tx, task)
+            response = transcript.response(row)
+            await steps.finish_model_call(tx, task.id, task.run, call_input.step)
             if response.finish_reason == "content_filter":
                 return None
-            if not new:
-                return await self._loop.advance(tx, task)
             return await self._loop.apply_response(
                 tx, task, agent, call_input.step, response, tools
             )
+
+
+def _storable(response: ModelResponse) -> Any:
+    """The response as a step stores it. None if that is impossible."""
+    try:
+        return transcript.dump_response(response)
+    except Exception as error:
+        log.error("model_answer_not_storable", error=type(error).__name__)
+        return None

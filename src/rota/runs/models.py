@@ -130,6 +130,17 @@ class ModelAnswerMalformed(GiveUp):
         )
 
 
+class ModelAnswerUnusable(GiveUp):
+    code = "MODEL_ANSWER_UNUSABLE"
+    retryable = True
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The model's answer cannot be processed. The answer is charged. Retry the task from "
+            "the failed step to ask the model again."
+        )
+
+
 class BudgetExceeded(GiveUp):
     code = "BUDGET_EXCEEDED"
     retryable = True

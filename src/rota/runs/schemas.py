@@ -170,7 +170,8 @@ def _result(entry: Entry) -> Any:
     """The step's result. For a model call, its text and the tools that it requested."""
     if entry.kind != "model":
         return entry.result
-    parts = entry.result["parts"]
+    # An answer that could not be stored has no result.
+    parts = entry.result["parts"] if entry.result else []
     return {
         "text": "".join(p["content"] for p in parts if p["part_kind"] == "text") or None,
         "toolCalls": [p["tool_name"] for p in parts if p["part_kind"] == "tool-call"],

@@ -136,6 +136,7 @@ class ModelCallRecord:
     """A finished model call that is not stored yet."""
 
     model: str
+    # None if the response cannot be stored.
     response: Any
     usage: TokenUsage
     cost_micros: int
@@ -146,15 +147,14 @@ class ModelCallRecord:
 async def record_model_call(
     tx: AccountTransaction, task_id: UUID, run: int, step: int, record: ModelCallRecord
 ) -> bool:
-    """Stores a model call. False if it is already stored."""
+    """Stores a model call whose answer is not applied yet. False if it is already stored."""
     usage = record.usage
     recorded = await tx.fetchval(
         """
         INSERT INTO steps (account_id, task_id, run, step, call, kind, state, name, result,
-            outcome, input_tokens, output_tokens, cost_micros, price_version, planned_at,
-            started_at, finished_at, cache_read_tokens, cache_write_tokens, reasoning_tokens,
-            estimated)
-        VALUES ($1, $2, $3, $4, 0, 'model', 'finished', $5, $6, 'ok', $7, $8, $9, $10, $11, $11,
+            input_tokens, output_tokens, cost_micros, price_version, planned_at, started_at,
+            finished_at, cache_read_tokens, cache_write_tokens, reasoning_tokens, estimated)
+        VALUES ($1, $2, $3, $4, 0, 'model', 'started', $5, $6, $7, $8, $9, $10, $11, $11,
             clock_timestamp(), $12, $13, $14, $15)
         ON CONFLICT DO NOTHING RETURNING true
         """,
@@ -175,6 +175,20 @@ async def record_model_call(
         usage.estimated,
     )
     return bool(recorded)
+
+
+async def finish_model_call(tx: AccountTransaction, task_id: UUID, run: int, step: int) -> None:
+    """Marks the answer of a stored model call as applied."""
+    await tx.execute(
+        """
+        UPDATE steps SET state = 'finished', outcome = 'ok'
+        WHERE account_id = $1 AND task_id = $2 AND run = $3 AND step = $4 AND call = 0
+        """,
+        tx.account_id,
+        task_id,
+        run,
+        step,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,7 +313,10 @@ async def add_note(tx: AccountTransaction, task_id: UUID, at: Step, text: str) -
 
 
 async def copy_previous_run(tx: AccountTransaction, task_id: UUID, run: int) -> None:
-    """Copies the steps of the previous run into this one, without their cost."""
+    """Copies the steps of the previous run into this one, without their cost.
+
+    An answer that the previous run could not apply is not copied: the model is asked again.
+    """
     await tx.execute(
         f"""
         INSERT INTO steps (account_id, task_id, {_COLUMNS})
@@ -307,6 +324,7 @@ async def copy_previous_run(tx: AccountTransaction, task_id: UUID, run: int) -> 
             arguments, definition_hash, result, outcome, note, child_task_id, 0, 0, 0, 0, 0,
             estimated, 0, price_version, true, planned_at, started_at, finished_at
         FROM steps WHERE account_id = $1 AND task_id = $2 AND run = $3 - 1
+          AND NOT (kind = 'model' AND state = 'started')
         ON CONFLICT DO NOTHING
         """,  # noqa: S608
         tx.account_id,

@@ -34,7 +34,7 @@ def messages(agent: AgentVersion, task: Task, rows: list[Step]) -> list[ModelMes
         ModelRequest(parts=[SystemPromptPart(agent.instructions), UserPromptPart(work)])
     ]
     for model_call in (row for row in rows if row.kind == "model"):
-        found.append(_response(model_call))
+        found.append(response(model_call))
         results = [r for r in rows if r.step == model_call.step and r.kind == "tool"]
         if results:
             found.append(ModelRequest(parts=[_tool_return(row) for row in results]))
@@ -43,7 +43,8 @@ def messages(agent: AgentVersion, task: Task, rows: list[Step]) -> list[ModelMes
     return found
 
 
-def _response(model_call: Step) -> ModelResponse:
+def response(model_call: Step) -> ModelResponse:
+    """The stored response of a model call."""
     [message] = ModelMessagesTypeAdapter.validate_python([model_call.result])
     assert isinstance(message, ModelResponse)
     return message
@@ -95,7 +96,7 @@ def storable(value: Any) -> Any:
     return value
 
 
-def storable_response(response: ModelResponse) -> ModelResponse:
+def _storable_response(response: ModelResponse) -> ModelResponse:
     parts = [
         replace(
             part,
@@ -112,4 +113,4 @@ def storable_response(response: ModelResponse) -> ModelResponse:
 
 def dump_response(response: ModelResponse) -> Any:
     """The response as a step stores it."""
-    return json.exact(ModelMessagesTypeAdapter.dump_json([response]))[0]
+    return json.exact(ModelMessagesTypeAdapter.dump_json([_storable_response(response)]))[0]
