@@ -24,7 +24,7 @@ from rota.platform.db import DATABASE_ERRORS, REJECTED_VALUES
 from rota.runs import steps, token_estimate, transcript
 from rota.runs.agent_loop import AgentLoop
 from rota.runs.contracts import CallInput, NextStep
-from rota.runs.heartbeat import retry_database
+from rota.runs.heartbeat import finish_despite_cancellation, retry_database
 from rota.runs.models import (
     ContentFiltered,
     GiveUp,
@@ -50,6 +50,9 @@ ESTIMATED = Counter(
     "Model calls charged by estimated tokens, because the provider reported none.",
     ["model"],
 )
+
+# How long a model call can take in total.
+MAX_CALL_S = 600
 
 # How long a subtask waits for a model call of a parent task: at first, and at most.
 WAIT_FOR_PARENT, MAX_WAIT_FOR_PARENT = timedelta(seconds=3), timedelta(minutes=1)
@@ -181,19 +184,21 @@ class ModelCaller:
         ]
         request = chosen.model.request(
             conversation,
-            chosen.settings | ModelSettings(max_tokens=max_tokens, timeout=600),
+            chosen.settings | ModelSettings(max_tokens=max_tokens, timeout=MAX_CALL_S),
             ModelRequestParameters(function_tools=definitions),
         )
         try:
             with tracing.span(f"model {chosen.name}", kind=SpanKind.CLIENT):
-                response = await request
+                response = await finish_despite_cancellation(asyncio.wait_for(request, MAX_CALL_S))
         except Exception as error:
             raise classify_error(error, activity.info().attempt) from error
         usage = usage_of(response)
         if not token_estimate.is_complete(usage, response):
-            # In a thread, because counting takes long.
-            usage = await asyncio.to_thread(
-                token_estimate.complete, usage, conversation, definitions, response
+            # In a thread, because counting takes long. It finishes even if the task is cancelled.
+            usage = await finish_despite_cancellation(
+                asyncio.to_thread(
+                    token_estimate.complete, usage, conversation, definitions, response
+                )
             )
         return ModelCallRecord(
             model=chosen.name,
