@@ -3,7 +3,7 @@
 from alembic import context
 
 revision = "0010"
-down_revision = "0008"
+down_revision = "0009"
 
 
 def upgrade() -> None:

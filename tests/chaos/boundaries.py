@@ -64,21 +64,25 @@ class Boundary:
         return 2 if (self.at, self.number, self.when) == ("act", 2, "before") else 1
 
     def model_calls(self) -> dict[int, int]:
-        """How often each turn is called: twice if its answer was not stored yet."""
-        again = self.number - 1 if (self.at, self.when) == ("think", "before") else None
+        """How often each turn is called: twice if its answer was not charged yet."""
+        charges = self.at == "think" and self.number % 2 == 1
+        again = self.number // 2 if charges and self.when == "before" else None
         return {turn: 2 if turn == again else 1 for turn in range(3)}
 
 
 _MEANINGS = {
     ("relay", 1): "the relay starts the run",
     ("begin", 1): "the run starts",
-    ("think", 1): "the first answer",
+    ("think", 1): "the first answer is charged",
+    ("think", 2): "the first answer is applied",
     ("act", 1): "the read starts",
     ("act", 2): "the read's result",
-    ("think", 2): "the second answer",
+    ("think", 3): "the second answer is charged",
+    ("think", 4): "the second answer is applied",
     ("act", 3): "the write starts",
     ("act", 4): "the write's result",
-    ("think", 3): "the last answer",
+    ("think", 5): "the last answer is charged",
+    ("think", 6): "the last answer is applied",
 }
 BOUNDARIES = [Boundary(*at, when) for at in _MEANINGS for when in ("before", "after")]
 

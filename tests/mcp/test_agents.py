@@ -110,6 +110,22 @@ async def test_an_agent_reads_then_asks_before_it_writes(
             assert form not in runner.worker.log.read_text()
 
 
+async def test_integers_above_64_bits_survive_the_way_to_a_server_and_back(
+    runner: Runner, scripted: Scripted, person: Person
+) -> None:
+    big = 2**130
+    async with Peer().serve() as peer:
+        await connect(person, peer.url)
+        script = await scripted.script(calls(("peer__add", {"a": big, "b": 1})), says("Added."))
+        task = await runner.finish(person, "operator", script)
+        assert peer.calls == [("add", {"a": big, "b": 1})]
+        steps, _ = await runner.timeline(person, task)
+        [tool] = [step for step in steps if step["kind"] == "tool"]
+        assert tool["arguments"] == {"a": big, "b": 1}
+        assert tool["result"]["structuredContent"] == {"sum": big + 1}
+        assert await scripted.count(script) == {0: 1, 1: 1}
+
+
 async def test_a_definition_that_changes_after_approval_blocks_the_call(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:

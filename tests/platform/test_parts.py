@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rota.dev.stack import Stack
-from rota.platform import clock, ids
+from rota.platform import clock, ids, json
 from rota.platform.cache import ExpiringCache
 from rota.platform.crypto import SealBroken, Vault
 from rota.platform.db import owner_connection
@@ -151,3 +151,36 @@ async def test_the_temporal_client_is_created_once(stack: Stack) -> None:
     temporal = Temporal(stack.endpoints.temporal_address, "default")
     await temporal.ping()
     assert await temporal.client() is await temporal.client()
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**400), 10**400) | st.text(),
+    lambda below: st.lists(below) | st.dictionaries(st.text(), below),
+)
+
+
+@given(JSON_VALUES)
+def test_stored_json_keeps_integers_of_any_size(value: object) -> None:
+    assert json.exact(json.dumps(value)) == value
+    assert json.exact(json.dumps(value, sort_keys=True)) == value
+
+
+def test_stored_json_has_one_form_with_and_without_long_integers() -> None:
+    assert json.dumps({"b": [1, "é"], "a": 2**70}, sort_keys=True) == (
+        f'{{"a":{2**70},"b":[1,"é"]}}'.encode()
+    )
+    assert (
+        json.dumps([float("nan"), float("-inf"), 1.5, 2**70]) == f"[null,null,1.5,{2**70}]".encode()
+    )
+    deep = "[" * 300 + "]" * 300
+    assert json.dumps(json.exact(deep)).decode() == deep
+    with pytest.raises(ValueError, match="4300"):
+        json.dumps(10**5_000)
+
+
+async def test_the_database_returns_the_integers_that_it_was_given(service: Service) -> None:
+    value = {"long": [2**64, -(2**200), 10**4_000], "short": 7, "half": 0.5, "big": 1e30}
+    async with owner_connection(service.database_url) as connection:
+        found = await connection.fetchval("SELECT $1::jsonb", value)
+    assert found == {**value, "big": 10**30}
+    assert [type(number) for number in found["long"]] == [int] * 3

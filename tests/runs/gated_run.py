@@ -14,7 +14,7 @@ from pydantic_ai.messages import ModelResponse, ToolCallPart
 from rota.composition import Composition
 from rota.mcp import queries as mcp
 from rota.mcp.client import ToolClient
-from rota.mcp.model import Definition, Server, ServerTool
+from rota.mcp.model import Acceptance, Definition, Server, ServerTool
 from rota.platform import clock, ids
 from rota.runs.agent_loop import AgentLoop
 from rota.runs.contracts import CallInput, FailInput, NextStep, RunInput
@@ -135,7 +135,9 @@ class GatedRun:
         )
         async with self.parts.db.write(self.account_id) as tx:
             await mcp.insert(tx, server, now.replace(year=now.year + 1))
-            await mcp.save_tools(tx, server.id, {"send": send(description)}, accept=True)
+            await mcp.save_tools(
+                tx, server.id, {"send": send(description)}, acceptance=self._acceptance
+            )
         self.server = server
 
     async def replace_server(self, url: str) -> None:
@@ -159,12 +161,11 @@ class GatedRun:
         """The server changes its tool, and a person accepts the new definition."""
         async with self.parts.db.write(self.account_id) as tx:
             await mcp.save_tools(tx, self.server.id, {"send": send(description)})
-            await tx.execute(
-                "UPDATE mcp_tools SET accepted = live, accepted_hash = live_hash"
-                " WHERE account_id = $1 AND server_id = $2",
-                self.account_id,
-                self.server.id,
-            )
+            await mcp.accept(tx, self.server.id, ["send"], self._acceptance)
+
+    @property
+    def _acceptance(self) -> Acceptance:
+        return Acceptance(self.account_id, "Test", None, clock.now())
 
     async def definition(self) -> str | None:
         async with self.parts.db.read(self.account_id) as tx:

@@ -29,7 +29,7 @@ SCRIPT = re.compile(r"script:([\w-]+)")
 
 # The fields of a turn, or of one of its `failures`. All are optional.
 #   text, toolCalls: [{name, arguments (an object, or a raw string), id}], finishReason
-#   inputTokens, outputTokens
+#   inputTokens, outputTokens, cachedTokens, reasoningTokens;  usage: False to report none
 #   delayS: answers after a delay;  hold: answers after POST /release/ID, and records
 #   whether the client disconnects before that
 #   status, error: an error with this status and body;  headers: extra response headers
@@ -141,7 +141,7 @@ def _answer(says: dict[str, Any], model: str, turn: int) -> Response:
     if calls:
         message["tool_calls"] = calls
     given, used = says.get("inputTokens", 10), says.get("outputTokens", 5)
-    answer = {
+    answer: dict[str, Any] = {
         "id": "chatcmpl-scripted",
         "object": "chat.completion",
         "created": int(time.time()),
@@ -153,12 +153,15 @@ def _answer(says: dict[str, Any], model: str, turn: int) -> Response:
                 "finish_reason": says.get("finishReason", "tool_calls" if calls else "stop"),
             }
         ],
-        "usage": {
+    }
+    if says.get("usage", True):
+        answer["usage"] = {
             "prompt_tokens": given,
             "completion_tokens": used,
             "total_tokens": given + used,
-        },
-    }
+            "prompt_tokens_details": {"cached_tokens": says.get("cachedTokens", 0)},
+            "completion_tokens_details": {"reasoning_tokens": says.get("reasoningTokens", 0)},
+        }
     return Response(json.dumps(answer), media_type="application/json")
 
 

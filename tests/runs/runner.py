@@ -263,6 +263,16 @@ class Runner:
 
         await until(ended)
 
+    async def call_continues(self, task: dict[str, Any], run: int = 1) -> None:
+        """Waits until the worker knows that this task was cancelled during a model call."""
+
+        async def known() -> bool:
+            lines = self.worker.log.read_text().splitlines()
+            run_id = f"run/{task['id']}/{run}"
+            return any("cancelled_call_continues" in line and run_id in line for line in lines)
+
+        await until(known)
+
     async def history(self, task: dict[str, Any], run: int = 1) -> WorkflowHistory:
         handle = self.temporal.get_workflow_handle(f"run/{task['id']}/{run}")
         return await handle.fetch_history()

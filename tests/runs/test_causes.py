@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import replace
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import asyncpg
@@ -13,6 +14,7 @@ from temporalio.testing import ActivityEnvironment
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Worker
 
 from rota.composition import Composition
+from rota.platform import clock
 from rota.platform.db import Database
 from rota.runs import heartbeat
 from rota.runs.activities import Activities
@@ -23,7 +25,8 @@ from rota.runs.dispatcher import priority_key
 from rota.runs.error_redaction import RedactErrors
 from rota.runs.heartbeat import retry_database
 from rota.runs.model_call import Bounds, ModelCaller
-from rota.runs.models import BudgetExceeded, Models, Price
+from rota.runs.models import BudgetExceeded, Models, max_answer_tokens
+from rota.runs.prices import fixed_price
 from rota.runs.run_context import RunContext
 from rota.runs.tool_call import ToolCaller
 from rota.runs.tools import Toolbox
@@ -139,18 +142,17 @@ async def test_database_errors_are_retried_but_not_forever(
 
 
 def test_an_answer_is_limited_to_what_the_hold_can_pay_for() -> None:
-    price = Price(input_micros=1_000_000, output_micros=2_000_000, version="test")
+    price, now = fixed_price("test", input_usd=Decimal(1), output_usd=Decimal(2)), clock.now()
     # 300 characters count as 101 tokens.
-    assert price.affordable_output_tokens(1_000, 300, 8_192) == (1_000 - 101) // 2
-    assert price.affordable_output_tokens(1_000_000, 300, 8_192) == 8_192
+    assert max_answer_tokens(price, 1_000, 300, 8_192, now) == (1_000 - 101) // 2
+    assert max_answer_tokens(price, 1_000_000, 300, 8_192, now) == 8_192
     with pytest.raises(BudgetExceeded) as raised:
-        price.affordable_output_tokens(1_000, 2_700, 8_192)
+        max_answer_tokens(price, 1_000, 2_700, 8_192, now)
     assert raised.value.code == "BUDGET_EXCEEDED"
     # 901 input tokens and the shortest answer worth a call, 64 tokens.
     assert (raised.value.needed_micros, raised.value.left_micros) == (901 + 128, 1_000)
     assert "at least $0.001029, but only $0.001000" in raised.value.message
-    free = Price(0, 0, "free")
-    assert free.affordable_output_tokens(0, 10**6, 400) == 400
+    assert max_answer_tokens(fixed_price("free"), 0, 10**6, 400, now) == 400
 
 
 def test_a_higher_task_priority_is_a_lower_number_in_temporal() -> None:

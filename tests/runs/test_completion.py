@@ -12,8 +12,9 @@ from tests.tasks.world import assert_consistent, picture
 
 ENTRY = {
     "id", "kind", "run", "step", "name", "server", "state", "outcome", "arguments", "result",
-    "childTaskId", "inputTokens", "outputTokens", "costUsd", "priceVersion", "startedAt",
-    "finishedAt", "durationMs", "decidedBy",
+    "childTaskId", "inputTokens", "outputTokens", "cachedInputTokens", "cacheWriteTokens",
+    "reasoningTokens", "estimated", "costUsd", "priceVersion", "startedAt", "finishedAt",
+    "durationMs", "decidedBy",
 }  # fmt: skip
 
 

@@ -67,7 +67,7 @@ async def test_a_retry_from_the_start_repeats_everything(
     assert task["usage"]["costUsd"] == "0.000060"
 
 
-async def test_cancelling_during_a_model_call_aborts_it_and_charges_nothing_more(
+async def test_a_model_call_during_which_the_task_is_cancelled_finishes_and_is_charged(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     script = await scripted.script(
@@ -78,12 +78,19 @@ async def test_cancelling_during_a_model_call_aborts_it_and_charges_nothing_more
     task = await runner.begin(person, "writer", script)
     await until(lambda: scripted.count(script), lambda seen: seen.get(1))
     await runner.cancel(person, task)
-    await until(lambda: scripted.asked(script), lambda seen: seen[1]["hungUp"])
     await runner.history_ends(task)
+    # The worker knows of the cancellation before the answer arrives.
+    await runner.call_continues(task)
+    await scripted.release(script)
+    charged = await until(
+        lambda: runner.task(person, task["id"]), lambda seen: seen["usage"]["steps"] == 2
+    )
+    assert charged["status"] == "CANCELLED"
+    assert charged["usage"]["costUsd"] == "0.000040"
     assert await scripted.count(script) == {0: 1, 1: 1}
-    task = await runner.task(person, task["id"])
-    assert task["status"] == "CANCELLED"
-    assert task["usage"]["costUsd"] == "0.000020"
+    assert not (await scripted.asked(script))[1]["hungUp"]
+    # The answer is discarded: its tool call is not made.
+    assert len(await scripted.done("cancel")) == 1
 
 
 async def test_a_model_call_answered_after_the_cancellation_is_still_counted(
@@ -96,10 +103,11 @@ async def test_a_model_call_answered_after_the_cancellation_is_still_counted(
     await runner.cancel(person, task)
     await scripted.release(script)
     await runner.history_ends(task)
-    answered = (await scripted.asked(script))[0]["answered"]
-    task = await runner.task(person, task["id"])
-    assert task["status"] == "CANCELLED"
-    assert task["usage"]["costUsd"] == ("0.000020" if answered else "0.000000")
+    charged = await until(
+        lambda: runner.task(person, task["id"]), lambda seen: seen["usage"]["steps"] == 1
+    )
+    assert charged["status"] == "CANCELLED"
+    assert charged["usage"]["costUsd"] == "0.000020"
     assert await scripted.done("late-answer") == []
 
 

@@ -11,10 +11,17 @@ from pydantic_ai.exceptions import (
     ModelHTTPError,
     UnexpectedModelBehavior,
 )
+from pydantic_ai.messages import ModelMessage, ModelRequest, UserPromptPart
+from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.models.anthropic import AnthropicModel
 from pydantic_ai.models.google import GoogleModel
 from pydantic_ai.models.openai import OpenAIChatModel
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
+from rota.platform import clock
 from rota.platform.settings import ModelChoice
 from rota.runs.models import (
     ContentFiltered,
@@ -26,6 +33,8 @@ from rota.runs.models import (
     classify_error,
     price_of,
 )
+from rota.runs.prices import TokenUsage
+from tests.mcp.peers import listening
 from tests.runs.runner import Runner, until
 from tests.runs.scripted import Scripted, calls, says
 from tests.service import Person
@@ -247,25 +256,57 @@ def test_each_provider_has_a_client_and_a_public_price(
     choice = ModelChoice.model_validate({"provider": provider, "model": model, "apiKey": "k"})
     found = Models({"default": choice}, None).get("default")
     assert isinstance(found.model, kind)
-    assert found.price.input_micros > 0
-    assert found.price.output_micros > found.price.input_micros
+    now = clock.now()
+    for_input = found.price.cost_micros(TokenUsage(1_000, 0), now)
+    assert 0 < for_input < found.price.cost_micros(TokenUsage(0, 1_000), now)
     assert found.price.version.startswith("genai-prices/")
+
+
+@pytest.mark.parametrize(
+    ("provider", "model"),
+    [
+        ("openai", "gpt-4o"),
+        ("anthropic", "claude-3-5-haiku-latest"),
+        ("google", "gemini-2.0-flash"),
+    ],
+)
+@pytest.mark.parametrize("status", [429, 500, 529])
+async def test_each_client_sends_a_failed_request_once(
+    provider: Any, model: str, status: int
+) -> None:
+    seen: list[str] = []
+
+    async def fail(request: Request) -> Response:
+        seen.append(request.url.path)
+        return JSONResponse({"error": {"message": "Not now.", "type": "overloaded"}}, status)
+
+    everything = Starlette(routes=[Route("/{path:path}", fail, methods=["POST"])])
+    async with listening(everything) as url:
+        choice = ModelChoice.model_validate(
+            {"provider": provider, "model": model, "apiKey": "k", "baseUrl": url}
+        )
+        client = Models({"default": choice}, None).get("default").model
+        question: list[ModelMessage] = [ModelRequest(parts=[UserPromptPart("Hello?")])]
+        with pytest.raises(ModelHTTPError):
+            await client.request(question, None, ModelRequestParameters())
+    assert len(seen) == 1
 
 
 def test_the_operators_price_comes_first_and_fractions_round_up() -> None:
     own = ModelChoice(
         model="own", input_usd_per_million=Decimal("0.15"), output_usd_per_million=Decimal("0.6")
     )
-    price = price_of(own)
-    assert (price.input_micros, price.output_micros, price.version) == (
-        150_000,
-        600_000,
-        "operator",
-    )
-    assert price.cost_micros(1, 0) == 1
-    assert price.cost_micros(1_000_000, 1_000_000) == 750_000
+    price, now = price_of(own), clock.now()
+    assert price.version == "operator"
+    assert price.cost_micros(TokenUsage(1, 0), now) == 1
+    assert price.cost_micros(TokenUsage(1_000_000, 1_000_000), now) == 750_000
+    # Without a price of its own, cached input costs as much as other input.
+    half_cached = TokenUsage(1_000_000, 0, cache_read_tokens=500_000)
+    assert price.cost_micros(half_cached, now) == 150_000
+    with_cache = own.model_copy(update={"cached_input_usd_per_million": Decimal("0.015")})
+    assert price_of(with_cache).cost_micros(half_cached, now) == 75_000 + 7_500
     free = price_of(ModelChoice(model="own", free=True))
-    assert free.cost_micros(10**9, 10**9) == 0
+    assert free.cost_micros(TokenUsage(10**9, 10**9), now) == 0
     with pytest.raises(ModelWithoutPrice) as raised:
         price_of(ModelChoice(model="unknown-model"))
     assert raised.value.code == "MODEL_WITHOUT_PRICE"

@@ -66,8 +66,8 @@ async def _charge_hold(tx: AccountTransaction, charge: Charge, now: datetime) ->
             FROM h WHERE b.account_id = $1
         )
         INSERT INTO entries (account_id, id, kind, key, at, task_id, run, step, model,
-            price_version, cost, held_allowance, held_topup, spent)
-        SELECT $1, $6, 'charge', $7, $8, $2, $3, $4, $9, $10, $5, -h.allowance, -h.topup,
+            price_version, cost, estimated, held_allowance, held_topup, spent)
+        SELECT $1, $6, 'charge', $7, $8, $2, $3, $4, $9, $10, $5, $11, -h.allowance, -h.topup,
             h.allowance + h.topup FROM h
         RETURNING spent
         """,
@@ -81,6 +81,7 @@ async def _charge_hold(tx: AccountTransaction, charge: Charge, now: datetime) ->
         now,
         charge.model,
         charge.price_version,
+        charge.estimated,
     )
     return spent_micros
 

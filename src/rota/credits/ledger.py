@@ -58,6 +58,8 @@ class Charge:
     cost_micros: int
     input_tokens: int
     output_tokens: int
+    # Whether Rota counted the tokens, because the provider did not report them.
+    estimated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +97,10 @@ async def add_entry(tx: AccountTransaction, entry: Entry, *, used_micros: int = 
         """
         WITH entered AS (
             INSERT INTO entries (account_id, id, kind, key, at, allowance, topup, spent, owed,
-                granted, outside, reference, task_id, run, step, model, price_version, cost)
+                granted, outside, reference, task_id, run, step, model, price_version, cost,
+                estimated)
             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
-                $18)
+                $18, $21)
         )
         UPDATE balances SET allowance = allowance + $6, topup = topup + $7, spent = spent + $8,
             owed = owed + $9, granted = granted + $10, outside = outside + $11,
@@ -125,6 +128,7 @@ async def add_entry(tx: AccountTransaction, entry: Entry, *, used_micros: int = 
         charge.cost_micros if charge else None,
         used_micros,
         MICROS_PER_CENT,
+        charge.estimated if charge else False,
     )
 
 

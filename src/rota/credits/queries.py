@@ -56,6 +56,7 @@ class Movement:
     model: str | None
     price_version: str | None
     cost: int | None
+    estimated: bool
     reference: str | None
 
 
@@ -125,7 +126,7 @@ async def set_overflow(tx: AccountTransaction, allowed: bool) -> None:
 
 _MOVEMENT = (
     "id, kind, at, allowance, topup, held_allowance + held_topup AS held, spent, owed, granted,"
-    " outside, task_id, run, step, model, price_version, cost, reference"
+    " outside, task_id, run, step, model, price_version, cost, estimated, reference"
 )
 
 

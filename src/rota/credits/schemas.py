@@ -274,6 +274,10 @@ class Transaction(Wire):
         str | None,
         doc("The price list that was used. Null except for a charge.", "genai-prices/0.2.8"),
     ]
+    estimated: Annotated[
+        bool,
+        doc("Whether Rota counted the tokens of a charge, as the provider did not.", False),
+    ]
     reference: Annotated[
         str | None,
         doc(
@@ -307,6 +311,7 @@ class Transaction(Wire):
             step=movement.step,
             model=movement.model,
             price_version=movement.price_version,
+            estimated=movement.estimated,
             reference=movement.reference,
             description=_description(movement),
         )

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
-import orjson
+from rota.platform import json
 
 Transport = Literal["streamable-http", "sse"]
 Status = Literal["CONNECTED", "UNREACHABLE", "AUTH_FAILED", "CHANGED"]
@@ -118,7 +118,7 @@ def definition_hash(definition: Definition) -> str:
 
 
 def _canonical_json(value: Any) -> bytes:
-    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    return json.dumps(value, sort_keys=True)
 
 
 def describe_difference(difference: list[dict[str, Any]]) -> str:

@@ -1,10 +1,10 @@
 """Converts tool results to their form in responses and in the timeline."""
 
-import json
 from typing import Any
 
 import mcp_types as types
-import orjson
+
+from rota.platform import json
 
 # The maximum length of one result in a task's timeline. Models read less.
 MAX_STORED_CHARACTERS = 256 * 1024
@@ -36,12 +36,8 @@ def _without_data(block: dict[str, Any]) -> dict[str, Any]:
 
 
 def _storable(value: Any) -> Any:
-    """The value, or its JSON text if it is too long or contains a number above 64 bits."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    """The value, or the beginning of its JSON text if it is too long."""
+    text = value if isinstance(value, str) else json.dumps(value).decode()
     if len(text) > MAX_STORED_CHARACTERS:
         return f"{text[:MAX_STORED_CHARACTERS]}\n[truncated from {len(text)} characters]"
-    try:
-        orjson.dumps(value)
-    except TypeError:
-        return text
     return value

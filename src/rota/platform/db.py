@@ -5,14 +5,14 @@ user. A transaction without them can read no tenant's rows. Reads and writes hav
 so a read cannot write by mistake and can be sent to a replica.
 """
 
-import json
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any, Protocol
 from uuid import UUID
 
 import asyncpg
-import orjson
+
+from rota.platform import json
 
 # Raised when the database or the network to it fails. asyncpg raises InternalClientError when a
 # connection is lost in the middle of a protocol exchange.
@@ -22,6 +22,8 @@ DATABASE_ERRORS = (
     asyncpg.InternalClientError,
     OSError,
 )
+# Raised when PostgreSQL cannot store a value. The same statement fails again.
+REJECTED_VALUES = (asyncpg.DataError, asyncpg.ProgramLimitExceededError)
 
 # The role of the service: it owns nothing and is subject to row security.
 APPLICATION_ROLE = "rota_app"
@@ -93,19 +95,14 @@ def _announce_nothing(account_id: UUID) -> None:
 
 
 def _encode_json(value: Any) -> str:
-    try:
-        return orjson.dumps(value).decode()
-    except TypeError:
-        # Models and clients can send integers above 64 bits, which orjson does not encode. An error
-        # here would look like an error of the database, which callers repeat.
-        return json.dumps(value, ensure_ascii=False)
+    return json.dumps(value).decode()
 
 
 async def use_json(connection: Any) -> None:
     """Makes json and jsonb columns Python objects in both directions."""
     for name in ("json", "jsonb"):
         await connection.set_type_codec(
-            name, schema="pg_catalog", encoder=_encode_json, decoder=orjson.loads
+            name, schema="pg_catalog", encoder=_encode_json, decoder=json.exact
         )
 
 

@@ -1,7 +1,10 @@
-"""A strict JSON parser for untrusted input.
+"""A strict JSON parser for untrusted input, and exact JSON for what the service stores.
 
-It rejects duplicate keys, NaN and Infinity, lone surrogates, NUL, very long numbers, deep nesting
-and too many values, so that no other code has to check for them.
+The strict parser rejects duplicate keys, NaN and Infinity, lone surrogates, NUL, very long numbers,
+deep nesting and too many values, so that no other code has to check for them.
+
+Stored JSON keeps integers of any size: models and tool servers use them as identifiers. Python
+converts at most 4,300 digits; a longer integer is an error.
 """
 
 import json
@@ -9,6 +12,9 @@ import math
 import re
 from itertools import islice
 from typing import Any
+
+import orjson
+from pydantic_core import from_json
 
 MAX_DEPTH = 64
 # Two million zeros fit in a body and would block the process for a second or more.
@@ -110,3 +116,34 @@ def loads(raw: bytes) -> Any:
     if "\\u" in text or text.count("[") + text.count("{") > MAX_DEPTH:
         _walk(value)
     return value
+
+
+def dumps(value: Any, *, sort_keys: bool = False) -> bytes:
+    """The value as JSON, with its integers exact. NaN and Infinity become null."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS if sort_keys else None)
+    except TypeError:
+        # orjson refuses integers above 64 bits. The result has the same form as orjson's.
+        text = json.dumps(
+            _finite(value), ensure_ascii=False, sort_keys=sort_keys, separators=(",", ":")
+        )
+        return text.encode(errors="replace")
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return value
+
+
+def exact(text: str | bytes) -> Any:
+    """Reads JSON that the service itself wrote. orjson would read long integers as floats."""
+    try:
+        return from_json(text, allow_inf_nan=False)
+    except ValueError:
+        # The fast parser reads at most 200 levels.
+        return json.loads(text)

@@ -11,12 +11,13 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any
 
-import orjson
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
 from jsonschema.validators import extend
 from referencing import Registry
 from referencing.exceptions import Unresolvable
+
+from rota.platform import json
 
 MAX_PROBLEMS = 20
 MAX_STEPS = 10_000
@@ -76,7 +77,7 @@ _Validator: Any = _extend(
 @lru_cache(maxsize=1_000)
 def _validator(raw: bytes) -> Any:
     # Cached, because checking a schema takes longer than validating a value.
-    schema = orjson.loads(raw)
+    schema = json.exact(raw)
     _Validator.check_schema(schema)
     return _Validator(schema, registry=Registry())
 
@@ -85,7 +86,7 @@ def problems(schema: Any, value: Any) -> list[str]:
     """The problems of a value, at most MAX_PROBLEMS."""
     token = _steps_left.set([MAX_STEPS])
     try:
-        validator = _validator(orjson.dumps(schema, option=orjson.OPT_SORT_KEYS))
+        validator = _validator(json.dumps(schema, sort_keys=True))
         return [_describe(error) for error in islice(validator.iter_errors(value), MAX_PROBLEMS)]
     except (SchemaError, Unresolvable) as error:
         return [f"the tool's schema cannot be used: {str(error)[:200]}"]

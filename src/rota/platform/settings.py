@@ -47,6 +47,8 @@ class ModelChoice(BaseModel):
     # The operator's prices. Without them, a public price list is used.
     input_usd_per_million: Decimal | None = None
     output_usd_per_million: Decimal | None = None
+    # For input that the provider read from its cache. Without it, cached input has the full price.
+    cached_input_usd_per_million: Decimal | None = None
     free: bool = False
     # The maximum length of a response.
     max_output_tokens: Annotated[int, Field(ge=64)] = 8_192

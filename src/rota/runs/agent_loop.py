@@ -12,7 +12,7 @@ from prometheus_client import Counter
 from pydantic_ai.messages import ModelResponse, ToolCallPart
 
 from rota.agents.model import AgentVersion
-from rota.platform.canonical import digest
+from rota.platform.canonical import canonical_json, digest
 from rota.platform.db import AccountTransaction
 from rota.runs import answers, steps, transcript
 from rota.runs.contracts import NextStep
@@ -45,6 +45,9 @@ class AgentLoop:
             return NextStep("think", 1)
         last = rows[-1].step
         model_call = next(row for row in rows if row.step == last and row.kind == "model")
+        if model_call.state == "started":
+            # The answer is charged, but the run has not applied it yet.
+            return NextStep("think", last)
         tool_calls = [row for row in rows if row.step == last and row.kind == "tool"]
         reviews = await review_queries.of_task(tx, task.id)
         if not tool_calls:
@@ -232,7 +235,9 @@ def _plan(agent: AgentVersion, call: ToolCallPart, tools: Mapping[str, Tool]) ->
     arguments: dict[str, Any] = {}
     problem: str | None
     try:
-        arguments = transcript.storable(call.args_as_dict(raise_if_invalid=True))
+        given = transcript.storable(call.args_as_dict(raise_if_invalid=True))
+        canonical_json(given)  # Refuses NaN and Infinity, which are not JSON.
+        arguments = given
     except (ValueError, AssertionError):
         problem = "The arguments must be a JSON object. Correct them and call the tool again."
     else:

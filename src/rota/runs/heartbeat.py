@@ -4,17 +4,19 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import structlog
 from temporalio import activity
 
-from rota.platform.db import DATABASE_ERRORS
+from rota.platform.db import DATABASE_ERRORS, REJECTED_VALUES
 
 log = structlog.get_logger()
 
 T = TypeVar("T")
 
+# How long a call of a cancelled task can keep a worker from stopping.
+STOPPING_S = 10
 # About ten minutes, which is less than a call's timeout.
 DATABASE_ATTEMPTS = 120
 
@@ -37,6 +39,34 @@ async def heartbeats() -> AsyncIterator[None]:
         beating.cancel()
 
 
+async def finish_despite_cancellation(work: Awaitable[T]) -> T:
+    """Lets a call finish when its task is cancelled: the provider bills it either way.
+
+    Only the end of the worker aborts the call.
+    """
+    working = asyncio.ensure_future(work)
+    try:
+        await asyncio.wait({working})
+    except asyncio.CancelledError:
+        details = activity.cancellation_details()
+        if details is None or details.worker_shutdown or not await _finish_cancelled(working):
+            working.cancel()
+            raise
+    return working.result()
+
+
+async def _finish_cancelled(working: "asyncio.Future[Any]") -> bool:
+    """Waits for the call. Returns False if the worker stops before the call ends."""
+    log.info("cancelled_call_continues", run=activity.info().workflow_id)
+    stopping: asyncio.Future[Any] = asyncio.ensure_future(activity.wait_for_worker_shutdown())
+    try:
+        await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({working}, timeout=STOPPING_S)
+    finally:
+        stopping.cancel()
+    return working.done()
+
+
 async def retry_database(work: Callable[[], Awaitable[T]]) -> T:
     """Repeats `work` while the database is unavailable, for several minutes.
 
@@ -55,6 +85,8 @@ async def _attempts(work: Callable[[], Awaitable[T]]) -> T:
     for attempt in range(DATABASE_ATTEMPTS):
         try:
             return await work()
+        except REJECTED_VALUES:
+            raise
         except DATABASE_ERRORS as error:
             if attempt == 0:
                 log.warning("database_unavailable", error=repr(error))

@@ -1,10 +1,12 @@
 """A model call: from the conversation so far to the stored and charged answer."""
 
-from dataclasses import dataclass
-from datetime import timedelta
+import asyncio
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
-import orjson
+import structlog
 from opentelemetry.trace import SpanKind
 from prometheus_client import Counter
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse
@@ -17,17 +19,20 @@ from rota.agents.model import AgentVersion
 from rota.credits import charges, holds
 from rota.credits.ledger import Charge, RunId
 from rota.events import journal
-from rota.platform import clock, tracing
-from rota.runs import steps, transcript
+from rota.platform import clock, json, tracing
+from rota.platform.db import DATABASE_ERRORS, REJECTED_VALUES
+from rota.runs import steps, token_estimate, transcript
 from rota.runs.agent_loop import AgentLoop
 from rota.runs.contracts import CallInput, NextStep
-from rota.runs.heartbeat import retry_database
+from rota.runs.heartbeat import finish_despite_cancellation, retry_database
 from rota.runs.models import (
     ContentFiltered,
     GiveUp,
+    ModelAnswerUnusable,
     Models,
     PricedModel,
     classify_error,
+    max_answer_tokens,
     usage_of,
 )
 from rota.runs.run_context import RunContext, has_worked_longer_than, ids_of
@@ -37,7 +42,17 @@ from rota.tasks import queries, transitions
 from rota.tasks.model import Task
 from rota.tasks.transitions import WAKE
 
+log = structlog.get_logger()
+
 COST_MICROS = Counter("rota_run_cost_micros_total", "Micro-dollars of model calls.", ["model"])
+ESTIMATED = Counter(
+    "rota_run_estimated_calls_total",
+    "Model calls charged by estimated tokens, because the provider reported none.",
+    ["model"],
+)
+
+# How long a model call can take in total.
+MAX_CALL_S = 600
 
 # How long a subtask without money waits until it looks again whether its parent can pay.
 WAIT_FOR_PARENT_S = 3.0
@@ -102,6 +117,8 @@ class ModelCallInput:
     # What is left of the run's own hold.
     left_micros: int
     out_of_time: bool
+    # Whether the answer is stored and charged, but not applied. An earlier attempt was interrupted.
+    answered: bool
 
 
 class ModelCaller:
@@ -119,22 +136,17 @@ class ModelCaller:
         start = await retry_database(lambda: self._read_input(call_input))
         if start is None:
             return None
-        self._check_bounds(start)
+        if not start.answered:
+            self._check_bounds(start)
         box = await self._toolbox.open(start.account_id, start.agent)
         tools = {name: tool for name, (tool, _) in box.items() if tool.offered}
-        try:
-            record, response = await self._request(start, tools)
-        except ParentBusy:
-            return NextStep("wait")
-        took = clock.now() - record.started_at
-        steps.DURATION_SECONDS.labels("model").observe(took.total_seconds())
-        COST_MICROS.labels(record.model).inc(record.cost_micros)
-        next_step = await retry_database(
-            lambda: self._record(call_input, start.agent, record, response, tools)
-        )
-        if next_step is None:
-            raise ContentFiltered
-        return next_step
+        if not start.answered:
+            try:
+                record = await self._request(start, tools)
+            except ParentBusy:
+                return NextStep("wait")
+            await self._charge(call_input, start.agent, record)
+        return await self._apply(call_input, start.agent, tools)
 
     async def _read_input(self, call_input: CallInput) -> ModelCallInput | None:
         account_id, task_id = ids_of(call_input.run)
@@ -143,12 +155,14 @@ class ModelCaller:
             if task is None or task.run != call_input.run.run or task.status != "RUNNING":
                 return None
             rows = await steps.of_run(tx, task_id, task.run)
-            if any(row.step == call_input.step for row in rows):
+            found = next((row for row in rows if row.step == call_input.step), None)
+            if found is not None and found.state == "finished":
                 return None
             agent = await self._context.agent(tx, task)
             left_micros = await holds.left(tx, task.run_id)
             out_of_time = await has_worked_longer_than(tx, task, self._bounds.max_time)
-        return ModelCallInput(account_id, task, agent, rows, left_micros, out_of_time)
+        answered = found is not None
+        return ModelCallInput(account_id, task, agent, rows, left_micros, out_of_time, answered)
 
     def _check_bounds(self, start: ModelCallInput) -> None:
         bounds, max_steps = self._bounds, start.agent.max_steps
@@ -159,15 +173,16 @@ class ModelCaller:
         if start.out_of_time:
             raise TimeLimitReached(bounds.max_time)
 
-    async def _request(
-        self, start: ModelCallInput, tools: dict[str, Tool]
-    ) -> tuple[ModelCallRecord, ModelResponse]:
+    async def _request(self, start: ModelCallInput, tools: dict[str, Tool]) -> ModelCallRecord:
         chosen = self._models.get(start.agent.model)
         conversation = transcript.messages(start.agent, start.task, start.rows)
         input_characters = len(ModelMessagesTypeAdapter.dump_json(conversation))
         for tool in tools.values():
-            input_characters += len(tool.description) + len(orjson.dumps(tool.arguments_schema))
-        max_tokens = await self._affordable_output_tokens(start, chosen, input_characters)
+            input_characters += len(tool.description) + len(json.dumps(tool.arguments_schema))
+        started_at = clock.now()
+        max_tokens = await self._affordable_output_tokens(
+            start, chosen, input_characters, started_at
+        )
         definitions = [
             ToolDefinition(
                 name=name,
@@ -176,42 +191,48 @@ class ModelCaller:
             )
             for name, tool in tools.items()
         ]
-        started_at = clock.now()
+        request = chosen.model.request(
+            conversation,
+            chosen.settings | ModelSettings(max_tokens=max_tokens, timeout=MAX_CALL_S),
+            ModelRequestParameters(function_tools=definitions),
+        )
         try:
             with tracing.span(f"model {chosen.name}", kind=SpanKind.CLIENT):
-                response = await chosen.model.request(
-                    conversation,
-                    chosen.settings | ModelSettings(max_tokens=max_tokens, timeout=600),
-                    ModelRequestParameters(function_tools=definitions),
-                )
+                response = await finish_despite_cancellation(asyncio.wait_for(request, MAX_CALL_S))
         except Exception as error:
             raise classify_error(error, activity.info().attempt) from error
-        response = transcript.storable_response(response)
-        input_tokens, output_tokens = usage_of(response)
-        record = ModelCallRecord(
+        usage = usage_of(response)
+        if not token_estimate.is_complete(usage, response):
+            # In a thread, because counting takes long. It finishes even if the task is cancelled.
+            usage = await finish_despite_cancellation(
+                asyncio.to_thread(
+                    token_estimate.complete, usage, conversation, definitions, response
+                )
+            )
+        return ModelCallRecord(
             model=chosen.name,
-            response=transcript.dump_response(response),
-            input_tokens=input_tokens,
-            output_tokens=output_tokens,
-            cost_micros=chosen.price.cost_micros(input_tokens, output_tokens),
+            response=_storable(response),
+            usage=usage,
+            cost_micros=chosen.price.cost_micros(usage, started_at),
             price_version=chosen.price.version,
             started_at=started_at,
         )
-        return record, response
 
     async def _affordable_output_tokens(
-        self, start: ModelCallInput, chosen: PricedModel, input_characters: int
+        self, start: ModelCallInput, chosen: PricedModel, input_characters: int, at: datetime
     ) -> int:
         """How long an answer the run's hold can pay for. A subtask draws on its parent's hold."""
         max_tokens: int = chosen.settings["max_tokens"]
         left_micros = start.left_micros
-        missing_micros = chosen.price.max_cost_micros(input_characters, max_tokens) - left_micros
-        if missing_micros > 0 and start.task.parent_task_id:
-            drawn = await retry_database(lambda: self._draw(start, missing_micros))
-            if drawn is None:
-                raise ParentBusy
-            left_micros = drawn
-        return chosen.price.affordable_output_tokens(left_micros, input_characters, max_tokens)
+        if start.task.parent_task_id:
+            needed_micros = chosen.price.max_cost_micros(input_characters, max_tokens, at)
+            missing_micros = needed_micros - left_micros
+            if missing_micros > 0:
+                drawn = await retry_database(lambda: self._draw(start, missing_micros))
+                if drawn is None:
+                    raise ParentBusy
+                left_micros = drawn
+        return max_answer_tokens(chosen.price, left_micros, input_characters, max_tokens, at)
 
     async def _draw(self, start: ModelCallInput, amount_micros: int) -> int | None:
         """Draws on the parent's hold, and returns what is left of the run's own hold then.
@@ -234,45 +255,96 @@ class ModelCaller:
                 await holds.draw(tx, run_id, amount_micros)
             return await holds.left(tx, run_id)
 
+    async def _charge(
+        self, call_input: CallInput, agent: AgentVersion, record: ModelCallRecord
+    ) -> None:
+        """Stores and charges the call, before anything is done with the answer."""
+        took = clock.now() - record.started_at
+        steps.DURATION_SECONDS.labels("model").observe(took.total_seconds())
+        COST_MICROS.labels(record.model).inc(record.cost_micros)
+        if record.usage.estimated:
+            ESTIMATED.labels(record.model).inc()
+        try:
+            await retry_database(lambda: self._record(call_input, agent, record))
+        except REJECTED_VALUES:
+            # PostgreSQL cannot store the answer. The call is charged all the same.
+            without_answer = replace(record, response=None)
+            await retry_database(lambda: self._record(call_input, agent, without_answer))
+
     async def _record(
-        self,
-        call_input: CallInput,
-        agent: AgentVersion,
-        record: ModelCallRecord,
-        response: ModelResponse,
-        tools: dict[str, Tool],
-    ) -> NextStep | None:
-        """Stores the call, charges it and applies the response. None if a filter stopped it."""
+        self, call_input: CallInput, agent: AgentVersion, record: ModelCallRecord
+    ) -> None:
         _, task_id = ids_of(call_input.run)
         run_id = RunId(task_id, call_input.run.run)
+        usage = record.usage
         async with self._context.locked(call_input.run) as (tx, task):
-            new = await steps.record_model_call(tx, task_id, run_id.run, call_input.step, record)
-            if new:
-                await queries.add_usage(
-                    tx,
-                    task_id,
-                    input_tokens=record.input_tokens,
-                    output_tokens=record.output_tokens,
-                    cost_micros=record.cost_micros,
-                )
-                charge = Charge(
-                    run_id,
-                    call_input.step,
-                    agent.name,
-                    record.model,
-                    record.price_version,
-                    cost_micros=record.cost_micros,
-                    input_tokens=record.input_tokens,
-                    output_tokens=record.output_tokens,
-                )
-                await charges.charge(tx, charge)
+            if not await steps.record_model_call(tx, task_id, run_id.run, call_input.step, record):
+                return
             if task is None or task.status != "RUNNING":
                 # Cancelled during the call. The provider bills the call, so it is charged.
+                await steps.finish_model_call(tx, task_id, run_id.run, call_input.step)
+            await queries.add_usage(
+                tx,
+                task_id,
+                input_tokens=usage.input_tokens,
+                output_tokens=usage.output_tokens,
+                cost_micros=record.cost_micros,
+            )
+            charge = Charge(
+                run_id,
+                call_input.step,
+                agent.name,
+                record.model,
+                record.price_version,
+                cost_micros=record.cost_micros,
+                input_tokens=usage.input_tokens,
+                output_tokens=usage.output_tokens,
+                estimated=usage.estimated,
+            )
+            await charges.charge(tx, charge)
+
+    async def _apply(
+        self, call_input: CallInput, agent: AgentVersion, tools: dict[str, Tool]
+    ) -> NextStep:
+        """Applies the stored answer. If that fails, the run fails: the same answer fails again."""
+        try:
+            next_step = await retry_database(lambda: self._apply_stored(call_input, agent, tools))
+        except GiveUp:
+            raise
+        except Exception as error:
+            if isinstance(error, DATABASE_ERRORS) and not isinstance(error, REJECTED_VALUES):
+                raise
+            # Without the message, which can quote the answer.
+            log.error("model_answer_unusable", error=type(error).__name__)
+            raise ModelAnswerUnusable from error
+        if next_step is None:
+            raise ContentFiltered
+        return next_step
+
+    async def _apply_stored(
+        self, call_input: CallInput, agent: AgentVersion, tools: dict[str, Tool]
+    ) -> NextStep | None:
+        """Applies the stored answer. None if a content filter stopped it."""
+        async with self._context.locked(call_input.run) as (tx, task):
+            if task is None or task.status != "RUNNING":
                 return NextStep("end")
+            row = await steps.one(tx, task.id, task.run, call_input.step, 0)
+            assert row is not None
+            if row.state == "finished":
+                return await self._loop.advance(tx, task)
+            response = transcript.response_of(row)
+            await steps.finish_model_call(tx, task.id, task.run, call_input.step)
             if response.finish_reason == "content_filter":
                 return None
-            if not new:
-                return await self._loop.advance(tx, task)
             return await self._loop.apply_response(
                 tx, task, agent, call_input.step, response, tools
             )
+
+
+def _storable(response: ModelResponse) -> Any:
+    """The response as a step stores it. None if that is impossible."""
+    try:
+        return transcript.dump_response(response)
+    except Exception as error:
+        log.error("model_answer_not_storable", error=type(error).__name__)
+        return None

@@ -1,13 +1,10 @@
 """Models: which model a name refers to, how to call it, and what a call costs."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
-from importlib.metadata import version
-from typing import Any, ClassVar, cast
+from datetime import datetime, timedelta
+from typing import ClassVar, cast
 
-from genai_prices import Usage, calc_price
 from openai import AsyncOpenAI
 from pydantic import SecretStr
 from pydantic_ai.exceptions import (
@@ -19,12 +16,14 @@ from pydantic_ai.exceptions import (
     ModelQuotaExceededError,
     ModelRequestRejectedError,
 )
+from pydantic_ai.messages import ModelResponse
 from pydantic_ai.models import Model
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.settings import ModelSettings
 
 from rota.platform.settings import ModelChoice
+from rota.runs.prices import Price, TokenUsage, fixed_price, table_price
 
 # Names that the local model serves. ROTA_MODELS can define any others.
 ALIASES = ("default", "fast", "strong")
@@ -131,6 +130,17 @@ class ModelAnswerMalformed(GiveUp):
         )
 
 
+class ModelAnswerUnusable(GiveUp):
+    code = "MODEL_ANSWER_UNUSABLE"
+    retryable = True
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The model's answer cannot be processed. The answer is charged. Retry the task from "
+            "the failed step to ask the model again."
+        )
+
+
 class BudgetExceeded(GiveUp):
     code = "BUDGET_EXCEEDED"
     retryable = True
@@ -164,39 +174,17 @@ _MAX_RETRY_AFTER = timedelta(minutes=5)
 
 # A call that can pay only for a shorter answer is not made.
 MIN_OUTPUT_TOKENS = 64
-# A conservative estimate of the input's size: text has at least this many characters per token.
-CHARACTERS_PER_TOKEN = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Price:
-    """Micro-dollars per million tokens, and where the price comes from."""
-
-    input_micros: int
-    output_micros: int
-    version: str
-
-    def cost_micros(self, input_tokens: int, output_tokens: int) -> int:
-        """The cost of a call, rounded up to a micro-dollar."""
-        total = input_tokens * self.input_micros + output_tokens * self.output_micros
-        return -(-total // 1_000_000)
-
-    def max_cost_micros(self, input_characters: int, output_tokens: int) -> int:
-        """The most that a call can cost, as far as this is known before the call."""
-        return self.cost_micros(input_characters // CHARACTERS_PER_TOKEN + 1, output_tokens)
-
-    def affordable_output_tokens(
-        self, left_micros: int, input_characters: int, max_tokens: int
-    ) -> int:
-        """How long an answer `left_micros` can pay for, up to `max_tokens`."""
-        if self.output_micros == 0 and self.input_micros == 0:
-            return max_tokens
-        for_input = self.max_cost_micros(input_characters, 0)
-        tokens = (left_micros - for_input) * 1_000_000 // max(1, self.output_micros)
-        if tokens < MIN_OUTPUT_TOKENS:
-            needed_micros = self.max_cost_micros(input_characters, MIN_OUTPUT_TOKENS)
-            raise BudgetExceeded(needed_micros, left_micros)
-        return min(tokens, max_tokens)
+def max_answer_tokens(
+    price: Price, left_micros: int, input_characters: int, max_tokens: int, at: datetime
+) -> int:
+    """How long an answer `left_micros` can pay for, up to `max_tokens`."""
+    tokens = price.affordable_output_tokens(left_micros, input_characters, max_tokens, at)
+    if tokens < MIN_OUTPUT_TOKENS:
+        needed_micros = price.max_cost_micros(input_characters, MIN_OUTPUT_TOKENS, at)
+        raise BudgetExceeded(needed_micros, left_micros)
+    return tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,22 +229,26 @@ class Models:
 
 
 def _create(choice: ModelChoice) -> Model:
+    """A client that sends each request once.
+
+    Temporal repeats failed calls: its retries last longer and survive a worker's crash.
+    """
     key = choice.api_key.get_secret_value() if choice.api_key else None
     if choice.provider == "anthropic":
+        from anthropic import AsyncAnthropic
         from pydantic_ai.models.anthropic import AnthropicModel
         from pydantic_ai.providers.anthropic import AnthropicProvider
 
-        return AnthropicModel(
-            choice.model, provider=AnthropicProvider(api_key=key, base_url=choice.base_url)
-        )
+        anthropic = AsyncAnthropic(api_key=key, base_url=choice.base_url, max_retries=0)
+        return AnthropicModel(choice.model, provider=AnthropicProvider(anthropic_client=anthropic))
     if choice.provider == "google":
+        from google.genai.types import HttpRetryOptions
         from pydantic_ai.models.google import GoogleModel
         from pydantic_ai.providers.google import GoogleProvider
 
-        return GoogleModel(
-            choice.model, provider=GoogleProvider(api_key=key, base_url=choice.base_url)
-        )
-    # Temporal repeats failed calls: its retries last longer and survive a worker's crash.
+        once = HttpRetryOptions(attempts=1)
+        google = GoogleProvider(api_key=key, base_url=choice.base_url, retry_options=once)
+        return GoogleModel(choice.model, provider=google)
     client = AsyncOpenAI(api_key=key or "none", base_url=choice.base_url, max_retries=0)
     return OpenAIChatModel(choice.model, provider=OpenAIProvider(openai_client=client))
 
@@ -264,23 +256,18 @@ def _create(choice: ModelChoice) -> Model:
 def price_of(choice: ModelChoice) -> Price:
     """The operator's price, or else the price in the public table."""
     if choice.free:
-        return Price(0, 0, "free")
+        return fixed_price("free")
     if choice.input_usd_per_million is not None and choice.output_usd_per_million is not None:
-        return Price(
-            math.ceil(choice.input_usd_per_million * 1_000_000),
-            math.ceil(choice.output_usd_per_million * 1_000_000),
+        return fixed_price(
             "operator",
+            input_usd=choice.input_usd_per_million,
+            output_usd=choice.output_usd_per_million,
+            cached_usd=choice.cached_input_usd_per_million,
         )
     try:
-        for_input, for_output = (
-            math.ceil(
-                calc_price(usage, choice.model, provider_id=choice.provider).total_price * 1_000_000
-            )
-            for usage in (Usage(input_tokens=1_000_000), Usage(output_tokens=1_000_000))
-        )
+        return table_price(choice.provider, choice.model)
     except LookupError:
         raise ModelWithoutPrice(choice.model) from None
-    return Price(for_input, for_output, f"genai-prices/{version('genai-prices')}")
 
 
 def classify_error(error: Exception, attempt: int = 1) -> Exception:
@@ -313,5 +300,25 @@ def _describe(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def usage_of(response: Any) -> tuple[int, int]:
-    return response.usage.input_tokens or 0, response.usage.output_tokens or 0
+# A higher count is a mistake of the provider.
+_MAX_TOKENS = 10**9
+
+
+def usage_of(response: ModelResponse) -> TokenUsage:
+    """The tokens that the provider reported, limited to what is possible. 0 if it did not."""
+    usage = response.usage
+    input_tokens, output_tokens = _count(usage.input_tokens), _count(usage.output_tokens)
+    read = min(_count(usage.cache_read_tokens), input_tokens)
+    written = min(_count(usage.cache_write_tokens), input_tokens - read)
+    return TokenUsage(
+        input_tokens,
+        output_tokens,
+        cache_read_tokens=read,
+        cache_write_tokens=written,
+        cache_write_1h_tokens=min(_count(usage.cache_write_1h_tokens), written),
+        reasoning_tokens=min(_count(usage.output_reasoning_tokens), output_tokens),
+    )
+
+
+def _count(tokens: int) -> int:
+    return tokens if 0 < tokens <= _MAX_TOKENS else 0

@@ -95,6 +95,19 @@ class TimelineStep(Wire):
     ]
     input_tokens: Annotated[Count, doc("Tokens sent to the model; 0 for other steps.", 1_840)]
     output_tokens: Annotated[Count, doc("Tokens received from the model; 0 for other steps.", 412)]
+    cached_input_tokens: Annotated[
+        Count, doc("The part of `inputTokens` that the provider read from its cache.", 1_024)
+    ]
+    cache_write_tokens: Annotated[
+        Count, doc("The part of `inputTokens` that the provider wrote to its cache.", 0)
+    ]
+    reasoning_tokens: Annotated[
+        Count, doc("The part of `outputTokens` that the model spent on reasoning.", 128)
+    ]
+    estimated: Annotated[
+        bool,
+        doc("Whether Rota counted tokens itself because the provider did not report them.", False),
+    ]
     cost_usd: ExactUsd
     price_version: Annotated[
         str | None,
@@ -133,6 +146,10 @@ class TimelineStep(Wire):
             child_task_id=ids.to_wire("task", entry.child_task_id) if entry.child_task_id else None,
             input_tokens=entry.input_tokens,
             output_tokens=entry.output_tokens,
+            cached_input_tokens=entry.cached_input_tokens,
+            cache_write_tokens=entry.cache_write_tokens,
+            reasoning_tokens=entry.reasoning_tokens,
+            estimated=entry.estimated,
             cost_usd=exact_usd(entry.cost_micros),
             price_version=entry.price_version,
             started_at=entry.started_at,
@@ -153,7 +170,8 @@ def _result(entry: Entry) -> Any:
     """The step's result. For a model call, its text and the tools that it requested."""
     if entry.kind != "model":
         return entry.result
-    parts = entry.result["parts"]
+    # An answer that could not be stored has no result.
+    parts = entry.result["parts"] if entry.result else []
     return {
         "text": "".join(p["content"] for p in parts if p["part_kind"] == "text") or None,
         "toolCalls": [p["tool_name"] for p in parts if p["part_kind"] == "tool-call"],

@@ -11,6 +11,7 @@ from prometheus_client import Histogram
 
 from rota.platform.canonical import digest
 from rota.platform.db import AccountReader, AccountTransaction
+from rota.runs.prices import TokenUsage
 from rota.tasks.model import Task
 
 DURATION_SECONDS = Histogram(
@@ -44,6 +45,11 @@ class Step:
     child_task_id: UUID | None
     input_tokens: int
     output_tokens: int
+    cache_read_tokens: int
+    cache_write_tokens: int
+    reasoning_tokens: int
+    # Whether Rota counted the tokens, because the provider did not report them.
+    estimated: bool
     cost_micros: int
     price_version: str | None
     copied: bool
@@ -184,9 +190,9 @@ class ModelCallRecord:
     """A finished model call that is not stored yet."""
 
     model: str
+    # None if the response cannot be stored.
     response: Any
-    input_tokens: int
-    output_tokens: int
+    usage: TokenUsage
     cost_micros: int
     price_version: str
     started_at: datetime
@@ -195,14 +201,15 @@ class ModelCallRecord:
 async def record_model_call(
     tx: AccountTransaction, task_id: UUID, run: int, step: int, record: ModelCallRecord
 ) -> bool:
-    """Stores a model call. False if it is already stored."""
+    """Stores a model call whose answer is not applied yet. False if it is already stored."""
+    usage = record.usage
     recorded = await tx.fetchval(
         """
         INSERT INTO steps (account_id, task_id, run, step, call, kind, state, name, result,
-            outcome, input_tokens, output_tokens, cost_micros, price_version,
-            planned_at, started_at, finished_at)
-        VALUES ($1, $2, $3, $4, 0, 'model', 'finished', $5, $6, 'ok', $7, $8, $9, $10,
-            $11, $11, clock_timestamp())
+            input_tokens, output_tokens, cost_micros, price_version, planned_at, started_at,
+            finished_at, cache_read_tokens, cache_write_tokens, reasoning_tokens, estimated)
+        VALUES ($1, $2, $3, $4, 0, 'model', 'started', $5, $6, $7, $8, $9, $10, $11, $11,
+            clock_timestamp(), $12, $13, $14, $15)
         ON CONFLICT DO NOTHING RETURNING true
         """,
         tx.account_id,
@@ -211,13 +218,31 @@ async def record_model_call(
         step,
         record.model,
         record.response,
-        record.input_tokens,
-        record.output_tokens,
+        usage.input_tokens,
+        usage.output_tokens,
         record.cost_micros,
         record.price_version,
         record.started_at,
+        usage.cache_read_tokens,
+        usage.cache_write_tokens,
+        usage.reasoning_tokens,
+        usage.estimated,
     )
     return bool(recorded)
+
+
+async def finish_model_call(tx: AccountTransaction, task_id: UUID, run: int, step: int) -> None:
+    """Marks the answer of a stored model call as applied."""
+    await tx.execute(
+        """
+        UPDATE steps SET state = 'finished', outcome = 'ok'
+        WHERE account_id = $1 AND task_id = $2 AND run = $3 AND step = $4 AND call = 0
+        """,
+        tx.account_id,
+        task_id,
+        run,
+        step,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,14 +402,18 @@ async def add_note(tx: AccountTransaction, task_id: UUID, at: Step, text: str) -
 
 
 async def copy_previous_run(tx: AccountTransaction, task_id: UUID, run: int) -> None:
-    """Copies the steps of the previous run into this one, without their cost."""
+    """Copies the steps of the previous run into this one, without their cost.
+
+    An answer that the previous run could not apply is not copied: the model is asked again.
+    """
     await tx.execute(
         f"""
         INSERT INTO steps (account_id, task_id, {_COLUMNS})
         SELECT account_id, task_id, $3, step, call, kind, state, name, server, call_id, read_only,
-            arguments, sealed, approved_digest, result, outcome, note, child_task_id, 0, 0, 0,
-            price_version, true, planned_at, started_at, finished_at
+            arguments, sealed, approved_digest, result, outcome, note, child_task_id, 0, 0, 0, 0, 0,
+            estimated, 0, price_version, true, planned_at, started_at, finished_at
         FROM steps WHERE account_id = $1 AND task_id = $2 AND run = $3 - 1
+          AND NOT (kind = 'model' AND state = 'started')
         ON CONFLICT DO NOTHING
         """,  # noqa: S608
         tx.account_id,

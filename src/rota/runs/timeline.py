@@ -26,6 +26,10 @@ class Entry:
     child_task_id: UUID | None
     input_tokens: int
     output_tokens: int
+    cached_input_tokens: int
+    cache_write_tokens: int
+    reasoning_tokens: int
+    estimated: bool
     cost_micros: int
     price_version: str | None
     started_at: datetime
@@ -39,7 +43,8 @@ class Entry:
 _ENTRIES = f"""
     SELECT format('call-%s-%s-%s', run, step, call) AS id, kind, run, step, name, server, state,
            outcome, arguments, result, child_task_id, input_tokens, output_tokens,
-           cost_micros, price_version, coalesce(started_at, planned_at) AS started_at,
+           cache_read_tokens AS cached_input_tokens, cache_write_tokens, reasoning_tokens,
+           estimated, cost_micros, price_version, coalesce(started_at, planned_at) AS started_at,
            finished_at, NULL::uuid AS decided_by, NULL::jsonb AS decided_with
     FROM steps WHERE account_id = $1 AND task_id = $2 AND NOT copied
     UNION ALL

@@ -6,7 +6,6 @@ It also prepares what the model says for the database.
 from dataclasses import replace
 from typing import Any
 
-import orjson
 from pydantic_ai.messages import (
     ModelMessage,
     ModelMessagesTypeAdapter,
@@ -19,6 +18,7 @@ from pydantic_ai.messages import (
 )
 
 from rota.agents.model import AgentVersion
+from rota.platform import json
 from rota.platform.schema import problems
 from rota.runs.steps import Step
 from rota.runs.tools import Tool
@@ -60,6 +60,7 @@ def _with_calls(response: ModelResponse, made: int) -> ModelResponse:
 
 
 def response_of(model_call: Step) -> ModelResponse:
+    """The stored response of a model call."""
     [message] = ModelMessagesTypeAdapter.validate_python([model_call.result])
     assert isinstance(message, ModelResponse)
     return message
@@ -70,7 +71,7 @@ def is_empty(response: ModelResponse) -> bool:
 
 
 def _tool_return(row: Step) -> ToolReturnPart:
-    text = row.result if isinstance(row.result, str) else orjson.dumps(row.result).decode()
+    text = row.result if isinstance(row.result, str) else json.dumps(row.result).decode()
     if len(text) > MAX_RESULT_CHARACTERS:
         text = text[:MAX_RESULT_CHARACTERS] + f"\n[truncated from {len(text)} characters]"
     return ToolReturnPart(tool_name=row.name, content=text, tool_call_id=row.call_id or "")
@@ -78,7 +79,11 @@ def _tool_return(row: Step) -> ToolReturnPart:
 
 def problem_with(tool: Tool, arguments: Any) -> str | None:
     """What is wrong with the arguments, so that the model can correct them."""
-    found = problems(tool.arguments_schema, arguments)
+    try:
+        found = problems(tool.arguments_schema, arguments)
+    except ArithmeticError:
+        # The schema divides by a fraction, and the number is too large for that.
+        found = ["a number is too large to be checked"]
     return (
         f"The arguments do not match the tool's schema: {'; '.join(found[:5])}" if found else None
     )
@@ -118,7 +123,7 @@ def storable(value: Any) -> Any:
     return value
 
 
-def storable_response(response: ModelResponse) -> ModelResponse:
+def _storable_response(response: ModelResponse) -> ModelResponse:
     parts = [
         replace(
             part,
@@ -135,4 +140,4 @@ def storable_response(response: ModelResponse) -> ModelResponse:
 
 def dump_response(response: ModelResponse) -> Any:
     """The response as a step stores it."""
-    return orjson.loads(ModelMessagesTypeAdapter.dump_json([response]))[0]
+    return json.exact(ModelMessagesTypeAdapter.dump_json([_storable_response(response)]))[0]

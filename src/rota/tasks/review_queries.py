@@ -31,7 +31,9 @@ TIMELINE_ENTRIES = """
     SELECT format('review-%s', number) AS id, 'approval' AS kind, NULL::integer AS run,
            NULL::integer AS step, gate AS name, NULL AS server, state, NULL AS outcome,
            items AS arguments, to_jsonb(reason) AS result, NULL::uuid AS child_task_id,
-           0 AS input_tokens, 0 AS output_tokens, 0 AS cost_micros, NULL AS price_version,
+           0 AS input_tokens, 0 AS output_tokens, 0 AS cached_input_tokens,
+           0 AS cache_write_tokens, 0 AS reasoning_tokens, false AS estimated,
+           0 AS cost_micros, NULL AS price_version,
            requested_at AS started_at, decided_at AS finished_at, decided_by, decided_with
     FROM reviews WHERE account_id = $1 AND task_id = $2
 """

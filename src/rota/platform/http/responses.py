@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import orjson
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
@@ -11,7 +10,7 @@ from starlette.responses import Response
 from starlette.routing import Match
 from starlette.types import Scope
 
-from rota.platform import clock
+from rota.platform import clock, json
 from rota.platform.errors import CODES, ApiError, FieldError, ValidationFailed, envelope
 from rota.platform.idempotency import Outcome
 
@@ -25,7 +24,7 @@ MAX_FIELD_CHARACTERS = 200
 
 def json_response(status: int, body: Any, headers: dict[str, str] | None = None) -> Response:
     return Response(
-        orjson.dumps(body), status_code=status, headers=headers, media_type="application/json"
+        json.dumps(body), status_code=status, headers=headers, media_type="application/json"
     )
 
 
