@@ -21,7 +21,7 @@ TABLES: dict[str, set[str]] = {
     "credits": {"balances", "entries", "holds", "usage_days"},
     "mcp": {"mcp_servers", "mcp_tools"},
     "plans": {"subscriptions"},
-    "agents": {"agent_versions", "agents", "current_agents"},
+    "agents": {"agent_terms", "agent_versions", "agents", "current_agents"},
     "tasks": {"reviews", "task_counts", "tasks"},
     "runs": {"steps"},
 }

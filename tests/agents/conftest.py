@@ -20,7 +20,7 @@ AGENT = """\
 name: {name}
 displayName: {display}
 description: {description}
-department: {department}
+{use_for}department: {department}
 tier: {tier}
 tags: [{tags}]
 aliases: [{aliases}]
@@ -46,7 +46,10 @@ def agent_text(name: str, **changes: Any) -> str:
         "required": "BASIC",
         "instructions": "Do it well.",
     }
-    return AGENT.format(name=name, **fields | changes)
+    fields |= changes
+    # The field is optional, and most files do not have it.
+    use_for = f"useFor: [{fields['use_for']}]\n" if "use_for" in fields else ""
+    return AGENT.format(name=name, **fields | {"use_for": use_for})
 
 
 @pytest.fixture

@@ -89,9 +89,11 @@ async def test_the_tier_filter_returns_that_rank_and_higher_ranks(
 
 async def test_filters_can_be_combined(reader: Person) -> None:
     expected = [a.name for a in SHIPPED if a.department == "Finance" and a.rank <= 2]
-    assert await listed(reader, department="Finance", tier=2) == expected
-    found = await listed(reader, department="Finance", tier=2, search="month")
-    assert found == ["close-lead"]
+    for department in ("Finance", "finance", "FINANCE"):
+        assert await listed(reader, department=department, tier=2) == expected
+    found = await listed(reader, department="Finance", tier=2, search="month-end")
+    assert found[0] == "close-lead"
+    assert set(found) <= set(expected)
 
 
 async def test_an_unknown_department_is_an_empty_list(reader: Person) -> None:
@@ -220,17 +222,17 @@ async def test_a_description_of_work_resolves_to_the_best_match(
     reader: Person, work: str, name: str
 ) -> None:
     body = (await reader.get("/api/agents/resolve", params={"q": work})).json()
-    assert body.keys() == {"agent", "score"}
+    assert body.keys() == {"agent", "score", "candidates"}
     assert body["agent"]["name"] == name
     assert 0 < body["score"] <= 1
 
 
-async def test_more_of_the_description_covered_is_a_higher_score(reader: Person) -> None:
+async def test_more_matching_words_are_a_higher_score(reader: Person) -> None:
     async def score(work: str) -> float:
         body = (await reader.get("/api/agents/resolve", params={"q": work})).json()
         return float(body["score"])
 
-    assert await score("crm steward") > await score("crm steward zyxwv") > await score("crm zyxwv")
+    assert await score("crm steward") == await score("crm steward zyxwv") > await score("crm")
 
 
 async def test_the_name_is_used_if_both_are_given(reader: Person) -> None:

@@ -56,6 +56,12 @@ def test_a_file_defines_an_agent(folder: Folder) -> None:
     assert agent.instructions == "Keep it well."
 
 
+def test_a_file_can_say_what_the_agent_is_for(folder: Folder) -> None:
+    text = GOOD.replace("tier: 3\n", "tier: 3\nuseFor:\n  - keep the ledger\n  - book, and pay\n")
+    [agent] = read_catalog(folder(ledger=text))
+    assert agent.use_for == ("keep the ledger", "book, and pay")
+
+
 def test_approval_and_aliases_have_defaults(folder: Folder) -> None:
     text = GOOD.replace("aliases: [bookkeeper]\n", "")
     start, end = text.index("approval:"), text.index("budgetCents")
@@ -110,6 +116,10 @@ WRONG = [
     ("[ledger, books]", "\n  - ledger\n  - {a: b}", 9, "`tags.1` is a group of fields"),
     ("[ledger, books]", "[[[[[x]]]]]", 7, "nested too deeply"),
     ("[ledger, books]", "&a [*a]", 7, "nested too deeply"),
+    ("tier: 3", "tier: 3\nuseFor: pay bills", 7, "`useFor` is pay bills; it must be a list of at"),
+    ("tier: 3", "tier: 3\nuseFor: [pay, '']", 7, '`useFor.1` is ""; it must be part of a list'),
+    ("tier: 3", f"tier: 3\nuseFor: [{'x' * 101}]", 7, "`useFor.0` is xxx"),
+    ("tier: 3", f"tier: 3\nuseFor: [{'x, ' * 41}]", 7, "`useFor` is a list; it must be a list of"),
     ("premium: false", "premium: no", 9, "`premium` is no; it must be true or false"),
     ("premium: false", "premium: false\ncolour: x", 10, "`colour` is not a field of an agent"),
     ("maxSteps: 5", "x: 5", 18, "`x` is not a field of an agent; remove it"),

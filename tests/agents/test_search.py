@@ -11,7 +11,7 @@ from rota.agents import queries
 from rota.agents.sync import sync
 from rota.platform.db import Database
 from tests.agents.conftest import Folder, agent_text
-from tests.agents.test_endpoints import DEPARTMENTS, NAMES, listed
+from tests.agents.test_endpoints import DEPARTMENTS, NAMES, SHIPPED, listed
 from tests.service import Person
 
 
@@ -23,13 +23,35 @@ async def test_a_word_matches_whole_by_prefix_or_in_another_form(reader: Person)
         assert "blog-writer" in await listed(reader, search=search), search
 
 
-async def test_all_words_must_match(reader: Person) -> None:
-    assert await listed(reader, search="month end close") == ["close-lead"]
-    assert await listed(reader, search="month end unicorn") == []
+@pytest.mark.parametrize(
+    ("search", "best"),
+    [
+        ("blog post", "blog-writer"),
+        ("unpaid invoice", "receivables-clerk"),
+        ("fix login bug", "bug-triager"),
+        ("month end unicorn", "close-lead"),
+        ("cfo", "finance-director"),
+        ("CFO", "finance-director"),
+        ("bid-manager", "proposal-lead"),
+    ],
+)
+async def test_any_word_can_match_and_the_best_match_comes_first(
+    reader: Person, search: str, best: str
+) -> None:
+    assert (await listed(reader, search=search))[0] == best
+    assert await listed(reader, search="unicorn") == []
+
+
+async def test_the_department_is_searched(reader: Person) -> None:
+    finance = {agent.name for agent in SHIPPED if agent.department == "Finance"}
+    for search in ("finance", "FINANCE", "financ"):
+        assert finance <= set(await listed(reader, search=search)), search
 
 
 async def test_stop_words_count_only_alone(reader: Person) -> None:
-    assert await listed(reader, search="the month-end of the close") == ["close-lead"]
+    plain = await listed(reader, search="month-end close")
+    assert plain[0] == "close-lead"
+    assert await listed(reader, search="the month-end of the close") == plain
     assert "sales-director" in await listed(reader, search="for")
     assert "sales-director" in await listed(reader, search="fore")
 
@@ -67,7 +89,8 @@ async def test_search_operators_have_no_effect(reader: Person) -> None:
 async def test_ten_thousand_characters_are_refused(reader: Person) -> None:
     response = await reader.get("/api/agents", params={"search": "blog " * 2000})
     assert response.status_code == 400
-    assert response.json()["error"]["details"][0]["field"] == "search"
+    [problem] = response.json()["error"]["details"]
+    assert problem == {"field": "search", "message": "must have at most 200 characters"}
 
 
 words = st.sampled_from(["writer", "lead", "the", "for", "review", "a", "ledg", "crm", "e-mail"])
@@ -127,20 +150,52 @@ async def found(url: str, search: str) -> list[str]:
         await db.close()
 
 
-async def test_name_counts_more_than_tags_and_tags_more_than_description(
+async def test_name_counts_more_than_use_and_use_more_than_description_and_department(
     sync_url: str, folder: Folder
 ) -> None:
-    plain = {"description": "Nothing."}
+    plain = {"description": "Plain."}
     root: Path = folder(
         one=agent_text("one", description="About ledgers."),
         two=agent_text("two", tags="ledgers", **plain),
         three=agent_text("ledgers", **plain),
         four=agent_text("four", display="Ledgers", **plain),
         five=agent_text("five", instructions="Ledgers, ledgers, ledgers.", **plain),
+        six=agent_text("six", use_for="keep ledgers", **plain),
+        seven=agent_text("seven", department="Ledgers", **plain),
+        eight=agent_text("eight", aliases="ledgers-clerk", **plain),
     )
     await sync(sync_url, root)
-    assert await found(sync_url, "ledgers") == ["ledgers", "four", "two", "one"]
-    assert await found(sync_url, "ledg") == ["ledgers", "four", "two", "one"]
+    expected = ["ledgers", "eight", "four", "six", "two", "one", "seven"]
+    assert await found(sync_url, "ledgers") == expected
+    assert await found(sync_url, "ledg") == expected
+
+
+async def test_what_an_agent_does_not_do_is_not_searched(sync_url: str, folder: Folder) -> None:
+    texts = {
+        "one": "Reviews code and never merges it. Finds defects.",
+        "two": "Analyses pages, buys no links, and it does not publish or translate.",
+        "three": "Plans trips. It doesn't book flights, hotels or cars; drafts itineraries.",
+        "four": "Answers mail but cannot delete messages",
+    }
+    await sync(sync_url, folder(**{n: agent_text(n, description=d) for n, d in texts.items()}))
+    for word in ("merges", "buys", "links", "publish", "translate", "book", "hotels", "delete"):
+        assert await found(sync_url, word) == [], word
+    for word, name in (
+        *(("reviews", "one"), ("defects", "one"), ("analyses", "two"), ("pages", "two")),
+        *(("trips", "three"), ("itineraries", "three"), ("mail", "four")),
+    ):
+        assert await found(sync_url, word) == [name], word
+
+
+async def test_the_words_of_a_changed_or_retired_agent_are_not_found(
+    sync_url: str, folder: Folder
+) -> None:
+    await sync(sync_url, folder(one=agent_text("one", tags="alpha"), two=agent_text("two")))
+    await sync(sync_url, folder(one=agent_text("one", tags="beta")))
+    assert await found(sync_url, "alpha two") == []
+    assert await found(sync_url, "beta") == ["one"]
+    await sync(sync_url, folder(one=agent_text("one", tags="beta"), two=agent_text("two")))
+    assert await found(sync_url, "two") == ["two"]
 
 
 async def test_equal_matches_are_in_the_order_of_their_names(sync_url: str, folder: Folder) -> None:

@@ -20,7 +20,7 @@ from tests.service import Person, Service
 # Tables without tenants: they locate accounts, or belong to the service itself.
 DIRECTORIES = {
     *("identities", "api_key_hashes", "used_id_tokens", "signing_keys"),
-    *("agents", "agent_versions", "alembic_version"),
+    *("agents", "agent_terms", "agent_versions", "alembic_version"),
 }
 
 

@@ -209,6 +209,9 @@ async def test_an_unknown_or_locked_agent_creates_nothing(board: Service) -> Non
         assert locked.json()["error"]["code"] == "AUTHORIZATION_ERROR"
         needed = {"a": "ADVANCED", "b": "BUSINESS"}[board.variant]
         assert needed in locked.json()["error"]["message"]
+        # Variant B does not sell tiers: its operator sets them.
+        remedy = {"a": "a higher plan", "b": "ask the operator"}[board.variant]
+        assert remedy in locked.json()["error"]["message"]
     async with board.owner() as connection:
         seen = await picture(connection, person.user_id)
     assert not any(seen[table] for table in ("tasks", "events", "outbox", "task_counts"))

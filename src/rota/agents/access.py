@@ -14,11 +14,8 @@ Disclosure = Callable[[str, bool], bool]
 
 
 class AgentLocked(Forbidden):
-    def __init__(self, agent: Agent, required_tier: str) -> None:
-        super().__init__(
-            f"The agent {agent.name} requires the tier {required_tier}. "
-            "Choose another agent or a higher plan."
-        )
+    def __init__(self, agent: Agent, required_tier: str, remedy: str) -> None:
+        super().__init__(f"The agent {agent.name} requires the tier {required_tier}. {remedy}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +25,8 @@ class AgentAccess:
     # Whether to show the model in lists, and for a single agent.
     model_in_lists: Disclosure
     model_in_detail: Disclosure
+    # What a user with a locked agent can do.
+    remedy: str
 
     def required_tier(self, agent: Agent) -> str:
         """The lowest tier of this variant that unlocks the agent, as responses show it."""
@@ -39,13 +38,17 @@ class AgentAccess:
 
         A tier of another variant counts as the lowest tier.
         """
-        unlocked = self.opens.get(tier) or next(iter(self.opens.values()))
-        return LEVELS.index(unlocked) < LEVELS.index(agent.required_tier)
+        return agent.required_tier not in self.open_levels(tier)
+
+    def open_levels(self, tier: str) -> tuple[Level, ...]:
+        """The levels of the agents that an account of this tier can use."""
+        highest = self.opens.get(tier) or next(iter(self.opens.values()))
+        return LEVELS[: LEVELS.index(highest) + 1]
 
     def check(self, agent: Agent, tier: str) -> None:
         """Raises if an account of this tier cannot use the agent."""
         if self.locked(agent, tier):
-            raise AgentLocked(agent, self.required_tier(agent))
+            raise AgentLocked(agent, self.required_tier(agent), self.remedy)
 
 
 def always(tier: str, locked: bool) -> bool:

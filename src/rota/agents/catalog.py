@@ -4,11 +4,12 @@ Each method is one statement. The catalog is small, so nothing is cached, and ev
 sync immediately.
 """
 
+from collections.abc import Sequence
 from itertools import groupby
 
 from rota.agents import queries
-from rota.agents.model import Agent, Department
-from rota.agents.queries import Page
+from rota.agents.model import Agent, Department, Level
+from rota.agents.queries import Match, Page
 from rota.auth.caller import Caller
 from rota.platform.db import Database
 from rota.platform.errors import FieldError, NotFound, ValidationFailed
@@ -61,11 +62,12 @@ class Catalog:
         return found
 
     async def resolve(
-        self, caller: Caller, name: str | None, work: str | None
-    ) -> tuple[Agent, float | None]:
+        self, caller: Caller, name: str | None, work: str | None, open_levels: Sequence[Level]
+    ) -> tuple[Agent, list[Match]]:
         """Finds an agent by its name or alias, or else by a description of the work.
 
-        If both are given, the name is used. A match by description has a score.
+        If both are given, the name is used. Only a description has a list of matches, and the agent
+        is the first of them. The open levels are those of the caller's tier.
         """
         if name is None and work is None:
             raise ValidationFailed.of(
@@ -73,17 +75,17 @@ class Catalog:
                     "name", "Send name (a name or an alias) or q (a description of the work)."
                 )
             )
+        matches: list[Match] = []
         async with self._db.read(caller.account_id, caller.user_id) as tx:
-            match: tuple[Agent, float | None] | None
             if name is not None:
-                named = await queries.named(tx, name.lower())
-                match = (named, None) if named else None
+                found = await queries.named(tx, name.lower())
             else:
                 assert work is not None
-                match = await queries.best_match(tx, work)
-        if match is None:
+                matches = await queries.matches(tx, work, open_levels)
+                found = matches[0].agent if matches else None
+        if found is None:
             raise NoAgentMatches
-        return match
+        return found, matches
 
     async def departments(self, caller: Caller) -> list[Department]:
         async with self._db.read(caller.account_id, caller.user_id) as tx:

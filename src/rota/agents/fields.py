@@ -46,6 +46,10 @@ class AgentFields(_FrontMatter):
     ]
     display_name: Annotated[str, _text(100), Field(description="text of 1 to 100 characters")]
     description: Annotated[str, _text(1000), Field(description="text of 1 to 1000 characters")]
+    use_for: Annotated[
+        list[Annotated[str, _text(100)]],
+        Field(max_length=40, description="a list of at most 40 strings of 1 to 100 characters"),
+    ] = []
     department: Annotated[str, _text(100), Field(description="text of 1 to 100 characters")]
     tier: Annotated[int, Field(ge=1, le=3, description="1 (director), 2 (lead) or 3 (specialist)")]
     tags: Annotated[
@@ -89,6 +93,7 @@ class AgentFields(_FrontMatter):
             premium=self.premium,
             required_tier=self.required_tier,
             model=self.model,
+            use_for=tuple(self.use_for),
             aliases=tuple(self.aliases),
             tools=tuple(self.tools),
             approval=self.approval.policy(),

@@ -53,6 +53,8 @@ class Agent:
 class Definition(Agent):
     """The content of an agent's file."""
 
+    # The work that the agent is for. Search and resolve use it.
+    use_for: tuple[str, ...]
     aliases: tuple[str, ...]
     tools: tuple[str, ...]
     approval: Approval

@@ -1,15 +1,15 @@
 """The SQL of the catalog. The service only reads it. `sync` writes it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from rota.agents.model import Agent, AgentVersion, Approval, Definition, Department
+from rota.agents.model import Agent, AgentVersion, Approval, Definition, Department, Level
 from rota.platform.db import ReadConnection, WriteConnection
 
 _AGENT_FIELDS = tuple(field.name for field in fields(Agent))
 _DEFINITION_FIELDS = tuple(field.name for field in fields(Definition))
-_LISTS = ("tags", "aliases", "tools")
+_LISTS = ("tags", "use_for", "aliases", "tools")
 # The database calls an agent's rank its tier.
 _COLUMN_OF = {"rank": "tier"}
 
@@ -22,6 +22,14 @@ def _selected(names: Iterable[str]) -> str:
 
 _AGENT = _selected(_AGENT_FIELDS)
 _VERSION = _selected((*_DEFINITION_FIELDS, "version"))
+
+# A match with a lower score is not an answer to a description of work. This value refuses most work
+# that no agent does and little that one does, in the development half of
+# tests/agents/work_descriptions.yaml.
+MIN_SCORE = 0.5
+# An open agent that is a much worse match than a locked one is not an answer either.
+MIN_SHARE_OF_LOCKED = 0.85
+MAX_CANDIDATES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +48,50 @@ class Known:
     retired: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Match:
+    agent: Agent
+    # From 0 to 1.
+    score: float
+
+
+# The terms that fit a search: those that begin with one of its words, and the stems of its words.
+_SEARCHED = """
+    SELECT word, name, strength FROM agent_search_words($3)
+    JOIN agent_terms ON term >= word AND term < word || chr(1114111)
+    UNION ALL
+    SELECT word, name, strength FROM agent_search_words($3), unnest(stems) AS stem
+    JOIN agent_terms ON term = stem
+"""
+# The terms that fit a description of work: the stems of its words.
+_DESCRIBED = """
+    SELECT lexeme, name, strength
+    FROM unnest(to_tsvector('pg_catalog.english', agent_words($1)))
+    JOIN agent_terms ON term = lexeme
+"""
+
+
+def _scores(terms: str) -> str:
+    """Common table expressions that end in `scored`: a score from 0 to 1 for each agent that fits.
+
+    `terms` selects word, agent and strength. A word weighs more the fewer agents have it: "write"
+    weighs little, "tender" a lot. A word that only one agent has weighs 1. The more weight an agent
+    matches, the nearer its score is to 1.
+    """
+    return f"""
+        found (word, name, strength) AS ({terms}),
+        matched AS (
+            SELECT name, max(strength) AS strength, count(*) OVER (PARTITION BY word) AS agents
+            FROM found GROUP BY word, name
+        ), scored AS (
+            SELECT name, 1 - exp(-sum(strength * ln(1 + total / agents) / ln(1 + total))) AS score
+            FROM matched,
+                 (SELECT count(*)::float8 AS total FROM agents WHERE retired_at IS NULL) AS counted
+            GROUP BY name
+        )
+    """  # noqa: S608
+
+
 async def page(
     connection: ReadConnection,
     *,
@@ -55,14 +107,15 @@ async def page(
     """
     rows = await connection.fetch(
         f"""
-        WITH matching AS (
-            SELECT c.*, coalesce(ts_rank(c.search, query), 0) AS relevance
-            FROM current_agents c, agent_search($3) AS query
-            WHERE ($1::text IS NULL OR c.department = $1)
-              AND ($2::integer IS NULL OR c.tier <= $2)
-              AND ($3::text IS NULL OR c.search @@ query)
+        WITH {_scores(_SEARCHED)}, matching AS (
+            SELECT name, coalesce(score, 0) AS relevance
+            FROM current_agents LEFT JOIN scored USING (name)
+            WHERE ($1::text IS NULL OR lower(department) = lower($1))
+              AND ($2::integer IS NULL OR tier <= $2)
+              AND ($3::text IS NULL OR score IS NOT NULL)
         ), page AS (
-            SELECT * FROM matching ORDER BY relevance DESC, name LIMIT $4 OFFSET $5
+            SELECT * FROM (SELECT * FROM matching ORDER BY relevance DESC, name LIMIT $4 OFFSET $5)
+                AS best JOIN current_agents USING (name)
         )
         SELECT (SELECT count(*) FROM matching) AS total,
                ARRAY(SELECT DISTINCT department FROM current_agents ORDER BY 1) AS departments,
@@ -97,36 +150,29 @@ async def named(connection: ReadConnection, name: str) -> Agent | None:
     return _agent(row) if row else None
 
 
-async def best_match(connection: ReadConnection, work: str) -> tuple[Agent, float] | None:
-    """The agent that best matches a description of work.
-
-    A word weighs more the fewer agents have it: "write" weighs little, "tender" a lot. The score
-    is the share of the description's weight that the agent covers.
-    """
-    row = await connection.fetchrow(
+async def matches(
+    connection: ReadConnection, work: str, open_levels: Sequence[Level]
+) -> list[Match]:
+    """The agents that match a description of work: first those of an open level, best first."""
+    rows = await connection.fetch(
         f"""
-        WITH words AS (
-            SELECT format('''%s''', lexeme)::tsquery AS word
-            FROM unnest(to_tsvector('pg_catalog.english', agent_words($1)))
-        ), rated AS (
-            SELECT word, ln(1 + (SELECT count(*) FROM current_agents)::float8
-                              / greatest(count(c.name), 1)) AS rarity
-            FROM words LEFT JOIN current_agents c ON c.search @@ word
-            GROUP BY word
-        ), best AS (
-            SELECT name, sum(rarity * ts_rank('{{0, 0.5, 0.8, 1}}', search, word))
-                       / (SELECT sum(rarity) FROM rated) AS score
-            FROM rated JOIN current_agents ON search @@ word
-            GROUP BY name
-            ORDER BY score DESC, name
-            LIMIT 1
+        WITH {_scores(_DESCRIBED)}, rated AS (
+            SELECT *, required_tier = ANY ($2) AS open
+            FROM scored JOIN current_agents USING (name)
+            WHERE score >= $3
         )
-        SELECT {_AGENT}, score FROM best JOIN current_agents USING (name)
+        SELECT {_AGENT}, score FROM rated
+        WHERE NOT open OR score >= coalesce((SELECT $4 * max(score) FROM rated WHERE NOT open), 0)
+        ORDER BY open DESC, score DESC, name
+        LIMIT $5
         """,  # noqa: S608
         work,
+        open_levels,
+        MIN_SCORE,
+        MIN_SHARE_OF_LOCKED,
+        MAX_CANDIDATES,
     )
-    # Rounding can lift the score above 1.
-    return (_agent(row), min(row["score"], 1.0)) if row else None
+    return [Match(_agent(row), row["score"]) for row in rows]
 
 
 async def departments(connection: ReadConnection) -> list[Department]:
@@ -200,24 +246,34 @@ async def add_versions(
 async def publish(connection: WriteConnection, current: Iterable[tuple[str, int]]) -> None:
     """Makes these versions the catalog. All other agents become retired."""
     names, versions = zip(*current, strict=True)
-    await connection.execute(
+    rows = await connection.fetch(
         """
-        WITH published AS (
-            SELECT name, version, agent_document(name, display_name, tags, description) AS search
-            FROM unnest($1::text[], $2::integer[]) AS given (name, version)
-            JOIN agent_versions USING (name, version)
-        ), retired AS (
+        WITH retired AS (
             UPDATE agents SET retired_at = now()
             WHERE retired_at IS NULL AND name <> ALL ($1::text[])
+            RETURNING name
+        ), published AS (
+            INSERT INTO agents (name, version)
+            SELECT * FROM unnest($1::text[], $2::integer[])
+            ON CONFLICT (name) DO UPDATE SET version = excluded.version, retired_at = NULL
+                WHERE (agents.version, agents.retired_at) IS DISTINCT FROM (excluded.version, NULL)
+            RETURNING name
         )
-        INSERT INTO agents (name, version, search) SELECT name, version, search FROM published
-        ON CONFLICT (name) DO UPDATE
-            SET version = excluded.version, search = excluded.search, retired_at = NULL
-            WHERE (agents.version, agents.search, agents.retired_at)
-                  IS DISTINCT FROM (excluded.version, excluded.search, NULL)
+        SELECT name FROM retired UNION ALL SELECT name FROM published
         """,
         names,
         versions,
+    )
+    changed = [row["name"] for row in rows]
+    await connection.execute("DELETE FROM agent_terms WHERE name = ANY ($1)", changed)
+    await connection.execute(
+        """
+        INSERT INTO agent_terms (term, name, strength)
+        SELECT term, v.name, strength
+        FROM agents a JOIN agent_versions v USING (name, version), agent_terms_of(v)
+        WHERE a.retired_at IS NULL AND a.name = ANY ($1)
+        """,
+        changed,
     )
 
 

@@ -14,6 +14,7 @@ from rota.agents.model import Agent
 from rota.agents.schemas import (
     AgentResponse,
     AgentsResponse,
+    Candidate,
     CatalogResponse,
     CatalogSection,
     DepartmentsResponse,
@@ -54,7 +55,7 @@ def agent_routes(catalog: Catalog, agent_access: AgentAccess) -> APIRouter:
             Text | None,
             Query(
                 max_length=200,
-                description="Only agents of this department.",
+                description="Only agents of this department; case is ignored.",
                 examples=["Operations"],
             ),
         ] = None,
@@ -66,8 +67,8 @@ def agent_routes(catalog: Catalog, agent_access: AgentAccess) -> APIRouter:
             Text | None,
             Query(
                 max_length=200,
-                description="Words or beginnings of words in the name, description or tags. "
-                "The best match comes first.",
+                description="Words or beginnings of words. An agent matches if it has one of "
+                "them. The best match comes first.",
                 examples=["checklist"],
             ),
         ] = None,
@@ -123,9 +124,15 @@ def agent_routes(catalog: Catalog, agent_access: AgentAccess) -> APIRouter:
         ] = None,
     ) -> ResolvedResponse:
         """Returns the agent with this name or alias, or the one that best fits a description of
-        work. Send `name` or `q`. Returns 400 without either, and 404 if nothing matches."""
-        agent, score = await catalog.resolve(caller, name, q)
-        return ResolvedResponse(agent=single(agent, caller), score=score)
+        work. Send `name` or `q`. Returns 400 without either, and 404 if nothing matches well."""
+        open_levels = agent_access.open_levels(caller.tier)
+        agent, matches = await catalog.resolve(caller, name, q, open_levels)
+        candidates = [Candidate(agent=listed(m.agent, caller), score=m.score) for m in matches]
+        return ResolvedResponse(
+            agent=single(agent, caller),
+            score=candidates[0].score if candidates else None,
+            candidates=candidates or None,
+        )
 
     @router.get("/api/agents/departments", summary="List departments")
     async def list_departments(caller: Reader) -> DepartmentsResponse:

@@ -79,6 +79,16 @@ class AgentResponse(Wire):
     agent: Annotated[Agent, doc("The agent.")]
 
 
+class Candidate(Wire):
+    """An agent that fits a description of work."""
+
+    agent: Annotated[Agent, doc("The agent, as lists show it.")]
+    score: Annotated[
+        float,
+        doc("How well the agent fits the description of work, from 0 to 1.", 0.75, ge=0, le=1),
+    ]
+
+
 class ResolvedResponse(Wire):
     """The best match."""
 
@@ -91,6 +101,17 @@ class ResolvedResponse(Wire):
             "How well the agent fits the description of work, from 0 to 1. Absent if you "
             "searched by name.",
             0.75,
+        ),
+    ] = None
+    candidates: Annotated[
+        list[Candidate] | None,
+        Field(exclude_if=_is_none),
+        WithJsonSchema(
+            {"type": "array", "items": {"$ref": "#/components/schemas/Candidate"}, "maxItems": 5}
+        ),
+        doc(
+            "Up to five agents that fit the description of work, including `agent`. Agents that "
+            "your account can use come first, then the best match. Absent if you searched by name.",
         ),
     ] = None
 

@@ -89,6 +89,9 @@ def _hash(definition: Definition) -> bytes:
     content = asdict(definition)
     # Stored hashes were made with the field's name in the file.
     content["tier"] = content.pop("rank")
+    # A field that came later. Files without it keep their hashes.
+    if not content["use_for"]:
+        del content["use_for"]
     return sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).digest()
 
 

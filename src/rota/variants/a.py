@@ -51,6 +51,7 @@ VARIANT_A = Variant(
         },
         model_in_lists=for_tiers("advanced", "corporate", "enterprise"),
         model_in_detail=always,
+        remedy="Choose another agent or a higher plan.",
     ),
     servers=same_for_all,
 )

@@ -16,6 +16,7 @@ VARIANT_B = Variant(
         opens={"basic": "BASIC", "business": "ENTERPRISE"},
         model_in_lists=when_open,
         model_in_detail=when_open,
+        remedy="Choose another agent, or ask the operator of this service for a higher tier.",
     ),
     servers=without_pass("personal", "basic", servers=1),
     pass_price_cents=900,

@@ -44,9 +44,16 @@ def _field(location: tuple[Any, ...]) -> str:
     return ".".join(str(part) for part in location[1:])[:MAX_FIELD_CHARACTERS]
 
 
+def _problem(item: dict[str, Any]) -> str:
+    # Pydantic calls characters "items" where it checks the length after a function of ours.
+    if item["type"] == "too_long" and isinstance(item["input"], str):
+        return f"must have at most {item['ctx']['max_length']} characters"
+    return str(item["msg"])
+
+
 def validation_failed(error: RequestValidationError) -> ValidationFailed:
     # A body can have thousands of errors. The first twenty are enough.
-    found = [FieldError(_field(item["loc"]), item["msg"]) for item in error.errors()[:20]]
+    found = [FieldError(_field(item["loc"]), _problem(item)) for item in error.errors()[:20]]
     return ValidationFailed.of(*found)
 
 
