@@ -48,7 +48,7 @@ def test_every_shipped_agent_has_descriptions_in_both_halves() -> None:
 
 @pytest.mark.parametrize(
     ("half", "first", "first_three", "refused"),
-    [(DEVELOPMENT, 0.9, 0.95, 0.6), (HELD_OUT, 0.85, 0.94, 0.6)],
+    [(DEVELOPMENT, 0.9, 0.95, 0.8), (HELD_OUT, 0.85, 0.95, 0.8)],
     ids=["development", "held_out"],
 )
 async def test_descriptions_of_work_find_the_right_agent(
@@ -61,8 +61,10 @@ async def test_descriptions_of_work_find_the_right_agent(
     right = {key: answer for key, answer in found.items() if key[0] != NONE}
     wrong = [answer for key, answer in found.items() if key[0] == NONE]
     missed = {work: answer[:3] for (name, work), answer in right.items() if answer[:1] != [name]}
-    assert 1 - len(missed) / len(right) >= first, missed
     in_three = sum(name in answer[:3] for (name, _), answer in right.items())
+    print(f"{len(right)} descriptions: top-1 {1 - len(missed) / len(right):.3f},")
+    print(f"top-3 {in_three / len(right):.3f}, refused {sum(not a for a in wrong)}/{len(wrong)}")
+    assert 1 - len(missed) / len(right) >= first, missed
     assert in_three / len(right) >= first_three, missed
     assert sum(not answer for answer in wrong) / len(wrong) >= refused
 

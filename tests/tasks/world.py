@@ -85,10 +85,10 @@ TABLES = {
 
 
 async def picture(connection: Any, account_id: UUID) -> dict[str, list[dict[str, Any]]]:
-    """Every row that belongs to the account's tasks."""
+    """Every row that belongs to the account's tasks, but not who answered in the last seconds."""
     return {
         table: [
-            dict(row)
+            {name: value for name, value in row.items() if name != "answers"}
             for row in await connection.fetch(
                 f"SELECT * FROM {table} WHERE account_id = $1 ORDER BY {order}", account_id
             )

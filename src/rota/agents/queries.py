@@ -26,7 +26,7 @@ _VERSION = _selected((*_DEFINITION_FIELDS, "version"))
 # A match with a lower score is not an answer to a description of work. This value refuses most work
 # that no agent does and little that one does, in the development half of
 # tests/agents/work_descriptions.yaml.
-MIN_SCORE = 0.5
+MIN_SCORE = 0.65
 # An open agent that is a much worse match than a locked one is not an answer either.
 MIN_SHARE_OF_LOCKED = 0.85
 MAX_CANDIDATES = 5

@@ -45,6 +45,21 @@ CredentialKind = TypeAliasType(
         doc("`session`: the user was signed in. `key`: an API key of the user.", "session"),
     ],
 )
+
+
+class Actor(Wire):
+    """A user who did something, and the credential of the request."""
+
+    user_id: Annotated[str, doc("The ID of the user, `user_…`.", examples.USER_ID)]
+    name: Annotated[
+        str | None, doc("The name of the user at that time. Null if unknown.", "Ada Lovelace")
+    ]
+    via: Annotated[CredentialKind, doc("The kind of credential.")]
+    key_id: Annotated[
+        str | None, doc("The ID of the API key. Null for a session.", None, examples.KEY_ID)
+    ]
+
+
 _SCOPES = ["tasks:read", "tasks:write", "agents:read"]
 
 

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from typing_extensions import TypeAliasType
 
-from rota.auth.schemas import CredentialKind
+from rota.auth.schemas import Actor
 from rota.mcp import model
 from rota.mcp.model import Acceptance, Server, ServerTool
 from rota.platform import ids
@@ -87,27 +87,14 @@ class DefinitionChange(Wire):
     ]
 
 
-class AcceptedBy(Wire):
-    """Who accepted the definition of a tool."""
-
-    user_id: Annotated[str, doc("The ID of the user, `user_…`.", examples.USER_ID)]
-    name: Annotated[
-        str | None, doc("The name of the user at that time. Null if unknown.", "Ada Lovelace")
-    ]
-    via: Annotated[CredentialKind, doc("The kind of credential.")]
-    key_id: Annotated[
-        str | None, doc("The ID of the API key. Null for a session.", None, examples.KEY_ID)
-    ]
-
-    @classmethod
-    def of(cls, acceptance: Acceptance) -> "AcceptedBy":
-        key = acceptance.key_id
-        return cls(
-            user_id=ids.to_wire("user", acceptance.user_id),
-            name=acceptance.name,
-            via="key" if key else "session",
-            key_id=ids.to_wire("key", key) if key else None,
-        )
+def _actor(acceptance: Acceptance) -> Actor:
+    key = acceptance.key_id
+    return Actor(
+        user_id=ids.to_wire("user", acceptance.user_id),
+        name=acceptance.name,
+        via="key" if key else "session",
+        key_id=ids.to_wire("key", key) if key else None,
+    )
 
 
 class Tool(Wire):
@@ -160,7 +147,7 @@ class Tool(Wire):
         doc("What differs from the accepted definition; everything for a new tool.", []),
     ]
     accepted_by: Annotated[
-        AcceptedBy | None,
+        Actor | None,
         doc(
             "Who accepted the accepted definition. Null if the tool was never accepted, or "
             "before acceptances were recorded."
@@ -186,7 +173,7 @@ class Tool(Wire):
             accepted=tool.usable,
             changed=tool.changed,
             difference=[DefinitionChange(**each) for each in tool.difference],
-            accepted_by=AcceptedBy.of(acceptance) if acceptance else None,
+            accepted_by=_actor(acceptance) if acceptance else None,
             accepted_at=acceptance.at if acceptance else None,
         )
 

@@ -4,13 +4,14 @@ from typing import Annotated, Any, Literal
 
 from typing_extensions import TypeAliasType
 
+from rota.auth.schemas import Actor
 from rota.credits.money import exact_usd
 from rota.credits.schemas import ExactUsd
 from rota.platform import ids
 from rota.platform.http import examples
 from rota.platform.http.schemas import Count, Timestamp, Total, Wire, doc
 from rota.runs.timeline import Entry
-from rota.tasks.review_schemas import Decider, decider
+from rota.tasks.review_schemas import decider
 
 StepKind = TypeAliasType(
     "StepKind",
@@ -126,7 +127,7 @@ class TimelineStep(Wire):
         int | None, doc("How long the step took, in milliseconds. Null before it ended.", 21_228)
     ]
     decided_by: Annotated[
-        Decider | None, doc("Who decided. Null except for a decided approval.", None)
+        Actor | None, doc("Who decided. Null except for a decided approval.", None)
     ]
 
     @classmethod

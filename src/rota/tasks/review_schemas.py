@@ -6,7 +6,7 @@ from uuid import UUID
 from pydantic import Field
 from typing_extensions import TypeAliasType
 
-from rota.auth.schemas import CredentialKind
+from rota.auth.schemas import Actor
 from rota.platform import ids
 from rota.platform.http import examples
 from rota.platform.http.schemas import (
@@ -60,24 +60,11 @@ _WAITING = {"status": "WAITING_APPROVAL", "output": None, "finishedAt": None}
 _DIGEST = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 
 
-class Decider(Wire):
-    """Who decided, and with which credential."""
-
-    user_id: Annotated[str, doc("The ID of the user.", examples.USER_ID)]
-    name: Annotated[
-        str | None, doc("The name of the user at that time. Null if unknown.", "Ada Lovelace")
-    ]
-    via: Annotated[CredentialKind, doc("The kind of credential.", "session")]
-    key_id: Annotated[
-        str | None, doc("The ID of the API key. Null for a session.", None, examples.KEY_ID)
-    ]
-
-
-def decider(user_id: UUID | None, credential: dict[str, Any] | None) -> Decider | None:
+def decider(user_id: UUID | None, credential: dict[str, Any] | None) -> Actor | None:
     """The decider of a review, from its columns."""
     if user_id is None or credential is None:
         return None
-    return Decider(user_id=ids.to_wire("user", user_id), **credential)
+    return Actor(user_id=ids.to_wire("user", user_id), **credential)
 
 
 class Decision(Body):
@@ -203,7 +190,7 @@ class ReviewItem(Wire):
     decision: Annotated[
         ItemDecision | None, doc("The decision. Null while the item waits.", None, "approved")
     ]
-    decided_by: Annotated[Decider | None, doc("Who decided. Null while the item waits.", None)]
+    decided_by: Annotated[Actor | None, doc("Who decided. Null while the item waits.", None)]
     decided_at: Annotated[
         Timestamp | None,
         doc("When it was decided. Null while the item waits.", None, examples.FINISHED),
@@ -226,7 +213,7 @@ class PastReview(Wire):
         Timestamp, doc("When the task is cancelled if no decision is made.", examples.EXPIRES)
     ]
     decided_by: Annotated[
-        Decider | None,
+        Actor | None,
         doc("Who decided. Null if no person has, for example when the review expired.", None),
     ]
     decided_at: Annotated[Timestamp | None, doc("When the review ended.", examples.FINISHED)]
