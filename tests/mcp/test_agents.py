@@ -35,7 +35,7 @@ async def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 async def runner(stack: Stack, scripted: Scripted, log: Path) -> AsyncIterator[Runner]:
     async with Runner.start(
-        stack, scripted, "mcp_runs", log, egress_allow=LOCAL, mcp_call_s=3.0
+        stack, scripted, "mcp_runs", log, egress_allow=LOCAL, mcp_call_s=8.0
     ) as started:
         await sync(started.service.database_url, CATALOG)
         yield started

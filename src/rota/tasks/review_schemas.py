@@ -124,6 +124,8 @@ class ApproveTask(Body):
 class RejectTask(Body):
     """Why a task is rejected, and whether it continues."""
 
+    model_config = example_of("reason", "resume")
+
     review: ShownReview = None
     reason: Annotated[
         Annotated[str, Field(max_length=2_000)] | None,
