@@ -339,6 +339,7 @@ async def test_the_text_that_was_approved_at_the_run_gate_is_the_text_that_runs(
         await run.fail()
         # The same text runs again without a gate.
         assert (await run.editor.post(f"{run.path}/retry")).json()["task"]["status"] == "PENDING"
+        assert await change(description="Harmful.") == 409  # PENDING after the gate of run 1.
         run.run = 2
         await run.begin()
         await run.fail()

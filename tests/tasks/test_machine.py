@@ -70,15 +70,15 @@ class Known:
     reviews: list[str] = field(default_factory=list)
     # Whether the newest rejection let the task continue.
     resumed: bool = False
-    # The name that was approved at the run gate, and the run that it was approved for.
-    approved: tuple[str, int] | None = None
+    # The name that was approved at the run gate.
+    approved: str | None = None
 
     @property
     def frozen(self) -> bool:
         """Whether name and description are what a person decides about, or has approved."""
-        after_gate = self.approved is not None and self.approved[1] == self.run
         waits = self.status == "WAITING_APPROVAL"
-        return self.hosted and (waits or (self.status == "PENDING" and after_gate))
+        after_gate = self.status == "PENDING" and self.approved is not None
+        return self.hosted and (waits or after_gate)
 
     def shown(self) -> dict[str, Any]:
         return {
@@ -250,7 +250,7 @@ class Board(RuleBasedStateMachine):
         if task.status == "WAITING_APPROVAL":
             task.reviews[-1] = "approved"
             if task.hosted:
-                task.approved = (task.name, task.run)
+                task.approved = task.name
             self.change_status(task, "PENDING" if task.hosted else "RUNNING", "task.approved")
         elif task.reviews[-1:] != ["approved"]:
             self.call(who, "POST", f"/{task.id}/approve", 409, body)
@@ -287,7 +287,7 @@ class Board(RuleBasedStateMachine):
             self.call(who, "POST", f"/{task.id}/retry", 409)
             return
         task.run += 1
-        changed = task.approved is not None and task.approved[0] != task.name
+        changed = task.approved is not None and task.approved != task.name
         self.change_status(task, "WAITING_APPROVAL" if changed else "PENDING", "task.retried")
         if changed:
             self.events.append(("task.waiting_approval", task.id))

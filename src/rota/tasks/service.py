@@ -157,8 +157,8 @@ async def _check_not_frozen(tx: AccountReader, before: Task, after: Task) -> Non
         return
     frozen = before.status in ("WAITING_APPROVAL", "RUNNING")
     if before.status == "PENDING":
-        approved = await review_queries.approved_run(tx, before.id)
-        frozen = approved is not None and approved.run == before.run
+        # Also in a later run: a retry of the same work needs no second approval.
+        frozen = await review_queries.approved_run(tx, before.id) is not None
     if frozen:
         raise TextFrozen(before)
 
