@@ -86,6 +86,8 @@ async def test_the_timeline_shows_each_call_with_its_time_tokens_and_cost(
     assert tool["result"] == 'send did {"ref": "timeline"}'
     [approval] = [step for step in steps if step["kind"] == "approval"]
     assert (approval["name"], approval["state"]) == ("tool", "approved")
+    assert approval["run"] == 1
+    assert "sealed" not in approval["arguments"][0]
     assert approval["decidedBy"]["userId"] == f"user_{person.user_id.hex}"
     for step in steps:
         assert MOMENT.fullmatch(step["startedAt"])

@@ -52,7 +52,7 @@ class TimelineStep(Wire):
 
     id: Annotated[str, doc("The ID of the step, unique within the task.", "call-1-1-0")]
     kind: Annotated[StepKind, doc("What kind of step it is.")]
-    run: Annotated[int | None, doc("The run, from 1. Null for an approval.", 1)]
+    run: Annotated[int, doc("The run, from 1.", 1)]
     step: Annotated[int | None, doc("The step of the run, from 1. Null for an approval.", 1)]
     name: Annotated[
         str | None,

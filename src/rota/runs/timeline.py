@@ -15,7 +15,7 @@ from rota.tasks import review_queries
 class Entry:
     id: str
     kind: Literal["model", "tool", "approval"]
-    run: int | None
+    run: int
     step: int | None
     name: str | None
     server: str | None

@@ -28,9 +28,11 @@ async def of_task(tx: AccountReader, task_id: UUID) -> list[Review]:
 # The reviews of a task ($2) as entries of its timeline. The database sorts and pages them together
 # with the steps, which the package `runs` owns, so this is a statement and not a function.
 TIMELINE_ENTRIES = """
-    SELECT format('review-%s', number) AS id, 'approval' AS kind, NULL::integer AS run,
-           NULL::integer AS step, gate AS name, NULL AS server, state, NULL AS outcome,
-           items AS arguments, to_jsonb(reason) AS result, NULL::uuid AS child_task_id,
+    SELECT format('review-%s', number) AS id, 'approval' AS kind, run, NULL::integer AS step,
+           gate AS name, NULL AS server, state, NULL AS outcome,
+           (SELECT coalesce(jsonb_agg(item - 'sealed' ORDER BY position), '[]')
+            FROM jsonb_array_elements(items) WITH ORDINALITY AS i (item, position)) AS arguments,
+           to_jsonb(reason) AS result, NULL::uuid AS child_task_id,
            0 AS input_tokens, 0 AS output_tokens, 0 AS cached_input_tokens,
            0 AS cache_write_tokens, 0 AS reasoning_tokens, false AS estimated,
            0 AS cost_micros, NULL AS price_version,
