@@ -158,6 +158,8 @@ async def test_key_routes_need_authentication(scoped: Service) -> None:
         {"name": "ci", "scopes": [None]},
         {"name": "ci", "expiresAt": "tomorrow"},
         {"name": "ci", "expiresAt": "2999-01-01"},
+        {"name": " \u200b"},
+        {"name": "ci", "scope": ["tasks:read"]},
         {"name": "ci", "expiresAt": "2999-01-01T00:00:00"},
         {"name": "ci", "expiresAt": 32_503_680_000},
         {"name": "ci", "expiresAt": "2020-01-01T00:00:00Z"},
@@ -174,11 +176,17 @@ async def test_an_invalid_key_is_not_created(person: Person, body: object) -> No
     assert (await person.get("/api/keys")).json()["total"] == 0
 
 
-async def test_unknown_fields_of_the_body_are_ignored(person: Person) -> None:
-    created = await create_key(person, id="key_" + "1" * 32, prefix="rota_mine", secret="rota_mine")
+async def test_fields_that_cannot_be_set_are_ignored_and_a_secret_cannot_be_chosen(
+    person: Person,
+) -> None:
+    created = await create_key(person, id="key_" + "1" * 32, prefix="rota_mine")
     assert created["key"]["id"] != "key_" + "1" * 32
     assert created["key"]["prefix"] != "rota_mine"
-    assert created["secret"] != "rota_mine"
+    again = await create_key(person, **created["key"])
+    assert again["key"]["scopes"] == created["key"]["scopes"]
+    refused = await person.post("/api/keys", {"name": "ci", "secret": "rota_mine"})
+    assert refused.status_code == 400
+    assert refused.json()["error"]["details"] == [{"field": "secret", "message": "Unknown field."}]
 
 
 async def test_a_key_stops_working_when_it_expires(scoped: Service, person: Person) -> None:

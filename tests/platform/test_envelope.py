@@ -228,9 +228,17 @@ async def test_lengths_count_code_points(probed: Service) -> None:
     assert_invalid(response, "subject")
 
 
-async def test_unknown_fields_are_ignored(probed: Service) -> None:
+async def test_unknown_fields_are_refused(probed: Service) -> None:
     response = await probed.http.post("/api/probe/letters", json=letter(admin=True, sendAT="x"))
-    assert response.json() == {"subject": "Hello", "sendAt": None}
+    [admin, send_at] = assert_invalid(response, "admin", "sendAT")["details"]
+    assert admin["message"] == "Unknown field."
+    assert send_at["message"] == "Unknown field. Did you mean `sendAt`?"
+    long = await probed.http.post("/api/probe/letters", json=letter(**{"k" * 1_000_000: 1}))
+    assert len(long.content) < 1_000
+    response = await probed.http.get("/api/probe/page?Limit=5&limit=5&x=1")
+    [limit, other] = assert_invalid(response, "Limit", "x")["details"]
+    assert limit["message"] == "Unknown parameter. Did you mean `limit`?"
+    assert other["message"] == "Unknown parameter."
 
 
 async def test_times_need_an_offset_and_are_returned_in_utc(probed: Service) -> None:

@@ -9,7 +9,16 @@ from rota.accounts import model
 from rota.auth import caller, queries
 from rota.platform import ids
 from rota.platform.http import examples
-from rota.platform.http.schemas import Body, BodyTimestamp, Timestamp, Total, Wire, doc
+from rota.platform.http.schemas import (
+    Body,
+    BodyTimestamp,
+    Timestamp,
+    Total,
+    Visible,
+    Wire,
+    doc,
+    resource_of,
+)
 
 # The values depend on the variant of the deployment. The application sets them.
 Tier = TypeAliasType("Tier", Annotated[str, doc("The tier of an account.", "BASIC")])
@@ -214,6 +223,7 @@ class ApiKey(Wire):
             created_at=key.created_at,
             last_used_at=key.last_used_at,
             expires_at=key.expires_at,
+        Visible,
         )
 
 
@@ -233,6 +243,7 @@ class KeyCreatedResponse(Wire):
         doc(
             "The secret to send as `Authorization: Bearer`. It is shown only once.",
             "rota_4fGh1kQ2mZx8Lw0VtR7sYb3NcPd6JaEu3hT9Kq",
+@resource_of(CreateKey)
         ),
     ]
 

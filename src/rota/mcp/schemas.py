@@ -11,7 +11,16 @@ from rota.mcp import model
 from rota.mcp.model import Server, ServerTool
 from rota.platform import ids
 from rota.platform.http import examples
-from rota.platform.http.schemas import Body, Count, Timestamp, Total, Wire, doc, example_of
+from rota.platform.http.schemas import (
+    Body,
+    Count,
+    Timestamp,
+    Total,
+    Wire,
+    doc,
+    example_of,
+    resource_of,
+)
 
 MAX_HEADERS = 20
 MAX_SECRET_CHARACTERS = 8_192
@@ -166,6 +175,7 @@ class AcceptTools(Body):
     ] = None
 
 
+@resource_of(ConnectServer)
 class ToolServer(Wire):
     """A connected tool server."""
 

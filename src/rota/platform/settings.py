@@ -7,36 +7,41 @@ values to the parts that need them.
 import base64
 import binascii
 import json
+import os
+import re
 from decimal import Decimal
 from functools import cached_property
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
+from pydantic import ConfigDict, Field, SecretStr, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from rota.platform.strict import StrictModel, nearest
 
 DAY_S = 86_400
 
 # For development only. Production refuses it.
+PREFIX = "ROTA_"
 DEVELOPMENT_SECRET_KEY = base64.b64encode(b"rota-development-key-not-secret!").decode()
 
 
-class Issuer(BaseModel):
+class Issuer(StrictModel):
     """An identity provider whose ID tokens are accepted."""
 
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True)
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
 
     issuer: str
     client_id: str
     name: str = "Sign in"
 
 
-class ModelChoice(BaseModel):
+class ModelChoice(StrictModel):
     """A model that agents can use, and how to reach it."""
 
     model_config = ConfigDict(
-        alias_generator=to_camel, populate_by_name=True, frozen=True, protected_namespaces=()
+        alias_generator=to_camel, populate_by_name=True, protected_namespaces=()
     )
 
     provider: Literal["openai", "anthropic", "google"] = "openai"
@@ -51,11 +56,14 @@ class ModelChoice(BaseModel):
     # The maximum length of a response.
     max_output_tokens: Annotated[int, Field(ge=64)] = 8_192
     # Sent with every request: {"temperature": 0.2, …}
-    settings: dict[str, float] = {}
+    settings: dict[str, float] = Field(default_factory=dict)
 
 
 class Settings(BaseSettings):
-    model_config = SettingsConfigDict(env_prefix="ROTA_", frozen=True, extra="ignore")
+    # An invalid value can be a secret, so errors do not show it.
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, frozen=True, extra="ignore", hide_input_in_errors=True
+    )
 
     env: Literal["development", "test", "production"] = "development"
     variant: Literal["a", "b"] = "a"
@@ -222,3 +230,10 @@ class Settings(BaseSettings):
     @cached_property
     def secret_key_bytes(self) -> bytes:
         return base64.b64decode(self.secret_key.get_secret_value())
+
+
+def unknown_variables() -> dict[str, str | None]:
+    """The ROTA_* variables that are not settings, each with the setting that was probably meant."""
+    known = [f"{PREFIX}{name.upper()}" for name in Settings.model_fields]
+    found = [name for name in os.environ if name.startswith(PREFIX)]
+    return {name: nearest(name, known) for name in found if name not in known}

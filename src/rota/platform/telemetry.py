@@ -12,7 +12,7 @@ import structlog
 from prometheus_client import Counter, Histogram, start_http_server
 
 from rota.platform import tracing
-from rota.platform.settings import Settings
+from rota.platform.settings import Settings, unknown_variables
 
 REQUESTS = Counter(
     "rota_http_requests_total",
@@ -123,5 +123,7 @@ def observe(settings: Settings, service: str) -> None:
     """Sets up logging, tracing and the metrics port of a process, as the settings say."""
     configure_logging(settings.log_level, settings.log_format)
     tracing.configure(settings.otlp_endpoint, service)
+    for name, nearest in unknown_variables().items():
+        structlog.get_logger().warning("unknown_setting", name=name, did_you_mean=nearest)
     if settings.metrics_port is not None:
         start_http_server(settings.metrics_port, addr=settings.host)

@@ -13,7 +13,9 @@ from starlette.types import Scope
 
 from rota.platform import clock
 from rota.platform.errors import CODES, ApiError, FieldError, ValidationFailed, envelope
+from rota.platform.http.routes import MAX_FIELD_CHARACTERS
 from rota.platform.idempotency import Outcome
+from rota.platform.strict import MAX_ERRORS
 
 _MESSAGES = {
     404: "Path not found. GET /openapi.json lists all paths.",
@@ -40,14 +42,13 @@ def error_response(path: str, error: HTTPException) -> Response:
 
 
 def _field(location: tuple[Any, ...]) -> str:
-    # The first part is body, query or path, which the name makes clear. The client can choose the
-    # name, and it can be as long as the body.
+    # The first part is body, query or path, which the name makes clear.
     return ".".join(str(part) for part in location[1:])[:MAX_FIELD_CHARACTERS]
 
 
 def validation_failed(error: RequestValidationError) -> ValidationFailed:
     # A body can have thousands of errors. The first twenty are enough.
-    found = [FieldError(_field(item["loc"]), item["msg"]) for item in error.errors()[:20]]
+    found = [FieldError(_field(item["loc"]), item["msg"]) for item in error.errors()[:MAX_ERRORS]]
     return ValidationFailed.of(*found)
 
 
