@@ -182,7 +182,11 @@ class CreateKey(Body):
     ]
     scopes: Annotated[
         Annotated[list[Scope], Field(min_length=1)] | None,
-        doc("What the key can do. Default: every scope.", _SCOPES),
+        doc(
+            "What the key can do. Default: every scope except `tasks:approve`, which must be "
+            "named: a key is a program, and an approval is a decision of a person.",
+            _SCOPES,
+        ),
     ] = None
     expires_at: Annotated[
         BodyTimestamp | None,
@@ -239,6 +243,7 @@ class KeyCreatedResponse(Wire):
 
     key: Annotated[ApiKey, doc("The key.")]
     secret: Annotated[
+@resource_of(CreateKey)
         str,
         doc(
             "The secret to send as `Authorization: Bearer`. It is shown only once.",
