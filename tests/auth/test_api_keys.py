@@ -51,7 +51,7 @@ async def test_keys_are_created_listed_and_deleted(service: Service) -> None:
     assert re.fullmatch(r"rota_[0-9A-Za-z]{38}", secret)
     assert secret.startswith(key["prefix"])
     assert key["name"] == "ci"
-    assert key["scopes"] == list(ALL_SCOPES)
+    assert key["scopes"] == [scope for scope in ALL_SCOPES if scope != "tasks:approve"]
     assert MOMENT.fullmatch(key["createdAt"])
     assert (key["lastUsedAt"], key["expiresAt"]) == (None, None)
 
@@ -100,13 +100,18 @@ async def test_a_scope_allows_only_its_own_route(
     assert refused.json()["error"]["code"] == "AUTHORIZATION_ERROR"
 
 
-async def test_a_session_and_a_key_without_scopes_have_all_scopes(
+async def test_a_session_has_all_scopes_and_a_key_must_ask_for_approvals(
     scoped: Service, person: Person
 ) -> None:
     secret = (await create_key(person, scopes=None))["secret"]
+    approver = (await create_key(person, scopes=["tasks:approve"]))["secret"]
     for needed in ALL_SCOPES:
-        assert (await with_key(scoped, secret, f"/api/needs/{needed}")).status_code == 200
-        assert (await person.get(f"/api/needs/{needed}")).status_code == 200
+        path = f"/api/needs/{needed}"
+        expected = 403 if needed == "tasks:approve" else 200
+        assert (await with_key(scoped, secret, path)).status_code == expected
+        assert (await person.get(path)).status_code == 200
+    opened = await with_key(scoped, approver, "/api/needs/tasks:approve")
+    assert opened.status_code == 200
 
 
 @pytest.mark.parametrize(

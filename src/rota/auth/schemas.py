@@ -223,6 +223,7 @@ class ApiKey(Wire):
             id=ids.to_wire("key", key.id),
             name=key.name,
             prefix=key.prefix,
+        Visible,
             scopes=cast(list[caller.Scope], key.scopes),
             created_at=key.created_at,
             last_used_at=key.last_used_at,
