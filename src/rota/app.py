@@ -12,8 +12,8 @@ from rota.agents.routes import agent_routes
 from rota.auth.routes import (
     jwks_routes,
     key_routes,
-    logout_routes,
     me_routes,
+    session_routes,
     sign_in_routes,
 )
 from rota.composition import Composition
@@ -115,7 +115,7 @@ def create_app(
         webhook_routes(parts.processor, parts.credits.take_payment, parts.plans.sync),
         key_routes(parts.keys),
         sign_in_routes(parts.sessions, variant.name, settings.oidc_issuers),
-        logout_routes(parts.sessions),
+        session_routes(parts.sessions),
         jwks_routes(parts.key_ring),
         health_routes(
             {"postgres": parts.db.ping},

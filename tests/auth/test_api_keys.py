@@ -121,6 +121,8 @@ async def test_a_session_has_all_scopes_and_a_key_must_ask_for_approvals(
         ("POST", "/api/keys"),
         ("DELETE", "/api/keys/key_" + "0" * 32),
         ("POST", "/api/auth/logout"),
+        ("GET", "/api/auth/sessions"),
+        ("DELETE", "/api/auth/sessions/sess_" + "0" * 32),
     ],
 )
 async def test_only_a_session_can_manage_keys_and_sessions(
@@ -156,6 +158,8 @@ async def test_key_routes_need_authentication(scoped: Service) -> None:
         {"name": "n" * 101},
         {"name": 5},
         {"name": None},
+        {"name": " \u200b"},
+        {"name": "ci", "scope": ["tasks:read"]},
         {"name": "ci", "scopes": []},
         {"name": "ci", "scopes": ["tasks:everything"]},
         {"name": "ci", "scopes": ["TASKS:READ"]},
@@ -163,8 +167,6 @@ async def test_key_routes_need_authentication(scoped: Service) -> None:
         {"name": "ci", "scopes": [None]},
         {"name": "ci", "expiresAt": "tomorrow"},
         {"name": "ci", "expiresAt": "2999-01-01"},
-        {"name": " \u200b"},
-        {"name": "ci", "scope": ["tasks:read"]},
         {"name": "ci", "expiresAt": "2999-01-01T00:00:00"},
         {"name": "ci", "expiresAt": 32_503_680_000},
         {"name": "ci", "expiresAt": "2020-01-01T00:00:00Z"},

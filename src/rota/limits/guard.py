@@ -12,7 +12,7 @@ from starlette.types import Scope
 
 from rota.auth.authenticator import Authenticator
 from rota.auth.caller import Caller
-from rota.auth.routing import CALLER
+from rota.auth.routing import ADDRESS, CALLER
 from rota.limits.client import client_ip
 from rota.limits.result import Ceilings, LimitResult, full_window, rate_limit_headers
 from rota.limits.window import Window
@@ -59,12 +59,13 @@ class RequestGuard:
         caller = await self._caller(scope, headers)
         scope[CALLER] = caller
         ai = is_below(path, self._ai_prefixes)
+        scope[ADDRESS] = address = self._address(scope)
         if isinstance(caller, Caller):
             ceilings = self._ceilings_of(caller.tier)
             key = f"acct:{caller.account_id.hex}"
             account = ids.to_wire("acct", caller.account_id)
         else:
-            ceilings, key, account = self._by_address, f"ip:{self._address(scope)}", None
+            ceilings, key, account = self._by_address, f"ip:{address}", None
         result = await self._window.admit(key, ceilings, ai=ai)
         return Admission(
             headers=rate_limit_headers(result),
