@@ -44,15 +44,15 @@ async def test_a_path_has_one_spelling(probed: Service, ada: Person) -> None:
 async def test_a_wrong_method_gets_a_list_of_the_allowed_ones(probed: Service) -> None:
     response = await probed.http.put("/api/keys")
     assert_error(response, 405, "METHOD_NOT_ALLOWED", "/api/keys")
-    assert response.headers["Allow"] == "GET, POST"
+    assert response.headers["Allow"] == "GET, HEAD, POST"
     response = await probed.http.post("/api/me")
     assert_error(response, 405, "METHOD_NOT_ALLOWED", "/api/me")
-    assert response.headers["Allow"] == "GET"
+    assert response.headers["Allow"] == "GET, HEAD"
 
 
 async def test_a_head_request_has_the_headers_and_no_body(probed: Service) -> None:
     response = await probed.http.head("/api/me")
-    assert response.status_code == 405
+    assert response.status_code == 401
     assert response.content == b""
     assert_headers(response)
 

@@ -21,8 +21,7 @@ _MESSAGES = {
     404: "Path not found. GET /openapi.json lists all paths.",
     405: "Method not allowed for this path. The Allow header lists the allowed methods.",
 }
-_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-MAX_FIELD_CHARACTERS = 200
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 
 def json_response(status: int, body: Any, headers: dict[str, str] | None = None) -> Response:
@@ -54,14 +53,18 @@ def validation_failed(error: RequestValidationError) -> ValidationFailed:
 
 def _methods_at(app: FastAPI, scope: Scope) -> str:
     """All methods of a path. The router knows only those of the first matching route."""
-    return ", ".join(
+    found = {
         method
-        for method in _METHODS
+        for method in METHODS
         if any(
             route.matches({**scope, "method": method})[0] is Match.FULL
             for route in app.router.routes
         )
-    )
+    }
+    if "GET" in found:
+        # The outermost layer responds to it wherever GET does.
+        found.add("HEAD")
+    return ", ".join(method for method in METHODS if method in found)
 
 
 def add_handlers(app: FastAPI) -> None:
