@@ -98,7 +98,7 @@ def create_app(
         # Edge does this. FastAPI's own telemetry takes a tenth of the time of a small request.
         telemetry={"tracing": False, "metrics": False, "logs": False, "operation_spans": False},
     )
-    app.add_middleware(Edge, guard=guard)
+    app.add_middleware(Edge, guard=guard, cors_origins=settings.cors_origins)
     add_handlers(app)
     # The busiest first: a request is matched against the routes in this order.
     for router in (

@@ -18,6 +18,7 @@ from rota.limits.result import Ceilings, LimitResult, full_window, rate_limit_he
 from rota.limits.window import Window
 from rota.platform import ids
 from rota.platform.errors import ApiError, AuthenticationFailed
+from rota.platform.http.cors import PREFLIGHT
 from rota.platform.http.edge import Admission, as_api_error
 from rota.platform.http.responses import json_response
 
@@ -54,12 +55,12 @@ class RequestGuard:
 
     async def __call__(self, scope: Scope, headers: dict[bytes, bytes]) -> Admission:
         path: str = scope["path"]
-        if is_below(path, UNLIMITED):
+        if PREFLIGHT in scope or is_below(path, UNLIMITED):
             return Admission(self._unlimited)
         caller = await self._caller(scope, headers)
         scope[CALLER] = caller
-        ai = is_below(path, self._ai_prefixes)
         scope[ADDRESS] = address = self._address(scope)
+        ai = is_below(path, self._ai_prefixes)
         if isinstance(caller, Caller):
             ceilings = self._ceilings_of(caller.tier)
             key = f"acct:{caller.account_id.hex}"

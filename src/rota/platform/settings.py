@@ -21,9 +21,10 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from rota.platform.strict import StrictModel, nearest
 
 DAY_S = 86_400
+_ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]+)?|https?://\[[0-9a-f:]+\](:[0-9]+)?")
 
-# For development only. Production refuses it.
 PREFIX = "ROTA_"
+# For development only. Production refuses it.
 DEVELOPMENT_SECRET_KEY = base64.b64encode(b"rota-development-key-not-secret!").decode()
 
 
@@ -78,6 +79,8 @@ class Settings(BaseSettings):
     processes: Annotated[int, Field(ge=1)] = 1
     # X-Forwarded-For is trusted only from these addresses and networks.
     trusted_proxies: Annotated[tuple[str, ...], NoDecode] = ()
+    # The origins whose web pages can call the API from a browser, such as https://app.example.com.
+    cors_origins: Annotated[tuple[str, ...], NoDecode] = ()
     shutdown_grace_s: float = 20
 
     database_url: SecretStr = SecretStr("postgresql://rota@127.0.0.1:5432/rota")
@@ -149,6 +152,7 @@ class Settings(BaseSettings):
 
     @field_validator(
         "trusted_proxies",
+        "cors_origins",
         "egress_allow",
         "secret_keys_old",
         "stripe_webhook_secrets",
@@ -171,6 +175,17 @@ class Settings(BaseSettings):
     def _are_networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for network in value:
             ip_network(network, strict=False)
+        return value
+
+    @field_validator("cors_origins")
+    @classmethod
+    def _are_origins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for origin in value:
+            if not _ORIGIN.fullmatch(origin):
+                raise ValueError(
+                    f"{origin!r} is not an origin; write it as a browser sends it, such as "
+                    "https://app.example.com"
+                )
         return value
 
     @field_validator("secret_keys_old")

@@ -1,13 +1,14 @@
 """The outermost layer of the service, which handles what all requests have in common.
 
 It gives each request an ID, refuses unknown API versions and bodies that are too large, asks the
-guard to admit the request, responds to HEAD, adds headers to the response, turns exceptions into error responses, and logs and counts each request once.
+guard to admit the request, responds to HEAD and to CORS preflights, adds headers to the response,
+turns exceptions into error responses, and logs and counts each request once.
 """
 
 import asyncio
 import re
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from uuid import uuid4
@@ -27,6 +28,7 @@ from rota.platform.errors import (
     Unavailable,
     ValidationFailed,
 )
+from rota.platform.http.cors import PREFLIGHT, Cors, preflight_response
 from rota.platform.http.responses import METHODS, error_response
 from rota.platform.telemetry import REQUEST_SECONDS, REQUESTS
 
@@ -64,9 +66,10 @@ Guard = Callable[[Scope, dict[bytes, bytes]], Awaitable[Admission]]
 
 
 class Edge:
-    def __init__(self, app: ASGIApp, guard: Guard) -> None:
+    def __init__(self, app: ASGIApp, guard: Guard, cors_origins: Iterable[str] = ()) -> None:
         self._app = app
         self._guard = guard
+        self._cors = Cors(cors_origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -78,15 +81,21 @@ class Edge:
         # Every line that is logged during the request includes its ID.
         structlog.contextvars.bind_contextvars(request_id=request_id)
         writer = _ResponseWriter(receive, send, request_id, headers_only=method == "HEAD")
+        writer.headers += self._cors.headers(headers)
         bounded = _bounded(receive, scope)
         if method == "HEAD":
             # The same as GET, without the body. The server still sees the original scope.
             scope = {**scope, "method": "GET"}
         admitted = Admission()
         try:
+            preflight = self._cors.is_preflight(method, headers)
+            if preflight:
+                scope[PREFLIGHT] = True
             admitted = await self._guard(scope, headers)
             writer.headers += admitted.headers
             app = admitted.refusal or _refuse_early(scope, headers) or self._app
+            if preflight:
+                app = preflight_response()
             if tracing.enabled():
                 app = _traced(app, headers)
             await app(scope, bounded, writer.send)
