@@ -56,11 +56,16 @@ class TaskCreation:
         # The share of busy workers that a tier gets.
         self._weight_of = weight_of
 
-    async def find_agent(self, tx: AccountReader, name: str, tier: str) -> AgentVersion:
-        """The agent for a new task. Raises if it is not in the catalog or the tier locks it."""
+    async def find_agent(
+        self, tx: AccountReader, name: str, tier: str, *, field: str = "agent"
+    ) -> AgentVersion:
+        """The agent for a new task. Raises if it is not in the catalog or the tier locks it.
+
+        `field` is the one that named it, for the error.
+        """
         agent = await agents.find(tx, name)
         if agent is None:
-            raise AgentNotInCatalog(name)
+            raise AgentNotInCatalog(name, field)
         self._agent_access.check(agent, tier)
         return agent
 

@@ -1,5 +1,6 @@
 """The SQL of tasks. A transaction that changes a task locks the account first."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from operator import attrgetter
@@ -19,6 +20,9 @@ _COLUMNS = tuple(field.name for field in fields(Task))
 _CHANGEABLE = (
     "status",
     "run",
+    "depth",
+    "project_id",
+    "parent_task_id",
     "name",
     "priority",
     "updated_at",
@@ -248,10 +252,39 @@ async def update(
     after: Task,
     event: tuple[str, Mapping[str, Any]] | None,
 ) -> None:
-    """Writes a changed task. With an event, appends it and updates the totals."""
+    """Writes a changed task, and updates the totals. With an event, appends it."""
     await tx.execute(_UPDATE, tx.account_id, after.id, *_changeable_values(after))
+    changes = _count_changes(before, after)
     if event is not None:
-        await _append_event(tx, before, after, event)
+        await _append_event(tx, before, after, event, changes)
+    elif changes[0]:
+        await tx.execute(_CHANGE_COUNTS, tx.account_id, *changes)
+
+
+_Changes = tuple[list[str], list[str], list[str], list[int]]
+
+_CHANGE_COUNTS = """
+    INSERT INTO task_counts AS c (account_id, dimension, value, status, tasks)
+    SELECT $1, d.* FROM unnest($2::text[], $3::text[], $4::text[], $5::bigint[]) AS d
+    ON CONFLICT (account_id, dimension, value, status)
+        DO UPDATE SET tasks = c.tasks + excluded.tasks
+"""
+
+
+def _count_changes(before: Task, after: Task) -> _Changes:
+    """Which stored totals change: dimensions, values, statuses and differences."""
+    totals: Counter[tuple[str, str, str]] = Counter()
+    for task, difference in ((before, -1), (after, 1)):
+        for dimension, value in zip(*_dimensions(task), strict=True):
+            totals[dimension, value, task.status] += difference
+    changes: _Changes = ([], [], [], [])
+    for (dimension, value, status), difference in sorted(totals.items()):
+        if difference:
+            changes[0].append(dimension)
+            changes[1].append(value)
+            changes[2].append(status)
+            changes[3].append(difference)
+    return changes
 
 
 async def _append_event(
@@ -259,6 +292,7 @@ async def _append_event(
     before: Task,
     after: Task,
     event: tuple[str, Mapping[str, Any]],
+    changes: _Changes,
 ) -> None:
     source, target = _STATUS_COLUMN[before.status], _STATUS_COLUMN[after.status]
     moved = f", {source} = {source} - 1, {target} = {target} + 1" if source != target else ""
@@ -269,28 +303,63 @@ async def _append_event(
         WITH head AS (
             UPDATE account_heads SET last_sequence = last_sequence + 1 {moved}
             WHERE account_id = $1 RETURNING last_sequence
-        ), counts AS (
-            INSERT INTO task_counts AS c (account_id, dimension, value, status, tasks)
-            SELECT $1, d.dimension, d.value, s.status, s.change
-            FROM unnest($6::text[], $7::text[]) AS d (dimension, value),
-                 (VALUES ($8, -1), ($9, 1)) AS s (status, change)
-            WHERE $8 <> $9
-            ORDER BY d.dimension, s.status
-            ON CONFLICT (account_id, dimension, value, status)
-                DO UPDATE SET tasks = c.tasks + excluded.tasks
-        )
+        ), counts AS ({_CHANGE_COUNTS})
         INSERT INTO events (account_id, sequence, id, type, task_id, data, created_at)
-        SELECT $1, last_sequence, $3, $4, $2, $5, clock_timestamp() FROM head
+        SELECT $1, last_sequence, $7, $8, $6, $9, clock_timestamp() FROM head
         """,  # noqa: S608
         tx.account_id,
+        *changes,
         after.id,
         new_uuid(),
         kind,
         data,
-        *_dimensions(after),
-        before.status,
-        after.status,
     )
+
+
+async def subtree_height(tx: AccountReader, task_id: UUID) -> int:
+    """The number of levels below this task."""
+    height: int = await tx.fetchval(
+        f"SELECT coalesce(max(level), 0) FROM ({_BELOW}) AS below",  # noqa: S608
+        tx.account_id,
+        task_id,
+    )
+    return height
+
+
+async def is_below(tx: AccountReader, task_id: UUID, root_id: UUID) -> bool:
+    """Whether a task is somewhere below another one."""
+    found: bool = await tx.fetchval(
+        f"SELECT EXISTS (SELECT FROM ({_BELOW}) AS below WHERE id = $3)",  # noqa: S608
+        tx.account_id,
+        root_id,
+        task_id,
+    )
+    return found
+
+
+async def move_subtasks(tx: AccountTransaction, task_id: UUID, levels: int) -> None:
+    """Changes the depth of every task below this one, after it has moved."""
+    await tx.execute(
+        f"""
+        UPDATE tasks SET depth = depth + $3
+        WHERE account_id = $1 AND id = ANY (ARRAY(SELECT id FROM ({_BELOW}) AS below))
+        """,  # noqa: S608
+        tx.account_id,
+        task_id,
+        levels,
+    )
+
+
+# The tasks below a task ($2), each with its distance from it.
+_BELOW = """
+    WITH RECURSIVE below (id, level) AS (
+        SELECT id, 1 FROM tasks WHERE account_id = $1 AND parent_task_id = $2
+        UNION ALL
+        SELECT t.id, b.level + 1 FROM below b
+        JOIN tasks t ON t.account_id = $1 AND t.parent_task_id = b.id
+    )
+    SELECT id, level FROM below
+"""
 
 
 async def total(tx: AccountReader, filters: Filter) -> int:

@@ -20,13 +20,12 @@ from rota.platform.http.responses import respond
 from rota.platform.http.schemas import Limit, Offset, Text, path_id
 from rota.platform.idempotency import IdempotencyKey
 from rota.tasks import review_schemas, schemas
+from rota.tasks.bodies import CreateTask, PatchTask
 from rota.tasks.queries import Filter
 from rota.tasks.review_schemas import ApprovalsResponse, DecisionResponse, ReviewResponse
 from rota.tasks.reviews import Reviews
 from rota.tasks.schemas import (
     ApproveTask,
-    CreateTask,
-    PatchTask,
     RejectTask,
     RetryTask,
     TaskResponse,

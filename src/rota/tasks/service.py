@@ -8,18 +8,13 @@ from rota.auth.caller import Caller
 from rota.platform import clock, ids
 from rota.platform.db import AccountTransaction, Database
 from rota.platform.idempotency import Idempotency, Outcome
-from rota.tasks import queries, schemas, transitions
+from rota.tasks import changes, queries, schemas, transitions
+from rota.tasks.bodies import CreateTask, PatchTask
 from rota.tasks.creation import NewTask, TaskCreation, check_accepts_subtasks
-from rota.tasks.errors import (
-    OutputNotWritable,
-    OutputTooLong,
-    ParentNotFound,
-    TooManyActions,
-    TwoAgents,
-)
+from rota.tasks.errors import ParentNotFound, TwoAgents
 from rota.tasks.model import Task
 from rota.tasks.queries import Filter
-from rota.tasks.schemas import MAX_ACTIONS, MAX_TEXT, CreateTask, PatchTask, TaskResponse
+from rota.tasks.schemas import TaskResponse
 from rota.tasks.states import TransitionRefused, Trigger
 
 
@@ -52,7 +47,8 @@ class Tasks:
             raise TwoAgents(body.agent, body.assigned_agent)
         agent, parent = None, None
         if (name := body.agent or body.assigned_agent) is not None:
-            agent = await self._creation.find_agent(tx, name, caller.tier)
+            field = "agent" if body.agent else "assignedAgent"
+            agent = await self._creation.find_agent(tx, name, caller.tier, field=field)
         if body.parent_task_id is not None:
             parent_id = ids.from_wire("task", body.parent_task_id)
             parent = await queries.find_for_change(tx, parent_id) if parent_id else None
@@ -86,7 +82,7 @@ class Tasks:
     async def patch(self, caller: Caller, task_id: UUID | None, body: PatchTask) -> Task:
         async with self._db.write(caller.account_id, caller.user_id) as tx:
             before = await queries.get_for_change(tx, task_id)
-            after = _patched(before, body)
+            after = await changes.patched(tx, before, body)
             if body.status is None or body.status == before.status:
                 if after != before:
                     after = replace(after, updated_at=clock.now())
@@ -137,25 +133,3 @@ class Tasks:
         if after.hosted:
             await self._creation.restart(tx, after, parent, caller.tier, start_at=start_at)
         return after
-
-
-def _patched(task: Task, body: PatchTask) -> Task:
-    """The task with the body's changes, except for the status."""
-    if task.hosted and (body.output is not None or body.logs is not None):
-        raise OutputNotWritable
-    output = body.output if body.output is not None else task.output
-    if body.logs is not None:
-        output = (output or "") + body.logs
-        if len(output) > MAX_TEXT:
-            raise OutputTooLong(len(output), MAX_TEXT)
-    actions = [*task.actions, *(body.actions or [])]
-    if len(actions) > MAX_ACTIONS:
-        raise TooManyActions(len(actions), MAX_ACTIONS)
-    return replace(
-        task,
-        name=body.name if body.name is not None else task.name,
-        description=body.description if body.description is not None else task.description,
-        priority=float(body.priority) if body.priority is not None else task.priority,
-        output=output,
-        actions=actions,
-    )
