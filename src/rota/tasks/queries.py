@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from operator import attrgetter
 from typing import Any
 from uuid import UUID
@@ -33,7 +33,7 @@ _CHANGEABLE = (
     "actions",
     "error",
 )
-_SELECTED = ", ".join(_COLUMNS)
+SELECTED = ", ".join(_COLUMNS)
 _values = attrgetter(*_COLUMNS)
 _changeable_values = attrgetter(*_CHANGEABLE)
 
@@ -43,29 +43,7 @@ def _placeholders(columns: tuple[str, ...], first: int) -> dict[str, str]:
     return {column: f"${number}" for number, column in enumerate(columns, first)}
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """Which tasks a list contains. Totals are stored for each agent, project and parent."""
-
-    status: Status | None = None
-    agent: str | None = None
-    project_id: str | None = None
-    parent_task_id: UUID | None = None
-
-    @property
-    def dimensions(self) -> list[tuple[str, str, object]]:
-        """Column, name of the stored total, and value of every filter except the status."""
-        found: list[tuple[str, str, object]] = []
-        if self.agent is not None:
-            found.append(("agent", "agent", self.agent))
-        if self.project_id is not None:
-            found.append(("project_id", "project", self.project_id))
-        if self.parent_task_id is not None:
-            found.append(("parent_task_id", "parent", self.parent_task_id))
-        return found
-
-
-_STATUS_COLUMN: dict[str, str] = {
+STATUS_COLUMN: dict[str, str] = {
     "PENDING": "pending",
     "RUNNING": "running",
     "COMPLETED": "completed",
@@ -77,13 +55,13 @@ _STATUS_COLUMN: dict[str, str] = {
 
 def _insert_statement(status: Status) -> str:
     task = _placeholders(_COLUMNS, first=9)
-    count = _STATUS_COLUMN[status]
+    count = STATUS_COLUMN[status]
     return f"""
         WITH head AS (
             UPDATE account_heads SET last_sequence = last_sequence + 1, {count} = {count} + 1
             WHERE account_id = $1 RETURNING last_sequence
         ), task AS (
-            INSERT INTO tasks (account_id, created_by, {_SELECTED})
+            INSERT INTO tasks (account_id, created_by, {SELECTED})
             SELECT $1, $2, {", ".join(task.values())} FROM head
         ), event AS (
             INSERT INTO events (account_id, sequence, id, type, task_id, data, created_at)
@@ -159,7 +137,7 @@ async def get_for_change(tx: AccountTransaction, task_id: UUID | None) -> Task:
 
 async def find(tx: AccountReader, task_id: UUID) -> Task | None:
     row = await tx.fetchrow(
-        f"SELECT {_SELECTED} FROM tasks WHERE account_id = $1 AND id = $2",  # noqa: S608
+        f"SELECT {SELECTED} FROM tasks WHERE account_id = $1 AND id = $2",  # noqa: S608
         tx.account_id,
         task_id,
     )
@@ -189,7 +167,7 @@ async def open_subtasks(tx: AccountReader, task_id: UUID) -> list[Task]:
             SELECT t.id FROM below b
             JOIN tasks t ON t.account_id = $1 AND t.parent_task_id = b.id
         )
-        SELECT {_SELECTED} FROM tasks
+        SELECT {SELECTED} FROM tasks
         WHERE account_id = $1 AND id IN (SELECT id FROM below)
           AND status IN ('PENDING', 'RUNNING', 'WAITING_APPROVAL')
         ORDER BY id
@@ -210,7 +188,7 @@ async def running_ancestors(tx: AccountReader, task_id: UUID) -> list[Task]:
             SELECT t.parent_task_id FROM above a
             JOIN tasks t ON t.account_id = $1 AND t.id = a.id
         )
-        SELECT {_SELECTED} FROM tasks
+        SELECT {SELECTED} FROM tasks
         WHERE account_id = $1 AND id IN (SELECT id FROM above) AND hosted AND status = 'RUNNING'
         """,  # noqa: S608
         tx.account_id,
@@ -294,7 +272,7 @@ async def _append_event(
     event: tuple[str, Mapping[str, Any]],
     changes: _Changes,
 ) -> None:
-    source, target = _STATUS_COLUMN[before.status], _STATUS_COLUMN[after.status]
+    source, target = STATUS_COLUMN[before.status], STATUS_COLUMN[after.status]
     moved = f", {source} = {source} - 1, {target} = {target} + 1" if source != target else ""
     kind, data = event
     tx.has_events = True
@@ -360,87 +338,3 @@ _BELOW = """
     )
     SELECT id, level FROM below
 """
-
-
-async def total(tx: AccountReader, filters: Filter) -> int:
-    """The number of matching tasks, from the stored totals.
-
-    No total is stored for a combination of agent, project and parent. Then the query counts the
-    entries of an index.
-    """
-    dimensions = filters.dimensions
-    if not dimensions:
-        columns = (
-            [_STATUS_COLUMN[filters.status]] if filters.status else list(_STATUS_COLUMN.values())
-        )
-        count = await tx.fetchval(
-            f"SELECT {' + '.join(columns)} FROM account_heads WHERE account_id = $1",  # noqa: S608
-            tx.account_id,
-        )
-    elif len(dimensions) == 1:
-        _, name, value = dimensions[0]
-        count = await tx.fetchval(
-            """
-            SELECT sum(tasks)::bigint FROM task_counts
-            WHERE account_id = $1 AND dimension = $2 AND value = $3
-              AND ($4::text IS NULL OR status = $4)
-            """,
-            tx.account_id,
-            name,
-            str(value),
-            filters.status,
-        )
-    else:
-        where, arguments = _where(tx.account_id, filters)
-        count = await tx.fetchval(
-            f"SELECT count(*) FROM tasks WHERE {where}",  # noqa: S608
-            *arguments,
-        )
-    return count or 0
-
-
-def _where(account_id: UUID, filters: Filter) -> tuple[str, list[object]]:
-    conditions, arguments = ["account_id = $1"], [account_id]
-    pairs: list[tuple[str, object]] = [(column, v) for column, _, v in filters.dimensions]
-    if filters.status is not None:
-        pairs.append(("status", filters.status))
-    for column, value in pairs:
-        arguments.append(value)  # type: ignore[arg-type]
-        conditions.append(f"{column} = ${len(arguments)}")
-    return " AND ".join(conditions), list(arguments)
-
-
-async def page(
-    tx: AccountReader,
-    filters: Filter,
-    limit: int,
-    offset: int,
-    matching: int,
-) -> list[Task]:
-    """A page, newest first. `matching` is the exact total in the same snapshot.
-
-    The offset is skipped in an index, from the nearer end. Only the rows of the page are read.
-    """
-    limit = min(limit, matching - offset)
-    if limit <= 0:
-        return []
-    direction, skip = "DESC", offset
-    if offset > matching // 2:
-        direction, skip = "ASC", matching - offset - limit
-    where, arguments = _where(tx.account_id, filters)
-    rows = await tx.fetch(
-        # An array of ids instead of a join: without statistics about an account, PostgreSQL
-        # would plan a join that reads all of the account's tasks.
-        f"""
-        SELECT {_SELECTED} FROM tasks
-        WHERE account_id = $1 AND id = ANY (ARRAY(
-            SELECT id FROM tasks WHERE {where} ORDER BY id {direction}
-            LIMIT ${len(arguments) + 1} OFFSET ${len(arguments) + 2}
-        ))
-        ORDER BY id DESC
-        """,  # noqa: S608
-        *arguments,
-        limit,
-        skip,
-    )
-    return [Task(**row) for row in rows]

@@ -8,14 +8,14 @@ from rota.auth.caller import Caller
 from rota.platform import clock, ids
 from rota.platform.db import AccountTransaction, Database
 from rota.platform.idempotency import Idempotency, Outcome
-from rota.tasks import changes, queries, schemas, transitions
+from rota.tasks import changes, list_queries, queries, review_queries, schemas, transitions
 from rota.tasks.bodies import CreateTask, PatchTask
 from rota.tasks.creation import NewTask, TaskCreation, check_accepts_subtasks
 from rota.tasks.errors import ParentNotFound, TwoAgents
-from rota.tasks.model import Task
-from rota.tasks.queries import Filter
+from rota.tasks.list_queries import Filter
+from rota.tasks.model import Review, Task
 from rota.tasks.schemas import TaskResponse
-from rota.tasks.states import TransitionRefused, Trigger
+from rota.tasks.states import Gate, TransitionRefused, Trigger
 
 
 class Tasks:
@@ -71,9 +71,17 @@ class Tasks:
         self, caller: Caller, filters: Filter, limit: int, offset: int
     ) -> tuple[list[Task], int]:
         async with self._db.snapshot(caller.account_id, caller.user_id) as tx:
-            total = await queries.total(tx, filters)
-            tasks = await queries.page(tx, filters, limit, offset, total)
-        return tasks, total
+            return await list_queries.page(tx, filters, limit, offset)
+
+    async def waiting(
+        self, caller: Caller, agent: str | None, gate: Gate | None, limit: int, offset: int
+    ) -> tuple[list[tuple[Task, list[Review]]], int]:
+        """The tasks that wait for a person, longest wait first, each with its review."""
+        async with self._db.snapshot(caller.account_id, caller.user_id) as tx:
+            found, total = await list_queries.waiting(tx, agent, gate, limit, offset)
+            tasks = await list_queries.by_ids(tx, found)
+            pending = await review_queries.pending(tx, found)
+        return [(task, pending[task.id]) for task in tasks], total
 
     async def get(self, caller: Caller, task_id: UUID | None) -> Task:
         async with self._db.read(caller.account_id, caller.user_id) as tx:
