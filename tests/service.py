@@ -231,6 +231,7 @@ def environment(settings: Settings) -> Mapping[str, str]:
         "allowances": json.dumps(settings.allowances),
         "oidc_issuers": f"[{','.join(issuers)}]",
         "trusted_proxies": ",".join(settings.trusted_proxies),
+        "cors_origins": ",".join(settings.cors_origins),
         "egress_allow": ",".join(settings.egress_allow),
         "secret_keys_old": ",".join(k.get_secret_value() for k in settings.secret_keys_old),
         "stripe_webhook_secrets": ",".join(

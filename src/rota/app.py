@@ -12,8 +12,8 @@ from rota.agents.routes import agent_routes
 from rota.auth.routes import (
     jwks_routes,
     key_routes,
-    logout_routes,
     me_routes,
+    session_routes,
     sign_in_routes,
 )
 from rota.composition import Composition
@@ -98,7 +98,7 @@ def create_app(
         # Edge does this. FastAPI's own telemetry takes a tenth of the time of a small request.
         telemetry={"tracing": False, "metrics": False, "logs": False, "operation_spans": False},
     )
-    app.add_middleware(Edge, guard=guard)
+    app.add_middleware(Edge, guard=guard, cors_origins=settings.cors_origins)
     add_handlers(app)
     # The busiest first: a request is matched against the routes in this order.
     for router in (
@@ -120,7 +120,7 @@ def create_app(
         ),
         key_routes(parts.keys),
         sign_in_routes(parts.sessions, variant.name, settings.oidc_issuers),
-        logout_routes(parts.sessions),
+        session_routes(parts.sessions),
         jwks_routes(parts.key_ring),
         health_routes(
             {"postgres": parts.db.ping},

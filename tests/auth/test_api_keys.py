@@ -51,7 +51,7 @@ async def test_keys_are_created_listed_and_deleted(service: Service) -> None:
     assert re.fullmatch(r"rota_[0-9A-Za-z]{38}", secret)
     assert secret.startswith(key["prefix"])
     assert key["name"] == "ci"
-    assert key["scopes"] == list(ALL_SCOPES)
+    assert key["scopes"] == [scope for scope in ALL_SCOPES if scope != "tasks:approve"]
     assert MOMENT.fullmatch(key["createdAt"])
     assert (key["lastUsedAt"], key["expiresAt"]) == (None, None)
 
@@ -100,13 +100,18 @@ async def test_a_scope_allows_only_its_own_route(
     assert refused.json()["error"]["code"] == "AUTHORIZATION_ERROR"
 
 
-async def test_a_session_and_a_key_without_scopes_have_all_scopes(
+async def test_a_session_has_all_scopes_and_a_key_must_ask_for_approvals(
     scoped: Service, person: Person
 ) -> None:
     secret = (await create_key(person, scopes=None))["secret"]
+    approver = (await create_key(person, scopes=["tasks:approve"]))["secret"]
     for needed in ALL_SCOPES:
-        assert (await with_key(scoped, secret, f"/api/needs/{needed}")).status_code == 200
-        assert (await person.get(f"/api/needs/{needed}")).status_code == 200
+        path = f"/api/needs/{needed}"
+        expected = 403 if needed == "tasks:approve" else 200
+        assert (await with_key(scoped, secret, path)).status_code == expected
+        assert (await person.get(path)).status_code == 200
+    opened = await with_key(scoped, approver, "/api/needs/tasks:approve")
+    assert opened.status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -116,6 +121,8 @@ async def test_a_session_and_a_key_without_scopes_have_all_scopes(
         ("POST", "/api/keys"),
         ("DELETE", "/api/keys/key_" + "0" * 32),
         ("POST", "/api/auth/logout"),
+        ("GET", "/api/auth/sessions"),
+        ("DELETE", "/api/auth/sessions/sess_" + "0" * 32),
     ],
 )
 async def test_only_a_session_can_manage_keys_and_sessions(
@@ -151,6 +158,8 @@ async def test_key_routes_need_authentication(scoped: Service) -> None:
         {"name": "n" * 101},
         {"name": 5},
         {"name": None},
+        {"name": " \u200b"},
+        {"name": "ci", "scope": ["tasks:read"]},
         {"name": "ci", "scopes": []},
         {"name": "ci", "scopes": ["tasks:everything"]},
         {"name": "ci", "scopes": ["TASKS:READ"]},
@@ -174,11 +183,17 @@ async def test_an_invalid_key_is_not_created(person: Person, body: object) -> No
     assert (await person.get("/api/keys")).json()["total"] == 0
 
 
-async def test_unknown_fields_of_the_body_are_ignored(person: Person) -> None:
-    created = await create_key(person, id="key_" + "1" * 32, prefix="rota_mine", secret="rota_mine")
+async def test_fields_that_cannot_be_set_are_ignored_and_a_secret_cannot_be_chosen(
+    person: Person,
+) -> None:
+    created = await create_key(person, id="key_" + "1" * 32, prefix="rota_mine")
     assert created["key"]["id"] != "key_" + "1" * 32
     assert created["key"]["prefix"] != "rota_mine"
-    assert created["secret"] != "rota_mine"
+    again = await create_key(person, **created["key"])
+    assert again["key"]["scopes"] == created["key"]["scopes"]
+    refused = await person.post("/api/keys", {"name": "ci", "secret": "rota_mine"})
+    assert refused.status_code == 400
+    assert refused.json()["error"]["details"] == [{"field": "secret", "message": "Unknown field."}]
 
 
 async def test_a_key_stops_working_when_it_expires(scoped: Service, person: Person) -> None:

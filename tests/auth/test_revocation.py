@@ -76,6 +76,19 @@ async def test_a_logout_revokes_every_token_of_the_session(pair: Pair, person: P
 
 
 @pytest.mark.timed
+async def test_ending_another_session_takes_effect_in_the_other_process(
+    pair: Pair, person: Person
+) -> None:
+    other = await pair.first.sign_in(person.subject)
+    await pair.warm(other.token)
+    sessions = (await person.get("/api/auth/sessions")).json()["sessions"]
+    [session] = [each["id"] for each in sessions if not each["current"]]
+    assert (await person.delete(f"/api/auth/sessions/{session}")).status_code == 200
+    assert await pair.seconds_until_refused(other.token) < WITHIN_S
+    assert (await pair.in_second(person.token)).status_code == 200
+
+
+@pytest.mark.timed
 async def test_deleting_a_key_takes_effect_in_the_other_process(pair: Pair, person: Person) -> None:
     created = (await person.post("/api/keys", {"name": "ci"})).json()
     await pair.warm(created["secret"])

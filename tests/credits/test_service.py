@@ -203,7 +203,7 @@ async def test_transactions_can_be_filtered(shop: Shop) -> None:
             "UPDATE entries SET at = $2, id = $3 WHERE account_id = $1 AND kind = 'top_up'",
             account_id,
             day,
-            ids.first_uuid(day),
+            ids.first_from(day),
         )
     task = ids.to_wire("task", runs[0].task_id)
     today = clock.now().date()

@@ -40,6 +40,7 @@ class Reader:
         after: int | None = None,
         *,
         buffer: int | None = None,
+        account: str = "personal",
     ) -> AsyncIterator["Reader"]:
         sock = socket.socket()
         if buffer is not None:
@@ -51,7 +52,7 @@ class Reader:
         resume = f"Last-Event-ID: {after}\r\n" if after is not None else ""
         writer.write(
             f"GET {path} HTTP/1.1\r\nHost: rota\r\nAuthorization: Bearer {token}\r\n"
-            f"{resume}\r\n".encode()
+            f"X-Service-Account: {account}\r\n{resume}\r\n".encode()
         )
         try:
             yield cls(reader, writer)

@@ -208,7 +208,7 @@ async def test_a_reader_that_is_catching_up_is_checked_too(
     person = await board.sign_in()
     async with db.write(person.user_id) as tx:
         for _ in range(50):
-            await journal.append(tx, "test", {"text": "x" * 8_000})
+            await journal.append(tx, "task.test", {"text": "x" * 8_000})
     path = "/api/events?after=0"
     async with Reader.open(board.settings.port, person.token, path, buffer=4096) as reader:
         await reader.read(1000)
@@ -346,7 +346,7 @@ async def test_readers_that_never_read_do_not_slow_down_others_and_use_little_me
     async def write(count: int) -> None:
         async with db.write(person.user_id) as tx:
             for _ in range(count):
-                await journal.append(tx, "test", {"text": LARGE})
+                await journal.append(tx, "task.test", {"text": LARGE})
 
     await write(100)
     async with AsyncExitStack() as stack:

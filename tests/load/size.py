@@ -32,8 +32,8 @@ from rota.platform.crypto import Vault
 from rota.platform.db import APPLICATION_ROLE, AccountTransaction, use_json
 from rota.platform.migrate import migrate
 from rota.platform.settings import Settings
-from rota.tasks import queries
-from rota.tasks.queries import Filter
+from rota.tasks import list_queries, queries
+from rota.tasks.list_queries import Filter
 from tests.load.bench import COMPONENTS
 from tests.load.statements import BODY, Recorder, external_task
 from tests.service import Person, Service, free_port, prepared_settings
@@ -191,18 +191,18 @@ async def statements(side: Side, number: int, end: int, middle: int) -> None:
     plain = Filter()
     async with side.transaction() as tx:
         with side.timed("list sql"):
-            total = await queries.total(tx, plain)
-            await queries.page(tx, plain, PAGE, 0, total)
+            total = await list_queries.total(tx, plain)
+            await list_queries.matching_page(tx, plain, PAGE, 0, total)
         with side.timed("fetch sql"):
             await queries.find(tx, task_id)
-        wanted = Filter(status="COMPLETED")
+        wanted = Filter(statuses=("COMPLETED",))
         with side.timed("by status sql"):
-            matching = await queries.total(tx, wanted)
-            await queries.page(tx, wanted, PAGE, 0, matching)
+            matching = await list_queries.total(tx, wanted)
+            await list_queries.matching_page(tx, wanted, PAGE, 0, matching)
         if number % 4 == 0:
             for what, offset in (("end sql", end), ("middle sql", middle)):
                 with side.timed(what):
-                    await queries.page(tx, plain, PAGE, offset, total)
+                    await list_queries.matching_page(tx, plain, PAGE, offset, total)
         task = external_task(ids.new_uuid())
         with side.timed("create sql"):
             await queries.insert(tx, task, {"status": "PENDING"}, None, created_by=account)
@@ -247,12 +247,14 @@ async def plans(side: Side) -> str:
     total = await side.total()
     texts = []
     wanted: list[tuple[str, Callable[[AccountTransaction], Awaitable[Any]]]] = [
-        ("list", lambda tx: queries.page(tx, Filter(), PAGE, 0, total)),
-        ("end", lambda tx: queries.page(tx, Filter(), PAGE, total - PAGE, total)),
-        ("middle", lambda tx: queries.page(tx, Filter(), PAGE, total // 2, total)),
+        ("list", lambda tx: list_queries.matching_page(tx, Filter(), PAGE, 0, total)),
+        ("end", lambda tx: list_queries.matching_page(tx, Filter(), PAGE, total - PAGE, total)),
+        ("middle", lambda tx: list_queries.matching_page(tx, Filter(), PAGE, total // 2, total)),
         (
             "by status",
-            lambda tx: queries.page(tx, Filter(status="COMPLETED"), PAGE, 0, total // 2),
+            lambda tx: list_queries.matching_page(
+                tx, Filter(statuses=("COMPLETED",)), PAGE, 0, total // 2
+            ),
         ),
         ("fetch", lambda tx: queries.find(tx, side.ids[0])),
         (

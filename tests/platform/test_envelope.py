@@ -44,15 +44,15 @@ async def test_a_path_has_one_spelling(probed: Service, ada: Person) -> None:
 async def test_a_wrong_method_gets_a_list_of_the_allowed_ones(probed: Service) -> None:
     response = await probed.http.put("/api/keys")
     assert_error(response, 405, "METHOD_NOT_ALLOWED", "/api/keys")
-    assert response.headers["Allow"] == "GET, POST"
+    assert response.headers["Allow"] == "GET, HEAD, POST"
     response = await probed.http.post("/api/me")
     assert_error(response, 405, "METHOD_NOT_ALLOWED", "/api/me")
-    assert response.headers["Allow"] == "GET"
+    assert response.headers["Allow"] == "GET, HEAD"
 
 
 async def test_a_head_request_has_the_headers_and_no_body(probed: Service) -> None:
     response = await probed.http.head("/api/me")
-    assert response.status_code == 405
+    assert response.status_code == 401
     assert response.content == b""
     assert_headers(response)
 
@@ -228,9 +228,17 @@ async def test_lengths_count_code_points(probed: Service) -> None:
     assert_invalid(response, "subject")
 
 
-async def test_unknown_fields_are_ignored(probed: Service) -> None:
+async def test_unknown_fields_are_refused(probed: Service) -> None:
     response = await probed.http.post("/api/probe/letters", json=letter(admin=True, sendAT="x"))
-    assert response.json() == {"subject": "Hello", "sendAt": None}
+    [admin, send_at] = assert_invalid(response, "admin", "sendAT")["details"]
+    assert admin["message"] == "Unknown field."
+    assert send_at["message"] == "Unknown field. Did you mean `sendAt`?"
+    long = await probed.http.post("/api/probe/letters", json=letter(**{"k" * 1_000_000: 1}))
+    assert len(long.content) < 1_000
+    response = await probed.http.get("/api/probe/page?Limit=5&limit=5&x=1")
+    [limit, other] = assert_invalid(response, "Limit", "x")["details"]
+    assert limit["message"] == "Unknown parameter. Did you mean `limit`?"
+    assert other["message"] == "Unknown parameter."
 
 
 async def test_times_need_an_offset_and_are_returned_in_utc(probed: Service) -> None:

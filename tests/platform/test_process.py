@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 from tests.assertions import assert_error
 from tests.service import Service, environment, free_port
@@ -107,13 +108,13 @@ async def test_each_request_is_logged_as_one_json_line(probed: Service, tmp_path
     ada = await probed.sign_in()
     async with logged(probed, tmp_path / "log") as (service, lines):
         headers = ada.auth | {"X-Request-Id": "mine"}
-        assert (await service.http.get("/api/me?a=secret", headers=headers)).status_code == 200
+        assert (await service.http.get("/api/tasks?q=secret", headers=headers)).status_code == 200
         missing = {"X-Request-Id": "lost"}
         assert (await service.http.get("/api/nothing", headers=missing)).status_code == 404
     (line,) = [line for line in lines if line.get("request_id") == "mine"]
     assert line["event"] == "request"
     assert line["level"] == "info"
-    assert (line["method"], line["route"], line["path"]) == ("GET", "/api/me", "/api/me")
+    assert (line["method"], line["route"], line["path"]) == ("GET", "/api/tasks", "/api/tasks")
     assert (line["status"], line["account"]) == (200, f"acct_{ada.user_id.hex}")
     assert line["ms"] > 0
     assert line["timestamp"].endswith("Z")
@@ -186,3 +187,17 @@ async def test_metrics_are_on_a_separate_port_if_one_is_set(probed: Service) -> 
             response = await http.get(f"http://127.0.0.1:{port}/metrics")
         assert response.status_code == 200
         assert "rota_http_requests_total" in response.text
+
+
+async def test_an_unknown_setting_is_logged_at_start_with_the_nearest_name(
+    probed: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ROTA_SESSION_IDLE_DAY", "hush")
+    log = tmp_path / "log"
+    async with probed.process(output=log):
+        lines = [json.loads(line) for line in log.read_text().splitlines()]
+    [warning] = [line for line in lines if line["event"] == "unknown_setting"]
+    assert warning["level"] == "warning"
+    assert warning["name"] == "ROTA_SESSION_IDLE_DAY"
+    assert warning["did_you_mean"] == "ROTA_SESSION_IDLE_DAYS"
+    assert "hush" not in log.read_text()

@@ -2,12 +2,15 @@
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from rota.platform.http.server import MAX_HEAD_BYTES
+from tests.assertions import API_VERSION
 from tests.service import Service
 
 
@@ -30,6 +33,12 @@ async def read_response(reader: asyncio.StreamReader) -> Raw | None:
     return Raw(int(first.split()[1]), headers, json.loads(body))
 
 
+async def all_responses(reader: asyncio.StreamReader) -> AsyncIterator[Raw]:
+    """Every response until the connection closes."""
+    while (response := await read_response(reader)) is not None:
+        yield response
+
+
 async def exchange(service: Service, *parts: bytes) -> Raw | None:
     reader, writer = await asyncio.open_connection("127.0.0.1", service.settings.port)
     async with asyncio.timeout(10):
@@ -42,6 +51,13 @@ async def exchange(service: Service, *parts: bytes) -> Raw | None:
         response = await read_response(reader)
     writer.close()
     return response
+
+
+def assert_common_headers(response: Raw) -> None:
+    for name in (b"limit", b"remaining", b"reset", b"policy"):
+        assert response.headers[b"ratelimit-" + name]
+    assert response.headers[b"x-request-id"]
+    assert response.headers[b"api-version"] == API_VERSION.encode()
 
 
 GET = b"GET /api/auth/config HTTP/1.1\r\nHost: x\r\n"
@@ -83,6 +99,7 @@ async def test_a_malformed_request_is_refused_in_json(
     assert 400 <= response.status < 500
     assert response.headers[b"content-type"] == b"application/json"
     assert response.body["error"].keys() == {"message", "code", "timestamp", "path"}
+    assert_common_headers(response)
     assert (await probed.http.get("/health/live")).status_code == 200
 
 
@@ -97,8 +114,16 @@ async def test_a_malformed_request_is_refused_in_json(
 )
 async def test_endless_headers_are_cut_off(probed: Service, flood: bytes) -> None:
     pieces = [flood[start : start + 8_192] for start in range(0, len(flood), 8_192)]
-    response = await exchange(probed, GET.removesuffix(b"Host: x\r\n"), *pieces)
-    assert response is None or 400 <= response.status < 500
+    reader, writer = await asyncio.open_connection("127.0.0.1", probed.settings.port)
+    async with asyncio.timeout(10):
+        with suppress(ConnectionError):
+            for part in (GET.removesuffix(b"Host: x\r\n"), *pieces):
+                writer.write(part)
+                await writer.drain()
+        # Empty lines complete the first request, so they may be cut off after its response.
+        responses = [response async for response in all_responses(reader)]
+    assert all(400 <= response.status < 500 for response in responses[-1:])
+    writer.close()
     assert (await probed.http.get("/health/live")).status_code == 200
 
 
@@ -107,7 +132,61 @@ async def test_headers_above_the_limit_are_refused(probed: Service) -> None:
     response = await exchange(probed, GET, *[line] * (MAX_HEAD_BYTES // 1_000 + 2))
     assert response is not None
     assert response.status == 431
+    assert response.body["error"]["code"] == "HEADERS_TOO_LARGE"
     assert response.body["error"]["path"] == "/api/auth/config"
+    assert response.headers[b"connection"] == b"close"
+    assert_common_headers(response)
+
+
+async def test_headers_above_the_limit_that_arrive_at_once_are_refused(probed: Service) -> None:
+    flood = b"X-Request-Id: flood\r\n" + b"X: " + b"y" * 140_000 + b"\r\n\r\n"
+    response = await exchange(probed, GET + flood)
+    assert response is not None
+    assert response.status == 431
+    assert_common_headers(response)
+
+
+async def test_a_method_that_no_route_has_is_refused_like_any_other(probed: Service) -> None:
+    ada = await probed.sign_in()
+    for method in ("FOO", "get", "PROPFIND", "M-SEARCH", "X" * 32):
+        head = f"{method} /api/keys HTTP/1.1\r\nHost: x\r\nX-Request-Id: {method}\r\n"
+        head += f"Authorization: Bearer {ada.token}\r\nContent-Length: 4\r\n\r\nbody"
+        reader, writer = await asyncio.open_connection("127.0.0.1", probed.settings.port)
+        # The connection can be used again, and the body is not read as a request.
+        for _ in range(2):
+            writer.write(head.encode())
+            response = await read_response(reader)
+            assert response is not None
+            assert response.status == 405, method
+            assert response.body["error"]["code"] == "METHOD_NOT_ALLOWED"
+            assert response.headers[b"allow"] == b"get, head, post"
+            assert response.headers[b"x-request-id"] == method.lower().encode()
+            assert_common_headers(response)
+        writer.close()
+    missing = await exchange(probed, b"FOO /nothing HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert missing is not None
+    assert missing.status == 404
+    metrics = (await probed.http.get("/metrics")).text
+    assert 'method="other"' in metrics
+    assert 'method="FOO"' not in metrics
+
+
+async def test_a_request_that_cannot_be_read_counts_toward_the_limit(probed: Service) -> None:
+    remaining = []
+    for _ in range(2):
+        response = await exchange(probed, GET + b"bad header\r\n\r\n")
+        assert response is not None
+        remaining.append(int(response.headers[b"ratelimit-remaining"]))
+    assert remaining[1] < remaining[0]
+
+
+async def test_a_refusal_waits_for_the_responses_before_it(probed: Service) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", probed.settings.port)
+    writer.write(GET + b"\r\n" + GET + b"bad header\r\n\r\n")
+    responses = [await read_response(reader) for _ in range(2)]
+    assert [response.status for response in responses if response] == [200, 400]
+    assert await reader.read() == b""
+    writer.close()
 
 
 async def test_headers_below_the_limit_pass(probed: Service) -> None:
@@ -119,7 +198,7 @@ async def test_headers_below_the_limit_pass(probed: Service) -> None:
 
 async def test_a_large_body_does_not_count_as_headers(probed: Service) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", probed.settings.port)
-    body = b'{"subject": "a", "x": "' + b"y" * 200_000 + b'"}'
+    body = b'{"subject": "a"' + b" " * 200_000 + b"}"
     for _ in range(3):
         writer.write(POST + b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
         response = await read_response(reader)

@@ -10,7 +10,7 @@ from ipaddress import ip_network
 import pytest
 from pydantic import ValidationError
 
-from rota.platform.settings import DEVELOPMENT_SECRET_KEY, Settings
+from rota.platform.settings import DEVELOPMENT_SECRET_KEY, Settings, unknown_variables
 
 KEY = base64.b64encode(b"k" * 32).decode()
 ISSUER = {"issuer": "https://id.example.test", "clientId": "rota", "name": "Example"}
@@ -97,6 +97,51 @@ def test_an_invalid_value_is_rejected_with_its_name(
     )
 
 
+@pytest.mark.parametrize(
+    ("variable", "value", "place", "suggestion"),
+    [
+        (
+            "ROTA_MODELS",
+            {"default": {"model": "m", "apikey": "sk-hush"}},
+            "models_default_apikey",
+            "`apiKey`",
+        ),
+        (
+            "ROTA_OIDC_ISSUERS",
+            [ISSUER | {"clientID": "x"}],
+            "oidc_issuers_0_clientID",
+            "`clientId`",
+        ),
+    ],
+)
+def test_an_unknown_field_inside_json_is_refused_with_the_nearest_name(
+    environment: pytest.MonkeyPatch, variable: str, value: object, place: str, suggestion: str
+) -> None:
+    error = error_of(environment, **{variable: json.dumps(value)})
+    assert error == f"{place} Unknown field. Did you mean {suggestion}?"
+    with pytest.raises(ValidationError) as raised:
+        Settings()
+    assert "hush" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "value", ["*", "app.example.com", "https://app.example.com/", "https://a.test/x", "null"]
+)
+def test_a_cors_origin_that_no_browser_sends_is_refused(
+    environment: pytest.MonkeyPatch, value: str
+) -> None:
+    assert error_of(environment, ROTA_CORS_ORIGINS=value).startswith("cors_origins")
+
+
+def test_unknown_variables_are_found_with_the_nearest_setting(
+    environment: pytest.MonkeyPatch,
+) -> None:
+    environment.setenv("ROTA_PROT", "1")
+    environment.setenv("ROTA_PORT", "1")
+    environment.setenv("ROTA_QQQQQQQQQQQQQQQQQQQQQQ", "1")
+    assert unknown_variables() == {"ROTA_PROT": "ROTA_PORT", "ROTA_QQQQQQQQQQQQQQQQQQQQQQ": None}
+
+
 def test_trusted_proxies_are_separated_by_commas(environment: pytest.MonkeyPatch) -> None:
     settings = read(environment, ROTA_TRUSTED_PROXIES="10.0.0.0/8, ::1,192.0.2.7/24 ,")
     assert settings.trusted_networks == (
@@ -109,6 +154,21 @@ def test_trusted_proxies_are_separated_by_commas(environment: pytest.MonkeyPatch
 def test_secrets_are_hidden_in_the_repr(environment: pytest.MonkeyPatch) -> None:
     settings = read(environment, ROTA_DATABASE_URL="postgresql://rota:hush@db/rota")
     assert "hush" not in repr(settings)
+
+
+def test_the_command_names_the_field_inside_a_variable() -> None:
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("ROTA_")}
+    models = json.dumps({"default": {"model": "m", "apikey": "sk-hush"}})
+    ended = subprocess.run(
+        [sys.executable, "-m", "rota.cli", "serve"],
+        env=variables | {"ROTA_MODELS": models},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert ended.returncode == 2
+    expected = "ROTA_MODELS: default.apikey: Unknown field. Did you mean `apiKey`?"
+    assert ended.stderr.strip() == expected
 
 
 def test_the_command_names_the_variable_to_fix() -> None:

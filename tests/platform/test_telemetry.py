@@ -37,7 +37,18 @@ def test_a_field_with_a_secret_name_is_hidden(name: str) -> None:
         assert hide(**{name: value}) == {name: HIDDEN}
 
 
-@pytest.mark.parametrize("secret", [KEY, TOKEN, TOKEN.rpartition(".")[0] + "."])
+@pytest.mark.parametrize(
+    "secret",
+    [
+        KEY,
+        TOKEN,
+        TOKEN.rpartition(".")[0] + ".",
+        "sk_live_51Hx0aB2c3D4",
+        "sk_test_51Hx0aB2c3D4",
+        "rk_live_51Hx0aB2c3D4",
+        "whsec_5f0c7a529c0e4d0b",
+    ],
+)
 def test_a_secret_is_hidden_inside_other_values(secret: str) -> None:
     for value in (
         f"before {secret} after",

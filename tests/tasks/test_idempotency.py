@@ -9,6 +9,10 @@ from collections import Counter
 from typing import Any
 from uuid import uuid4
 
+from rota.platform import ids
+from rota.platform.crypto import Vault
+from rota.platform.idempotency import seal_context
+from tests.auth.key_requests import company_of
 from tests.service import Person, Service, environment, free_port
 from tests.tasks.wire import HttpResponse, Wire, wires
 from tests.tasks.world import create, newcomer, patch, picture, until_waiting_for_locks
@@ -121,7 +125,8 @@ async def test_a_key_used_for_another_request_is_a_conflict_and_changes_nothing(
 ) -> None:
     person = await newcomer(board)
     first = await send(person, "k", priority=1)
-    again = await send(person, "k", priority=1, unknown="is ignored")
+    # The same request: a default that is sent, and a field that cannot be set.
+    again = await send(person, "k", priority=1.0, status="PENDING", id="task_1")
     assert again.status_code == 201
     assert again.headers["idempotent-replayed"] == "true"
     assert again.content == first.content
@@ -202,7 +207,8 @@ async def test_a_key_expires_after_a_day(board_a: Service) -> None:
         assert "idempotent-replayed" not in fresh.headers
         # Expired keys are deleted with the account's next request that has a key.
         seen = await picture(connection, person.user_id)
-    assert [row["key"] for row in seen["idempotency_keys"]] == ["k"]
+    user = ids.to_wire("user", person.user_id)
+    assert [row["key"] for row in seen["idempotency_keys"]] == [f"{user}:k"]
     assert (await send(person, "k", priority=7)).content == fresh.content
 
 
@@ -223,14 +229,14 @@ async def test_an_empty_or_too_long_key_is_refused(board_a: Service) -> None:
     assert (await send(person, "k" * 255)).status_code == 201
 
 
-async def test_an_api_key_is_created_once_and_its_secret_is_never_stored_in_plain_text(
+async def test_an_api_key_is_created_once_and_its_secret_is_never_stored(
     board: Service,
 ) -> None:
     person = await board.sign_in()
     first = await send(person, "k", "/api/keys")
     assert first.status_code == 201, first.text
     again = await send(person, "k", "/api/keys")
-    assert again.content == first.content
+    assert again.json() == {"key": first.json()["key"], "secret": None}
     assert again.headers["idempotent-replayed"] == "true"
     assert (await send(person, "k", "/api/keys", name="y")).status_code == 409
     assert (await person.get("/api/keys")).json()["total"] == 1
@@ -239,5 +245,21 @@ async def test_an_api_key_is_created_once_and_its_secret_is_never_stored_in_plai
         rows = await connection.fetch("SELECT * FROM idempotency_keys")
         events = await connection.fetch("SELECT data FROM events")
     assert any(row["account_id"] == person.user_id for row in rows)
-    assert secret.encode() not in b"".join(bytes(row["sealed_body"]) for row in rows)
+    vault = Vault(board.settings.secret_key_bytes)
+    opened = [
+        vault.open(row["sealed_body"], seal_context(row["account_id"], row["key"])) for row in rows
+    ]
+    assert secret.encode() not in b"".join(opened)
     assert secret not in repr([dict(row) for row in [*rows, *events]])
+
+
+async def test_two_members_of_a_company_do_not_share_keys(board: Service) -> None:
+    owner, admin = await board.sign_in(), await board.sign_in()
+    company = await company_of(board, owner, admin=admin)
+    headers = {"X-Service-Account": company, "Idempotency-Key": "k"}
+    first = await owner.post("/api/keys", {"name": "x"}, headers=headers)
+    second = await admin.post("/api/keys", {"name": "x"}, headers=headers)
+    assert (first.status_code, second.status_code) == (201, 201)
+    assert "idempotent-replayed" not in second.headers
+    assert first.json()["key"]["id"] != second.json()["key"]["id"]
+    assert first.json()["secret"] != second.json()["secret"]

@@ -77,11 +77,15 @@ class Authenticator:
     async def _load_session_caller(self, claims: SessionClaims, selection: str | None) -> Caller:
         user_id = claims.user_id
         async with self._db.read(user_id, user_id) as tx:
-            access = await queries.session_access(tx, user_id, claims.session_id, self._idle_days)
-            if access is None:
+            found = await queries.session_access(tx, user_id, claims.session_id, self._idle_days)
+            if found is None:
                 raise SessionTokenInvalid
+            access, record_use = found
             if selection is not None and not _selects(selection, user_id, "personal"):
                 access = await _selected_company(tx, user_id, selection)
+        if record_use:
+            async with self._db.write(user_id, user_id) as tx:
+                await queries.record_seen(tx, user_id, claims.session_id)
         return _caller(user_id, access, scopes=None, session_id=claims.session_id)
 
     async def _by_key(self, secret: str) -> Caller:

@@ -19,6 +19,9 @@ Scope = Literal[
     "billing:write",
 ]
 ALL_SCOPES: tuple[Scope, ...] = get_args(Scope)
+# The scopes of a key that names none. A key is a program, and an approval is a decision of a
+# person, so `tasks:approve` must be named.
+DEFAULT_SCOPES = tuple(scope for scope in ALL_SCOPES if scope != "tasks:approve")
 
 
 @dataclass(frozen=True, slots=True)

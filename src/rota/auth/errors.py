@@ -55,6 +55,13 @@ class SessionAccountNotFound(NotFound):
         super().__init__("The account of this session no longer exists.")
 
 
+class SessionNotFound(NotFound):
+    """One message for sessions of other users, for ended ones and for unknown ones."""
+
+    def __init__(self) -> None:
+        super().__init__("Session not found.")
+
+
 class AccountNotSelectable(Forbidden):
     """One message for accounts of others and for accounts that do not exist."""
 

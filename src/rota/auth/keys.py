@@ -4,7 +4,7 @@ from uuid import UUID
 
 from rota.auth import queries, schemas, secrets
 from rota.auth.authenticator import Authenticator
-from rota.auth.caller import ALL_SCOPES, Caller
+from rota.auth.caller import ALL_SCOPES, DEFAULT_SCOPES, Caller
 from rota.auth.errors import AdminRequired, ApiKeyNotFound, TooManyKeys
 from rota.auth.queries import ApiKey, KeyOwner
 from rota.auth.record import Record
@@ -54,7 +54,7 @@ class Keys:
             id=new_uuid(),
             name=body.name,
             prefix=secrets.visible_prefix(secret),
-            scopes=[s for s in ALL_SCOPES if body.scopes is None or s in body.scopes],
+            scopes=[s for s in ALL_SCOPES if s in (body.scopes or DEFAULT_SCOPES)],
             created_at=clock.now(),
             last_used_at=None,
             expires_at=body.expires_at,

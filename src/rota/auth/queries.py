@@ -46,6 +46,15 @@ class ApiKey:
     expires_at: datetime | None
 
 
+@dataclass(frozen=True, slots=True)
+class Session:
+    id: UUID
+    device: str | None
+    address: str | None
+    created_at: datetime
+    last_seen_at: datetime
+
+
 _KEY_COLUMNS = "id, name, prefix, scopes, created_at, last_used_at, expires_at"
 
 
@@ -70,9 +79,49 @@ async def use_id_token(
     return bool(stored)
 
 
-async def create_session(connection: WriteConnection, user_id: UUID, session_id: UUID) -> None:
+async def create_session(
+    connection: WriteConnection,
+    user_id: UUID,
+    session_id: UUID,
+    device: str | None,
+    address: str | None,
+) -> None:
     await connection.execute(
-        "INSERT INTO sessions (user_id, id) VALUES ($1, $2)", user_id, session_id
+        """
+        INSERT INTO sessions (user_id, id, device, address, last_seen_at)
+        VALUES ($1, $2, $3, $4, now())
+        """,
+        user_id,
+        session_id,
+        device,
+        address,
+    )
+
+
+async def active_sessions(
+    connection: ReadConnection, user_id: UUID, idle_days: int
+) -> list[Session]:
+    """The sessions of a user that have not ended, the one that was used last first."""
+    rows = await connection.fetch(
+        """
+        SELECT id, device, address, created_at,
+               greatest(last_seen_at, refreshed_at) AS last_seen_at
+        FROM sessions
+        WHERE user_id = $1 AND revoked_at IS NULL
+          AND refreshed_at > now() - make_interval(days => $2)
+        ORDER BY greatest(last_seen_at, refreshed_at) DESC, id DESC
+        """,
+        user_id,
+        idle_days,
+    )
+    return [Session(**row) for row in rows]
+
+
+async def record_seen(connection: WriteConnection, user_id: UUID, session_id: UUID) -> None:
+    await connection.execute(
+        "UPDATE sessions SET last_seen_at = now() WHERE user_id = $1 AND id = $2",
+        user_id,
+        session_id,
     )
 
 
@@ -122,11 +171,14 @@ async def personal_access(connection: ReadConnection, user_id: UUID) -> AccountA
 
 async def session_access(
     connection: ReadConnection, user_id: UUID, session_id: UUID, idle_days: int
-) -> AccountAccess | None:
-    """`is_session_active` and `personal_access` in one query, for most requests."""
-    tier = await connection.fetchval(
+) -> tuple[AccountAccess, bool] | None:
+    """`is_session_active` and `personal_access` in one query, for most requests. Also whether the
+    use of the session should be recorded, which is once a minute."""
+    row = await connection.fetchrow(
         """
-        SELECT a.tier FROM sessions s
+        SELECT a.tier, s.last_seen_at IS NULL OR s.last_seen_at < now() - interval '1 minute'
+               AS record_use
+        FROM sessions s
         JOIN users u ON u.id = s.user_id
         JOIN accounts a ON a.id = s.user_id
         WHERE s.user_id = $1 AND s.id = $2 AND s.revoked_at IS NULL
@@ -136,7 +188,10 @@ async def session_access(
         session_id,
         idle_days,
     )
-    return AccountAccess(user_id, "personal", "owner", tier, tier) if tier is not None else None
+    if row is None:
+        return None
+    tier = row["tier"]
+    return AccountAccess(user_id, "personal", "owner", tier, tier), row["record_use"]
 
 
 async def company_access(connection: ReadConnection, user_id: UUID) -> list[AccountAccess]:

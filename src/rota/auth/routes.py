@@ -7,9 +7,10 @@ from starlette.requests import Request
 
 from rota.auth import schemas
 from rota.auth.authenticator import bearer_token
+from rota.auth.devices import device_of
 from rota.auth.keys import Keys
 from rota.auth.profiles import Profiles
-from rota.auth.routing import AnyCaller, SessionCaller, public_router, secured_router
+from rota.auth.routing import ADDRESS, AnyCaller, SessionCaller, public_router, secured_router
 from rota.auth.schemas import (
     AuthConfigResponse,
     CreateKey,
@@ -19,6 +20,7 @@ from rota.auth.schemas import (
     KeysResponse,
     LogoutResponse,
     MeResponse,
+    SessionsResponse,
     StartSession,
     TokenResponse,
 )
@@ -32,6 +34,7 @@ from rota.platform.http.schemas import Text, path_id
 from rota.platform.idempotency import IdempotencyKey
 from rota.platform.settings import Issuer
 
+SessionId = Annotated[Text, path_id("session", examples.SESSION_ID)]
 KeyId = Annotated[Text, path_id("key", examples.KEY_ID)]
 
 
@@ -53,11 +56,14 @@ def sign_in_routes(sessions: Sessions, variant: str, issuers: tuple[Issuer, ...]
         summary="Sign in",
         responses=documented(401, 503),
     )
-    async def start_session(body: StartSession) -> TokenResponse:
+    async def start_session(request: Request, body: StartSession) -> TokenResponse:
         """Exchanges an ID token from an identity provider for a session token that is valid for 7
         days. The first sign-in creates the user and a personal account. Each ID token works once.
         With `rota dev`, the page of the development identity provider shows how to get one."""
-        return TokenResponse(token=await sessions.start(body.id_token))
+        device = device_of(request.headers.get("user-agent"))
+        return TokenResponse(
+            token=await sessions.start(body.id_token, device, request.scope.get(ADDRESS))
+        )
 
     @public.post(
         "/api/auth/refresh",
@@ -75,8 +81,23 @@ def sign_in_routes(sessions: Sessions, variant: str, issuers: tuple[Issuer, ...]
     return public
 
 
-def logout_routes(sessions: Sessions) -> APIRouter:
+def session_routes(sessions: Sessions) -> APIRouter:
     router = secured_router("Auth")
+
+    @router.get("/api/auth/sessions", summary="List sessions")
+    async def list_sessions(caller: SessionCaller) -> SessionsResponse:
+        """Returns the sessions of the calling user that have not ended, whichever account is
+        selected. Needs a session token."""
+        found = await sessions.all(caller)
+        shown = [schemas.Session.of(session, caller.session_id) for session in found]
+        return SessionsResponse(sessions=shown, total=len(shown))
+
+    @router.delete("/api/auth/sessions/{id}", summary="End a session", responses=documented(404))
+    async def delete_session(caller: SessionCaller, id: SessionId) -> DeletedResponse:  # noqa: A002
+        """Ends a session of the calling user: all of its tokens stop working within one second.
+        Needs a session token."""
+        await sessions.delete(caller, ids.from_wire("sess", id))
+        return DeletedResponse(id=id)
 
     @router.post("/api/auth/logout", summary="Sign out")
     async def logout(caller: SessionCaller) -> LogoutResponse:

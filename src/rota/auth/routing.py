@@ -20,6 +20,8 @@ from rota.platform.http.routes import Handler, Route, by_name
 
 # The request guard stores the Caller here, or the error of the authentication.
 CALLER = "rota.caller"
+# And here the address of the client, as trusted proxies report it.
+ADDRESS = "rota.address"
 
 
 def caller_of(scope: AsgiScope) -> Caller:

@@ -1,6 +1,7 @@
 """Public schemas of sessions, API keys and the caller."""
 
 from typing import Annotated, Any, Literal, cast
+from uuid import UUID
 
 from pydantic import Field
 from typing_extensions import TypeAliasType
@@ -9,7 +10,16 @@ from rota.accounts import model
 from rota.auth import caller, queries
 from rota.platform import ids
 from rota.platform.http import examples
-from rota.platform.http.schemas import Body, BodyTimestamp, Timestamp, Total, Wire, doc
+from rota.platform.http.schemas import (
+    Body,
+    BodyTimestamp,
+    Timestamp,
+    Total,
+    Visible,
+    Wire,
+    doc,
+    resource_of,
+)
 
 # The values depend on the variant of the deployment. The application sets them.
 Tier = TypeAliasType("Tier", Annotated[str, doc("The tier of an account.", "BASIC")])
@@ -95,6 +105,49 @@ class LogoutResponse(Wire):
     """The session has ended."""
 
     logged_out: Annotated[bool, doc("Always true.", True)]
+
+
+class Session(Wire):
+    """A session that has not ended."""
+
+    id: Annotated[str, doc("The ID of the session, `sess_…`.", examples.SESSION_ID)]
+    device: Annotated[
+        str | None,
+        doc(
+            "The program that signed in, from its User-Agent header. Null if it sent none.",
+            "Firefox on Windows",
+        ),
+    ]
+    address: Annotated[
+        str | None,
+        doc(
+            "The IP address that signed in; for IPv6, its network. Null if it is not known.",
+            "192.0.2.17",
+        ),
+    ]
+    created_at: Annotated[Timestamp, doc("When the user signed in.", examples.SIGNED_UP)]
+    last_seen_at: Annotated[
+        Timestamp, doc("When the session was last used, to the minute.", examples.CREATED)
+    ]
+    current: Annotated[bool, doc("Whether this request uses the session.", True)]
+
+    @classmethod
+    def of(cls, session: queries.Session, current: UUID | None) -> "Session":
+        return cls(
+            id=ids.to_wire("sess", session.id),
+            device=session.device,
+            address=session.address,
+            created_at=session.created_at,
+            last_seen_at=session.last_seen_at,
+            current=session.id == current,
+        )
+
+
+class SessionsResponse(Wire):
+    """The sessions of the user."""
+
+    sessions: Annotated[list[Session], doc("The sessions, the one used last first.")]
+    total: Total
 
 
 class User(Wire):
@@ -192,10 +245,15 @@ class CreateKey(Body):
             min_length=1,
             max_length=100,
         ),
+        Visible,
     ]
     scopes: Annotated[
         Annotated[list[Scope], Field(min_length=1)] | None,
-        doc("What the key can do. Default: every scope.", _SCOPES),
+        doc(
+            "What the key can do. Default: every scope except `tasks:approve`, which must be "
+            "named: a key is a program, and an approval is a decision of a person.",
+            _SCOPES,
+        ),
     ] = None
     expires_at: Annotated[
         BodyTimestamp | None,
@@ -207,6 +265,7 @@ class CreateKey(Body):
     ] = None
 
 
+@resource_of(CreateKey)
 class ApiKey(Wire):
     """An API key, without its secret."""
 
@@ -251,9 +310,10 @@ class KeyCreatedResponse(Wire):
 
     key: Annotated[ApiKey, doc("The key.")]
     secret: Annotated[
-        str,
+        str | None,
         doc(
-            "The secret to send as `Authorization: Bearer`. It is shown only once.",
+            "The secret to send as `Authorization: Bearer`. It is shown only once: a repeated "
+            "request with the same Idempotency-Key gets null.",
             "rota_4fGh1kQ2mZx8Lw0VtR7sYb3NcPd6JaEu3hT9Kq",
         ),
     ]

@@ -1,4 +1,4 @@
-"""Starts a session from an ID token, refreshes its token, and ends it."""
+"""Starts a session from an ID token, refreshes its token, lists the sessions and ends them."""
 
 from datetime import timedelta
 from uuid import UUID
@@ -13,8 +13,10 @@ from rota.auth.errors import (
     IdTokenUsed,
     SessionAccountNotFound,
     SessionInvalid,
+    SessionNotFound,
 )
 from rota.auth.issuers import Issuers
+from rota.auth.queries import Session
 from rota.auth.record import Record
 from rota.auth.tokens import SessionTokens
 from rota.platform.db import AccountTransaction, Database
@@ -41,7 +43,7 @@ class Sessions:
         self._idle_days = idle_days
         self._signup_trial = signup_trial
 
-    async def start(self, id_token: str) -> str:
+    async def start(self, id_token: str, device: str | None, address: str | None) -> str:
         try:
             identity = await self._issuers.verify(id_token)
         except BadToken:
@@ -51,7 +53,7 @@ class Sessions:
             if not await queries.use_id_token(connection, identity.token_hash, identity.expires_at):
                 raise IdTokenUsed
             tx = await accounts.sign_in(connection, identity.profile, self._signup_trial)
-            await queries.create_session(tx, tx.user_id, session_id)
+            await queries.create_session(tx, tx.user_id, session_id, device, address)
             await self._record_event(tx, "session.created", session_id)
         return await self._tokens.issue(tx.user_id, session_id)
 
@@ -70,12 +72,27 @@ class Sessions:
             await queries.record_refresh(tx, claims.user_id, claims.session_id)
         return await self._tokens.issue(claims.user_id, claims.session_id)
 
+    async def all(self, caller: Caller) -> list[Session]:
+        """The sessions of the caller's user, whichever account is selected."""
+        async with self._db.read(caller.user_id, caller.user_id) as tx:
+            return await queries.active_sessions(tx, caller.user_id, self._idle_days)
+
     async def end(self, caller: Caller) -> None:
         assert caller.session_id is not None
-        async with self._db.write(caller.user_id, caller.user_id) as tx:
-            if await queries.revoke_session(tx, caller.user_id, caller.session_id):
-                await self._record_event(tx, "session.revoked", caller.session_id)
-        self._authenticator.forget_session(caller.user_id, caller.session_id)
+        await self._revoke(caller.user_id, caller.session_id)
+
+    async def delete(self, caller: Caller, session_id: UUID | None) -> None:
+        if session_id is None or not await self._revoke(caller.user_id, session_id):
+            raise SessionNotFound
+
+    async def _revoke(self, user_id: UUID, session_id: UUID) -> bool:
+        """Whether the session was active before."""
+        async with self._db.write(user_id, user_id) as tx:
+            revoked = await queries.revoke_session(tx, user_id, session_id)
+            if revoked:
+                await self._record_event(tx, "session.revoked", session_id)
+        self._authenticator.forget_session(user_id, session_id)
+        return revoked
 
     async def _record_event(self, tx: AccountTransaction, kind: str, session_id: UUID) -> None:
         """Session events belong to the user's personal account."""

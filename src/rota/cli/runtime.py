@@ -22,8 +22,11 @@ def load_settings() -> Settings:
         return Settings()
     except ValidationError as error:
         for problem in error.errors():
-            name = "_".join(str(part) for part in problem["loc"]).upper()
-            typer.secho(f"ROTA_{name}: {problem['msg']}" if name else problem["msg"], err=True)
+            # The variable, then the place inside its JSON.
+            variable, *inner = [str(part) for part in problem["loc"]] or [""]
+            names = [f"ROTA_{variable.upper()}"] if variable else []
+            names += [".".join(inner)] if inner else []
+            typer.secho(": ".join([*names, problem["msg"]]), err=True)
         raise typer.Exit(2) from None
 
 

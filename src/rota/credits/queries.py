@@ -179,10 +179,10 @@ async def filtered_movements(
     # The index is on the ID, which contains the time at which the entry was written.
     if filters.first is not None:
         require("at >=", start := _midnight(max(filters.first, FIRST_DAY)))
-        require("id >=", ids.first_uuid(start - ID_MARGIN))
+        require("id >=", ids.first_from(start - ID_MARGIN))
     if filters.last is not None:
         require("at <", end := _midnight(min(filters.last, LAST_DAY)) + timedelta(days=1))
-        require("id <", ids.first_uuid(end + ID_MARGIN))
+        require("id <", ids.first_from(end + ID_MARGIN))
     where = " AND ".join(conditions)
     total: int = await tx.fetchval(f"SELECT count(*) FROM entries WHERE {where}", *values)  # noqa: S608
     rows = await tx.fetch(

@@ -10,6 +10,7 @@ from starlette.requests import Request
 from rota.auth.authenticator import Authenticator
 from rota.auth.caller import Caller
 from rota.auth.routing import allowed, secured_router
+from rota.events.access import may_see
 from rota.events.schemas import Event
 from rota.events.stream import StillAllowed, Streams
 from rota.platform.errors import ApiError
@@ -84,12 +85,21 @@ def event_routes(streams: Streams, authenticator: Authenticator) -> APIRouter:
         data: {"id":"evt_01a19b98725776ca890c192cd3ac94af","sequence":42,"type":"task.completed",…}
         ```
 
+        A session sees every event. An API key sees the events that its scopes allow: task events,
+        and with `billing:read` or `mcp:read` also those of money or tool servers. Sequence numbers
+        then have gaps.
+
         A comment line is sent after every 15 seconds without an event. After a disconnect, send the
         last `id` as Last-Event-ID: no event is lost or sent twice.
         """
         start = last_event_id if last_event_id is not None else after
         if start is None:
             start = await streams.last_sequence(caller.account_id)
-        return streams.open(caller.account_id, start, still_allowed(request, authenticator))
+        return streams.open(
+            caller.account_id,
+            start,
+            still_allowed(request, authenticator),
+            sees=lambda event: may_see(caller, event.type),
+        )
 
     return router

@@ -23,6 +23,7 @@ POLL_EVERY_S = 1.0
 HEARTBEAT_EVERY_S = 15.0
 
 StillAllowed = Callable[[], Awaitable[bool]]
+Sees = Callable[[Event], bool]
 
 
 def encode(event: Event) -> bytes:
@@ -53,14 +54,15 @@ class Streams:
         task_id: UUID | None = None,
         ends_with: frozenset[str] = frozenset(),
         follow: bool = True,
+        sees: Sees = lambda event: True,
     ) -> StreamingResponse:
         """Streams the events after number `after`, of the account or of one task.
 
-        The stream ends after an event with a status in `ends_with`. Without `follow`, it ends
-        after the last stored event.
+        Only events that the client `sees` are sent. The stream ends after an event with a status
+        in `ends_with`. Without `follow`, it ends after the last stored event.
         """
         return StreamingResponse(
-            self._messages(account_id, after, still_allowed, task_id, ends_with, follow),
+            self._messages(account_id, after, still_allowed, task_id, ends_with, follow, sees),
             media_type="text/event-stream",
             headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
         )
@@ -73,6 +75,7 @@ class Streams:
         task_id: UUID | None,
         ends_with: frozenset[str],
         follow: bool,
+        sees: Sees,
     ) -> AsyncIterator[bytes]:
         loop = asyncio.get_running_loop()
         async with self._fanout.listening(account_id) as woken:
@@ -84,8 +87,9 @@ class Streams:
                 events = await self._read(account_id, after, task_id)
                 if events:
                     after = events[-1].sequence
-                    sent_at = loop.time()
-                    yield b"".join(map(encode, events))
+                    if shown := [event for event in events if sees(event)]:
+                        sent_at = loop.time()
+                        yield b"".join(map(encode, shown))
                     follow = follow and events[-1].data.get("status") not in ends_with
                 if len(events) < BATCH:
                     if not follow:

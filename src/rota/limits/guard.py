@@ -12,12 +12,13 @@ from starlette.types import Scope
 
 from rota.auth.authenticator import Authenticator
 from rota.auth.caller import Caller
-from rota.auth.routing import CALLER
+from rota.auth.routing import ADDRESS, CALLER
 from rota.limits.client import client_ip
 from rota.limits.result import Ceilings, LimitResult, full_window, rate_limit_headers
 from rota.limits.window import Window
 from rota.platform import ids
 from rota.platform.errors import ApiError, AuthenticationFailed
+from rota.platform.http.cors import PREFLIGHT
 from rota.platform.http.edge import Admission, as_api_error
 from rota.platform.http.responses import json_response
 
@@ -54,17 +55,18 @@ class RequestGuard:
 
     async def __call__(self, scope: Scope, headers: dict[bytes, bytes]) -> Admission:
         path: str = scope["path"]
-        if is_below(path, UNLIMITED):
+        if PREFLIGHT in scope or is_below(path, UNLIMITED):
             return Admission(self._unlimited)
         caller = await self._caller(scope, headers)
         scope[CALLER] = caller
+        scope[ADDRESS] = address = self._address(scope)
         ai = is_below(path, self._ai_prefixes)
         if isinstance(caller, Caller):
             ceilings = self._ceilings_of(caller.tier)
             key = f"acct:{caller.account_id.hex}"
             account = ids.to_wire("acct", caller.account_id)
         else:
-            ceilings, key, account = self._by_address, f"ip:{self._address(scope)}", None
+            ceilings, key, account = self._by_address, f"ip:{address}", None
         result = await self._window.admit(key, ceilings, ai=ai)
         return Admission(
             headers=rate_limit_headers(result),

@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from rota.mcp.schemas import Transport
+from rota.mcp.schemas import Tool, ToolServer, Transport
 from rota.platform.http import examples
-from rota.platform.http.schemas import Body, doc, example_of
+from rota.platform.http.schemas import Body, doc, example_of, resource_of
 
 MAX_HEADERS = 20
 MAX_SECRET_CHARACTERS = 8_192
@@ -217,3 +217,8 @@ class AcceptTools(Body):
     """Tools to accept."""
 
     tools: Annotated[list[ShownTool], doc("The tools, at most 500.", min_length=1, max_length=500)]
+
+
+# A server and a tool that were read can be sent back.
+resource_of(ConnectServer, UpdateServer)(ToolServer)
+resource_of(ShownTool)(Tool)

@@ -89,6 +89,11 @@ class PayloadTooLarge(ApiError):
         super().__init__(message, headers={"Connection": "close"})
 
 
+class HeadersTooLarge(ApiError):
+    status = 431
+    code = "HEADERS_TOO_LARGE"
+
+
 class UnsupportedMediaType(ApiError):
     status = 415
     code = "UNSUPPORTED_MEDIA_TYPE"

@@ -1,8 +1,9 @@
 """Idempotency keys: a repeated request gets the stored response of the first one.
 
 The key is claimed, the work is done and the response is stored in one transaction, so a crash
-leaves all of it or nothing. A response can contain a secret, such as a new API key, so stored
-responses are encrypted.
+leaves all of it or nothing. A key belongs to the user who sent it: another member of the account
+can use the same key for another request. A secret in a response, such as a new API key, is never
+stored. Stored responses are encrypted, because they contain the texts of tasks.
 
 Work outside the database, such as a call of a tool, cannot be part of a transaction. Its key is
 claimed before the work and gets the response after it. A claim that stays without a response says
@@ -25,13 +26,15 @@ from rota.platform.crypto import Vault
 from rota.platform.db import AccountReader, AccountTransaction
 from rota.platform.errors import ApiError, Conflict, envelope
 from rota.platform.http.schemas import shared
+from rota.platform.ids import to_wire
 
 IdempotencyKey = Annotated[
     Annotated[str, Field(min_length=1, max_length=255)] | None,
     Header(
         description="A unique value, such as a UUID, that makes the request safe to repeat. For "
         "24 hours, a repeated request with the same key and body gets the first response again. "
-        "The same key with a different body returns 409.",
+        "The same key with a different body returns 409. A secret is not shown again: it is null "
+        "in the repeated response.",
         examples=["5f0c7a52-9c0e-4d0b-8a0e-2f7d1f6f2b11"],
         json_schema_extra=shared("IdempotencyKey"),
     ),
@@ -107,7 +110,8 @@ class Idempotency:
         await _claim(tx, key)
         if (stored := await self.stored(tx, key, request)) is not None:
             return stored
-        body = _encode(await work())
+        response = await work()
+        owned = _owned(tx, key)
         await tx.execute(
             """
             WITH swept AS (
@@ -124,12 +128,14 @@ class Idempotency:
                 status = excluded.status, sealed_body = excluded.sealed_body, created_at = now()
             """,
             tx.account_id,
-            key,
+            owned,
             _fingerprint(*request),
             status,
-            self._vault.seal(body, seal_context(tx.account_id, key)),
+            self._vault.seal(
+                _encode(_without_secret(response)), seal_context(tx.account_id, owned)
+            ),
         )
-        return Outcome(status, body)
+        return Outcome(status, _encode(response))
 
     async def claim(
         self,
@@ -156,21 +162,24 @@ class Idempotency:
 
     async def complete(self, tx: AccountTransaction, key: str, outcome: Outcome) -> None:
         """Stores the response of the work that a key was claimed for."""
+        owned = _owned(tx, key)
         await tx.execute(
             """
             UPDATE idempotency_keys SET status = $3, sealed_body = $4
             WHERE account_id = $1 AND key = $2
             """,
             tx.account_id,
-            key,
+            owned,
             outcome.status,
-            self._vault.seal(outcome.body, seal_context(tx.account_id, key)),
+            self._vault.seal(outcome.body, seal_context(tx.account_id, owned)),
         )
 
     async def release(self, tx: AccountTransaction, key: str) -> None:
         """Gives a claimed key back, because the work has certainly not begun."""
         await tx.execute(
-            "DELETE FROM idempotency_keys WHERE account_id = $1 AND key = $2", tx.account_id, key
+            "DELETE FROM idempotency_keys WHERE account_id = $1 AND key = $2",
+            tx.account_id,
+            _owned(tx, key),
         )
 
     async def stored(
@@ -182,20 +191,33 @@ class Idempotency:
         """The stored response of a key, for work that starts before the transaction."""
         if key is None:
             return None
+        owned = _owned(tx, key)
         row = await tx.fetchrow(
             """
             SELECT fingerprint, status, sealed_body FROM idempotency_keys
             WHERE account_id = $1 AND key = $2 AND created_at > now() - interval '24 hours'
             """,
             tx.account_id,
-            key,
+            owned,
         )
         if row is None:
             return None
         if row["fingerprint"] != _fingerprint(*request):
             raise IdempotencyKeyReused
-        body = self._vault.open(row["sealed_body"], seal_context(tx.account_id, key))
+        body = self._vault.open(row["sealed_body"], seal_context(tx.account_id, owned))
         return Outcome(row["status"], body, replayed=True)
+
+
+def _owned(tx: AccountReader, key: str) -> str:
+    """The key as it is stored: with its user, so that users of an account do not share keys."""
+    return f"{to_wire('user', tx.user_id)}:{key}"
+
+
+def _without_secret(response: BaseModel) -> BaseModel:
+    """The response to store. A field called `secret` is shown once and never stored."""
+    if "secret" not in type(response).model_fields:
+        return response
+    return response.model_copy(update={"secret": None})
 
 
 def seal_context(account_id: UUID, key: str) -> str:
@@ -204,7 +226,7 @@ def seal_context(account_id: UUID, key: str) -> str:
 
 async def _claim(tx: AccountTransaction, key: str) -> None:
     """Locks the key until the transaction ends. Fails when another request has it."""
-    digest = hashlib.sha256(tx.account_id.bytes + key.encode()).digest()
+    digest = hashlib.sha256(tx.account_id.bytes + _owned(tx, key).encode()).digest()
     number = int.from_bytes(digest[:8], "big", signed=True)
     if not await tx.fetchval("SELECT pg_try_advisory_xact_lock($1)", number):
         raise RequestInProgress

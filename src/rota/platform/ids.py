@@ -3,10 +3,13 @@
 The database stores only the UUID. IDs sort by creation time.
 """
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import uuid_utils.compat
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
 
 
 def new_uuid() -> UUID:
@@ -18,9 +21,18 @@ def time_of(value: UUID) -> datetime:
     return datetime.fromtimestamp((value.int >> 80) / 1000, UTC)
 
 
-def first_uuid(moment: datetime) -> UUID:
-    """The smallest UUIDv7 of this time. Times before 1970 give the smallest UUID."""
-    return UUID(int=max(int(moment.timestamp() * 1000), 0) << 80)
+def first_from(moment: datetime) -> UUID:
+    """The lowest UUIDv7 of a time that is not before `moment`."""
+    return _first(-((_EPOCH - moment) // _MILLISECOND))
+
+
+def first_after(moment: datetime) -> UUID:
+    """The lowest UUIDv7 of a time after `moment`."""
+    return _first((moment - _EPOCH) // _MILLISECOND + 1)
+
+
+def _first(milliseconds: int) -> UUID:
+    return UUID(int=max(0, milliseconds) << 80)
 
 
 def to_wire(prefix: str, value: UUID) -> str:

@@ -7,36 +7,42 @@ values to the parts that need them.
 import base64
 import binascii
 import json
+import os
+import re
 from decimal import Decimal
 from functools import cached_property
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
+from pydantic import ConfigDict, Field, SecretStr, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-DAY_S = 86_400
+from rota.platform.strict import StrictModel, nearest
 
+DAY_S = 86_400
+_ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]+)?|https?://\[[0-9a-f:]+\](:[0-9]+)?")
+
+PREFIX = "ROTA_"
 # For development only. Production refuses it.
 DEVELOPMENT_SECRET_KEY = base64.b64encode(b"rota-development-key-not-secret!").decode()
 
 
-class Issuer(BaseModel):
+class Issuer(StrictModel):
     """An identity provider whose ID tokens are accepted."""
 
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True)
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
 
     issuer: str
     client_id: str
     name: str = "Sign in"
 
 
-class ModelChoice(BaseModel):
+class ModelChoice(StrictModel):
     """A model that agents can use, and how to reach it."""
 
     model_config = ConfigDict(
-        alias_generator=to_camel, populate_by_name=True, frozen=True, protected_namespaces=()
+        alias_generator=to_camel, populate_by_name=True, protected_namespaces=()
     )
 
     provider: Literal["openai", "anthropic", "google"] = "openai"
@@ -53,11 +59,14 @@ class ModelChoice(BaseModel):
     # The maximum length of a response.
     max_output_tokens: Annotated[int, Field(ge=64)] = 8_192
     # Sent with every request: {"temperature": 0.2, …}
-    settings: dict[str, float] = {}
+    settings: dict[str, float] = Field(default_factory=dict)
 
 
 class Settings(BaseSettings):
-    model_config = SettingsConfigDict(env_prefix="ROTA_", frozen=True, extra="ignore")
+    # An invalid value can be a secret, so errors do not show it.
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, frozen=True, extra="ignore", hide_input_in_errors=True
+    )
 
     env: Literal["development", "test", "production"] = "development"
     variant: Literal["a", "b"] = "a"
@@ -72,6 +81,8 @@ class Settings(BaseSettings):
     processes: Annotated[int, Field(ge=1)] = 1
     # X-Forwarded-For is trusted only from these addresses and networks.
     trusted_proxies: Annotated[tuple[str, ...], NoDecode] = ()
+    # The origins whose web pages can call the API from a browser, such as https://app.example.com.
+    cors_origins: Annotated[tuple[str, ...], NoDecode] = ()
     shutdown_grace_s: float = 20
 
     database_url: SecretStr = SecretStr("postgresql://rota@127.0.0.1:5432/rota")
@@ -143,6 +154,7 @@ class Settings(BaseSettings):
 
     @field_validator(
         "trusted_proxies",
+        "cors_origins",
         "egress_allow",
         "secret_keys_old",
         "stripe_webhook_secrets",
@@ -165,6 +177,17 @@ class Settings(BaseSettings):
     def _are_networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for network in value:
             ip_network(network, strict=False)
+        return value
+
+    @field_validator("cors_origins")
+    @classmethod
+    def _are_origins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for origin in value:
+            if not _ORIGIN.fullmatch(origin):
+                raise ValueError(
+                    f"{origin!r} is not an origin; write it as a browser sends it, such as "
+                    "https://app.example.com"
+                )
         return value
 
     @field_validator("secret_keys_old")
@@ -224,3 +247,10 @@ class Settings(BaseSettings):
     @cached_property
     def secret_key_bytes(self) -> bytes:
         return base64.b64decode(self.secret_key.get_secret_value())
+
+
+def unknown_variables() -> dict[str, str | None]:
+    """The ROTA_* variables that are not settings, each with the setting that was probably meant."""
+    known = [f"{PREFIX}{name.upper()}" for name in Settings.model_fields]
+    found = [name for name in os.environ if name.startswith(PREFIX)]
+    return {name: nearest(name, known) for name in found if name not in known}

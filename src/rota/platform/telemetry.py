@@ -12,7 +12,7 @@ import structlog
 from prometheus_client import Counter, Histogram, start_http_server
 
 from rota.platform import tracing
-from rota.platform.settings import Settings
+from rota.platform.settings import Settings, unknown_variables
 
 REQUESTS = Counter(
     "rota_http_requests_total",
@@ -30,8 +30,8 @@ HIDDEN = "[hidden]"
 _SECRET_NAMES = re.compile(
     r"authorization|cookie|password|secret|token|api_?key|private|credential", re.IGNORECASE
 )
-# API keys, keys of the payment processor, JSON web tokens, the text after "Bearer", and passwords
-# in URLs.
+# API keys, keys and webhook secrets of the payment processor, JSON web tokens, the text after
+# "Bearer", and passwords in URLs.
 _SECRET_TEXTS = re.compile(
     r"rota_[0-9A-Za-z]{20,}|[sr]k_(?:live|test)_\w+|whsec_\w+|eyJ[\w-]{8,}\.[\w-]*\.?[\w-]*"
     r"|(?<=[Bb]earer )\S+|(?<=://)[^/@\s:]*:[^/@\s]+(?=@)"
@@ -43,14 +43,25 @@ def _is_secret(name: str) -> bool:
     return _SECRET_NAMES.search(name) is not None
 
 
+def _may_hold_secret(text: str) -> bool:
+    """A cheap check first: nearly all texts contain no secret. Each alternative of _SECRET_TEXTS
+    needs one of these."""
+    return (
+        "rota_" in text
+        or "k_live_" in text
+        or "k_test_" in text
+        or "whsec_" in text
+        or "eyJ" in text
+        or "earer " in text
+        or "://" in text
+    )
+
+
 def _without_secrets(name: str, value: Any) -> Any:
     if _is_secret(name):
         return HIDDEN
     if isinstance(value, str):
-        # A cheap check first: nearly all texts contain no secret.
-        if "rota_" in value or "eyJ" in value or "earer " in value or "://" in value:
-            return _SECRET_TEXTS.sub(HIDDEN, value)
-        return value
+        return _SECRET_TEXTS.sub(HIDDEN, value) if _may_hold_secret(value) else value
     if value is None or isinstance(value, (int, float)):
         return value
     if isinstance(value, dict):
@@ -112,5 +123,7 @@ def observe(settings: Settings, service: str) -> None:
     """Sets up logging, tracing and the metrics port of a process, as the settings say."""
     configure_logging(settings.log_level, settings.log_format)
     tracing.configure(settings.otlp_endpoint, service)
+    for name, nearest in unknown_variables().items():
+        structlog.get_logger().warning("unknown_setting", name=name, did_you_mean=nearest)
     if settings.metrics_port is not None:
         start_http_server(settings.metrics_port, addr=settings.host)

@@ -56,11 +56,16 @@ class TaskCreation:
         # The share of busy workers that a tier gets.
         self._weight_of = weight_of
 
-    async def find_agent(self, tx: AccountReader, name: str, tier: str) -> AgentVersion:
-        """The agent for a new task. Raises if it is not in the catalog or the tier locks it."""
+    async def find_agent(
+        self, tx: AccountReader, name: str, tier: str, *, field: str = "agent"
+    ) -> AgentVersion:
+        """The agent for a new task. Raises if it is not in the catalog or the tier locks it.
+
+        `field` is the one that named it, for the error.
+        """
         agent = await agents.find(tx, name)
         if agent is None:
-            raise AgentNotInCatalog(name)
+            raise AgentNotInCatalog(name, field)
         self._agent_access.check(agent, tier)
         return agent
 
@@ -69,7 +74,7 @@ class TaskCreation:
         approved = await review_queries.approved_run(tx, task.id)
         if approved is None:
             return True
-        return seals.is_same_work(approved.sealed, task, await self._version_of(tx, task))
+        return seals.is_same_work(approved.sealed, task, await _version_of(tx, task))
 
     async def create(
         self, tx: AccountTransaction, new: NewTask, tier: str, *, created_by: UUID | None = None
@@ -85,7 +90,7 @@ class TaskCreation:
             if parent.depth + 1 >= MAX_DEPTH:
                 raise NestingTooDeep(MAX_DEPTH)
         hosted = agent is not None and new.status in ("PENDING", "WAITING_APPROVAL")
-        inherited = await self._inherited_approval(tx, parent)
+        inherited = await inherited_approval(tx, parent)
         gated = hosted and agent is not None and _asks_before_run(agent, inherited)
         status: Status = "WAITING_APPROVAL" if gated else new.status
         task = _build(new, status, hosted=hosted, inherited_approval=inherited)
@@ -120,26 +125,6 @@ class TaskCreation:
         else:
             await transitions.open_gate(tx, task, None, self._gate_time, seals.external(task))
 
-    async def _inherited_approval(
-        self, tx: AccountReader, parent: Task | None
-    ) -> list[dict[str, Any]] | None:
-        """The policies of the tasks above a new task: the parent's agent, and what it inherits."""
-        if parent is None:
-            return None
-        policies = list(parent.inherited_approval or [])
-        if parent.hosted:
-            policy = asdict((await self._version_of(tx, parent)).approval)
-            if policy not in policies:
-                policies.append(policy)
-        return policies or None
-
-    async def _version_of(self, tx: AccountReader, task: Task) -> AgentVersion:
-        assert task.agent is not None
-        assert task.agent_version is not None
-        agent = await agents.find_version(tx, task.agent, task.agent_version)
-        assert agent is not None
-        return agent
-
     async def restart(
         self,
         tx: AccountTransaction,
@@ -150,7 +135,7 @@ class TaskCreation:
         start_at: str,
     ) -> None:
         """Places the hold for a hosted task's next run, and starts the run or opens its gate."""
-        agent = await self._version_of(tx, task)
+        agent = await _version_of(tx, task)
         self._agent_access.check(agent, tier)
         await self._place_hold(tx, task, agent, parent)
         if task.status == "WAITING_APPROVAL":
@@ -170,6 +155,26 @@ class TaskCreation:
         if not await holds.hold(tx, task.run_id, micros, self._allowance_of):
             metrics.REFUSED.inc()
             raise await holds.refusal(tx, agent.budget_cents)
+
+
+async def inherited_approval(tx: AccountReader, parent: Task | None) -> list[dict[str, Any]] | None:
+    """The policies of the tasks above a task: of the parent's agent, and what it inherits."""
+    if parent is None:
+        return None
+    policies = list(parent.inherited_approval or [])
+    if parent.hosted:
+        policy = asdict((await _version_of(tx, parent)).approval)
+        if policy not in policies:
+            policies.append(policy)
+    return policies or None
+
+
+async def _version_of(tx: AccountReader, task: Task) -> AgentVersion:
+    assert task.agent is not None
+    assert task.agent_version is not None
+    agent = await agents.find_version(tx, task.agent, task.agent_version)
+    assert agent is not None
+    return agent
 
 
 def check_accepts_subtasks(parent: Task) -> None:

@@ -31,14 +31,29 @@ class ParentEnded(Conflict):
         super().__init__(f"The parent task is {parent.status}, so it cannot have open subtasks.")
 
 
+class ParentNotChangeable(Conflict):
+    def __init__(self, task: Task) -> None:
+        kind = "that the service runs" if task.hosted else f"that is {task.status}"
+        super().__init__(
+            f"A task {kind} keeps its parent. Only a PENDING task that your client runs can move."
+        )
+
+
+class ParentIsBelow(InvalidField):
+    def __init__(self) -> None:
+        super().__init__(
+            "parentTaskId", "The new parent is the task itself or one of its subtasks."
+        )
+
+
 class NestingTooDeep(InvalidField):
     def __init__(self, max_depth: int) -> None:
         super().__init__("parentTaskId", f"Tasks can be nested at most {max_depth} levels deep.")
 
 
 class AgentNotInCatalog(InvalidField):
-    def __init__(self, name: str) -> None:
-        super().__init__("agent", f"The agent {name!r} is not in the catalog.")
+    def __init__(self, name: str, field: str = "agent") -> None:
+        super().__init__(field, f"The agent {name!r} is not in the catalog.")
 
 
 class TwoAgents(InvalidField):
@@ -56,6 +71,18 @@ class OutputNotWritable(Conflict):
             "The service runs this task and writes its output. Remove output and logs from the "
             "request."
         )
+
+
+class ErrorNotWritable(Conflict):
+    def __init__(self) -> None:
+        super().__init__(
+            "The service runs this task and reports its errors. Remove error from the request."
+        )
+
+
+class ErrorWithoutFailure(InvalidField):
+    def __init__(self) -> None:
+        super().__init__("error", "Only a task that is or becomes FAILED can have an error.")
 
 
 class OutputTooLong(InvalidField):

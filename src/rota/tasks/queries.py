@@ -1,7 +1,8 @@
 """The SQL of tasks. A transaction that changes a task locks the account first."""
 
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from operator import attrgetter
 from typing import Any
 from uuid import UUID
@@ -19,6 +20,9 @@ _COLUMNS = tuple(field.name for field in fields(Task))
 _CHANGEABLE = (
     "status",
     "run",
+    "depth",
+    "project_id",
+    "parent_task_id",
     "name",
     "priority",
     "updated_at",
@@ -28,8 +32,9 @@ _CHANGEABLE = (
     "output",
     "actions",
     "error",
+    "inherited_approval",
 )
-_SELECTED = ", ".join(_COLUMNS)
+SELECTED = ", ".join(_COLUMNS)
 _values = attrgetter(*_COLUMNS)
 _changeable_values = attrgetter(*_CHANGEABLE)
 
@@ -39,29 +44,7 @@ def _placeholders(columns: tuple[str, ...], first: int) -> dict[str, str]:
     return {column: f"${number}" for number, column in enumerate(columns, first)}
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """Which tasks a list contains. Totals are stored for each agent, project and parent."""
-
-    status: Status | None = None
-    agent: str | None = None
-    project_id: str | None = None
-    parent_task_id: UUID | None = None
-
-    @property
-    def dimensions(self) -> list[tuple[str, str, object]]:
-        """Column, name of the stored total, and value of every filter except the status."""
-        found: list[tuple[str, str, object]] = []
-        if self.agent is not None:
-            found.append(("agent", "agent", self.agent))
-        if self.project_id is not None:
-            found.append(("project_id", "project", self.project_id))
-        if self.parent_task_id is not None:
-            found.append(("parent_task_id", "parent", self.parent_task_id))
-        return found
-
-
-_STATUS_COLUMN: dict[str, str] = {
+STATUS_COLUMN: dict[str, str] = {
     "PENDING": "pending",
     "RUNNING": "running",
     "COMPLETED": "completed",
@@ -73,13 +56,13 @@ _STATUS_COLUMN: dict[str, str] = {
 
 def _insert_statement(status: Status) -> str:
     task = _placeholders(_COLUMNS, first=9)
-    count = _STATUS_COLUMN[status]
+    count = STATUS_COLUMN[status]
     return f"""
         WITH head AS (
             UPDATE account_heads SET last_sequence = last_sequence + 1, {count} = {count} + 1
             WHERE account_id = $1 RETURNING last_sequence
         ), task AS (
-            INSERT INTO tasks (account_id, created_by, {_SELECTED})
+            INSERT INTO tasks (account_id, created_by, {SELECTED})
             SELECT $1, $2, {", ".join(task.values())} FROM head
         ), event AS (
             INSERT INTO events (account_id, sequence, id, type, task_id, data, created_at)
@@ -155,7 +138,7 @@ async def get_for_change(tx: AccountTransaction, task_id: UUID | None) -> Task:
 
 async def find(tx: AccountReader, task_id: UUID) -> Task | None:
     row = await tx.fetchrow(
-        f"SELECT {_SELECTED} FROM tasks WHERE account_id = $1 AND id = $2",  # noqa: S608
+        f"SELECT {SELECTED} FROM tasks WHERE account_id = $1 AND id = $2",  # noqa: S608
         tx.account_id,
         task_id,
     )
@@ -185,7 +168,7 @@ async def open_subtasks(tx: AccountReader, task_id: UUID) -> list[Task]:
             SELECT t.id FROM below b
             JOIN tasks t ON t.account_id = $1 AND t.parent_task_id = b.id
         )
-        SELECT {_SELECTED} FROM tasks
+        SELECT {SELECTED} FROM tasks
         WHERE account_id = $1 AND id IN (SELECT id FROM below)
           AND status IN ('PENDING', 'RUNNING', 'WAITING_APPROVAL')
         ORDER BY id
@@ -206,7 +189,7 @@ async def running_ancestors(tx: AccountReader, task_id: UUID) -> list[Task]:
             SELECT t.parent_task_id FROM above a
             JOIN tasks t ON t.account_id = $1 AND t.id = a.id
         )
-        SELECT {_SELECTED} FROM tasks
+        SELECT {SELECTED} FROM tasks
         WHERE account_id = $1 AND id IN (SELECT id FROM above) AND hosted AND status = 'RUNNING'
         """,  # noqa: S608
         tx.account_id,
@@ -248,10 +231,39 @@ async def update(
     after: Task,
     event: tuple[str, Mapping[str, Any]] | None,
 ) -> None:
-    """Writes a changed task. With an event, appends it and updates the totals."""
+    """Writes a changed task, and updates the totals. With an event, appends it."""
     await tx.execute(_UPDATE, tx.account_id, after.id, *_changeable_values(after))
+    changes = _count_changes(before, after)
     if event is not None:
-        await _append_event(tx, before, after, event)
+        await _append_event(tx, before, after, event, changes)
+    elif changes[0]:
+        await tx.execute(_CHANGE_COUNTS, tx.account_id, *changes)
+
+
+_Changes = tuple[list[str], list[str], list[str], list[int]]
+
+_CHANGE_COUNTS = """
+    INSERT INTO task_counts AS c (account_id, dimension, value, status, tasks)
+    SELECT $1, d.* FROM unnest($2::text[], $3::text[], $4::text[], $5::bigint[]) AS d
+    ON CONFLICT (account_id, dimension, value, status)
+        DO UPDATE SET tasks = c.tasks + excluded.tasks
+"""
+
+
+def _count_changes(before: Task, after: Task) -> _Changes:
+    """Which stored totals change: dimensions, values, statuses and differences."""
+    totals: Counter[tuple[str, str, str]] = Counter()
+    for task, difference in ((before, -1), (after, 1)):
+        for dimension, value in zip(*_dimensions(task), strict=True):
+            totals[dimension, value, task.status] += difference
+    changes: _Changes = ([], [], [], [])
+    for (dimension, value, status), difference in sorted(totals.items()):
+        if difference:
+            changes[0].append(dimension)
+            changes[1].append(value)
+            changes[2].append(status)
+            changes[3].append(difference)
+    return changes
 
 
 async def _append_event(
@@ -259,8 +271,9 @@ async def _append_event(
     before: Task,
     after: Task,
     event: tuple[str, Mapping[str, Any]],
+    changes: _Changes,
 ) -> None:
-    source, target = _STATUS_COLUMN[before.status], _STATUS_COLUMN[after.status]
+    source, target = STATUS_COLUMN[before.status], STATUS_COLUMN[after.status]
     moved = f", {source} = {source} - 1, {target} = {target} + 1" if source != target else ""
     kind, data = event
     tx.has_events = True
@@ -269,109 +282,60 @@ async def _append_event(
         WITH head AS (
             UPDATE account_heads SET last_sequence = last_sequence + 1 {moved}
             WHERE account_id = $1 RETURNING last_sequence
-        ), counts AS (
-            INSERT INTO task_counts AS c (account_id, dimension, value, status, tasks)
-            SELECT $1, d.dimension, d.value, s.status, s.change
-            FROM unnest($6::text[], $7::text[]) AS d (dimension, value),
-                 (VALUES ($8, -1), ($9, 1)) AS s (status, change)
-            WHERE $8 <> $9
-            ORDER BY d.dimension, s.status
-            ON CONFLICT (account_id, dimension, value, status)
-                DO UPDATE SET tasks = c.tasks + excluded.tasks
-        )
+        ), counts AS ({_CHANGE_COUNTS})
         INSERT INTO events (account_id, sequence, id, type, task_id, data, created_at)
-        SELECT $1, last_sequence, $3, $4, $2, $5, clock_timestamp() FROM head
+        SELECT $1, last_sequence, $7, $8, $6, $9, clock_timestamp() FROM head
         """,  # noqa: S608
         tx.account_id,
+        *changes,
         after.id,
         new_uuid(),
         kind,
         data,
-        *_dimensions(after),
-        before.status,
-        after.status,
     )
 
 
-async def total(tx: AccountReader, filters: Filter) -> int:
-    """The number of matching tasks, from the stored totals.
-
-    No total is stored for a combination of agent, project and parent. Then the query counts the
-    entries of an index.
-    """
-    dimensions = filters.dimensions
-    if not dimensions:
-        columns = (
-            [_STATUS_COLUMN[filters.status]] if filters.status else list(_STATUS_COLUMN.values())
-        )
-        count = await tx.fetchval(
-            f"SELECT {' + '.join(columns)} FROM account_heads WHERE account_id = $1",  # noqa: S608
-            tx.account_id,
-        )
-    elif len(dimensions) == 1:
-        _, name, value = dimensions[0]
-        count = await tx.fetchval(
-            """
-            SELECT sum(tasks)::bigint FROM task_counts
-            WHERE account_id = $1 AND dimension = $2 AND value = $3
-              AND ($4::text IS NULL OR status = $4)
-            """,
-            tx.account_id,
-            name,
-            str(value),
-            filters.status,
-        )
-    else:
-        where, arguments = _where(tx.account_id, filters)
-        count = await tx.fetchval(
-            f"SELECT count(*) FROM tasks WHERE {where}",  # noqa: S608
-            *arguments,
-        )
-    return count or 0
+async def subtree_height(tx: AccountReader, task_id: UUID) -> int:
+    """The number of levels below this task."""
+    height: int = await tx.fetchval(
+        f"SELECT coalesce(max(level), 0) FROM ({_BELOW}) AS below",  # noqa: S608
+        tx.account_id,
+        task_id,
+    )
+    return height
 
 
-def _where(account_id: UUID, filters: Filter) -> tuple[str, list[object]]:
-    conditions, arguments = ["account_id = $1"], [account_id]
-    pairs: list[tuple[str, object]] = [(column, v) for column, _, v in filters.dimensions]
-    if filters.status is not None:
-        pairs.append(("status", filters.status))
-    for column, value in pairs:
-        arguments.append(value)  # type: ignore[arg-type]
-        conditions.append(f"{column} = ${len(arguments)}")
-    return " AND ".join(conditions), list(arguments)
+async def is_below(tx: AccountReader, task_id: UUID, root_id: UUID) -> bool:
+    """Whether a task is somewhere below another one."""
+    found: bool = await tx.fetchval(
+        f"SELECT EXISTS (SELECT FROM ({_BELOW}) AS below WHERE id = $3)",  # noqa: S608
+        tx.account_id,
+        root_id,
+        task_id,
+    )
+    return found
 
 
-async def page(
-    tx: AccountReader,
-    filters: Filter,
-    limit: int,
-    offset: int,
-    matching: int,
-) -> list[Task]:
-    """A page, newest first. `matching` is the exact total in the same snapshot.
-
-    The offset is skipped in an index, from the nearer end. Only the rows of the page are read.
-    """
-    limit = min(limit, matching - offset)
-    if limit <= 0:
-        return []
-    direction, skip = "DESC", offset
-    if offset > matching // 2:
-        direction, skip = "ASC", matching - offset - limit
-    where, arguments = _where(tx.account_id, filters)
-    rows = await tx.fetch(
-        # An array of ids instead of a join: without statistics about an account, PostgreSQL
-        # would plan a join that reads all of the account's tasks.
+async def move_subtasks(tx: AccountTransaction, task_id: UUID, levels: int) -> None:
+    """Changes the depth of every task below this one, after it has moved."""
+    await tx.execute(
         f"""
-        SELECT {_SELECTED} FROM tasks
-        WHERE account_id = $1 AND id = ANY (ARRAY(
-            SELECT id FROM tasks WHERE {where} ORDER BY id {direction}
-            LIMIT ${len(arguments) + 1} OFFSET ${len(arguments) + 2}
-        ))
-        ORDER BY id DESC
+        UPDATE tasks SET depth = depth + $3
+        WHERE account_id = $1 AND id = ANY (ARRAY(SELECT id FROM ({_BELOW}) AS below))
         """,  # noqa: S608
-        *arguments,
-        limit,
-        skip,
+        tx.account_id,
+        task_id,
+        levels,
     )
-    return [Task(**row) for row in rows]
+
+
+# The tasks below a task ($2), each with its distance from it.
+_BELOW = """
+    WITH RECURSIVE below (id, level) AS (
+        SELECT id, 1 FROM tasks WHERE account_id = $1 AND parent_task_id = $2
+        UNION ALL
+        SELECT t.id, b.level + 1 FROM below b
+        JOIN tasks t ON t.account_id = $1 AND t.parent_task_id = b.id
+    )
+    SELECT id, level FROM below
+"""

@@ -17,6 +17,7 @@ from rota.platform.http.schemas import (
     doc,
     example_of,
     example_with,
+    resource_of,
 )
 from rota.tasks import model, states
 from rota.tasks.schemas import Id, Task, TaskId
@@ -144,6 +145,7 @@ class RejectTask(Body):
     ] = False
 
 
+@resource_of(Decision)
 class ReviewItem(Wire):
     """Something that a person decides: a tool call, or an output."""
 
@@ -241,6 +243,7 @@ class PastReview(Wire):
         )
 
 
+@resource_of(ReviewRef)
 class Review(Wire):
     """What waits for a person, and what was decided before."""
 

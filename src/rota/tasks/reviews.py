@@ -23,7 +23,6 @@ from rota.platform.schema import problems
 from rota.tasks import queries, review_queries, review_schemas, schemas, seals, transitions
 from rota.tasks.errors import InvalidArguments, ItemDecided, ItemsNotPending, ReviewStale
 from rota.tasks.model import Review, Task
-from rota.tasks.queries import Filter
 from rota.tasks.review_schemas import (
     ApproveTask,
     Decision,
@@ -59,19 +58,6 @@ class Reviews:
         async with self._db.snapshot(caller.account_id, caller.user_id) as tx:
             task = await queries.get(tx, task_id)
             return task, await review_queries.of_task(tx, task.id)
-
-    async def pending(
-        self, caller: Caller, limit: int, offset: int
-    ) -> tuple[list[tuple[Task, list[Review]]], int]:
-        """The account's tasks that wait for a decision, oldest first, and their total."""
-        async with self._db.snapshot(caller.account_id, caller.user_id) as tx:
-            filters = Filter(status="WAITING_APPROVAL")
-            total = await queries.total(tx, filters)
-            # Pages are newest first, so the oldest tasks are on the last page.
-            limit = max(0, min(limit, total - offset))
-            tasks = await queries.page(tx, filters, limit, total - offset - limit, total)
-            pending = await review_queries.pending(tx, [task.id for task in tasks])
-        return [(task, pending.get(task.id, [])) for task in reversed(tasks)], total
 
     async def approve(
         self, caller: Caller, task_id: UUID | None, body: ApproveTask, key: str | None

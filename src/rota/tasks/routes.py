@@ -1,10 +1,11 @@
 """Endpoints: tasks and reviews."""
 
-from typing import Annotated
+from typing import Annotated, cast
 
 from fastapi import APIRouter, Depends, Query, Response
 from fastapi.responses import StreamingResponse
-from pydantic import Field
+from pydantic import AfterValidator, Field, WithJsonSchema
+from pydantic_core import PydanticCustomError
 from starlette.requests import Request
 
 from rota.auth.authenticator import Authenticator
@@ -17,28 +18,27 @@ from rota.platform import ids
 from rota.platform.http import examples
 from rota.platform.http.description import documented
 from rota.platform.http.responses import respond
-from rota.platform.http.schemas import Limit, Offset, Text, path_id
+from rota.platform.http.schemas import BodyTimestamp, Limit, Offset, Text, path_id, shared
 from rota.platform.idempotency import IdempotencyKey
 from rota.tasks import review_schemas, schemas
-from rota.tasks.queries import Filter
+from rota.tasks.bodies import CreateTask, PatchTask
+from rota.tasks.list_queries import Filter
 from rota.tasks.review_schemas import (
     ApprovalsResponse,
     ApproveTask,
     DecisionResponse,
+    Gate,
     RejectTask,
     ReviewResponse,
 )
 from rota.tasks.reviews import Reviews
 from rota.tasks.schemas import (
-    CreateTask,
-    PatchTask,
     RetryTask,
     TaskResponse,
     TasksResponse,
-    TaskStatus,
 )
 from rota.tasks.service import Tasks
-from rota.tasks.states import TERMINAL
+from rota.tasks.states import STATUSES, TERMINAL, Status
 
 Reader = Annotated[Caller, Depends(allowed("tasks:read"))]
 Writer = Annotated[Caller, Depends(allowed("tasks:write"))]
@@ -46,6 +46,29 @@ Approver = Annotated[Caller, Depends(allowed("tasks:approve"))]
 
 FilterText = Annotated[Text, Field(max_length=255)]
 TaskId = Annotated[Text, path_id("task", examples.TASK_ID)]
+AgentFilter = Annotated[
+    FilterText | None,
+    Query(
+        description="Only tasks of this agent.",
+        examples=[examples.AGENT],
+        json_schema_extra=shared("AgentFilter"),
+    ),
+]
+
+
+def _statuses(values: list[str]) -> tuple[Status, ...]:
+    sent = ",".join(values).split(",")
+    if not set(sent) <= set(STATUSES):
+        raise PydanticCustomError("status", "must be " + ", ".join(STATUSES[:-1]) + _OR_LAST)
+    return tuple(status for status in STATUSES if status in sent)
+
+
+_OR_LAST = f" or {STATUSES[-1]}; separate several with commas"
+Statuses = Annotated[
+    list[str],
+    AfterValidator(_statuses),
+    WithJsonSchema({"type": "array", "items": {"$ref": "#/components/schemas/TaskStatus"}}),
+]
 
 
 def task_routes(
@@ -75,7 +98,14 @@ def task_routes(
     @router.get("/api/tasks", summary="List tasks")
     async def list_tasks(
         caller: Reader,
-        status: Annotated[TaskStatus | None, Query(description="Only tasks in this state.")] = None,
+        status: Annotated[
+            Statuses | None,
+            Query(
+                description="Only tasks in this state, or in one of several states separated by "
+                "commas.",
+                examples=[["PENDING", "RUNNING"]],
+            ),
+        ] = None,
         project_id: Annotated[
             FilterText | None,
             Query(
@@ -92,9 +122,31 @@ def task_routes(
                 examples=[examples.TASK_ID],
             ),
         ] = None,
-        agent: Annotated[
+        agent: AgentFilter = None,
+        created_after: Annotated[
+            BodyTimestamp | None,
+            Query(
+                alias="createdAfter",
+                description="Only tasks created after this time.",
+                examples=["2026-11-01T00:00:00Z"],
+            ),
+        ] = None,
+        created_before: Annotated[
+            BodyTimestamp | None,
+            Query(
+                alias="createdBefore",
+                description="Only tasks created before this time.",
+                examples=["2026-12-01T00:00:00Z"],
+            ),
+        ] = None,
+        q: Annotated[
             FilterText | None,
-            Query(description="Only tasks of this agent.", examples=[examples.AGENT]),
+            Query(
+                min_length=1,
+                description="Only tasks whose name, description and input contain all of these "
+                "words or words that begin with them.",
+                examples=["onboarding laptop"],
+            ),
         ] = None,
         limit: Limit = 50,
         offset: Offset = 0,
@@ -103,7 +155,15 @@ def task_routes(
         parent = ids.from_wire("task", parent_task_id) if parent_task_id is not None else None
         if parent_task_id is not None and parent is None:
             return TasksResponse(tasks=[], total=0)
-        filters = Filter(status, agent, project_id, parent)
+        filters = Filter(
+            statuses=cast(tuple[Status, ...], status or ()),
+            agent=agent,
+            project_id=project_id,
+            parent_task_id=parent,
+            created_after=created_after,
+            created_before=created_before,
+            words=q,
+        )
         found, total = await tasks.page(caller, filters, limit, offset)
         return TasksResponse(tasks=[schemas.Task.of(task) for task in found], total=total)
 
@@ -211,12 +271,16 @@ def task_routes(
     @router.get("/api/approvals", summary="List pending approvals")
     async def list_approvals(
         caller: Reader,
+        agent: AgentFilter = None,
+        gate: Annotated[
+            Gate | None, Query(description="Only tasks that wait at this gate.")
+        ] = None,
         limit: Limit = 50,
         offset: Offset = 0,
     ) -> ApprovalsResponse:
-        """Returns every task of the account that waits for a person, oldest first, with its
-        review."""
-        found, total = await reviews.pending(caller, limit, offset)
+        """Returns every task of the account that waits for a person, with its review. The one that
+        has waited longest comes first."""
+        found, total = await tasks.waiting(caller, agent, gate, limit, offset)
         approvals = [
             review_schemas.Approval(
                 task=schemas.Task.of(task), review=review_schemas.Review.of(task, pending)

@@ -16,7 +16,6 @@ from rota.platform.http.schemas import (
     Total,
     Wire,
     doc,
-    example_of,
     example_with,
 )
 from rota.tasks import model, states
@@ -47,135 +46,23 @@ RetryFrom = TypeAliasType(
     ],
 )
 
-_NAME = "Write the onboarding checklist"
-_INPUT = "New colleagues get a laptop, an account and a desk. Who does what, and when?"
-_OUTPUT = "1. IT: prepare the laptop.\n2. IT: create the account.\n3. Office: assign a desk."
+NAME = "Write the onboarding checklist"
+INPUT = "New colleagues get a laptop, an account and a desk. Who does what, and when?"
+OUTPUT = "1. IT: prepare the laptop.\n2. IT: create the account.\n3. Office: assign a desk."
 
-Name = Annotated[
-    str, doc("A display name, 1 to 1,000 characters.", _NAME, min_length=1, max_length=1_000)
-]
-LongText = Annotated[str, Field(max_length=MAX_TEXT)]
-Description = Annotated[
-    LongText,
-    doc(
-        "What the task is about, for people and for the agent. At most 50,000 characters.",
-        "For the team that welcomes new colleagues.",
-    ),
-]
-Priority = Annotated[
-    int | float,
-    Field(ge=0, le=10),
-    WithJsonSchema(
-        {
-            "type": "number",
-            "minimum": 0,
-            "maximum": 10,
-            "description": "From 0 (lowest) to 10 (highest).",
-            "examples": [5],
-        }
-    ),
-]
-Action = Annotated[str, Field(max_length=2_000)]
-Actions = Annotated[
-    list[Action],
-    doc(
-        "Entries for the action log of the task, at most 100 of 2,000 characters each.",
-        ["Read the old checklist"],
-        max_length=100,
-    ),
-]
+# Shown as it was sent: 5 or 2.5. In a body it is one number, so that an error names one field.
+PRIORITY = WithJsonSchema(
+    {
+        "type": "number",
+        "minimum": 0,
+        "maximum": 10,
+        "description": "From 0 (lowest) to 10 (highest).",
+        "examples": [5],
+    }
+)
+Priority = Annotated[int | float, PRIORITY]
 Id = Annotated[str, Field(min_length=1, max_length=255)]
-AgentName = Annotated[Id, Field(examples=[examples.AGENT])]
 TaskId = Annotated[str, doc("The ID of the task, `task_…`.", examples.TASK_ID)]
-
-
-class CreateTask(Body):
-    """A task to create. With an `agent` and the status `PENDING` (the default) or
-    `WAITING_APPROVAL`, the service runs it. Otherwise it is a record that your client updates."""
-
-    model_config = example_of("name", "agent", "input", "projectId", "priority")
-
-    name: Name
-    agent: Annotated[
-        AgentName | None,
-        doc(
-            "The name of an agent in the catalog (`GET /api/agents`). "
-            "An unknown agent returns 400; one that is locked for your tier returns 403."
-        ),
-    ] = None
-    assigned_agent: Annotated[
-        AgentName | None, doc("The same as `agent`. If you send both, they must be equal.")
-    ] = None
-    input: Annotated[
-        LongText | None,
-        doc("What the agent works on. At most 50,000 characters. Default: empty.", _INPUT),
-    ] = None
-    status: Annotated[
-        TaskStatus,
-        doc(
-            "The initial state. With `WAITING_APPROVAL`, a person approves the run before it "
-            "starts. With any other state except `PENDING`, the service does not run the task.",
-            "PENDING",
-        ),
-    ] = "PENDING"
-    project_id: Annotated[
-        Id | None, doc("Your own label for grouping tasks.", examples.PROJECT)
-    ] = None
-    description: Description | None = None
-    priority: Priority = 0
-    parent_task_id: Annotated[
-        Id | None,
-        doc(
-            "The ID of the parent, for a subtask. The parent must exist (404) and not "
-            "have ended (409). Tasks can be nested up to 8 levels deep.",
-            examples.TASK_ID,
-        ),
-    ] = None
-    output: Annotated[
-        LongText | None,
-        doc(
-            "The output, for a record of work that is done elsewhere. At most 50,000 characters.",
-            _OUTPUT,
-        ),
-    ] = None
-    actions: Actions | None = None
-
-
-class PatchTask(Body):
-    """Changes to a task. Absent fields and nulls change nothing."""
-
-    model_config = example_of("priority", "actions")
-
-    name: Name | None = None
-    description: Description | None = None
-    priority: Priority | None = None
-    status: Annotated[
-        TaskStatus | None,
-        doc(
-            "The new state. A task that the service runs can only become `CANCELLED`. "
-            "A transition that is not allowed returns 409.",
-            "RUNNING",
-        ),
-    ] = None
-    output: Annotated[
-        LongText | None,
-        doc(
-            "Replaces the output. At most 50,000 characters. Only for a task that the "
-            "service does not run.",
-            "Draft:",
-        ),
-    ] = None
-    logs: Annotated[
-        LongText | None,
-        doc(
-            "Text to append to the output. Output and logs together have at most "
-            "50,000 characters. Only for a task that the service does not run.",
-            "\n1. IT: prepare the laptop.",
-        ),
-    ] = None
-    actions: Annotated[
-        Actions | None, doc("Entries to append to the action log. A task keeps at most 1,000.")
-    ] = None
 
 
 class RetryTask(Body):
@@ -221,13 +108,13 @@ class Task(Wire):
     """A unit of work."""
 
     id: TaskId
-    name: Annotated[str, doc("The display name.", _NAME)]
+    name: Annotated[str, doc("The display name.", NAME)]
     assigned_agent: Annotated[
         str | None, doc("The name of the agent. Null for a task without one.", examples.AGENT)
     ]
     status: Annotated[TaskStatus, doc("The current state.")]
-    input: Annotated[str, doc("What the agent works on. Empty if none was given.", _INPUT)]
-    output: Annotated[str | None, doc("The result. Null until there is one.", _OUTPUT)]
+    input: Annotated[str, doc("What the agent works on. Empty if none was given.", INPUT)]
+    output: Annotated[str | None, doc("The result. Null until there is one.", OUTPUT)]
     created_at: Annotated[Timestamp, doc("When the task was created.")]
     updated_at: Annotated[Timestamp, doc("When it last changed.", examples.FINISHED)]
     description: Annotated[

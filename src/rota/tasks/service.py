@@ -6,23 +6,16 @@ from uuid import UUID
 from rota.auth.caller import Caller
 from rota.events import journal
 from rota.platform import clock, ids
-from rota.platform.db import AccountReader, AccountTransaction, Database
+from rota.platform.db import AccountTransaction, Database
 from rota.platform.idempotency import Idempotency, Outcome
-from rota.tasks import queries, review_queries, schemas, seals, transitions
+from rota.tasks import changes, list_queries, queries, review_queries, schemas, seals, transitions
+from rota.tasks.bodies import CreateTask, PatchTask
 from rota.tasks.creation import NewTask, TaskCreation
-from rota.tasks.errors import (
-    OutputNotWritable,
-    OutputTooLong,
-    ParentEnded,
-    ParentNotFound,
-    TextFrozen,
-    TooManyActions,
-    TwoAgents,
-)
-from rota.tasks.model import Task
-from rota.tasks.queries import Filter
-from rota.tasks.schemas import MAX_ACTIONS, MAX_TEXT, CreateTask, PatchTask, TaskResponse
-from rota.tasks.states import EVENT_OF, Status, TransitionRefused, Trigger
+from rota.tasks.errors import ParentEnded, ParentNotFound, TwoAgents
+from rota.tasks.list_queries import Filter
+from rota.tasks.model import Review, Task
+from rota.tasks.schemas import TaskResponse
+from rota.tasks.states import EVENT_OF, Gate, Status, TransitionRefused, Trigger
 
 
 class Tasks:
@@ -51,7 +44,8 @@ class Tasks:
             raise TwoAgents(body.agent, body.assigned_agent)
         agent, parent = None, None
         if (name := body.agent or body.assigned_agent) is not None:
-            agent = await self._creation.find_agent(tx, name, caller.tier)
+            field = "agent" if body.agent else "assignedAgent"
+            agent = await self._creation.find_agent(tx, name, caller.tier, field=field)
         if body.parent_task_id is not None:
             parent_id = ids.from_wire("task", body.parent_task_id)
             parent = await queries.find_for_change(tx, parent_id) if parent_id else None
@@ -74,9 +68,17 @@ class Tasks:
         self, caller: Caller, filters: Filter, limit: int, offset: int
     ) -> tuple[list[Task], int]:
         async with self._db.snapshot(caller.account_id, caller.user_id) as tx:
-            total = await queries.total(tx, filters)
-            tasks = await queries.page(tx, filters, limit, offset, total)
-        return tasks, total
+            return await list_queries.page(tx, filters, limit, offset)
+
+    async def waiting(
+        self, caller: Caller, agent: str | None, gate: Gate | None, limit: int, offset: int
+    ) -> tuple[list[tuple[Task, list[Review]]], int]:
+        """The tasks that wait for a person, longest wait first, each with its review."""
+        async with self._db.snapshot(caller.account_id, caller.user_id) as tx:
+            found, total = await list_queries.waiting(tx, agent, gate, limit, offset)
+            tasks = await list_queries.by_ids(tx, found)
+            pending = await review_queries.pending(tx, found)
+        return [(task, pending[task.id]) for task in tasks], total
 
     async def get(self, caller: Caller, task_id: UUID | None) -> Task:
         async with self._db.read(caller.account_id, caller.user_id) as tx:
@@ -85,13 +87,13 @@ class Tasks:
     async def patch(self, caller: Caller, task_id: UUID | None, body: PatchTask) -> Task:
         async with self._db.write(caller.account_id, caller.user_id) as tx:
             before = await queries.get_for_change(tx, task_id)
-            after = _patched(before, body)
-            await _check_not_frozen(tx, before, after)
+            after = await changes.patched(tx, before, body)
             if after != before:
                 after = replace(after, updated_at=clock.now())
                 await transitions.update(tx, before, after)
             if body.status is None or body.status == before.status:
-                if _texts(after) != _texts(before) and after.status == "WAITING_APPROVAL":
+                waits = after.status == "WAITING_APPROVAL"
+                if changes.texts(after) != changes.texts(before) and waits:
                     await transitions.replace_review(tx, after, seals.external(after))
                 return after
             if body.status == "CANCELLED":
@@ -144,42 +146,3 @@ class Tasks:
         if after.hosted:
             await self._creation.restart(tx, after, parent, caller.tier, start_at=start_at)
         return after
-
-
-def _texts(task: Task) -> tuple[str | None, ...]:
-    """What a person who reviews an external task decides about."""
-    return task.name, task.description, task.output
-
-
-async def _check_not_frozen(tx: AccountReader, before: Task, after: Task) -> None:
-    """What a person approved, and what an agent works with, cannot change under their eyes."""
-    if not before.hosted or _texts(before) == _texts(after):
-        return
-    frozen = before.status in ("WAITING_APPROVAL", "RUNNING")
-    if before.status == "PENDING":
-        # Also in a later run: a retry of the same work needs no second approval.
-        frozen = await review_queries.approved_run(tx, before.id) is not None
-    if frozen:
-        raise TextFrozen(before)
-
-
-def _patched(task: Task, body: PatchTask) -> Task:
-    """The task with the body's changes, except for the status."""
-    if task.hosted and (body.output is not None or body.logs is not None):
-        raise OutputNotWritable
-    output = body.output if body.output is not None else task.output
-    if body.logs is not None:
-        output = (output or "") + body.logs
-        if len(output) > MAX_TEXT:
-            raise OutputTooLong(len(output), MAX_TEXT)
-    actions = [*task.actions, *(body.actions or [])]
-    if len(actions) > MAX_ACTIONS:
-        raise TooManyActions(len(actions), MAX_ACTIONS)
-    return replace(
-        task,
-        name=body.name if body.name is not None else task.name,
-        description=body.description if body.description is not None else task.description,
-        priority=float(body.priority) if body.priority is not None else task.priority,
-        output=output,
-        actions=actions,
-    )

@@ -18,6 +18,9 @@ from rota.tasks import queries, review_queries, seals
 from rota.tasks.model import Review, ReviewState, Task
 from rota.tasks.states import EVENT_OF, TERMINAL, Gate, Status, TransitionRefused, Trigger, allows
 
+# What follows from other changes, and is not a field of the task for clients.
+_NOT_SHOWN = ("updated_at", "depth", "inherited_approval")
+
 # Kinds of instructions to the worker. They are stored in the outbox.
 START, CANCEL, WAKE = "run.start", "run.cancel", "run.nudge"
 
@@ -62,7 +65,8 @@ async def update(tx: AccountTransaction, before: Task, after: Task) -> None:
     changed = [
         to_camel(field.name)
         for field in fields(Task)
-        if field.name != "updated_at" and getattr(before, field.name) != getattr(after, field.name)
+        if field.name not in _NOT_SHOWN
+        and getattr(before, field.name) != getattr(after, field.name)
     ]
     data = event_data(tx, before.status, before.status) | {"fields": changed}
     await queries.update(tx, before, after, ("task.updated", data))

@@ -14,7 +14,7 @@ with client:
     )
     assert isinstance(made, TaskResponse), made
     assert made.task.status is TaskStatus.PENDING
-    page = list_tasks.sync(client=client, status=TaskStatus.PENDING, limit=10)
+    page = list_tasks.sync(client=client, status=[TaskStatus.PENDING], limit=10)
     assert isinstance(page, TasksResponse), page
     fetched = get_task.sync(id=made.task.id, client=client)
     assert isinstance(fetched, TaskResponse), fetched

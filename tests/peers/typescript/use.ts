@@ -13,7 +13,7 @@ export async function run(): Promise<Task[]> {
   if (made.error) throw new Error(made.error.error.message);
   const found = await getTask({ path: { id: made.data.task.id } });
   const seconds: string | undefined = found.data?.task.usage.costUsd;
-  const page = await listTasks({ query: { status: 'PENDING', limit: 10 } });
+  const page = await listTasks({ query: { status: ['PENDING'], limit: 10 } });
   const pass = await connectPassBilling();
   console.log(lowest, wrong, seconds, pass.data?.trial?.endsAt);
   return (page.data?.tasks ?? []).filter((task) => !done.includes(task.status));

@@ -57,6 +57,7 @@ async def seed(
         indexes = await bulk_load.drop_indexes(connection)
         await rows.insert_tasks(connection, plan, owner, on_progress)
         await rows.insert_totals(connection, owner, on_progress)
+        await rows.insert_words(connection, owner)
         await bulk_load.create_indexes(connection, indexes, on_progress)
     await bulk_load.vacuum(database_url, on_progress)
     return Seeded(largest, owner, time.perf_counter() - started)

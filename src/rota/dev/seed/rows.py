@@ -214,3 +214,15 @@ async def insert_totals(connection: WriteConnection, owner: UUID, on_progress: O
         """
     )
     on_progress("totals", 1, 1)
+
+
+async def insert_words(connection: WriteConnection, owner: UUID) -> None:
+    """What a trigger writes for each task that the service creates."""
+    await connection.execute(
+        """
+        INSERT INTO task_words (account_id, task_id, words)
+        SELECT account_id, id, words_of(account_id, name, description, input)
+        FROM tasks WHERE created_by = $1
+        """,
+        owner,
+    )

@@ -175,6 +175,9 @@ class _Description:
             parameter["schema"] = _without_null(_tidy(parameter["schema"]))
             # The parameter itself also has the description.
             parameter["schema"].pop("description", None)
+            if parameter["schema"].get("type") == "array":
+                # Several values are separated by commas.
+                parameter |= {"style": "form", "explode": False}
             if parameter["in"] == "header":
                 parameter["name"] = _HEADER_NAMES.get(parameter["name"], parameter["name"])
             found.append(shared.share_parameter(parameter, self._parameters))

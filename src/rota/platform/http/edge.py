@@ -1,14 +1,14 @@
 """The outermost layer of the service, which handles what all requests have in common.
 
 It gives each request an ID, refuses unknown API versions and bodies that are too large, asks the
-guard to admit the request, adds headers to the response, turns exceptions into error responses, and
-logs and counts each request once.
+guard to admit the request, responds to HEAD and to CORS preflights, adds headers to the response,
+turns exceptions into error responses, and logs and counts each request once.
 """
 
 import asyncio
 import re
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from uuid import uuid4
@@ -23,11 +23,13 @@ from rota.platform.errors import (
     ApiError,
     DatabaseFailed,
     FieldError,
+    HeadersTooLarge,
     PayloadTooLarge,
     Unavailable,
     ValidationFailed,
 )
-from rota.platform.http.responses import error_response
+from rota.platform.http.cors import PREFLIGHT, Cors, preflight_response
+from rota.platform.http.responses import METHODS, error_response
 from rota.platform.telemetry import REQUEST_SECONDS, REQUESTS
 
 API_VERSION = "2026-11-15"
@@ -36,8 +38,13 @@ MAX_BODY_BYTES = 2 * 1024 * 1024
 LINGER_BYTES = 4 * 1024 * 1024
 LINGER_S = 2.0
 
+# The server stores an error here if it could not read the request.
+REFUSAL = "rota.refusal"
+
 _VALID_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _VERSION_HEADER = (b"api-version", API_VERSION.encode())
+# The client may still be sending when it gets one of these.
+_LINGERING = (PayloadTooLarge.status, HeadersTooLarge.status)
 _TOO_LARGE = (
     f"The request body is larger than {MAX_BODY_BYTES} bytes. Send the data in smaller requests."
 )
@@ -59,28 +66,39 @@ Guard = Callable[[Scope, dict[bytes, bytes]], Awaitable[Admission]]
 
 
 class Edge:
-    def __init__(self, app: ASGIApp, guard: Guard) -> None:
+    def __init__(self, app: ASGIApp, guard: Guard, cors_origins: Iterable[str] = ()) -> None:
         self._app = app
         self._guard = guard
+        self._cors = Cors(cors_origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         started = time.perf_counter()
-        headers = dict(scope["headers"])
+        headers, method = dict(scope["headers"]), scope["method"]
         request_id = _request_id(headers)
         # Every line that is logged during the request includes its ID.
         structlog.contextvars.bind_contextvars(request_id=request_id)
-        writer = _ResponseWriter(receive, send, request_id)
+        writer = _ResponseWriter(receive, send, request_id, headers_only=method == "HEAD")
+        writer.headers += self._cors.headers(headers)
+        bounded = _bounded(receive, scope)
+        if method == "HEAD":
+            # The same as GET, without the body. The server still sees the original scope.
+            scope = {**scope, "method": "GET"}
         admitted = Admission()
         try:
+            preflight = self._cors.is_preflight(method, headers)
+            if preflight:
+                scope[PREFLIGHT] = True
             admitted = await self._guard(scope, headers)
             writer.headers += admitted.headers
-            app = admitted.refusal or _refuse_early(headers) or self._app
+            app = admitted.refusal or _refuse_early(scope, headers) or self._app
+            if preflight:
+                app = preflight_response()
             if tracing.enabled():
                 app = _traced(app, headers)
-            await app(scope, _bounded(receive), writer.send)
+            await app(scope, bounded, writer.send)
         except (Exception, asyncio.CancelledError) as raised:
             error = as_api_error(raised)
             if writer.status:
@@ -89,11 +107,13 @@ class Edge:
             await error_response(scope["path"], error)(scope, receive, writer.send)
         route = getattr(scope.get("route"), "path_format", None) or "unmatched"
         seconds = time.perf_counter() - started
-        REQUESTS.labels(scope["method"], route, writer.status).inc()
+        # A client can invent methods. Each would be a new time series.
+        counted = method if method in METHODS else "other"
+        REQUESTS.labels(counted, route, writer.status).inc()
         REQUEST_SECONDS.labels(route).observe(seconds)
         log.info(
             "request",
-            method=scope["method"],
+            method=method,
             route=route,
             path=scope["path"],
             status=writer.status,
@@ -105,9 +125,12 @@ class Edge:
 class _ResponseWriter:
     """Sends the response: adds the common headers and records the status."""
 
-    def __init__(self, receive: Receive, send: Send, request_id: str) -> None:
+    def __init__(
+        self, receive: Receive, send: Send, request_id: str, *, headers_only: bool
+    ) -> None:
         self._receive = receive
         self._send = send
+        self._headers_only = headers_only
         self.headers = [(b"x-request-id", request_id.encode()), _VERSION_HEADER]
         self.status = 0
 
@@ -115,7 +138,13 @@ class _ResponseWriter:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             message["headers"] = [*message["headers"], *self.headers]
-        elif self.status == PayloadTooLarge.status:
+            if self._headers_only:
+                # The response is complete, so an endless one, such as a stream of events, stops.
+                await self._send(message)
+                message = {"type": "http.response.body"}
+        elif self._headers_only:
+            return
+        elif self.status in _LINGERING:
             await self._send({**message, "more_body": True})
             await self._linger()
             message = {"type": "http.response.body"}
@@ -156,11 +185,15 @@ def _request_id(headers: dict[bytes, bytes]) -> str:
     return uuid4().hex
 
 
-def _refuse_early(headers: dict[bytes, bytes]) -> ASGIApp | None:
-    """Refuses an unknown API version, or a body whose Content-Length is too large."""
+def _refuse_early(scope: Scope, headers: dict[bytes, bytes]) -> ASGIApp | None:
+    """Refuses a request that the server could not read, an unknown API version, or a body whose
+    Content-Length is too large."""
     version = headers.get(b"api-version")
-    if version is not None and version != _VERSION_HEADER[1]:
-        error: ApiError = ValidationFailed.of(
+    error: ApiError
+    if REFUSAL in scope:
+        error = scope[REFUSAL]
+    elif version is not None and version != _VERSION_HEADER[1]:
+        error = ValidationFailed.of(
             FieldError("Api-Version", f"is not supported; use {API_VERSION}")
         )
     elif (length := headers.get(b"content-length")) and int(length) > MAX_BODY_BYTES:
@@ -187,13 +220,16 @@ def _traced(app: ASGIApp, headers: dict[bytes, bytes]) -> ASGIApp:
     return traced
 
 
-def _bounded(receive: Receive) -> Receive:
-    """Stops reading a body at the limit, for requests without a Content-Length."""
+def _bounded(receive: Receive, scope: Scope) -> Receive:
+    """Stops reading a body at the limit, for requests without a Content-Length, and where the
+    server could not read it."""
     total = 0
 
     async def bounded() -> Message:
         nonlocal total
         message = await receive()
+        if REFUSAL in scope:
+            raise scope[REFUSAL]
         if message["type"] == "http.request":
             total += len(message.get("body", b""))
             if total > MAX_BODY_BYTES:

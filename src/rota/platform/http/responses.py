@@ -12,14 +12,15 @@ from starlette.types import Scope
 
 from rota.platform import clock, json
 from rota.platform.errors import CODES, ApiError, FieldError, ValidationFailed, envelope
+from rota.platform.http.routes import MAX_FIELD_CHARACTERS
 from rota.platform.idempotency import Outcome
+from rota.platform.strict import MAX_ERRORS
 
 _MESSAGES = {
     404: "Path not found. GET /openapi.json lists all paths.",
     405: "Method not allowed for this path. The Allow header lists the allowed methods.",
 }
-_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-MAX_FIELD_CHARACTERS = 200
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 
 def json_response(status: int, body: Any, headers: dict[str, str] | None = None) -> Response:
@@ -39,8 +40,7 @@ def error_response(path: str, error: HTTPException) -> Response:
 
 
 def _field(location: tuple[Any, ...]) -> str:
-    # The first part is body, query or path, which the name makes clear. The client can choose the
-    # name, and it can be as long as the body.
+    # The first part is body, query or path, which the name makes clear.
     return ".".join(str(part) for part in location[1:])[:MAX_FIELD_CHARACTERS]
 
 
@@ -53,20 +53,26 @@ def _problem(item: dict[str, Any]) -> str:
 
 def validation_failed(error: RequestValidationError) -> ValidationFailed:
     # A body can have thousands of errors. The first twenty are enough.
-    found = [FieldError(_field(item["loc"]), _problem(item)) for item in error.errors()[:20]]
+    found = [
+        FieldError(_field(item["loc"]), _problem(item)) for item in error.errors()[:MAX_ERRORS]
+    ]
     return ValidationFailed.of(*found)
 
 
 def _methods_at(app: FastAPI, scope: Scope) -> str:
     """All methods of a path. The router knows only those of the first matching route."""
-    return ", ".join(
+    found = {
         method
-        for method in _METHODS
+        for method in METHODS
         if any(
             route.matches({**scope, "method": method})[0] is Match.FULL
             for route in app.router.routes
         )
-    )
+    }
+    if "GET" in found:
+        # The outermost layer responds to it wherever GET does.
+        found.add("HEAD")
+    return ", ".join(method for method in METHODS if method in found)
 
 
 def add_handlers(app: FastAPI) -> None:

@@ -1,14 +1,20 @@
-"""Routes that accept only JSON bodies, and only unambiguous JSON."""
+"""Routes that accept only JSON bodies, only unambiguous JSON, and only parameters they know."""
 
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from fastapi.dependencies.utils import get_flat_params
+from fastapi.params import Query
 from fastapi.routing import APIRoute
 from starlette.requests import Request
 from starlette.responses import Response
 
 from rota.platform import json
 from rota.platform.errors import FieldError, UnsupportedMediaType, ValidationFailed
+from rota.platform.strict import MAX_ERRORS, unknown
+
+# The client can choose the name of a field, and it can be as long as the body.
+MAX_FIELD_CHARACTERS = 200
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
@@ -40,8 +46,24 @@ class StrictRequest(Request):
 class Route(APIRoute):
     def get_route_handler(self) -> Handler:
         handle = super().get_route_handler()
+        # Pages are not part of the API. Other sites link to them with parameters of their own.
+        checked = self.include_in_schema
+        params = get_flat_params(self.dependant)
+        known = {param.alias for param in params if isinstance(param.field_info, Query)}
 
         async def strict(request: Request) -> Response:
+            if checked and request.scope["query_string"]:
+                _check_parameters(request, known)
             return await handle(StrictRequest(request.scope, request.receive))
 
         return strict
+
+
+def _check_parameters(request: Request, known: set[str]) -> None:
+    found = [name for name in request.query_params if name not in known][:MAX_ERRORS]
+    if found:
+        errors = [
+            FieldError(name[:MAX_FIELD_CHARACTERS], unknown("parameter", name, known))
+            for name in found
+        ]
+        raise ValidationFailed.of(*errors)

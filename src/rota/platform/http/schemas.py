@@ -1,8 +1,10 @@
 """Base classes and field types of public schemas: camelCase on the wire, strict types."""
 
 import re
+import unicodedata
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from fastapi import Path, Query
 from pydantic import (
@@ -19,6 +21,9 @@ from pydantic_core import PydanticCustomError
 
 from rota.platform import clock
 from rota.platform.http import examples
+from rota.platform.strict import StrictModel
+
+W = TypeVar("W", bound="Wire")
 
 # The name of the component that a parameter becomes in the OpenAPI description.
 COMPONENT = "x-component"
@@ -30,18 +35,32 @@ FIELDS = "x-example-fields"
 _DIGITS = re.compile(r"-?[0-9]{1,10}")
 
 
-class Body(BaseModel):
-    """A request body. Unknown fields are ignored."""
+class Body(StrictModel):
+    """A request body. Unknown fields are refused."""
 
-    model_config = ConfigDict(
-        alias_generator=to_camel, strict=True, extra="ignore", frozen=True, allow_inf_nan=False
-    )
+    model_config = ConfigDict(alias_generator=to_camel, strict=True, allow_inf_nan=False)
 
 
 class Wire(BaseModel):
     """A response body."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True)
+
+
+def resource_of(*bodies: type[Body]) -> Callable[[type[W]], type[W]]:
+    """Marks the resource that these bodies create or change.
+
+    The bodies ignore the fields of the resource that they cannot set, so a client can read an
+    object, change it and send it back.
+    """
+
+    def mark(resource: type[W]) -> type[W]:
+        shown = {field.alias or name for name, field in resource.model_fields.items()}
+        for body in bodies:
+            body.ignored = body.ignored | (shown - body.names)
+        return resource
+
+    return mark
 
 
 Timestamp = Annotated[
@@ -82,6 +101,25 @@ def _no_nul(text: str) -> str:
 
 # Text from a path or a query. In bodies, the JSON reader has checked it.
 Text = Annotated[str, AfterValidator(_no_nul)]
+
+# Letters and symbols that nevertheless show nothing: Hangul fillers and the empty Braille pattern.
+_BLANK = frozenset("\u115f\u1160\u3164\uffa0\u2800")
+
+
+def _shows(character: str) -> bool:
+    """Whether a character is visible on its own: a letter, number, punctuation mark or symbol."""
+    category = unicodedata.category(character)
+    return (category[0] in "LNPS" or category == "Co") and character not in _BLANK
+
+
+def _visible(text: str) -> str:
+    if text and not any(map(_shows, text)):
+        raise PydanticCustomError("visible", "must contain a visible character")
+    return text
+
+
+# For names. A name of only white space or invisible characters cannot be seen in a list.
+Visible = AfterValidator(_visible)
 
 
 def _whole_number(value: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from alembic import context
 
-revision = "0014"
+revision = "0013"
 down_revision = "0012"
 
 

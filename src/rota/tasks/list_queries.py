@@ -1,0 +1,218 @@
+"""The SQL of lists: pages of tasks, and what waits for a person."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from uuid import UUID
+
+from rota.platform import ids
+from rota.platform.db import AccountReader
+from rota.tasks.model import Task
+from rota.tasks.queries import SELECTED, STATUS_COLUMN
+from rota.tasks.states import STATUSES, Gate, Status
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which tasks a list contains. Totals are stored for each agent, project and parent."""
+
+    # Each at most once.
+    statuses: tuple[Status, ...] = ()
+    agent: str | None = None
+    project_id: str | None = None
+    parent_task_id: UUID | None = None
+    created_after: datetime | None = None
+    created_before: datetime | None = None
+    # Words that the name, the description and the input must contain.
+    words: str | None = None
+
+    @property
+    def dimensions(self) -> list[tuple[str, str, object]]:
+        """Column, name of the stored total, and value of each filter that has stored totals."""
+        found: list[tuple[str, str, object]] = []
+        if self.agent is not None:
+            found.append(("agent", "agent", self.agent))
+        if self.project_id is not None:
+            found.append(("project_id", "project", self.project_id))
+        if self.parent_task_id is not None:
+            found.append(("parent_task_id", "parent", self.parent_task_id))
+        return found
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the number of matching tasks is stored."""
+        times = (self.created_after, self.created_before)
+        return times == (None, None) and self.words is None and len(self.dimensions) <= 1
+
+
+async def page(
+    tx: AccountReader, filters: Filter, limit: int, offset: int
+) -> tuple[list[Task], int]:
+    """A page of tasks, newest first, and the number of all matching tasks."""
+    if filters.words is not None:
+        found, matching = await _search(tx, filters, limit, offset)
+        return await by_ids(tx, found), matching
+    matching = await total(tx, filters)
+    return await matching_page(tx, filters, limit, offset, matching), matching
+
+
+async def total(tx: AccountReader, filters: Filter) -> int:
+    """The number of matching tasks, from the stored totals if they have it.
+
+    No total is stored for a combination of agent, project and parent, or for a time. Then the query
+    counts the entries of an index.
+    """
+    if not filters.is_counted:
+        arguments: list[object] = [tx.account_id]
+        where = " AND ".join(["account_id = $1", *_conditions(filters, arguments)])
+        count = await tx.fetchval(
+            f"SELECT count(*) FROM tasks WHERE {where}",  # noqa: S608
+            *arguments,
+        )
+    elif not filters.dimensions:
+        statuses = filters.statuses or STATUSES
+        columns = [STATUS_COLUMN[status] for status in statuses]
+        count = await tx.fetchval(
+            f"SELECT {' + '.join(columns)} FROM account_heads WHERE account_id = $1",  # noqa: S608
+            tx.account_id,
+        )
+    else:
+        [(_, name, value)] = filters.dimensions
+        count = await tx.fetchval(
+            """
+            SELECT sum(tasks)::bigint FROM task_counts
+            WHERE account_id = $1 AND dimension = $2 AND value = $3
+              AND ($4::text[] = '{}' OR status = ANY ($4))
+            """,
+            tx.account_id,
+            name,
+            str(value),
+            list(filters.statuses),
+        )
+    return count or 0
+
+
+async def matching_page(
+    tx: AccountReader,
+    filters: Filter,
+    limit: int,
+    offset: int,
+    matching: int,
+) -> list[Task]:
+    """A page, newest first. `matching` is the exact total in the same snapshot.
+
+    The offset is skipped in an index, from the nearer end. Only the rows of the page are read.
+    """
+    limit = min(limit, matching - offset)
+    if limit <= 0:
+        return []
+    direction, skip = "DESC", offset
+    if offset > matching // 2:
+        direction, skip = "ASC", matching - offset - limit
+    # One branch for each status: PostgreSQL merges them in the order of the index by status.
+    arguments: list[object] = [tx.account_id]
+    single = [replace(filters, statuses=(status,)) for status in filters.statuses] or [filters]
+    branches = [" AND ".join(["account_id = $1", *_conditions(each, arguments)]) for each in single]
+    matches = " UNION ALL ".join(f"SELECT id FROM tasks WHERE {each}" for each in branches)  # noqa: S608
+    rows = await tx.fetch(
+        # An array of ids instead of a join: without statistics about an account, PostgreSQL
+        # would plan a join that reads all of the account's tasks.
+        f"""
+        SELECT {SELECTED} FROM tasks
+        WHERE account_id = $1 AND id = ANY (ARRAY(
+            SELECT id FROM ({matches}) AS matching ORDER BY id {direction}
+            LIMIT ${len(arguments) + 1} OFFSET ${len(arguments) + 2}
+        ))
+        ORDER BY id DESC
+        """,  # noqa: S608
+        *arguments,
+        limit,
+        skip,
+    )
+    return [Task(**row) for row in rows]
+
+
+async def _search(
+    tx: AccountReader, filters: Filter, limit: int, offset: int
+) -> tuple[list[UUID], int]:
+    """The ids of a page of tasks that contain the words, and the number of all of them."""
+    arguments: list[object] = [filters.words]
+    conditions = _conditions(filters, arguments)
+    # The ids are those of the account. Without a condition on another column, no task is read.
+    source = "find_task_ids($1) AS found (id)"
+    if filters.dimensions or filters.statuses:
+        arguments.append(tx.account_id)
+        conditions += [f"account_id = ${len(arguments)}", "id IN (SELECT find_task_ids($1))"]
+        source = "tasks"
+    row = await tx.fetchrow(
+        f"""
+        WITH found AS MATERIALIZED (
+            SELECT id FROM {source} WHERE {" AND ".join(conditions) or "true"}
+        )
+        SELECT (SELECT count(*) FROM found) AS matching,
+               ARRAY(SELECT id FROM found ORDER BY id DESC
+                     LIMIT ${len(arguments) + 1} OFFSET ${len(arguments) + 2}) AS ids
+        """,  # noqa: S608
+        *arguments,
+        limit,
+        offset,
+    )
+    return row["ids"], row["matching"]
+
+
+def _conditions(filters: Filter, arguments: list[object]) -> list[str]:
+    """The conditions on columns. Adds their values to the arguments."""
+    values = [(f"{column} = ", value) for column, _, value in filters.dimensions]
+    if len(filters.statuses) == 1:
+        values.append(("status = ", filters.statuses[0]))
+    elif filters.statuses:
+        values.append(("status = ANY ", list(filters.statuses)))
+    # A task's id begins with the time of its creation, so the primary key finds a range of time.
+    if filters.created_after is not None:
+        values.append(("id >= ", ids.first_after(filters.created_after)))
+    if filters.created_before is not None:
+        values.append(("id < ", ids.first_from(filters.created_before)))
+    conditions = []
+    for comparison, value in values:
+        arguments.append(value)
+        conditions.append(f"{comparison}(${len(arguments)})")
+    return conditions
+
+
+async def by_ids(tx: AccountReader, task_ids: Sequence[UUID]) -> list[Task]:
+    """These tasks, in this order."""
+    if not task_ids:
+        return []
+    rows = await tx.fetch(
+        f"SELECT {SELECTED} FROM tasks WHERE account_id = $1 AND id = ANY ($2)",  # noqa: S608
+        tx.account_id,
+        task_ids,
+    )
+    found = {row["id"]: Task(**row) for row in rows}
+    return [found[task_id] for task_id in task_ids]
+
+
+async def waiting(
+    tx: AccountReader, agent: str | None, gate: Gate | None, limit: int, offset: int
+) -> tuple[list[UUID], int]:
+    """A page of the tasks that wait for a person, longest wait first, and the number of all."""
+    row = await tx.fetchrow(
+        """
+        WITH found AS MATERIALIZED (
+            SELECT task_id, requested_at FROM reviews r
+            WHERE account_id = $1 AND state = 'pending' AND ($2::text IS NULL OR gate = $2)
+              AND ($3::text IS NULL OR EXISTS (
+                  SELECT FROM tasks t
+                  WHERE t.account_id = $1 AND t.id = r.task_id AND t.agent = $3))
+        )
+        SELECT (SELECT count(*) FROM found) AS matching,
+               ARRAY(SELECT task_id FROM found ORDER BY requested_at, task_id
+                     LIMIT $4 OFFSET $5) AS ids
+        """,
+        tx.account_id,
+        gate,
+        agent,
+        limit,
+        offset,
+    )
+    return row["ids"], row["matching"]
