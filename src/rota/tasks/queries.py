@@ -229,15 +229,11 @@ async def update(
     tx: AccountTransaction,
     before: Task,
     after: Task,
-    event: tuple[str, Mapping[str, Any]] | None,
+    event: tuple[str, Mapping[str, Any]],
 ) -> None:
-    """Writes a changed task, and updates the totals. With an event, appends it."""
+    """Writes a changed task, its totals and its event."""
     await tx.execute(_UPDATE, tx.account_id, after.id, *_changeable_values(after))
-    changes = _count_changes(before, after)
-    if event is not None:
-        await _append_event(tx, before, after, event, changes)
-    elif changes[0]:
-        await tx.execute(_CHANGE_COUNTS, tx.account_id, *changes)
+    await _append_event(tx, before, after, event, _count_changes(before, after))
 
 
 _Changes = tuple[list[str], list[str], list[str], list[int]]

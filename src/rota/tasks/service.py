@@ -97,8 +97,8 @@ class Tasks:
                     await transitions.replace_review(tx, after, seals.external(after))
                 return after
             if body.status == "CANCELLED":
-                return await transitions.cancel(tx, before, after, Trigger.CANCEL)
-            after = await transitions.apply(tx, before, after, body.status, Trigger.PATCH)
+                return await transitions.cancel(tx, after, after, Trigger.CANCEL)
+            after = await transitions.apply(tx, after, after, body.status, Trigger.PATCH)
             if after.status == "WAITING_APPROVAL":
                 await self._creation.open_first_gate(tx, after, None)
         return after
