@@ -14,13 +14,16 @@ from pydantic_ai.messages import ModelResponse, ToolCallPart
 from rota.composition import Composition
 from rota.mcp import queries as mcp
 from rota.mcp.client import ToolClient
+from rota.mcp.errors import ServerUnreachable
 from rota.mcp.model import Acceptance, Definition, Server, ServerTool
 from rota.platform import clock, ids
+from rota.runs import steps
 from rota.runs.agent_loop import AgentLoop
 from rota.runs.contracts import CallInput, FailInput, NextStep, RunInput
 from rota.runs.delegation import Delegation
 from rota.runs.mcp_tools import McpTools
 from rota.runs.run_context import RunContext
+from rota.runs.steps import Step
 from rota.runs.tool_call import ToolCaller
 from rota.runs.tools import Toolbox
 from rota.tasks import queries as tasks
@@ -48,11 +51,18 @@ class RecordingClient:
     made: list[MadeCall] = field(default_factory=list)
     # Lost connections: the tool server got the call, but its result never arrives.
     lost: int = 0
+    # Calls that do not reach the server.
+    unavailable: int = 0
+    keys: list[str] = field(default_factory=list)
 
     async def call(
-        self, server: Server, tool: ServerTool, arguments: dict[str, Any], **_: Any
+        self, server: Server, tool: ServerTool, arguments: dict[str, Any], *, key: str, **_: Any
     ) -> types.CallToolResult:
         assert tool.accepted is not None
+        self.keys.append(key)
+        if self.unavailable:
+            self.unavailable -= 1
+            raise ServerUnreachable("It is down.", sent=False)
         self.made.append(
             MadeCall(
                 ids.to_wire("mcp", server.id),
@@ -91,12 +101,12 @@ class GatedRun:
         )
         self.next: NextStep | None = None
 
-    async def open(self, **body: Any) -> None:
+    async def open(self, agent: str = AGENT, **body: Any) -> None:
         people = await newcomers(self.service, 3)
         self.one, self.two, self.editor = people
         self.account_id = people[0].user_id
         await self.connect_server("https://peer.example/1")
-        self.task_id = (await create(self.editor, agent=AGENT, **body))["id"]
+        self.task_id = (await create(self.editor, agent=agent, **body))["id"]
         self.run = 1
 
     @property
@@ -220,6 +230,18 @@ class GatedRun:
         assert self.next is not None
         for call in self.next.calls if self.next.kind == "act" else []:
             await self.tool_caller.call(CallInput(self.run_input, self.next.step, call))
+
+    async def tool_rows(self) -> list[Step]:
+        row_id = ids.from_wire("task", self.task_id)
+        assert row_id is not None
+        async with self.parts.db.read(self.account_id) as tx:
+            rows = await steps.of_run(tx, row_id, self.run)
+        return [row for row in rows if row.kind == "tool"]
+
+    async def write(self, statement: str) -> None:
+        """Changes rows of the account, which is `$1`."""
+        async with self.parts.db.write(self.account_id) as tx:
+            await tx.execute(statement, self.account_id)
 
     async def status(self) -> str:
         async with self.parts.db.read(self.account_id) as tx:

@@ -89,7 +89,7 @@ async def test_a_review_shows_exactly_the_documented_fields(
     task = await runner.begin(person, "careful", script)
     review = await runner.waiting(person, task, "tool")
     assert review.keys() == {
-        "taskId", "number", "digest", "state", "gate", "requestedAt", "expiresAt", "items",
+        "taskId", "number", "digest", "state", "gate", "requestedAt", "expiresAt", "work", "items",
         "history",
     }  # fmt: skip
     assert review["taskId"] == task["id"]
@@ -103,6 +103,9 @@ async def test_a_review_shows_exactly_the_documented_fields(
         "tool": "send",
         "server": "desk",
         "serverId": "desk",
+        "serverRevision": 1,
+        "serverUrl": None,
+        "toolDescription": DEFINITIONS[1]["description"],
         "edited": False,
         "arguments": {"ref": "review"},
         "argumentsSchema": DEFINITIONS[1]["argumentsSchema"],

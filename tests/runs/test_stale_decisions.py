@@ -314,6 +314,116 @@ async def test_numbers_reach_the_tool_exactly_as_shown(service: Service) -> None
         assert canonical_json(made.arguments) == canonical_json(numbers)
 
 
+async def two_calls(service: Service, parts: Composition) -> GatedRun:
+    run = GatedRun(service, parts)
+    await run.open()
+    await run.begin()
+    await run.answer({"text": "a"}, {"text": "b"})
+    return run
+
+
+async def test_all_calls_are_not_approved_at_once_with_an_edit_that_was_not_seen(
+    service: Service,
+) -> None:
+    async with Composition(service.settings, pool_size=4) as parts:
+        run = await two_calls(service, parts)
+        review = await run.review(run.two)
+        first, second = (item["id"] for item in review["items"])
+        edit = [{"id": first, "arguments": {"text": "edited"}}]
+        assert (await decide(run, run.one, review, decisions=edit)).status_code == 200
+        seen = current_review(await decide(run, run.two, review))
+        assert seen["items"][0]["arguments"] == {"text": "edited"}
+        await work(run)
+        assert run.client.made == []
+        assert (await decide(run, run.two, review, decisions=[{"id": second}])).status_code == 200
+        await work(run)
+        assert sorted(made.arguments["text"] for made in run.client.made) == ["b", "edited"]
+
+
+async def test_arguments_that_are_sent_back_as_shown_are_not_an_edit(service: Service) -> None:
+    async with Composition(service.settings, pool_size=4) as parts:
+        run = GatedRun(service, parts)
+        await run.open()
+        await run.begin()
+        await run.answer({"text": "a", "float": 1e16, "zero": -0.0, "big": 2**70})
+        raw = (await run.one.get(f"{run.path}/review")).text
+        assert '"float":1e16' in raw or '"float":1e+16' in raw
+        review = await run.review(run.one)
+        [item] = review["items"]
+        same = [{"id": item["id"], "arguments": item["arguments"]}]
+        decided = (await decide(run, run.one, review, decisions=same)).json()["review"]
+        assert not decided["items"][0]["edited"]
+        assert (await decide(run, run.two, review)).status_code == 200
+
+
+async def test_two_answers_within_seconds_are_two_decisions(service: Service) -> None:
+    async with Composition(service.settings, pool_size=4) as parts:
+        run = GatedRun(service, parts)
+        await run.open()
+        await run.begin()
+        for number in (1, 2):
+            await run.answer({"question": f"{number}?"}, tool="ask_person")
+            [item] = (await run.review(run.one))["items"]
+            answer = [{"id": item["id"], "arguments": {"answer": "Yes."}}]
+            assert (await decide(run, run.one, decisions=answer)).status_code == 200
+            await run.advance()
+
+
+async def test_a_repeated_approval_of_one_call_succeeds_after_the_others_were_rejected(
+    service: Service,
+) -> None:
+    async with Composition(service.settings, pool_size=4) as parts:
+        run = await two_calls(service, parts)
+        review = await run.review(run.one)
+        one = [{"id": review["items"][0]["id"]}]
+        assert (await decide(run, run.one, review, decisions=one)).status_code == 200
+        body = {"review": shown(review), "resume": True}
+        assert (await run.two.post(f"{run.path}/reject", body)).status_code == 200
+        assert (await decide(run, run.one, review, decisions=one)).status_code == 200
+        twice = await decide(run, run.one, review, decisions=one * 2)
+        assert twice.status_code == 200
+        await work(run)
+        assert [made.arguments for made in run.client.made] == [{"text": "a"}]
+
+
+async def test_an_item_is_named_once(gated: GatedRun) -> None:
+    review = await gated.review(gated.one)
+    twice = [{"id": review["items"][0]["id"]}] * 2
+    response = await decide(gated, gated.one, review, decisions=twice)
+    assert response.status_code == 400
+
+
+async def test_a_decision_after_the_expiry_is_refused_before_the_sweep(gated: GatedRun) -> None:
+    review = await gated.review(gated.one)
+    await gated.write(
+        "UPDATE reviews SET expires_at = now() - interval '1 s' WHERE account_id = $1"
+    )
+    response = await decide(gated, gated.one, review)
+    assert response.status_code == 409
+    assert "has expired" in response.json()["error"]["message"]
+
+
+async def test_the_run_gate_shows_everything_that_is_decided(service: Service) -> None:
+    [person] = await newcomers(service)
+    task = await create(person, agent="operator", status="WAITING_APPROVAL", input="Do it.")
+    review = (await person.get(f"/api/tasks/{task['id']}/review")).json()["review"]
+    assert review["work"] == {
+        "name": "A task",
+        "description": None,
+        "input": "Do it.",
+        "agent": "operator",
+        "version": 1,
+        "model": "default",
+        "budgetCents": 100,
+    }
+
+
+async def test_a_tool_gate_shows_where_the_call_goes(gated: GatedRun) -> None:
+    [item] = (await gated.review(gated.one))["items"]
+    assert (item["serverUrl"], item["serverRevision"]) == (gated.server.url, 1)
+    assert item["toolDescription"] == "Sends."
+
+
 # The run gate, and the texts of tasks.
 
 

@@ -269,6 +269,7 @@ async def test_a_review_shows_pending_and_past_decisions(board: Service) -> None
             "state": "none",
             "number": None,
             "digest": None,
+            "work": None,
             "gate": None,
             "requestedAt": None,
             "expiresAt": None,

@@ -64,7 +64,10 @@ class Actor(Wire):
     name: Annotated[
         str | None, doc("The name of the user at that time. Null if unknown.", "Ada Lovelace")
     ]
-    via: Annotated[CredentialKind, doc("The kind of credential.")]
+    via: Annotated[
+        CredentialKind | None,
+        doc("The kind of credential. Null if an earlier version did not store it."),
+    ]
     key_id: Annotated[
         str | None, doc("The ID of the API key. Null for a session.", None, examples.KEY_ID)
     ]

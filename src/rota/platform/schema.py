@@ -5,6 +5,7 @@ forever. So references are not fetched, patterns are not executed (the tool serv
 and the number of validation steps is limited.
 """
 
+import re
 from collections.abc import Iterator
 from contextvars import ContextVar
 from functools import lru_cache
@@ -89,6 +90,9 @@ def problems(schema: Any, value: Any) -> list[str]:
         validator = _validator(json.dumps(schema, sort_keys=True))
         return [_describe(error) for error in islice(validator.iter_errors(value), MAX_PROBLEMS)]
     except (SchemaError, Unresolvable) as error:
+        return [f"the tool's schema cannot be used: {str(error)[:200]}"]
+    except (ArithmeticError, LookupError, TypeError, ValueError, re.error) as error:
+        # A schema comes from a tool server, and can make the library fail in many ways.
         return [f"the tool's schema cannot be used: {str(error)[:200]}"]
     except (RecursionError, _StepLimitExceeded):
         return ["the tool's schema cannot be used: validation takes too many steps"]

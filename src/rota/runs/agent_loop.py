@@ -83,7 +83,7 @@ class AgentLoop:
         review, item = next(items, (reviews[0], {"decision": None}))
         if item["decision"] != "approved":
             # A call that was started may have taken effect, and the model has to know that.
-            started = row.started_at is not None
+            started = row.maybe_made or row.started_at is not None
             text = (
                 transcript.unknown_outcome(review)
                 if started
@@ -212,11 +212,20 @@ class AgentLoop:
         return NextStep("end")
 
     async def reopen_gate(
-        self, tx: AccountTransaction, task: Task, row: Step, tool: Tool, reason: str
+        self,
+        tx: AccountTransaction,
+        task: Task,
+        row: Step,
+        tool: Tool,
+        reason: str,
+        *,
+        maybe_made: bool = False,
     ) -> NextStep:
         """Sends a tool call back to a person, because the decision about it no longer applies."""
         sealed = tool.seal(row.sealed_arguments)
-        await steps.gate_again(tx, task.id, row, sealed, read_only=tool.read_only)
+        await steps.gate_again(
+            tx, task.id, row, sealed, read_only=tool.read_only, maybe_made=maybe_made
+        )
         item = _review_item(replace(row, sealed=sealed), tool, reason)
         return await self._open_gate(tx, task, "tool", [item])
 
@@ -288,6 +297,9 @@ def _review_item(row: Step, tool: Tool, reason: str | None) -> dict[str, Any]:
         "tool": row.name,
         "server": row.server,
         "serverId": tool.server_revision[0] if tool.server_revision else None,
+        "serverRevision": tool.server_revision[1] if tool.server_revision else None,
+        "serverUrl": tool.server_url,
+        "toolDescription": tool.description,
         "arguments": row.sealed_arguments,
         "argumentsSchema": ANSWER_SCHEMA if asks else tool.arguments_schema,
         "reason": reason

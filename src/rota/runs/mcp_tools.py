@@ -88,6 +88,7 @@ def _tool(server: Server, tool: ServerTool) -> Tool:
         offered=tool.usable and server.status in ("CONNECTED", "CHANGED"),
         changed=None if tool.usable else _change_reason(server, tool),
         server_revision=(ids.to_wire("mcp", server.id), server.revision),
+        server_url=server.url,
         target=(server, tool),
     )
 

@@ -39,6 +39,10 @@ class Step:
     # The call as canonical JSON, and the digest of the text that a person approved.
     sealed: str | None
     approved_digest: str | None
+    # Whether the call may have taken effect: it was started, and its outcome is unknown.
+    maybe_made: bool
+    # The run that planned the call, if a retry copied it from there.
+    planned_run: int | None
     result: Any
     outcome: str | None
     note: str | None
@@ -61,6 +65,11 @@ class Step:
     def item_id(self) -> str:
         """The ID of this call in a review."""
         return f"call-{self.run}-{self.step}-{self.call}"
+
+    @property
+    def key(self) -> str:
+        """Names the call for its tool server. It stays the same in a retry from failure."""
+        return f"call-{self.planned_run or self.run}-{self.step}-{self.call}"
 
     @property
     def sealed_arguments(self) -> dict[str, Any]:
@@ -307,7 +316,7 @@ async def set_state(
     await tx.execute(
         """
         UPDATE steps SET state = $6, child_task_id = coalesce($7, child_task_id),
-            started_at = CASE WHEN $6 IN ('started', 'delegated') THEN clock_timestamp()
+            started_at = CASE WHEN $6 = 'delegated' THEN clock_timestamp()
                               WHEN $6 = 'planned' THEN NULL ELSE started_at END
         WHERE account_id = $1 AND task_id = $2 AND run = $3 AND step = $4 AND call = $5
         """,
@@ -319,6 +328,23 @@ async def set_state(
         state,
         child_task_id,
     )
+
+
+async def start(tx: AccountTransaction, task_id: UUID, at: Step) -> datetime:
+    """Marks a call as started. The time identifies this attempt."""
+    started_at: datetime = await tx.fetchval(
+        """
+        UPDATE steps SET state = 'started', started_at = clock_timestamp()
+        WHERE account_id = $1 AND task_id = $2 AND run = $3 AND step = $4 AND call = $5
+        RETURNING started_at
+        """,
+        tx.account_id,
+        task_id,
+        at.run,
+        at.step,
+        at.call,
+    )
+    return started_at
 
 
 async def approve(tx: AccountTransaction, task_id: UUID, at: Step, item: Mapping[str, Any]) -> None:
@@ -335,19 +361,26 @@ async def approve(tx: AccountTransaction, task_id: UUID, at: Step, item: Mapping
         at.step,
         at.call,
         item["arguments"],
-        # An item of an earlier version is not sealed. Its call goes back to a person.
+        # An item of an earlier version is not sealed. The model has to call the tool again.
         item.get("sealed"),
         item.get("digest"),
     )
 
 
 async def gate_again(
-    tx: AccountTransaction, task_id: UUID, at: Step, sealed: str, *, read_only: bool
+    tx: AccountTransaction,
+    task_id: UUID,
+    at: Step,
+    sealed: str,
+    *,
+    read_only: bool,
+    maybe_made: bool,
 ) -> None:
     """Sends a call back to a person. An earlier approval no longer counts."""
     await tx.execute(
         """
-        UPDATE steps SET state = 'gated', sealed = $6, approved_digest = NULL, read_only = $7
+        UPDATE steps SET state = 'gated', sealed = $6, approved_digest = NULL, read_only = $7,
+            maybe_made = maybe_made OR $8
         WHERE account_id = $1 AND task_id = $2 AND run = $3 AND step = $4 AND call = $5
         """,
         tx.account_id,
@@ -357,6 +390,7 @@ async def gate_again(
         at.call,
         sealed,
         read_only,
+        maybe_made,
     )
 
 
@@ -410,8 +444,9 @@ async def copy_previous_run(tx: AccountTransaction, task_id: UUID, run: int) -> 
         f"""
         INSERT INTO steps (account_id, task_id, {_COLUMNS})
         SELECT account_id, task_id, $3, step, call, kind, state, name, server, call_id, read_only,
-            arguments, sealed, approved_digest, result, outcome, note, child_task_id, 0, 0, 0, 0, 0,
-            estimated, 0, price_version, true, planned_at, started_at, finished_at
+            arguments, sealed, approved_digest, maybe_made, coalesce(planned_run, run), result,
+            outcome, note, child_task_id, 0, 0, 0, 0, 0, estimated, 0, price_version, true,
+            planned_at, started_at, finished_at
         FROM steps WHERE account_id = $1 AND task_id = $2 AND run = $3 - 1
           AND NOT (kind = 'model' AND state = 'started')
         ON CONFLICT DO NOTHING

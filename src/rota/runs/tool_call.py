@@ -1,6 +1,7 @@
 """A tool call: made when it is allowed, and never repeated if that could do harm."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import structlog
@@ -45,6 +46,10 @@ _GONE = (
     "longer use it."
 )
 
+_UNKNOWN_AND_GONE = (
+    "The call was interrupted, so it is unknown whether it took effect, and the tool no longer "
+    "exists. Check its system before you continue."
+)
 _EARLIER_VERSION = (
     "The service was upgraded before the call started, so it was not made. Call the tool again."
 )
@@ -57,6 +62,11 @@ class Started:
     tool: Tool
     source: ToolSource
     arguments: dict[str, Any]
+    started_at: datetime
+
+    def is_current(self, row: Step) -> bool:
+        """Whether this attempt still owns the call. A slow one may have been replaced."""
+        return row.state == "started" and row.started_at == self.started_at
 
 
 class ToolCaller:
@@ -110,47 +120,52 @@ class ToolCaller:
             found = (
                 await self._toolbox.current(tx, agent, server_id, row.name) if server_id else None
             )
+            interrupted = row.state == "started" and not row.read_only
             if found is None:
                 why = _GONE if row.sealed else _EARLIER_VERSION
+                if interrupted or row.maybe_made:
+                    why = _UNKNOWN_AND_GONE
                 await steps.finish(tx, task.id, row, why, "failed")
                 return CALL_FINISHED
             tool, source = found
             arguments = row.sealed_arguments
-            if row.state == "started" and not row.read_only:
-                return await self._loop.reopen_gate(tx, task, row, tool, _UNKNOWN)
+            if interrupted:
+                return await self._loop.reopen_gate(tx, task, row, tool, _UNKNOWN, maybe_made=True)
             if tool.changed is not None:
                 return await self._loop.reopen_gate(tx, task, row, tool, tool.changed)
             if tool.seal(arguments) != row.sealed:
                 return await self._loop.reopen_gate(tx, task, row, tool, _CHANGED)
             if needs_approval(agent, tool) and not row.is_approved:
                 return await self._loop.reopen_gate(tx, task, row, tool, _NOT_APPROVED)
-            await steps.set_state(tx, task.id, row, "started")
-        return Started(tool, source, arguments)
+            started_at = await steps.start(tx, task.id, row)
+        return Started(tool, source, arguments, started_at)
 
     async def _call(self, call_input: CallInput, row: Step, call: "Started") -> NextStep:
         account_id, task_id = ids_of(call_input.run)
         tool = call.tool
         started = clock.now()
-        key = f"{task_id.hex}-{row.item_id}"
+        key = f"{task_id.hex}-{row.key}"
         try:
             with tracing.span(f"tool {tool.full_name}", kind=SpanKind.CLIENT):
                 result = await call.source.call(account_id, tool, call.arguments, key)
         except ToolUnavailable:
             # The call did not reach the tool, so it can be repeated even if the tool writes.
-            await retry_database(lambda: self._reset(call_input, row))
+            await retry_database(lambda: self._reset(call_input, call))
             raise
         except ToolChanged as changed:
-            # The tool was not called. The reset keeps the outcome from counting as unknown.
-            await retry_database(lambda: self._reset(call_input, row))
+            # The tool was not called.
             tool_now = changed.now
+            reason = tool_now.changed or _CHANGED
             return await retry_database(
-                lambda: self._ask_again(call_input, tool_now, tool_now.changed or _CHANGED)
+                lambda: self._ask_again(call_input, call, tool_now, reason, maybe_made=False)
             )
         except Exception as error:
             log.warning("tool_call_failed", tool=tool.full_name, error=repr(error))
             if row.read_only:
                 raise ApplicationError("A tool call failed.", type=TOOL_FAILED) from None
-            return await retry_database(lambda: self._ask_again(call_input, tool, _UNKNOWN))
+            return await retry_database(
+                lambda: self._ask_again(call_input, call, tool, _UNKNOWN, maybe_made=True)
+            )
         steps.DURATION_SECONDS.labels("tool").observe((clock.now() - started).total_seconds())
         outcome = "failed" if result.is_error else "ok"
 
@@ -161,17 +176,22 @@ class ToolCaller:
 
         return await retry_database(finish)
 
-    async def _reset(self, call_input: CallInput, row: Step) -> None:
-        account_id, task_id = ids_of(call_input.run)
-        async with self._context.db.write(account_id) as tx:
-            await steps.set_state(tx, task_id, row, "planned")
+    async def _reset(self, call_input: CallInput, call: "Started") -> None:
+        """Lets the call be made again, unless another attempt has taken it over."""
+        async with self._context.locked(call_input.run) as (tx, task):
+            if task is not None and call.is_current(row := await _row(tx, task, call_input)):
+                await steps.set_state(tx, task.id, row, "planned")
 
-    async def _ask_again(self, call_input: CallInput, tool: Tool, reason: str) -> NextStep:
+    async def _ask_again(
+        self, call_input: CallInput, call: "Started", tool: Tool, reason: str, *, maybe_made: bool
+    ) -> NextStep:
         async with self._context.locked(call_input.run) as (tx, task):
             if task is None or task.status != "RUNNING":
                 return NextStep("end")
             row = await _row(tx, task, call_input)
-            return await self._loop.reopen_gate(tx, task, row, tool, reason)
+            if not call.is_current(row):
+                return await self._loop.advance(tx, task)
+            return await self._loop.reopen_gate(tx, task, row, tool, reason, maybe_made=maybe_made)
 
     async def _delegate(self, call_input: CallInput, agent: AgentVersion) -> NextStep:
         async with self._context.locked(call_input.run) as (tx, task):

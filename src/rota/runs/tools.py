@@ -32,8 +32,9 @@ class Tool:
     offered: bool = True
     # Why a person has to decide again before a call, if the tool differs from the accepted one.
     changed: str | None = None
-    # The ID and the revision of the tool server. None for built-in tools.
+    # The ID and the revision of the tool server, and its URL. None for built-in tools.
     server_revision: tuple[str, int] | None = None
+    server_url: str | None = None
     # Where its source sends a call. Nothing else decides where a call goes.
     target: Any = field(default=None, compare=False, repr=False)
 

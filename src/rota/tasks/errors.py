@@ -124,9 +124,30 @@ class ItemDecided(Conflict):
     """Another decision about the item was made before."""
 
     def __init__(self, item: dict[str, Any]) -> None:
+        how = "rejected" if item["decision"] == "rejected" else "approved with other arguments"
         super().__init__(
-            f"The item {item['id']} was already {item['decision']}, with other arguments than "
-            "yours or by a rejection. GET /api/tasks/:id/review shows the decision."
+            f"The item {item['id']} was already {how}. "
+            "GET /api/tasks/:id/review shows the decision."
+        )
+
+
+class ItemNamedTwice(InvalidField):
+    def __init__(self) -> None:
+        super().__init__("decisions", "An item is named twice. Name each item once.")
+
+
+class NotWaiting(Conflict):
+    """The task does not wait for this decision. The response contains its newest review."""
+
+    def __init__(self, task: Task, review: dict[str, Any]) -> None:
+        what = {
+            "none": "it was never reviewed",
+            "pending": "its review has expired",
+            "approved": "its newest review was approved, and not with this decision",
+        }.get(review["state"], f"its newest review is {review['state']}")
+        super().__init__(
+            f"The task does not wait for this decision: it is {task.status}, and {what}.",
+            details={"review": review},
         )
 
 
@@ -135,7 +156,7 @@ class ReviewStale(Conflict):
 
     def __init__(self, review: dict[str, Any]) -> None:
         super().__init__(
-            "The decision is about another review than the newest one, which details.review shows. "
+            "The decision is not about what details.review shows, which is the newest review. "
             "Check it, then decide again with its number and digest.",
             details={"review": review},
         )

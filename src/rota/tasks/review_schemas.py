@@ -1,5 +1,7 @@
 """Public schemas of reviews: what waits for a person, and what was decided."""
 
+import json
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -166,6 +168,22 @@ class ReviewItem(Wire):
             "The ID of the tool server that gets the call. Null like `server`.", examples.SERVER_ID
         ),
     ] = None
+    server_revision: Annotated[
+        int | None,
+        doc(
+            "The revision of the tool server, which changes with its URL and credentials. Null "
+            "like `server`.",
+            1,
+        ),
+    ] = None
+    server_url: Annotated[
+        str | None,
+        doc("Where the call is sent. Null like `server`.", "https://mcp.example.com/mcp"),
+    ] = None
+    tool_description: Annotated[
+        str | None,
+        doc("What the tool does, as its server says. Null for an output.", "Creates a draft."),
+    ] = None
     arguments: Annotated[
         dict[str, Any] | None,
         doc("The arguments of the call; at an output gate, the `output`.", _ARGUMENTS),
@@ -199,6 +217,31 @@ class ReviewItem(Wire):
         Timestamp | None,
         doc("When it was decided. Null while the item waits.", None, examples.FINISHED),
     ]
+
+    @classmethod
+    def of(cls, item: Mapping[str, Any]) -> "ReviewItem":
+        shown = dict(item)
+        if "sealed" in item:
+            # Exactly what is decided about. The database changes some numbers.
+            shown["arguments"] = json.loads(item["sealed"])["arguments"]
+        if isinstance(item["decidedBy"], str):
+            # An earlier version stored only the user.
+            shown["decidedBy"] = Actor(user_id=item["decidedBy"], name=None, via=None, key_id=None)
+        return cls(**shown)
+
+
+class ReviewedWork(Wire):
+    """What a person approves at a run gate: the work, and who does it with what."""
+
+    name: Annotated[str, doc("The name of the task.", "Write the onboarding process")]
+    description: Annotated[
+        str | None, doc("The description of the task. Null if it has none.", None, "For Monday.")
+    ]
+    input: Annotated[str, doc("What the agent works on.", "We need a checklist.")]
+    agent: Annotated[str, doc("The name of the agent.", examples.AGENT)]
+    version: Annotated[int, doc("The version of the agent that will run.", 1)]
+    model: Annotated[str, doc("The model that the agent uses.", "default")]
+    budget_cents: Annotated[int, doc("The most that the run can cost, in cents.", 100)]
 
 
 class PastReview(Wire):
@@ -239,7 +282,7 @@ class PastReview(Wire):
             decided_by=decider(review.decided_by, review.decided_with),
             decided_at=review.decided_at,
             reason=review.reason,
-            items=[ReviewItem(**item) for item in review.items],
+            items=[ReviewItem.of(item) for item in review.items],
         )
 
 
@@ -279,6 +322,7 @@ class Review(Wire):
             examples.EXPIRES,
         ),
     ]
+    work: Annotated[ReviewedWork | None, doc("What will run. Null except at a run gate.", None)]
     items: Annotated[
         list[ReviewItem], doc("What a person decides. Empty at a run gate and without a review.")
     ]
@@ -299,9 +343,15 @@ class Review(Wire):
             gate=newest.gate if newest else None,
             requested_at=newest.requested_at if newest else None,
             expires_at=newest.expires_at if newest else None,
+            work=_work(reviews[0]) if reviews else None,
             items=newest.items if newest else [],
             history=[shape for shape in shapes if shape.state != "pending"],
         )
+
+
+def _work(review: model.Review) -> ReviewedWork | None:
+    work = json.loads(review.sealed).get("work")
+    return ReviewedWork(**work) if work else None
 
 
 class ReviewResponse(Wire):

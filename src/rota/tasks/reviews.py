@@ -16,16 +16,25 @@ from rota.accounts import queries as accounts
 from rota.auth.caller import Caller
 from rota.events import journal
 from rota.platform import clock, ids
-from rota.platform.canonical import digest
 from rota.platform.db import AccountReader, AccountTransaction, Database
 from rota.platform.idempotency import Idempotency, Outcome
-from rota.platform.schema import problems
-from rota.tasks import queries, review_queries, review_schemas, schemas, seals, transitions
-from rota.tasks.errors import InvalidArguments, ItemDecided, ItemsNotPending, ReviewStale
+from rota.tasks import (
+    queries,
+    review_items,
+    review_queries,
+    review_schemas,
+    schemas,
+    seals,
+    transitions,
+)
+from rota.tasks.errors import (
+    NotWaiting,
+    ReviewStale,
+)
 from rota.tasks.model import Review, Task
+from rota.tasks.review_items import Items
 from rota.tasks.review_schemas import (
     ApproveTask,
-    Decision,
     DecisionResponse,
     RejectTask,
     ReviewRef,
@@ -33,12 +42,8 @@ from rota.tasks.review_schemas import (
 from rota.tasks.states import APPROVAL_OF, Status, TransitionRefused, Trigger, target_of
 from rota.tasks.transitions import START, WAKE
 
-Items = list[dict[str, Any]]
-
 # A caller who decides again this soon repeats the decision: a retry, or a double click.
 REPEAT_TIME = timedelta(seconds=10)
-
-_NOT_WAITING = "It is not waiting for a decision."
 
 
 class Reviews:
@@ -78,19 +83,23 @@ class Reviews:
         by = await _decider(tx, caller)
         if before.status != "WAITING_APPROVAL":
             if _was_approved(before, reviews, body):
-                await _add_answer(tx, before, reviews[0], by, "approved")
+                named = [decision.id for decision in body.decisions or ()]
+                await _add_answer(tx, before, reviews[0], by, "approved", named)
                 return before, reviews
             _check_shown(before, reviews, body.review)
-            target = target_of("WAITING_APPROVAL", _trigger_of(before), hosted=before.hosted)
-            raise TransitionRefused(before.status, target or "RUNNING", _NOT_WAITING)
+            raise NotWaiting(before, _wire(before, reviews))
         _check_shown(before, reviews, body.review)
+        _check_not_expired(before, reviews)
+        named = [decision.id for decision in body.decisions or ()]
         if body.review is None:
-            _check_not_repeated(before, reviews, by, "approved")
-        await _add_answer(tx, before, reviews[0], by, "approved")
-        items = approve_items(reviews[0], body.decisions, by)
+            _check_not_repeated(before, reviews, by, "approved", named)
+        if not named:
+            _check_edits_seen(before, reviews, by)
+        await _add_answer(tx, before, reviews[0], by, "approved", named)
+        items = review_items.approve_items(reviews[0], body.decisions, by)
         await review_queries.save_items(tx, before.id, items)
         after = before
-        if all_decided(items):
+        if review_items.all_decided(items):
             after = await self._approve_gate(tx, caller, before, reviews[0], items, by)
         return after, await review_queries.of_task(tx, before.id)
 
@@ -150,8 +159,9 @@ class Reviews:
                 await _add_answer(tx, before, reviews[0], by, "rejected")
                 return before, reviews
             _check_shown(before, reviews, body.review)
-            raise TransitionRefused(before.status, target, _NOT_WAITING)
+            raise NotWaiting(before, _wire(before, reviews))
         _check_shown(before, reviews, body.review)
+        _check_not_expired(before, reviews)
         if body.review is None:
             _check_not_repeated(before, reviews, by, "rejected")
         if body.resume and reviews[0].gate == "run":
@@ -159,7 +169,7 @@ class Reviews:
                 before.status, target, "Its run has not started, so it cannot resume."
             )
         await _add_answer(tx, before, reviews[0], by, "rejected")
-        await review_queries.save_items(tx, before.id, reject_items(reviews[0], by))
+        await review_queries.save_items(tx, before.id, review_items.reject_items(reviews[0], by))
         await transitions.close_review(
             tx, before, "rejected", body.reason, _credential(by), resumed=body.resume
         )
@@ -225,10 +235,6 @@ def _credential(by: dict[str, Any]) -> dict[str, Any]:
     return {name: by[name] for name in ("name", "via", "keyId")}
 
 
-def _trigger_of(task: Task) -> Trigger:
-    return APPROVAL_OF["run" if task.hosted else None]
-
-
 def _check_shown(task: Task, reviews: list[Review], shown: ReviewRef | None) -> None:
     """Refuses a decision about another review than the newest one."""
     if shown is not None and not _is_shown(reviews, shown):
@@ -240,13 +246,35 @@ def _is_shown(reviews: list[Review], shown: ReviewRef) -> bool:
     return newest is not None and (newest.number, newest.digest) == (shown.number, shown.digest)
 
 
+def _check_not_expired(task: Task, reviews: list[Review]) -> None:
+    """Refuses a decision that comes too late, also before the sweep closes the review."""
+    if reviews[0].expires_at <= clock.now():
+        raise NotWaiting(task, _wire(task, reviews))
+
+
+def _check_edits_seen(task: Task, reviews: list[Review], by: dict[str, Any]) -> None:
+    """Refuses to approve all at once if another person has changed one of the calls."""
+    for item in reviews[0].items:
+        if item.get("edited") and item["decidedBy"] != by:
+            raise ReviewStale(_wire(task, reviews))
+
+
 def _check_not_repeated(
-    task: Task, reviews: list[Review], by: dict[str, Any], decision: str
+    task: Task,
+    reviews: list[Review],
+    by: dict[str, Any],
+    decision: str,
+    items: Sequence[str] = (),
 ) -> None:
-    """Refuses a repeated decision that would decide a review opened after the first one."""
-    recent = (answer for review in reviews[1:] for answer in _recent_answers(review))
-    if any((answer["by"], answer["decision"]) == (by, decision) for answer in recent):
-        raise ReviewStale(_wire(task, reviews))
+    """Refuses a repeated decision that would decide a review opened after the first one.
+
+    A decision that names other items than the earlier one is a new decision.
+    """
+    for answer in (answer for review in reviews[1:] for answer in _recent_answers(review)):
+        if (answer["by"], answer["decision"]) != (by, decision):
+            continue
+        if not items or not answer["items"] or set(items) & set(answer["items"]):
+            raise ReviewStale(_wire(task, reviews))
 
 
 def _recent_answers(review: Review) -> Items:
@@ -255,10 +283,16 @@ def _recent_answers(review: Review) -> Items:
 
 
 async def _add_answer(
-    tx: AccountTransaction, task: Task, review: Review, by: dict[str, Any], decision: str
+    tx: AccountTransaction,
+    task: Task,
+    review: Review,
+    by: dict[str, Any],
+    decision: str,
+    items: Sequence[str] = (),
 ) -> None:
     """Stores a decision that was accepted, also if another one was first."""
-    answer = {"by": by, "decision": decision, "at": clock.to_wire(clock.now())}
+    at = clock.to_wire(clock.now())
+    answer = {"by": by, "decision": decision, "items": list(items), "at": at}
     answers = [*_recent_answers(review), answer]
     await review_queries.save_answers(tx, task.id, review.number, answers)
 
@@ -269,7 +303,7 @@ def _wire(task: Task, reviews: list[Review]) -> dict[str, Any]:
 
 def _was_approved(task: Task, reviews: list[Review], body: ApproveTask) -> bool:
     """Whether the newest review was approved with the very same decisions."""
-    if not reviews or reviews[0].state != "approved":
+    if not reviews:
         return False
     if body.review is None and task.status in ("CANCELLED", "FAILED"):
         return False  # Something else has happened since, and the caller may not know it.
@@ -277,9 +311,10 @@ def _was_approved(task: Task, reviews: list[Review], body: ApproveTask) -> bool:
         return False
     items = {item["id"]: item for item in reviews[0].items}
     if body.decisions is None:
-        return not any(item.get("edited") for item in items.values())
+        edited = any(item.get("edited") for item in items.values())
+        return reviews[0].state == "approved" and not edited
     return all(
-        decision.id in items and _is_same(items[decision.id], decision)
+        decision.id in items and review_items.is_same(items[decision.id], decision)
         for decision in body.decisions
     )
 
@@ -290,72 +325,3 @@ def _was_rejected(task: Task, reviews: list[Review], body: RejectTask) -> bool:
     if body.review is not None:
         return _is_shown(reviews, body.review)
     return task.status != "FAILED" and (task.status == "CANCELLED") != body.resume
-
-
-def _is_same(item: dict[str, Any], decision: Decision) -> bool:
-    """Whether an item was approved with exactly the arguments of this decision."""
-    if item["decision"] != "approved":
-        return False
-    if decision.arguments is None:
-        return not item.get("edited")
-    return bool(digest(seals.with_arguments(item["sealed"], decision.arguments)) == item["digest"])
-
-
-def approve_items(
-    review: Review, decisions: Sequence[Decision] | None, by: dict[str, Any]
-) -> Items:
-    """The items after approving the named ones, or all pending ones if none is named.
-
-    The approval is valid only for the arguments that the returned item has.
-    """
-    if decisions is None:
-        return [_decide(item, "approved", by) for item in review.items]
-    wanted = {decision.id: decision for decision in decisions}
-    if unknown := sorted(wanted.keys() - {item["id"] for item in review.items}):
-        raise ItemsNotPending(unknown)
-    return [
-        _approve_item(item, wanted[item["id"]], by) if item["id"] in wanted else item
-        for item in review.items
-    ]
-
-
-def _approve_item(item: dict[str, Any], decision: Decision, by: dict[str, Any]) -> dict[str, Any]:
-    if item["decision"] is None:
-        return _decide(_edit(item, decision.arguments), "approved", by)
-    if _is_same(item, decision):
-        return item
-    raise ItemDecided(item)
-
-
-def reject_items(review: Review, by: dict[str, Any]) -> Items:
-    """The items after rejecting all pending ones."""
-    return [_decide(item, "rejected", by) for item in review.items]
-
-
-def all_decided(items: Items) -> bool:
-    return all(item["decision"] is not None for item in items)
-
-
-def _edit(item: dict[str, Any], arguments: dict[str, Any] | None) -> dict[str, Any]:
-    if arguments is None:
-        return item
-    schema = item["argumentsSchema"]
-    if schema is not None and (found := problems(schema, arguments)):
-        raise InvalidArguments(item["id"], found)
-    sealed = seals.with_arguments(item["sealed"], arguments)
-    return item | {
-        "arguments": arguments,
-        "edited": True,
-        "sealed": sealed,
-        "digest": digest(sealed),
-    }
-
-
-def _decide(item: dict[str, Any], decision: str, by: dict[str, Any]) -> dict[str, Any]:
-    if item["decision"] is not None:
-        return item
-    return item | {
-        "decision": decision,
-        "decidedBy": by,
-        "decidedAt": clock.to_wire(clock.now()),
-    }

@@ -1,0 +1,88 @@
+"""The items of a review: single calls or an output, and what was decided about each of them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from rota.platform import clock
+from rota.platform.canonical import canonical_json, digest
+from rota.platform.schema import problems
+from rota.tasks import seals
+from rota.tasks.errors import InvalidArguments, ItemDecided, ItemNamedTwice, ItemsNotPending
+from rota.tasks.model import Review
+from rota.tasks.review_schemas import Decision
+
+Items = list[dict[str, Any]]
+
+
+def is_same(item: dict[str, Any], decision: Decision) -> bool:
+    """Whether an item was approved with exactly the arguments of this decision."""
+    if item["decision"] != "approved":
+        return False
+    if decision.arguments is None:
+        return not item.get("edited")
+    if "sealed" not in item:  # It was made by an earlier version.
+        return canonical_json(item["arguments"]) == canonical_json(decision.arguments)
+    return bool(seals.with_arguments(item["sealed"], decision.arguments) == item["sealed"])
+
+
+def approve_items(
+    review: Review, decisions: Sequence[Decision] | None, by: dict[str, Any]
+) -> Items:
+    """The items after approving the named ones, or all pending ones if none is named.
+
+    The approval is valid only for the arguments that the returned item has.
+    """
+    if decisions is None:
+        return [_decide(item, "approved", by) for item in review.items]
+    wanted = {decision.id: decision for decision in decisions}
+    if len(wanted) < len(decisions):
+        raise ItemNamedTwice
+    if unknown := sorted(wanted.keys() - {item["id"] for item in review.items}):
+        raise ItemsNotPending(unknown)
+    return [
+        _approve_item(item, wanted[item["id"]], by) if item["id"] in wanted else item
+        for item in review.items
+    ]
+
+
+def _approve_item(item: dict[str, Any], decision: Decision, by: dict[str, Any]) -> dict[str, Any]:
+    if item["decision"] is None:
+        return _decide(_edit(item, decision.arguments), "approved", by)
+    if is_same(item, decision):
+        return item
+    raise ItemDecided(item)
+
+
+def reject_items(review: Review, by: dict[str, Any]) -> Items:
+    """The items after rejecting all pending ones."""
+    return [_decide(item, "rejected", by) for item in review.items]
+
+
+def all_decided(items: Items) -> bool:
+    return all(item["decision"] is not None for item in items)
+
+
+def _edit(item: dict[str, Any], arguments: dict[str, Any] | None) -> dict[str, Any]:
+    if arguments is None:
+        return item
+    schema = item["argumentsSchema"]
+    if schema is not None and (found := problems(schema, arguments)):
+        raise InvalidArguments(item["id"], found)
+    edited = item | {"arguments": arguments, "edited": True}
+    if "sealed" not in item:  # It was made by an earlier version.
+        return edited
+    sealed = seals.with_arguments(item["sealed"], arguments)
+    # Arguments that are sent back unchanged are not an edit.
+    return (
+        item if sealed == item["sealed"] else edited | {"sealed": sealed, "digest": digest(sealed)}
+    )
+
+
+def _decide(item: dict[str, Any], decision: str, by: dict[str, Any]) -> dict[str, Any]:
+    if item["decision"] is not None:
+        return item
+    return item | {
+        "decision": decision,
+        "decidedBy": by,
+        "decidedAt": clock.to_wire(clock.now()),
+    }
