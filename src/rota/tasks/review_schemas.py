@@ -73,7 +73,7 @@ def decider(user_id: UUID | None, credential: dict[str, Any] | None) -> Actor | 
 class Decision(Body):
     """One pending item to approve."""
 
-    id: Annotated[Id, doc("The ID of a pending item of the review.", "call-1-1-0")]
+    id: Annotated[Id, doc("The ID of a pending item of the review.", "call-1-1-1")]
     arguments: Annotated[
         dict[str, Any] | None,
         doc(
@@ -119,7 +119,7 @@ class ApproveTask(Body):
         Annotated[list[Decision], Field(min_length=1, max_length=100)] | None,
         doc(
             "The items to approve, at most 100. Default: every pending item.",
-            [{"id": "call-1-1-0"}],
+            [{"id": "call-1-1-1"}],
         ),
     ] = None
 
@@ -152,7 +152,7 @@ class ReviewItem(Wire):
     """Something that a person decides: a tool call, or an output."""
 
     id: Annotated[
-        str, doc("The ID of the item, unique within the task. Use it in `decisions`.", "call-1-1-0")
+        str, doc("The ID of the item, unique within the task. Use it in `decisions`.", "call-1-1-1")
     ]
     tool: Annotated[
         str | None,
