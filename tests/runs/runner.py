@@ -125,7 +125,7 @@ class Runner:
         settings = {
             "temporal_namespace": namespace,
             # Long enough for a busy machine, short enough for a test.
-            "run_heartbeat_s": 3.0,
+            "run_heartbeat_s": 6.0,
             **changes,
         }
         async with Service.start(stack, variant="a", name=name, **settings) as service:
