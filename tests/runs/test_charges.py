@@ -235,6 +235,31 @@ async def _refusing(shop: Runner, condition: str) -> AsyncIterator[None]:
             await connection.execute("DROP FUNCTION refuse CASCADE")
 
 
+@asynccontextmanager
+async def _waiting(shop: Runner, change: str, condition: str) -> AsyncIterator[Any]:
+    """These changes wait in the database until the end, or until their connection is gone."""
+    async with shop.service.owner() as connection:
+        await connection.execute(
+            f"""
+            CREATE FUNCTION wait_for_test() RETURNS trigger LANGUAGE plpgsql AS $$
+            BEGIN
+                PERFORM pg_advisory_xact_lock(4711);
+                RETURN NEW;
+            END
+            $$;
+            CREATE TRIGGER wait_for_test BEFORE {change} FOR EACH ROW
+                WHEN ({condition}) EXECUTE FUNCTION wait_for_test();
+            SELECT pg_advisory_lock(4711);
+            """
+        )
+        try:
+            yield connection
+        finally:
+            await connection.execute(
+                "SELECT pg_advisory_unlock(4711); DROP FUNCTION wait_for_test CASCADE"
+            )
+
+
 @pytest.mark.parametrize(
     "condition",
     [
@@ -273,33 +298,37 @@ async def test_a_worker_that_dies_after_the_charge_applies_the_answer_without_a_
 ) -> None:
     ref = f"late-{person.user_id.hex}"
     script = await scripted.script(calls(("desk__lookup", {"ref": ref})), says("Done."))
-    # The tool call cannot be planned while this transaction keeps the task's row locked after
-    # the charge.
-    async with shop.service.owner() as connection:
-        await connection.execute(
-            """
-            CREATE FUNCTION wait_for_test() RETURNS trigger LANGUAGE plpgsql AS $$
-            BEGIN
-                PERFORM pg_advisory_xact_lock(4711);
-                RETURN NEW;
-            END
-            $$;
-            CREATE TRIGGER wait_for_test BEFORE INSERT ON steps FOR EACH ROW
-                WHEN (NEW.kind = 'tool') EXECUTE FUNCTION wait_for_test();
-            SELECT pg_advisory_lock(4711);
-            """
-        )
-        try:
-            task = await shop.begin(person, "writer", script)
-            await until(lambda: charges(person))
-            assert (await model_steps(shop, person, task))[0]["state"] == "started"
-            await shop.worker.kill()
-        finally:
-            await connection.execute(
-                "SELECT pg_advisory_unlock(4711); DROP FUNCTION wait_for_test CASCADE"
-            )
+    # After the charge, the tool call cannot be planned.
+    async with _waiting(shop, "INSERT ON steps", "NEW.kind = 'tool'"):
+        task = await shop.begin(person, "writer", script)
+        await until(lambda: charges(person))
+        assert (await model_steps(shop, person, task))[0]["state"] == "started"
+        await shop.worker.kill()
     await shop.worker.start()
     task = await shop.until(person, task, "COMPLETED", deadline_s=60)
     assert await scripted.count(script) == {0: 1, 1: 1}
     assert len(await scripted.done(ref)) == 1
     assert [(c["run"], c["step"]) for c in await charges(person)] == [(1, 1), (1, 2)]
+
+
+async def test_a_worker_that_dies_after_a_filtered_answer_does_not_continue_from_it(
+    shop: Runner, scripted: Scripted, person: Person
+) -> None:
+    blocked = says("Half of it", finishReason="content_filter")
+    script = await scripted.script(blocked, says("It went on."))
+    async with _waiting(shop, "UPDATE ON tasks", "NEW.status = 'FAILED'") as connection:
+        task = await shop.begin(person, "writer", script)
+
+        async def fails() -> bool:
+            found = await connection.fetchval(
+                "SELECT true FROM pg_locks WHERE objid = 4711 AND NOT granted"
+            )
+            return bool(found)
+
+        await until(fails)
+        await shop.worker.kill()
+    await shop.worker.start()
+    task = await shop.until(person, task, "FAILED", deadline_s=60)
+    assert task["error"]["code"] == "CONTENT_FILTERED"
+    assert await scripted.count(script) == {0: 1}
+    assert len(await charges(person)) == 1

@@ -308,23 +308,17 @@ class ModelCaller:
     ) -> NextStep:
         """Applies the stored answer. If that fails, the run fails: the same answer fails again."""
         try:
-            next_step = await retry_database(lambda: self._apply_stored(call_input, agent, tools))
-        except GiveUp:
-            raise
+            return await retry_database(lambda: self._apply_stored(call_input, agent, tools))
         except Exception as error:
             if isinstance(error, DATABASE_ERRORS) and not isinstance(error, REJECTED_VALUES):
                 raise
             # Without the message, which can quote the answer.
             log.error("model_answer_unusable", error=type(error).__name__)
             raise ModelAnswerUnusable from error
-        if next_step is None:
-            raise ContentFiltered
-        return next_step
 
     async def _apply_stored(
         self, call_input: CallInput, agent: AgentVersion, tools: dict[str, Tool]
-    ) -> NextStep | None:
-        """Applies the stored answer. None if a content filter stopped it."""
+    ) -> NextStep:
         async with self._context.locked(call_input.run) as (tx, task):
             if task is None or task.status != "RUNNING":
                 return NextStep("end")
@@ -333,9 +327,13 @@ class ModelCaller:
             if row.state == "finished":
                 return await self._loop.advance(tx, task)
             response = transcript.response_of(row)
-            await steps.finish_model_call(tx, task.id, task.run, call_input.step)
             if response.finish_reason == "content_filter":
-                return None
+                # The step is not finished, so a retry from failure asks the model again.
+                error = ContentFiltered()
+                return await self._loop.fail(
+                    tx, task, error.code, error.message, retryable=error.retryable
+                )
+            await steps.finish_model_call(tx, task.id, task.run, call_input.step)
             return await self._loop.apply_response(
                 tx, task, agent, call_input.step, response, tools
             )
