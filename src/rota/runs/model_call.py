@@ -280,8 +280,9 @@ class ModelCaller:
         async with self._context.locked(call_input.run) as (tx, task):
             if not await steps.record_model_call(tx, task_id, run_id.run, call_input.step, record):
                 return
-            if task is None or task.status != "RUNNING":
-                # Cancelled during the call. The provider bills the call, so it is charged.
+            # The provider bills the call, so it is charged even if its run has ended. The answer of
+            # a failed run stays unapplied: a retry from failure asks the model again.
+            if task is not None and task.status == "CANCELLED":
                 await steps.finish_model_call(tx, task_id, run_id.run, call_input.step)
             await queries.add_usage(
                 tx,
