@@ -53,7 +53,12 @@ class AgentLoop:
         if not tool_calls:
             newest = reviews[0] if reviews else None
             # A person rejected the answer and wants the agent to continue.
-            if model_call.note is None and newest is not None and newest.state == "rejected":
+            rejected = (task.run, "output", "rejected")
+            if (
+                model_call.note is None
+                and newest is not None
+                and (newest.run, newest.gate, newest.state) == rejected
+            ):
                 note = transcript.rejection("answer", newest)
                 await steps.add_note(tx, task.id, model_call, note)
             return NextStep("think", last + 1)
