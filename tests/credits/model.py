@@ -168,9 +168,9 @@ class Books:
         over = self.period_ends_at is not None and self.period_ends_at <= self.now
         current = self.allowance_plan == self.plan and not over
         usable = self.allowance if current and hold.period == self.period else 0
-        if usable + self.usable_topup < needed:
-            return False
         due = hold.budget - hold.drawn
+        if usable + self.usable_topup < min(needed, due):
+            return False
         allowance = min(usable, due)
         topup = min(self.usable_topup, due - allowance)
         if allowance + topup:

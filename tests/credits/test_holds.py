@@ -133,6 +133,19 @@ async def test_a_subtask_is_detached_only_if_the_balance_covers_what_it_needs(
         assert await holds.left(tx, other) == 10 * CENT
 
 
+async def test_a_subtask_is_detached_if_the_balance_covers_the_rest_of_its_budget(
+    books: Database,
+) -> None:
+    account_id = await new_account(books, topup_cents=100)
+    async with books.write(account_id) as tx:
+        top = await start_run(tx, 95 * CENT)
+        # The call could cost more than the budget, so the account pays only the rest of it.
+        subtask = await start_subtask(tx, top, 14 * CENT, 10 * CENT)
+        assert await holds.detach(tx, subtask, 50 * CENT)
+        assert await holds.left(tx, subtask) == 14 * CENT
+        assert await balance_of(tx, "topup", "held_topup") == [CENT, 99 * CENT]
+
+
 async def test_a_detached_hold_does_not_mix_the_allowances_of_two_months(
     books: Database,
 ) -> None:

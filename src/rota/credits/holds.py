@@ -204,8 +204,8 @@ async def has_open_parent(tx: AccountReader, run_id: RunId) -> bool:
 async def detach(tx: AccountTransaction, run_id: RunId, needed_micros: int) -> bool:
     """Makes the account pay for a subtask from now on, up to the rest of the subtask's budget.
 
-    Returns False, and changes nothing, if the balance does not cover what is needed. A hold
-    contains the allowance of one month only, so in a later month it gets only top-up money.
+    Returns False, and changes nothing, if the balance covers neither what is needed nor that rest.
+    A hold contains the allowance of one month only, so in a later month it gets only top-up money.
     """
     detached = await tx.fetchval(
         f"""
@@ -225,7 +225,7 @@ async def detach(tx: AccountTransaction, run_id: RunId, needed_micros: int) -> b
         ), taken AS (
             SELECT least(allowance, due) AS allowance,
                    least(topup, due - least(allowance, due)) AS topup
-            FROM source WHERE allowance + topup >= $4
+            FROM source WHERE allowance + topup >= least($4, due)
         ), entered AS (
             INSERT INTO entries (account_id, id, kind, key, at, task_id, run,
                 allowance, topup, held_allowance, held_topup)
