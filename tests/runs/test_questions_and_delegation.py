@@ -6,7 +6,7 @@ from tests.assertions import assert_error
 from tests.runs.runner import Runner, until
 from tests.runs.scripted import Scripted, calls, last_message, says
 from tests.service import Person
-from tests.tasks.world import create, expire_reviews
+from tests.tasks.world import create, expire_reviews, uuid_of
 
 
 def delegates(agent: str, script: str, name: str = "A part of it") -> tuple[str, dict[str, Any]]:
@@ -229,3 +229,49 @@ async def test_a_subtask_fails_when_the_budget_of_its_parent_is_used_up(
     assert await scripted.count(expensive) == {0: 1}
     again = await person.post(f"/api/tasks/{child['id']}/approve")
     assert_error(again, 409, "CONFLICT")
+
+
+async def test_the_end_of_a_subtask_does_not_start_a_retried_run_from_its_first_step(
+    runner: Runner, scripted: Scripted, person: Person
+) -> None:
+    script = await scripted.script(
+        calls(("desk__lookup", {"ref": "retried"}), hold=True),
+        says("Done.", failures=[{"status": 401}]),
+    )
+    task = await runner.begin(person, "director", script)
+    part = await scripted.script(says("Not needed."))
+    waiting = {"parentTaskId": task["id"], "status": "WAITING_APPROVAL"}
+    child = await runner.begin(person, "writer", part, **waiting)
+    await scripted.release(script)
+    await runner.until(person, task, "FAILED")
+    await runner.worker.stop()
+    await runner.retry(person, task, "failure")
+    await runner.cancel(person, child)
+    async with runner.service.owner() as connection:
+
+        async def instructions() -> list[str]:
+            found = await connection.fetch(
+                "SELECT kind FROM outbox WHERE task_id = $1 AND payload->>'run' = '2' ORDER BY id",
+                uuid_of(task),
+            )
+            return [row["kind"] for row in found]
+
+        async def start_in(seconds: int) -> None:
+            await connection.execute(
+                """
+                UPDATE outbox SET due_at = now() + make_interval(secs => $2)
+                WHERE task_id = $1 AND kind = 'run.start'
+                """,
+                uuid_of(task),
+                seconds,
+            )
+
+        assert await instructions() == ["run.start", "run.nudge"]
+        # The run is woken before it is started.
+        await start_in(3_600)
+        await runner.worker.start()
+        await until(instructions, lambda kinds: "run.nudge" not in kinds)
+        assert await instructions() == ["run.start"]
+        await start_in(0)
+    await runner.until(person, task, "COMPLETED")
+    assert await scripted.count(script) == {0: 1, 1: 2}

@@ -21,6 +21,7 @@ from rota.platform.temporal import Temporal
 from rota.runs.contracts import TASK_QUEUE, RunInput, workflow_id
 from rota.runs.workflow import Run
 from rota.tasks import queries
+from rota.tasks.states import Status
 from rota.tasks.transitions import CANCEL, START, WAKE
 
 CHECK = "run.check"
@@ -66,22 +67,27 @@ class RunDispatcher:
         return Reschedule(CHECK, CHECK_EVERY_S)
 
     async def check(self, instruction: Instruction) -> Reschedule | None:
-        """Starts the run again if Temporal has lost it."""
-        assert instruction.task_id is not None
-        async with self._db.read(instruction.account_id) as tx:
-            task = await queries.find(tx, instruction.task_id)
-        if task is None or task.run != instruction.payload["run"]:
-            return None
         # A run that waits for a person needs no check: the decision wakes it or starts it again.
-        return await self.start(instruction) if task.status in ("PENDING", "RUNNING") else None
+        return await self._start_again(instruction, "PENDING", "RUNNING")
 
     async def cancel(self, instruction: Instruction) -> None:
         await _exists((await self._handle(instruction)).cancel())
 
     async def wake(self, instruction: Instruction) -> Reschedule | None:
         if await _exists((await self._handle(instruction)).signal(Run.wake)):
-            return Reschedule(CHECK, CHECK_EVERY_S)
-        return await self.check(instruction)
+            # A run that only looks again is not new, so it is checked already.
+            return None if instruction.payload.get("again") else Reschedule(CHECK, CHECK_EVERY_S)
+        # The start of a PENDING run is in the outbox too, and only that says where the run starts.
+        return await self._start_again(instruction, "RUNNING")
+
+    async def _start_again(self, instruction: Instruction, *statuses: Status) -> Reschedule | None:
+        """Starts a run that Temporal has lost, if its task has one of these statuses."""
+        assert instruction.task_id is not None
+        async with self._db.read(instruction.account_id) as tx:
+            task = await queries.find(tx, instruction.task_id)
+        if task is None or task.run != instruction.payload["run"] or task.status not in statuses:
+            return None
+        return await self.start(instruction)
 
     async def _handle(self, instruction: Instruction) -> WorkflowHandle[Run, None]:
         client = await self._temporal.client()
