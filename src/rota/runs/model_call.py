@@ -55,7 +55,7 @@ ESTIMATED = Counter(
 MAX_CALL_S = 600
 
 # How long a subtask without money waits until it looks again whether its parent can pay.
-WAIT_FOR_PARENT_S = 3.0
+MIN_WAIT_S, MAX_WAIT_S = 3.0, 60.0
 
 
 class ParentBusy(Exception):
@@ -249,7 +249,8 @@ class ModelCaller:
                 tx, ancestors
             ):
                 if not await holds.detach(tx, run_id, amount_micros):
-                    await transitions.enqueue(tx, WAKE, start.task, delay_s=WAIT_FOR_PARENT_S)
+                    wait_s = _wait_s(start)
+                    await transitions.enqueue(tx, WAKE, start.task, delay_s=wait_s, again=True)
                     return None
             else:
                 await holds.draw(tx, run_id, amount_micros)
@@ -338,6 +339,13 @@ class ModelCaller:
             return await self._loop.apply_response(
                 tx, task, agent, call_input.step, response, tools
             )
+
+
+def _wait_s(start: ModelCallInput) -> float:
+    """As long as the run has waited so far. So the pauses grow to twice as long each time."""
+    ended = [at for row in start.rows if (at := row.finished_at)]
+    since = max(at for at in (start.task.started_at, *ended) if at)
+    return min(MAX_WAIT_S, max(MIN_WAIT_S, (clock.now() - since).total_seconds()))
 
 
 def _storable(response: ModelResponse) -> Any:
