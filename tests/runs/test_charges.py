@@ -82,9 +82,11 @@ async def test_cached_input_and_reasoning_are_charged_and_shown(
         # More cached than there is.
         ({"inputTokens": 100, "cachedTokens": 500, "outputTokens": 10}, "0.000030"),
         ({"inputTokens": 100, "outputTokens": 10, "reasoningTokens": 10**40}, "0.000120"),
+        # The output does not include the reasoning: it is 7 + 100 tokens.
+        ({"inputTokens": 100, "outputTokens": 7, "reasoningTokens": 100}, "0.000314"),
     ],
 )
-async def test_impossible_counts_of_a_provider_are_limited(
+async def test_counts_of_a_provider_that_contradict_each_other_are_corrected(
     shop: Runner, scripted: Scripted, person: Person, usage: dict[str, int], cost: str
 ) -> None:
     task = await shop.finish(person, "writer", await scripted.script(says("Done.", **usage)))

@@ -308,6 +308,10 @@ def usage_of(response: ModelResponse) -> TokenUsage:
     """The tokens that the provider reported, limited to what is possible. 0 if it did not."""
     usage = response.usage
     input_tokens, output_tokens = _count(usage.input_tokens), _count(usage.output_tokens)
+    reasoning_tokens = _count(usage.output_reasoning_tokens)
+    if reasoning_tokens > output_tokens:
+        # Some providers do not include reasoning in the output.
+        output_tokens += reasoning_tokens
     read = min(_count(usage.cache_read_tokens), input_tokens)
     written = min(_count(usage.cache_write_tokens), input_tokens - read)
     return TokenUsage(
@@ -316,7 +320,7 @@ def usage_of(response: ModelResponse) -> TokenUsage:
         cache_read_tokens=read,
         cache_write_tokens=written,
         cache_write_1h_tokens=min(_count(usage.cache_write_1h_tokens), written),
-        reasoning_tokens=min(_count(usage.output_reasoning_tokens), output_tokens),
+        reasoning_tokens=reasoning_tokens,
     )
 
 
