@@ -125,6 +125,33 @@ def test_an_unknown_field_inside_json_is_refused_with_the_nearest_name(
 
 
 @pytest.mark.parametrize(
+    ("prices", "error"),
+    [
+        ({"inputUsdPerMillion": 1}, "or neither"),
+        ({"outputUsdPerMillion": 1}, "or neither"),
+        ({"cachedInputUsdPerMillion": 0.1}, "cachedInputUsdPerMillion needs inputUsdPerMillion"),
+        ({"inputUsdPerMillion": -1, "outputUsdPerMillion": 1}, "greater than or equal to 0"),
+        ({"inputUsdPerMillion": "NaN", "outputUsdPerMillion": 1}, "finite"),
+        ({"free": True, "inputUsdPerMillion": 1, "outputUsdPerMillion": 1}, "cannot have prices"),
+        ({"free": True, "cachedInputUsdPerMillion": 1}, "cannot have prices"),
+    ],
+)
+def test_an_incomplete_or_contradictory_price_of_a_model_is_refused(
+    environment: pytest.MonkeyPatch, prices: dict[str, object], error: str
+) -> None:
+    models = json.dumps({"fast": {"model": "m"} | prices})
+    refused = error_of(environment, ROTA_MODELS=models)
+    assert refused.startswith("models_fast")
+    assert error in refused
+
+
+def test_the_prices_of_a_model_can_be_zero(environment: pytest.MonkeyPatch) -> None:
+    prices = {"inputUsdPerMillion": 0, "outputUsdPerMillion": 0, "cachedInputUsdPerMillion": 0}
+    settings = read(environment, ROTA_MODELS=json.dumps({"fast": {"model": "m"} | prices}))
+    assert settings.models["fast"].output_usd_per_million == 0
+
+
+@pytest.mark.parametrize(
     "value", ["*", "app.example.com", "https://app.example.com/", "https://a.test/x", "null"]
 )
 def test_a_cors_origin_that_no_browser_sends_is_refused(

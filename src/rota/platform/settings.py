@@ -50,16 +50,30 @@ class ModelChoice(StrictModel):
     # For the provider `openai`: any server with an OpenAI-compatible API.
     base_url: str | None = None
     api_key: SecretStr | None = None
-    # The operator's prices. Without them, a public price list is used.
-    input_usd_per_million: Decimal | None = None
-    output_usd_per_million: Decimal | None = None
+    # The operator's prices: both or neither. Without them, a public price list is used.
+    input_usd_per_million: Annotated[Decimal, Field(ge=0)] | None = None
+    output_usd_per_million: Annotated[Decimal, Field(ge=0)] | None = None
     # For input that the provider read from its cache. Without it, cached input has the full price.
-    cached_input_usd_per_million: Decimal | None = None
+    cached_input_usd_per_million: Annotated[Decimal, Field(ge=0)] | None = None
     free: bool = False
     # The maximum length of a response.
     max_output_tokens: Annotated[int, Field(ge=64)] = 8_192
     # Sent with every request: {"temperature": 0.2, …}
     settings: dict[str, float] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _has_whole_price(self) -> Self:
+        prices = (self.input_usd_per_million, self.output_usd_per_million)
+        cached = self.cached_input_usd_per_million
+        if self.free and (*prices, cached) != (None, None, None):
+            raise ValueError("a model with free: true cannot have prices; remove one of the two")
+        if (prices[0] is None) != (prices[1] is None):
+            raise ValueError("set both inputUsdPerMillion and outputUsdPerMillion, or neither")
+        if cached is not None and None in prices:
+            raise ValueError(
+                "cachedInputUsdPerMillion needs inputUsdPerMillion and outputUsdPerMillion"
+            )
+        return self
 
 
 class Settings(BaseSettings):
