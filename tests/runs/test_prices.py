@@ -27,12 +27,15 @@ MIXES = (
 )
 
 
-def table() -> Iterator[tuple[str, str]]:
-    """Every model that can be looked up, by provider and name."""
+def table(*, priced: bool = True) -> Iterator[tuple[str, str]]:
+    """Every model that can be looked up, with or without prices for tokens."""
     for provider in get_snapshot().providers:
         for model in provider.models:
             if provider.find_model(model.id) is not None:
-                yield provider.id, model.id
+                prices = [model.get_prices(at) for at in MOMENTS]
+                missing = any(None in (p.input_mtok, p.output_mtok) for p in prices)
+                if missing != priced:
+                    yield provider.id, model.id
 
 
 def library_micros(provider: str, model: str, usage: TokenUsage, at: datetime) -> Decimal:
@@ -54,7 +57,7 @@ def library_micros(provider: str, model: str, usage: TokenUsage, at: datetime) -
 
 def test_every_model_of_the_table_costs_what_the_table_says() -> None:
     models = list(table())
-    assert len(models) > 2_000
+    assert len(models) > 1_900
     wrong = [
         (provider, model, usage)
         for (provider, model), usage, at in product(models, MIXES, MOMENTS)
@@ -62,6 +65,14 @@ def test_every_model_of_the_table_costs_what_the_table_says() -> None:
         != math.ceil(library_micros(provider, model, usage, at))
     ]
     assert wrong == []
+
+
+def test_a_model_of_the_table_without_prices_for_tokens_has_no_price() -> None:
+    models = list(table(priced=False))
+    assert {("openai", "whisper-1"), ("openai", "text-embedding-3-small")} <= set(models)
+    for provider, model in models:
+        with pytest.raises(LookupError):
+            table_price(provider, model)
 
 
 @pytest.mark.parametrize(

@@ -141,6 +141,13 @@ def fixed_price(
 
 
 def table_price(provider: str, model: str) -> Price:
-    """The price in the public table. Raises LookupError if the table does not have the model."""
+    """The price in the public table. Raises LookupError if the table does not have one.
+
+    An entry without a price for input or output tokens is not a price: its calls would be free.
+    """
     _, found = get_snapshot().find_provider_model(model, None, provider, None)
+    listed = found.prices
+    prices = [listed] if isinstance(listed, ModelPrice) else [each.prices for each in listed]
+    if any(each.input_mtok is None or each.output_mtok is None for each in prices):
+        raise LookupError(f"{provider}/{model} has no price for tokens")
     return Price(found.get_prices, f"genai-prices/{version('genai-prices')}")
