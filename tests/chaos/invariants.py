@@ -14,11 +14,12 @@ _MUST_BE_EMPTY = {
     "tasks that have not ended": """
         SELECT id, status FROM tasks WHERE status NOT IN ('COMPLETED', 'FAILED', 'CANCELLED')
     """,
-    "tasks whose usage differs from their steps": """
+    "tasks whose usage differs from their steps or charges": """
         SELECT t.id FROM tasks t LEFT JOIN steps s ON s.account_id = t.account_id
             AND s.task_id = t.id
         GROUP BY t.account_id, t.id, t.cost_micros, t.steps, t.input_tokens, t.output_tokens
-        HAVING t.cost_micros <> coalesce(sum(s.cost_micros), 0)
+        HAVING t.cost_micros <> coalesce((SELECT sum(e.spent) FROM entries e
+                WHERE e.account_id = t.account_id AND e.task_id = t.id AND e.kind = 'charge'), 0)
             OR t.input_tokens <> coalesce(sum(s.input_tokens), 0)
             OR t.output_tokens <> coalesce(sum(s.output_tokens), 0)
             OR t.steps <> count(*) FILTER (WHERE s.kind = 'model' AND NOT s.copied)

@@ -93,6 +93,22 @@ async def test_counts_of_a_provider_that_contradict_each_other_are_corrected(
     assert task["usage"]["costUsd"] == cost
 
 
+async def test_a_call_that_costs_more_than_was_held_is_shown_at_what_was_charged(
+    shop: Runner, scripted: Scripted, person: Person
+) -> None:
+    # The agent's budget is one cent. The answer costs three.
+    script = await scripted.script(says("Done.", inputTokens=30_000, outputTokens=10))
+    task = await shop.finish(person, "frugal", script)
+    assert task["usage"]["costUsd"] == "0.010000"
+    [charge] = await charges(person)
+    assert charge["amountMicros"] == -10_000
+    used = (await person.get("/api/usage")).json()
+    assert used["totals"]["costUsd"] == "0.010000"
+    # The step shows what the answer costs.
+    [step] = await model_steps(shop, person, task)
+    assert step["costUsd"] == "0.030020"
+
+
 @pytest.mark.parametrize(
     ("text", "tokens"), [(PROSE, 120), (CODE, 124), (JSON, 135)], ids=["prose", "code", "json"]
 )

@@ -9,18 +9,17 @@ from rota.platform.db import AccountTransaction
 from rota.platform.ids import new_uuid
 
 
-async def charge(tx: AccountTransaction, charge: Charge) -> None:
-    """Pays for a model call from the run's hold, up to what is left of the hold.
+async def charge(tx: AccountTransaction, charge: Charge) -> int:
+    """Pays for a model call from the run's hold, up to what is left of it. Returns that amount.
 
     A late call, one that ends after its run, is paid from the money that the run released. The
     part of that money that is already spent is owed.
     """
     now = clock.now()
-    spent_micros: int | None = 0
+    spent_micros = 0
     if charge.cost_micros > 0:
-        spent_micros = await _charge_hold(tx, charge, now)
-        if spent_micros is None:
-            spent_micros = await _charge_late(tx, charge, now)
+        from_hold = await _charge_hold(tx, charge, now)
+        spent_micros = await _charge_late(tx, charge, now) if from_hold is None else from_hold
         metrics.OVERRUN_MICROS.inc(charge.cost_micros - spent_micros)
     await tx.execute(
         """
@@ -40,6 +39,7 @@ async def charge(tx: AccountTransaction, charge: Charge) -> None:
         charge.output_tokens,
         spent_micros,
     )
+    return spent_micros
 
 
 async def _charge_hold(tx: AccountTransaction, charge: Charge, now: datetime) -> int | None:

@@ -262,36 +262,31 @@ class ModelCaller:
         """Stores and charges the call, before anything is done with the answer."""
         took = clock.now() - record.started_at
         steps.DURATION_SECONDS.labels("model").observe(took.total_seconds())
-        COST_MICROS.labels(record.model).inc(record.cost_micros)
-        if record.usage.estimated:
-            ESTIMATED.labels(record.model).inc()
         try:
-            await retry_database(lambda: self._record(call_input, agent, record))
+            is_new = await retry_database(lambda: self._record(call_input, agent, record))
         except REJECTED_VALUES:
             # PostgreSQL cannot store the answer. The call is charged all the same.
             without_answer = replace(record, response=None)
-            await retry_database(lambda: self._record(call_input, agent, without_answer))
+            is_new = await retry_database(lambda: self._record(call_input, agent, without_answer))
+        if is_new:
+            COST_MICROS.labels(record.model).inc(record.cost_micros)
+            if record.usage.estimated:
+                ESTIMATED.labels(record.model).inc()
 
     async def _record(
         self, call_input: CallInput, agent: AgentVersion, record: ModelCallRecord
-    ) -> None:
+    ) -> bool:
+        """Stores and charges the call. Returns False if that has already happened."""
         _, task_id = ids_of(call_input.run)
         run_id = RunId(task_id, call_input.run.run)
         usage = record.usage
         async with self._context.locked(call_input.run) as (tx, task):
             if not await steps.record_model_call(tx, task_id, run_id.run, call_input.step, record):
-                return
+                return False
             # The provider bills the call, so it is charged even if its run has ended. The answer of
             # a failed run stays unapplied: a retry from failure asks the model again.
             if task is not None and task.status == "CANCELLED":
                 await steps.finish_model_call(tx, task_id, run_id.run, call_input.step)
-            await queries.add_usage(
-                tx,
-                task_id,
-                input_tokens=usage.input_tokens,
-                output_tokens=usage.output_tokens,
-                cost_micros=record.cost_micros,
-            )
             charge = Charge(
                 run_id,
                 call_input.step,
@@ -303,7 +298,15 @@ class ModelCaller:
                 output_tokens=usage.output_tokens,
                 estimated=usage.estimated,
             )
-            await charges.charge(tx, charge)
+            spent_micros = await charges.charge(tx, charge)
+            await queries.add_usage(
+                tx,
+                task_id,
+                input_tokens=usage.input_tokens,
+                output_tokens=usage.output_tokens,
+                cost_micros=spent_micros,
+            )
+        return True
 
     async def _apply(
         self, call_input: CallInput, agent: AgentVersion, tools: dict[str, Tool]
