@@ -39,8 +39,12 @@ def messages(agent: AgentVersion, task: Task, rows: list[Step]) -> list[ModelMes
     found: list[ModelMessage] = [
         ModelRequest(parts=[SystemPromptPart(agent.instructions), UserPromptPart(work)])
     ]
+    results_of: dict[int, list[Step]] = {row.step: [] for row in rows}
+    for row in rows:
+        if row.kind == "tool":
+            results_of[row.step].append(row)
     for model_call in (row for row in rows if row.kind == "model"):
-        results = [r for r in rows if r.step == model_call.step and r.kind == "tool"]
+        results = results_of[model_call.step]
         response = response_of(model_call)
         # Providers refuse an empty message. The note after it says that the answer was empty.
         if not is_empty(response):
