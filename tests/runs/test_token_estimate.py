@@ -1,5 +1,8 @@
 """Tokens that Rota counts itself, against the counts of independent tokenizers."""
 
+from decimal import Decimal
+from pathlib import Path
+
 import pytest
 from pydantic_ai.messages import (
     ModelMessage,
@@ -12,7 +15,10 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.tools import ToolDefinition
 
-from rota.runs.prices import TokenUsage
+from rota.platform import clock
+from rota.runs import token_estimate
+from rota.runs.model_call import measure
+from rota.runs.prices import TokenUsage, fixed_price
 from rota.runs.token_estimate import complete, count, input_tokens, is_complete
 
 PROSE = """\
@@ -119,6 +125,20 @@ def test_tools_and_their_calls_are_counted() -> None:
     assert complete(TokenUsage(9, 0), [], [], called).output_tokens > 120
     tool = ToolDefinition(name="save", description=PROSE, parameters_json_schema={"title": JSON})
     assert input_tokens([called], [tool]) > 120 + 120 + 135
+
+
+async def test_a_call_is_charged_although_its_tokens_cannot_be_counted(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(token_estimate, "_VOCABULARY", tmp_path / "missing")
+    token_estimate._load.cache_clear()
+    asked: list[ModelMessage] = [ModelRequest(parts=[UserPromptPart(PROSE)])]
+    answer = ModelResponse(parts=[TextPart("a" * 300), ToolCallPart("save", {"text": "\ud800"})])
+    price = fixed_price("test", input_usd=Decimal(1), output_usd=Decimal(2))
+    usage, cost_micros = await measure(price, clock.now(), asked, [], answer, 3_000)
+    assert (usage.input_tokens, usage.estimated) == (1_001, True)
+    assert 100 < usage.output_tokens < 120
+    assert cost_micros == 1_001 + 2 * usage.output_tokens
 
 
 def test_text_without_spaces_is_counted_quickly() -> None:

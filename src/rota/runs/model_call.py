@@ -9,7 +9,7 @@ from uuid import UUID
 import structlog
 from opentelemetry.trace import SpanKind
 from prometheus_client import Counter
-from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse
+from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
@@ -35,6 +35,7 @@ from rota.runs.models import (
     max_answer_tokens,
     usage_of,
 )
+from rota.runs.prices import Price, TokenUsage
 from rota.runs.run_context import RunContext, has_worked_longer_than, ids_of
 from rota.runs.steps import ModelCallRecord, Step
 from rota.runs.tools import Tool, Toolbox
@@ -201,19 +202,14 @@ class ModelCaller:
                 response = await finish_despite_cancellation(asyncio.wait_for(request, MAX_CALL_S))
         except Exception as error:
             raise classify_error(error, activity.info().attempt) from error
-        usage = usage_of(response)
-        if not token_estimate.is_complete(usage, response):
-            # In a thread, because counting takes long. It finishes even if the task is cancelled.
-            usage = await finish_despite_cancellation(
-                asyncio.to_thread(
-                    token_estimate.complete, usage, conversation, definitions, response
-                )
-            )
+        usage, cost_micros = await measure(
+            chosen.price, started_at, conversation, definitions, response, input_characters
+        )
         return ModelCallRecord(
             model=chosen.name,
             response=_storable(response),
             usage=usage,
-            cost_micros=chosen.price.cost_micros(usage, started_at),
+            cost_micros=cost_micros,
             price_version=chosen.price.version,
             started_at=started_at,
         )
@@ -342,6 +338,37 @@ class ModelCaller:
             return await self._loop.apply_response(
                 tx, task, agent, call_input.step, response, tools
             )
+
+
+async def measure(
+    price: Price,
+    at: datetime,
+    conversation: list[ModelMessage],
+    tools: list[ToolDefinition],
+    response: ModelResponse,
+    input_characters: int,
+) -> tuple[TokenUsage, int]:
+    """The tokens of a call and its cost. The provider bills the call, so there is always a cost."""
+    try:
+        usage = await _count_tokens(conversation, tools, response)
+        return usage, price.cost_micros(usage, at)
+    except Exception as error:
+        # Without the message, which can quote the conversation.
+        log.error("token_count_failed", error=type(error).__name__)
+        usage = token_estimate.by_characters(input_characters, response)
+        return usage, price.cost_micros(usage, at)
+
+
+async def _count_tokens(
+    conversation: list[ModelMessage], tools: list[ToolDefinition], response: ModelResponse
+) -> TokenUsage:
+    usage = usage_of(response)
+    if token_estimate.is_complete(usage, response):
+        return usage
+    # In a thread, because counting takes long. It finishes even if the task is cancelled.
+    return await finish_despite_cancellation(
+        asyncio.to_thread(token_estimate.complete, usage, conversation, tools, response)
+    )
 
 
 def _wait_s(start: ModelCallInput) -> float:

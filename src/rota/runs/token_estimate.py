@@ -23,7 +23,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.tools import ToolDefinition
 
 from rota.platform import json
-from rota.runs.prices import TokenUsage
+from rota.runs.prices import CHARACTERS_PER_TOKEN, TokenUsage
 
 # The file that tiktoken downloads, with SHA-256
 # 446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d after decompression.
@@ -81,6 +81,20 @@ def complete(
     if usage.output_tokens == 0 and (tokens := sum(map(count, _texts(response)))):
         usage = replace(usage, output_tokens=tokens, estimated=True)
     return usage
+
+
+def by_characters(input_characters: int, response: ModelResponse) -> TokenUsage:
+    """A rough count that cannot fail, for an answer whose tokens cannot be counted."""
+    answer = sum(
+        len(str(getattr(part, name, "")))
+        for part in response.parts
+        for name in ("content", "tool_name", "args")
+    )
+    return TokenUsage(
+        input_characters // CHARACTERS_PER_TOKEN + 1,
+        answer // CHARACTERS_PER_TOKEN + 1,
+        estimated=True,
+    )
 
 
 def is_complete(usage: TokenUsage, response: ModelResponse) -> bool:
