@@ -118,7 +118,7 @@ async def test_delegation_stops_at_the_deepest_level_of_subtasks(
     )
 
 
-async def test_waiting_subtasks_are_listed_oldest_first_while_their_parent_runs(
+async def test_waiting_subtasks_are_listed_longest_wait_first_while_their_parent_runs(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     sending = await scripted.script(calls(("desk__send", {"ref": "tree"})), says("Sent."))
@@ -145,9 +145,8 @@ async def test_waiting_subtasks_are_listed_oldest_first_while_their_parent_runs(
         "First": "run",
         "Second": "tool",
     }
-    assert [e["task"]["createdAt"] for e in waiting] == sorted(
-        e["task"]["createdAt"] for e in waiting
-    )
+    since = [entry["review"]["requestedAt"] for entry in waiting]
+    assert since == sorted(since)
     assert waiting[1]["review"].keys() == (await runner.review(person, task)).keys()
     assert (await runner.task(person, task["id"]))["status"] == "RUNNING"
     for entry in waiting[1:]:
