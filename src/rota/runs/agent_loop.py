@@ -14,9 +14,10 @@ from pydantic_ai.messages import ModelResponse, ToolCallPart
 from rota.agents.model import AgentVersion
 from rota.platform.canonical import canonical_json, digest
 from rota.platform.db import AccountTransaction
-from rota.runs import answers, steps, transcript
+from rota.runs import answers, steps, tool_steps, transcript
 from rota.runs.contracts import NextStep
-from rota.runs.steps import PlannedCall, State, Step
+from rota.runs.steps import State, Step
+from rota.runs.tool_steps import PlannedCall
 from rota.runs.tools import ANSWER_SCHEMA, ASK_PERSON, Tool, model_name
 from rota.tasks import queries, review_queries, seals, transitions
 from rota.tasks.model import Review, Task
@@ -94,13 +95,13 @@ class AgentLoop:
                 if started
                 else transcript.rejection("call", review)
             )
-            await steps.finish(tx, task.id, row, text, "rejected")
+            await tool_steps.finish(tx, task.id, row, text, "rejected")
             return "finished"
         if row.name == ASK_PERSON.name and row.server is None:
             answer = (item["arguments"] or {}).get("answer") or "Approved without an answer."
-            await steps.finish(tx, task.id, row, answer, "ok")
+            await tool_steps.finish(tx, task.id, row, answer, "ok")
             return "finished"
-        await steps.approve(tx, task.id, row, item)
+        await tool_steps.approve(tx, task.id, row, item)
         return "planned"
 
     async def _update_delegated_call(self, tx: AccountTransaction, task: Task, row: Step) -> State:
@@ -109,12 +110,12 @@ class AgentLoop:
         if child is not None and child.status not in TERMINAL:
             return "delegated"
         if child is not None and child.status == "COMPLETED":
-            await steps.finish(tx, task.id, row, child.output or "", "ok")
+            await tool_steps.finish(tx, task.id, row, child.output or "", "ok")
         else:
             why = (child.error or {}).get("message") if child and child.error else None
             status = child.status if child else "DELETED"
             text = f"The subtask did not complete. Its status is {status}. {why or ''}".strip()
-            await steps.finish(tx, task.id, row, text, "failed")
+            await tool_steps.finish(tx, task.id, row, text, "failed")
         return "finished"
 
     async def apply_response(
@@ -139,7 +140,7 @@ class AgentLoop:
         elif response.finish_reason == "length":
             # The arguments of the last call may be incomplete, even if they are valid.
             planned[-1] = replace(planned[-1], problem=transcript.CUT_OFF_CALL, gated=False)
-        await steps.plan_calls(tx, task.id, task.run, step, planned)
+        await tool_steps.plan_calls(tx, task.id, task.run, step, planned)
         gated: list[dict[str, Any]] = []
         ready: list[int] = []
         for row in await steps.calls_of(tx, task.id, task.run, step):
@@ -212,7 +213,7 @@ class AgentLoop:
                 why = "The parent task failed."
                 await transitions.cancel(tx, child, child, Trigger.CANCEL, reason=why)
                 # A retry from failure delegates again.
-                await steps.set_state(tx, task.id, row, "planned")
+                await tool_steps.set_state(tx, task.id, row, "planned")
         FAILURES.labels(code).inc()
         return NextStep("end")
 
@@ -228,7 +229,7 @@ class AgentLoop:
     ) -> NextStep:
         """Sends a tool call back to a person, because the decision about it no longer applies."""
         sealed = tool.seal(row.sealed_arguments)
-        await steps.gate_again(
+        await tool_steps.gate_again(
             tx, task.id, row, sealed, read_only=tool.read_only, maybe_made=maybe_made
         )
         item = _review_item(replace(row, sealed=sealed), tool, reason)

@@ -5,7 +5,7 @@ from rota.agents.access import AgentLocked
 from rota.agents.model import AgentVersion
 from rota.credits.holds import InsufficientCredits
 from rota.platform.db import AccountTransaction
-from rota.runs import steps
+from rota.runs import tool_steps
 from rota.runs.steps import Step
 from rota.tasks import queries
 from rota.tasks.creation import NewTask, TaskCreation
@@ -28,11 +28,11 @@ class Delegation:
         try:
             child = await self._create(tx, parent, agent, row)
         except InvalidField as refused:
-            await steps.finish(tx, parent.id, row, refused.reason, "failed")
+            await tool_steps.finish(tx, parent.id, row, refused.reason, "failed")
         except (AgentLocked, InsufficientCredits) as refused:
-            await steps.finish(tx, parent.id, row, refused.message, "failed")
+            await tool_steps.finish(tx, parent.id, row, refused.message, "failed")
         else:
-            await steps.set_state(tx, parent.id, row, "delegated", child_task_id=child.id)
+            await tool_steps.set_state(tx, parent.id, row, "delegated", child_task_id=child.id)
 
     async def _create(
         self, tx: AccountTransaction, parent: Task, agent: AgentVersion, row: Step

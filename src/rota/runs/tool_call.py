@@ -11,7 +11,7 @@ from temporalio.exceptions import ApplicationError
 from rota.agents.model import AgentVersion
 from rota.platform import clock, tracing
 from rota.platform.db import AccountTransaction
-from rota.runs import steps
+from rota.runs import steps, tool_steps
 from rota.runs.agent_loop import AgentLoop, needs_approval
 from rota.runs.contracts import CALL_FINISHED, TOOL_FAILED, CallInput, NextStep
 from rota.runs.delegation import Delegation
@@ -125,7 +125,7 @@ class ToolCaller:
                 why = _GONE if row.sealed else _EARLIER_VERSION
                 if interrupted or row.maybe_made:
                     why = _UNKNOWN_AND_GONE
-                await steps.finish(tx, task.id, row, why, "failed")
+                await tool_steps.finish(tx, task.id, row, why, "failed")
                 return CALL_FINISHED
             tool, source = found
             arguments = row.sealed_arguments
@@ -137,7 +137,7 @@ class ToolCaller:
                 return await self._loop.reopen_gate(tx, task, row, tool, _CHANGED)
             if needs_approval(agent, tool) and not row.is_approved:
                 return await self._loop.reopen_gate(tx, task, row, tool, _NOT_APPROVED)
-            started_at = await steps.start(tx, task.id, row)
+            started_at = await tool_steps.start(tx, task.id, row)
         return Started(tool, source, arguments, started_at)
 
     async def _call(self, call_input: CallInput, row: Step, call: "Started") -> NextStep:
@@ -171,7 +171,7 @@ class ToolCaller:
 
         async def finish() -> NextStep:
             async with self._context.db.write(account_id) as tx:
-                await steps.finish(tx, task_id, row, storable(result.content), outcome)
+                await tool_steps.finish(tx, task_id, row, storable(result.content), outcome)
             return CALL_FINISHED
 
         return await retry_database(finish)
@@ -180,7 +180,7 @@ class ToolCaller:
         """Lets the call be made again, unless another attempt has taken it over."""
         async with self._context.locked(call_input.run) as (tx, task):
             if task is not None and call.is_current(row := await _row(tx, task, call_input)):
-                await steps.set_state(tx, task.id, row, "planned")
+                await tool_steps.set_state(tx, task.id, row, "planned")
 
     async def _ask_again(
         self, call_input: CallInput, call: "Started", tool: Tool, reason: str, *, maybe_made: bool
