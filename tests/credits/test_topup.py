@@ -19,7 +19,9 @@ TOPUP = "/api/credits/topup"
 
 async def test_a_checkout_returns_the_processors_page_and_moves_no_money(shop: Shop) -> None:
     person = await shop.service.sign_in()
-    response = await person.post(TOPUP, {"amountCents": 2_000, "accountId": "acct_other"})
+    other = await person.post(TOPUP, {"amountCents": 2_000, "accountId": "acct_other"})
+    assert other.status_code == 400
+    response = await person.post(TOPUP, {"amountCents": 2_000})
     assert response.status_code == 200
     payer, amount_cents, _ = shop.processor.requests[-1]
     assert response.json()["amount"] == amount_cents == 2_000

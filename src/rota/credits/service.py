@@ -87,7 +87,7 @@ class Credits:
         async def response() -> TopUpResponse:
             return TopUpResponse(checkout_url=checkout.url, amount=body.amount_cents)
 
-        async with self._db.write(account_id) as tx:
+        async with self._db.write(account_id, caller.user_id) as tx:
             return await self._idempotency.once(tx, idempotency_key, request, 200, response)
 
     async def take_payment(self, payment: Payment) -> None:

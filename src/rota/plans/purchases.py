@@ -1,7 +1,6 @@
 """Buys, changes, cancels and resumes plans and the add-on."""
 
 from collections.abc import Awaitable, Callable
-from uuid import UUID
 
 from rota.accounts import queries as accounts
 from rota.auth.caller import Caller
@@ -100,7 +99,7 @@ class Purchases:
             plan=requested.name.upper(),
             seats=self._tiers.seats(requested),
         )
-        return await self._store(account_id, key, request, response)
+        return await self._store(caller, key, request, response)
 
     def _requested_plan(self, caller: Caller, body: Subscribe, current: State | None) -> Plan:
         """The requested plan. Raises if the account cannot change to it now."""
@@ -142,7 +141,7 @@ class Purchases:
             assert state is not None
             return LowerPlanResponse(subscription=self._plans.schema_of(state))
 
-        return await self._locked_for_sync(account_id, key, (SUBSCRIBE, body), work)
+        return await self._locked_for_sync(caller, key, (SUBSCRIBE, body), work)
 
     async def cancel(self, caller: Caller, key: str | None) -> Outcome:
         caller.check_may_bill()
@@ -170,7 +169,7 @@ class Purchases:
             payer, requested.name, requested.seats, intent(key, CHECKOUT_PASS, payer)
         )
         response = PassCheckoutResponse(checkout_url=checkout.url)
-        return await self._store(account_id, key, request, response)
+        return await self._store(caller, key, request, response)
 
     async def cancel_pass(self, caller: Caller, key: str | None) -> Outcome:
         _check_personal(caller)
@@ -216,11 +215,11 @@ class Purchases:
             return response(state)
 
         operation = f"{'cancel' if cancelled else 'resume'} {product}"
-        return await self._locked_for_sync(caller.account_id, key, (operation, None), work)
+        return await self._locked_for_sync(caller, key, (operation, None), work)
 
     async def _store(
         self,
-        account_id: UUID,
+        caller: Caller,
         key: str | None,
         request: tuple[str, Subscribe | None],
         response: Wire,
@@ -230,18 +229,18 @@ class Purchases:
         async def work() -> Wire:
             return response
 
-        async with self._db.write(account_id) as tx:
+        async with self._db.write(caller.account_id, caller.user_id) as tx:
             return await self._idempotency.once(tx, key, request, 200, work)
 
     async def _locked_for_sync(
         self,
-        account_id: UUID,
+        caller: Caller,
         key: str | None,
         request: tuple[str, Subscribe | None],
         work: Callable[[AccountTransaction], Awaitable[Wire]],
     ) -> Outcome:
         """Runs `work` once for each idempotency key, while no other sync of the account runs."""
-        async with self._plans.locked_for_sync(account_id) as tx:
+        async with self._plans.locked_for_sync(caller.account_id, caller.user_id) as tx:
             return await self._idempotency.once(tx, key, request, 200, lambda: work(tx))
 
 

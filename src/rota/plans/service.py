@@ -19,7 +19,7 @@ from rota.plans.queries import PASS, PLAN, ProductKind, Row
 from rota.plans.states import Plan, State, next_state
 from rota.plans.tiers import Tiers
 from rota.platform import clock
-from rota.platform.db import AccountReader, AccountTransaction, Database
+from rota.platform.db import NO_USER, AccountReader, AccountTransaction, Database
 
 log = structlog.get_logger()
 
@@ -58,9 +58,11 @@ class Plans:
                 return
             await self.apply(tx, reported)
 
-    def locked_for_sync(self, account_id: UUID) -> AbstractAsyncContextManager[AccountTransaction]:
+    def locked_for_sync(
+        self, account_id: UUID, user_id: UUID = NO_USER
+    ) -> AbstractAsyncContextManager[AccountTransaction]:
         """A transaction that can read the account's subscriptions from the processor."""
-        return self._turns.of(account_id)
+        return self._turns.of(account_id, user_id)
 
     async def apply(self, tx: AccountTransaction, reported: Subscription) -> State | None:
         """Applies the processor's state of a subscription. Call it inside `locked_for_sync`."""

@@ -23,7 +23,7 @@ from pydantic import BaseModel, Field
 
 from rota.platform import clock
 from rota.platform.crypto import Vault
-from rota.platform.db import AccountReader, AccountTransaction
+from rota.platform.db import NO_USER, AccountReader, AccountTransaction
 from rota.platform.errors import ApiError, Conflict, envelope
 from rota.platform.http.schemas import shared
 from rota.platform.ids import to_wire
@@ -210,6 +210,7 @@ class Idempotency:
 
 def _owned(tx: AccountReader, key: str) -> str:
     """The key as it is stored: with its user, so that users of an account do not share keys."""
+    assert tx.user_id != NO_USER
     return f"{to_wire('user', tx.user_id)}:{key}"
 
 
