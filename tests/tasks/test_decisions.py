@@ -100,7 +100,9 @@ async def test_an_expired_review_cancels_its_task_and_all_subtasks(
         assert response.status_code == 409
 
 
-async def test_a_decision_before_the_sweep_takes_effect(board_a: Service, reviews: Reviews) -> None:
+async def test_a_decision_after_the_expiry_is_refused_before_the_sweep(
+    board_a: Service, reviews: Reviews
+) -> None:
     person = await newcomer(board_a)
     task = await create(person, status="WAITING_APPROVAL")
     async with board_a.owner() as connection:
@@ -116,6 +118,6 @@ async def test_a_decision_before_the_sweep_takes_effect(board_a: Service, review
         sweep = asyncio.create_task(reviews.expire_due(100))
         await until_waiting_for_locks(board_a, 2)
         await transaction.rollback()
-    assert (await approval).json()["task"]["status"] == "RUNNING"
-    assert await sweep == 0
-    assert (await person.get(f"/api/tasks/{task['id']}")).json()["task"]["status"] == "RUNNING"
+    assert (await approval).status_code == 409
+    assert await sweep == 1
+    assert (await person.get(f"/api/tasks/{task['id']}")).json()["task"]["status"] == "CANCELLED"

@@ -1,8 +1,8 @@
 """Reviews: a person approves or rejects what a task waits for, or the review expires.
 
 A decision names the review that was shown, by number and digest. If another one waits, nothing is
-decided. A decision that names no review is never applied to a review that the caller cannot have
-seen: the same caller repeated within a few seconds means the same decision.
+decided. A decision that names no review decides what waits, except that the same caller who repeats
+it within a few seconds means the same decision, and not the next review.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,10 +27,7 @@ from rota.tasks import (
     seals,
     transitions,
 )
-from rota.tasks.errors import (
-    NotWaiting,
-    ReviewStale,
-)
+from rota.tasks.errors import NotWaiting, ReviewStale
 from rota.tasks.model import Review, Task
 from rota.tasks.review_items import Items
 from rota.tasks.review_schemas import (
