@@ -160,6 +160,7 @@ def test_every_component_is_used(description: Json) -> None:
 def test_every_secured_operation_names_the_scope_it_needs(description: Json) -> None:
     scopes = description["components"]["schemas"]["Scope"]["enum"]
     by_session = {"logout", "list_keys", "create_key", "delete_key"}
+    by_session |= {"list_sessions", "delete_session"}
     any_credential = {"me", "refresh_session"}
     for _, _, operation in operations(description):
         for requirement in operation.get("security", ()):
