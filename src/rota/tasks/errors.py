@@ -5,6 +5,7 @@ from typing import Any
 
 from rota.platform.errors import Conflict, FieldError, NotFound, ValidationFailed
 from rota.tasks.model import Task
+from rota.tasks.states import Status
 
 
 class InvalidField(ValidationFailed):
@@ -139,14 +140,14 @@ class ItemNamedTwice(InvalidField):
 class NotWaiting(Conflict):
     """The task does not wait for this decision. The response contains its newest review."""
 
-    def __init__(self, task: Task, review: dict[str, Any]) -> None:
-        what = {
-            "none": "it was never reviewed",
-            "pending": "its review has expired",
-            "approved": "its newest review was approved, and not with this decision",
-        }.get(review["state"], f"its newest review is {review['state']}")
+    def __init__(self, task: Task, target: Status, review: dict[str, Any]) -> None:
+        why = {
+            "none": "It does not wait for a decision.",
+            "pending": "Its review has expired.",
+            "approved": "Its newest review was approved, with another decision than yours.",
+        }.get(review["state"], f"Its newest review is {review['state']}.")
         super().__init__(
-            f"The task does not wait for this decision: it is {task.status}, and {what}.",
+            f"A task that is {task.status} cannot become {target}. {why}",
             details={"review": review},
         )
 

@@ -84,9 +84,9 @@ class Reviews:
                 await _add_answer(tx, before, reviews[0], by, "approved", named)
                 return before, reviews
             _check_shown(before, reviews, body.review)
-            raise NotWaiting(before, _wire(before, reviews))
+            raise NotWaiting(before, _approved_target(before, reviews), _wire(before, reviews))
         _check_shown(before, reviews, body.review)
-        _check_not_expired(before, reviews)
+        _check_not_expired(before, reviews, _approved_target(before, reviews))
         named = [decision.id for decision in body.decisions or ()]
         if body.review is None:
             _check_not_repeated(before, reviews, by, "approved", named)
@@ -156,9 +156,9 @@ class Reviews:
                 await _add_answer(tx, before, reviews[0], by, "rejected")
                 return before, reviews
             _check_shown(before, reviews, body.review)
-            raise NotWaiting(before, _wire(before, reviews))
+            raise NotWaiting(before, target, _wire(before, reviews))
         _check_shown(before, reviews, body.review)
-        _check_not_expired(before, reviews)
+        _check_not_expired(before, reviews, target)
         if body.review is None:
             _check_not_repeated(before, reviews, by, "rejected")
         if body.resume and reviews[0].gate == "run":
@@ -243,10 +243,18 @@ def _is_shown(reviews: list[Review], shown: ReviewRef) -> bool:
     return newest is not None and (newest.number, newest.digest) == (shown.number, shown.digest)
 
 
-def _check_not_expired(task: Task, reviews: list[Review]) -> None:
+def _approved_target(task: Task, reviews: list[Review]) -> Status:
+    """The status after an approval: of the newest review, or of the first gate."""
+    gate = reviews[0].gate if reviews else "run" if task.hosted else None
+    target = target_of("WAITING_APPROVAL", APPROVAL_OF[gate], hosted=task.hosted)
+    assert target is not None
+    return target
+
+
+def _check_not_expired(task: Task, reviews: list[Review], target: Status) -> None:
     """Refuses a decision that comes too late, also before the sweep closes the review."""
     if reviews[0].expires_at <= clock.now():
-        raise NotWaiting(task, _wire(task, reviews))
+        raise NotWaiting(task, target, _wire(task, reviews))
 
 
 def _check_edits_seen(task: Task, reviews: list[Review], by: dict[str, Any]) -> None:
