@@ -3,7 +3,7 @@
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, FailFast, Field
 from pydantic_core import PydanticCustomError
 
 from rota.mcp.schemas import Tool, ToolServer, Transport
@@ -216,7 +216,12 @@ class ShownTool(Body):
 class AcceptTools(Body):
     """Tools to accept."""
 
-    tools: Annotated[list[ShownTool], doc("The tools, at most 500.", min_length=1, max_length=500)]
+    # Without FailFast, thousands of wrong objects take longer to describe than to send.
+    tools: Annotated[
+        list[ShownTool],
+        doc("The tools, at most 500.", min_length=1, max_length=500),
+        FailFast(),
+    ]
 
 
 # A server and a tool that were read can be sent back.
