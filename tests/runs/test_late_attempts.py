@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from rota.agents.model import AgentVersion
 from rota.agents.sync import sync
 from rota.composition import Composition
 from rota.dev.stack import Stack
@@ -45,7 +46,15 @@ async def attempt(run: GatedRun) -> Started:
     return started
 
 
-async def _agent(run: GatedRun):  # type: ignore[no-untyped-def]
+async def interrupted_after_approval(run: GatedRun) -> None:
+    """A call that a person approved, and that was started but has no result."""
+    await begin(run)
+    await decide(run, run.one, await run.review(run.one))
+    await run.advance()
+    await attempt(run)
+
+
+async def _agent(run: GatedRun) -> AgentVersion:
     async with run.context.locked(run.run_input) as (tx, task):
         assert task is not None
         return await run.context.agent(tx, task)
@@ -92,10 +101,7 @@ async def test_a_late_attempt_does_not_repeat_a_finished_call(run: GatedRun) -> 
 async def test_an_interrupted_call_to_a_server_that_is_gone_is_not_called_unmade(
     run: GatedRun,
 ) -> None:
-    await begin(run)
-    await decide(run, run.one, await run.review(run.one))
-    await run.advance()
-    await attempt(run)
+    await interrupted_after_approval(run)
     await run.replace_server("https://elsewhere.example/")
     await run.act()
     [row] = await run.tool_rows()
@@ -174,10 +180,7 @@ async def test_items_of_the_previous_version_can_be_edited_answered_and_approved
 async def test_an_interrupted_call_of_the_previous_version_is_not_called_unmade(
     run: GatedRun,
 ) -> None:
-    await begin(run)
-    await decide(run, run.one, await run.review(run.one))
-    await run.advance()
-    await attempt(run)
+    await interrupted_after_approval(run)
     await run.write(UNSEAL_CALLS)
     await run.act()
     [row] = await run.tool_rows()

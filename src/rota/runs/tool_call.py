@@ -45,7 +45,6 @@ _GONE = (
     "The tool no longer exists on the server that the call was planned for, or this agent can no "
     "longer use it."
 )
-
 _UNKNOWN_AND_GONE = (
     "The call was interrupted, so it is unknown whether it took effect, and the tool no longer "
     "exists. Check its system before you continue."

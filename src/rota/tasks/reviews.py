@@ -5,7 +5,7 @@ decided. A decision that names no review decides what waits, except that the sam
 it within a few seconds means the same decision, and not the next review.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from itertools import groupby
@@ -17,6 +17,7 @@ from rota.auth.caller import Caller
 from rota.events import journal
 from rota.platform import clock, ids
 from rota.platform.db import AccountReader, AccountTransaction, Database
+from rota.platform.http.schemas import Body
 from rota.platform.idempotency import Idempotency, Outcome
 from rota.tasks import (
     queries,
@@ -64,13 +65,28 @@ class Reviews:
     async def approve(
         self, caller: Caller, task_id: UUID | None, body: ApproveTask, key: str | None
     ) -> Outcome:
+        request = (f"POST /api/tasks/{task_id}/approve", body)
+        return await self._once(
+            caller, key, request, lambda tx: self._approve(tx, caller, task_id, body)
+        )
+
+    async def _once(
+        self,
+        caller: Caller,
+        key: str | None,
+        request: tuple[str, Body],
+        decide: Callable[[AccountTransaction], Awaitable[tuple[Task, list[Review]]]],
+    ) -> Outcome:
+        """Makes the decision, unless the idempotency key has a response."""
         async with self._db.write(caller.account_id, caller.user_id) as tx:
 
             async def work() -> DecisionResponse:
-                return _response(*await self._approve(tx, caller, task_id, body))
+                task, reviews = await decide(tx)
+                return DecisionResponse(
+                    task=schemas.Task.of(task), review=review_schemas.Review.of(task, reviews)
+                )
 
-            operation = f"POST /api/tasks/{task_id}/approve"
-            return await self._idempotency.once(tx, key, (operation, body), 200, work)
+            return await self._idempotency.once(tx, key, request, 200, work)
 
     async def _approve(
         self, tx: AccountTransaction, caller: Caller, task_id: UUID | None, body: ApproveTask
@@ -78,16 +94,15 @@ class Reviews:
         before = await queries.get_for_change(tx, task_id)
         reviews = await review_queries.of_task(tx, before.id)
         by = await _decider(tx, caller)
+        named = [decision.id for decision in body.decisions or ()]
         if before.status != "WAITING_APPROVAL":
             if _was_approved(before, reviews, body):
-                named = [decision.id for decision in body.decisions or ()]
                 await _add_answer(tx, before, reviews[0], by, "approved", named)
                 return before, reviews
             _check_shown(before, reviews, body.review)
             raise NotWaiting(before, _approved_target(before, reviews), _wire(before, reviews))
         _check_shown(before, reviews, body.review)
         _check_not_expired(before, reviews, _approved_target(before, reviews))
-        named = [decision.id for decision in body.decisions or ()]
         if body.review is None:
             _check_not_repeated(before, reviews, by, "approved", named)
         if not named:
@@ -136,13 +151,10 @@ class Reviews:
         self, caller: Caller, task_id: UUID | None, body: RejectTask, key: str | None
     ) -> Outcome:
         """Rejects all pending items. The task is cancelled, or continues if `resume` is set."""
-        async with self._db.write(caller.account_id, caller.user_id) as tx:
-
-            async def work() -> DecisionResponse:
-                return _response(*await self._reject(tx, caller, task_id, body))
-
-            operation = f"POST /api/tasks/{task_id}/reject"
-            return await self._idempotency.once(tx, key, (operation, body), 200, work)
+        request = (f"POST /api/tasks/{task_id}/reject", body)
+        return await self._once(
+            caller, key, request, lambda tx: self._reject(tx, caller, task_id, body)
+        )
 
     async def _reject(
         self, tx: AccountTransaction, caller: Caller, task_id: UUID | None, body: RejectTask
@@ -209,12 +221,6 @@ class Reviews:
         await transitions.close_review(tx, task, "expired", reason)
         await transitions.cancel(tx, task, task, Trigger.EXPIRE, reason=reason)
         return True
-
-
-def _response(task: Task, reviews: list[Review]) -> DecisionResponse:
-    return DecisionResponse(
-        task=schemas.Task.of(task), review=review_schemas.Review.of(task, reviews)
-    )
 
 
 async def _decider(tx: AccountReader, caller: Caller) -> dict[str, Any]:
