@@ -19,6 +19,9 @@ const root = createRootRoute({
   notFoundComponent: NotFound,
 });
 
+const text = (value: unknown): string | undefined =>
+  typeof value === 'string' && value ? value : undefined;
+
 /** The caller, or the sign-in page. After sign-in, the browser returns to `href`. */
 async function signedIn(href: string) {
   try {
@@ -41,6 +44,18 @@ const home = createRoute({
     const known = accounts.find((each) => each.id === last) ?? account;
     queryClient.removeQueries({ queryKey: meQuery.queryKey });
     throw redirect({ to: '/$account', params: { account: known.id } });
+  },
+});
+
+/** Where people return to from a checkout, which does not know the account. */
+const backFromCheckout = createRoute({
+  getParentRoute: () => root,
+  path: '/money',
+  validateSearch: (search): { checkout?: string } => ({ checkout: text(search.checkout) }),
+  beforeLoad: async ({ search, location }) => {
+    const { account } = await signedIn(location.href);
+    const params = { account: rememberedAccount() ?? account.id };
+    throw redirect({ to: '/$account/money', params, search });
   },
 });
 
@@ -69,9 +84,6 @@ const account = createRoute({
   component: lazyRouteComponent(() => import('./shell/Shell'), 'Shell'),
   errorComponent: Broken,
 });
-
-const text = (value: unknown): string | undefined =>
-  typeof value === 'string' && value ? value : undefined;
 
 const inbox = createRoute({
   getParentRoute: () => account,
@@ -167,6 +179,7 @@ const settings = createRoute({
 
 const routeTree = root.addChildren([
   home,
+  backFromCheckout,
   signin,
   callback,
   account.addChildren([

@@ -18,12 +18,12 @@ from rota.auth.routes import (
 )
 from rota.composition import Composition
 from rota.credits.routes import credit_routes
+from rota.dashboard import dashboard_routes
 from rota.events.routes import event_routes
 from rota.limits.guard import AI_PREFIXES, UNLIMITED, RequestGuard
 from rota.mcp.routes import mcp_routes
 from rota.payments.routes import webhook_routes
-from rota.plans.billing_page import billing_routes
-from rota.plans.routes import pass_routes, plan_routes, tier_routes
+from rota.plans.routes import offer_routes, pass_routes, plan_routes, tier_routes
 from rota.platform.health import health_routes
 from rota.platform.http.description import describe
 from rota.platform.http.docs import docs_routes
@@ -110,6 +110,7 @@ def create_app(
         mcp_routes(parts.servers, parts.tool_calls),
         credit_routes(parts.credits),
         tier_routes(parts.purchases),
+        offer_routes(variant.tiers, variant.pass_price_cents, parts.tier_allowance),
         *([plan_routes(parts.purchases)] if variant.sells_plans else []),
         *([pass_routes(parts.purchases)] if variant.pass_price_cents is not None else []),
         webhook_routes(
@@ -127,7 +128,7 @@ def create_app(
             {"redis": parts.limiter_redis.ping, "temporal": parts.temporal.ping},
         ),
         docs_routes("Rota"),
-        billing_routes(variant.tiers, variant.pass_price_cents, parts.tier_allowance),
+        dashboard_routes(),
         *([_metrics_routes()] if settings.metrics_port is None else []),
         *extra_routers,
     ):

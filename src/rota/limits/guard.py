@@ -24,6 +24,8 @@ from rota.platform.http.responses import json_response
 
 # The payment processor sends its webhooks in bursts from few addresses.
 UNLIMITED = ("/health", "/metrics", "/openapi.json", "/docs", "/.well-known", "/webhooks")
+# The dashboard's pages and files. They are small, and served from memory.
+PAGES = ("/money", "/signin", "/assets", "/favicon.svg")
 AI_PREFIXES = ("/api/agents",)
 
 
@@ -32,6 +34,10 @@ def is_below(path: str, prefixes: tuple[str, ...]) -> bool:
     return path.startswith(prefixes) and any(
         path == prefix or path.startswith(f"{prefix}/") for prefix in prefixes
     )
+
+
+def is_page(path: str) -> bool:
+    return path == "/" or path.startswith("/acct_") or is_below(path, PAGES)
 
 
 class RequestGuard:
@@ -55,7 +61,7 @@ class RequestGuard:
 
     async def __call__(self, scope: Scope, headers: dict[bytes, bytes]) -> Admission:
         path: str = scope["path"]
-        if PREFLIGHT in scope or is_below(path, UNLIMITED):
+        if PREFLIGHT in scope or is_below(path, UNLIMITED) or is_page(path):
             return Admission(self._unlimited)
         caller = await self._caller(scope, headers)
         scope[CALLER] = caller

@@ -131,7 +131,7 @@ class Settings(BaseSettings):
     stripe_webhook_secrets: Annotated[tuple[SecretStr, ...], NoDecode] = ()
     # Another address with a Stripe-compatible API, such as a test server.
     stripe_api_url: str | None = None
-    # Where a checkout sends people afterwards. The default is /billing at the public URL.
+    # Where a checkout sends people afterwards. The default is the dashboard's page about money.
     billing_return_url: str | None = None
 
     # How long a task waits for a person before it is cancelled.
@@ -246,7 +246,7 @@ class Settings(BaseSettings):
     @property
     def return_url(self) -> str:
         """Where the payment processor sends people after a checkout."""
-        return self.billing_return_url or f"{self.public_url}/billing"
+        return self.billing_return_url or f"{self.public_url}/money"
 
     @cached_property
     def trusted_networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
