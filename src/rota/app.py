@@ -28,6 +28,7 @@ from rota.platform.health import health_routes
 from rota.platform.http.description import describe
 from rota.platform.http.docs import docs_routes
 from rota.platform.http.edge import Edge
+from rota.platform.http.origins import LOOPBACK_ADDRESSES, HostCheck
 from rota.platform.http.responses import add_handlers
 from rota.platform.http.routes import by_name
 from rota.platform.settings import Settings
@@ -98,6 +99,8 @@ def create_app(
         # Edge does this. FastAPI's own telemetry takes a tenth of the time of a small request.
         telemetry={"tracing": False, "metrics": False, "logs": False, "operation_spans": False},
     )
+    if settings.env == "development" and settings.host in LOOPBACK_ADDRESSES:
+        app.add_middleware(HostCheck, public_url=settings.public_url)
     app.add_middleware(Edge, guard=guard, cors_origins=settings.cors_origins)
     add_handlers(app)
     # The busiest first: a request is matched against the routes in this order.

@@ -207,6 +207,14 @@ async def test_a_token_request_without_a_subject_is_refused(
     assert (response.status_code, response.json()["error"]) == (400, "invalid_request")
 
 
+@pytest.mark.parametrize("path", ["/", "/jwks", "/dev/token", "/authorize"])
+async def test_a_name_of_another_machine_is_refused(client: httpx.AsyncClient, path: str) -> None:
+    for host in ("evil.example", "127.0.0.1.evil.example", "evil.example:80", ""):
+        response = await client.post(path, headers={"Host": host}, json={"sub": "ada"})
+        assert response.status_code == 421, host
+        assert "idToken" not in response.text
+
+
 async def test_cors_allows_origins_of_this_machine_only(
     client: httpx.AsyncClient,
 ) -> None:

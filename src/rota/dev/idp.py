@@ -32,6 +32,7 @@ from starlette.routing import Route
 
 from rota.dev import CLIENT_ID, idp_page
 from rota.dev.directory import DataDirectory
+from rota.platform.http.origins import HostCheck
 
 CODE_LIFE_S = 60
 TOKEN_LIFE_S = 600
@@ -301,6 +302,7 @@ def build(provider: Provider) -> Starlette:
             Route("/dev/token", dev_token, methods=["POST"]),
         ],
         middleware=[
+            Middleware(HostCheck),
             Middleware(
                 CORSMiddleware,
                 allow_origin_regex=LOOPBACK,
