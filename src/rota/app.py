@@ -73,6 +73,7 @@ def create_app(
     variant = parts.variant
     guard = RequestGuard(
         parts.authenticator,
+        parts.cookies,
         parts.limiter,
         variant.ceilings_of,
         lowest_tier=variant.lowest_tier,
@@ -122,8 +123,8 @@ def create_app(
             parts.plans.sync,
         ),
         key_routes(parts.keys),
-        sign_in_routes(parts.sessions, variant.name, settings.oidc_issuers),
-        session_routes(parts.sessions),
+        sign_in_routes(parts.sessions, parts.issuers, parts.cookies, variant.name),
+        session_routes(parts.sessions, parts.cookies),
         jwks_routes(parts.key_ring),
         health_routes(
             {"postgres": parts.db.ping},
