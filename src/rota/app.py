@@ -28,6 +28,7 @@ from rota.platform.health import health_routes
 from rota.platform.http.description import describe
 from rota.platform.http.docs import docs_routes
 from rota.platform.http.edge import Edge
+from rota.platform.http.origins import LOOPBACK_ADDRESSES, HostCheck
 from rota.platform.http.responses import add_handlers
 from rota.platform.http.routes import by_name
 from rota.platform.settings import Settings
@@ -72,6 +73,7 @@ def create_app(
     variant = parts.variant
     guard = RequestGuard(
         parts.authenticator,
+        parts.cookies,
         parts.limiter,
         variant.ceilings_of,
         lowest_tier=variant.lowest_tier,
@@ -98,6 +100,8 @@ def create_app(
         # Edge does this. FastAPI's own telemetry takes a tenth of the time of a small request.
         telemetry={"tracing": False, "metrics": False, "logs": False, "operation_spans": False},
     )
+    if settings.env == "development" and settings.host in LOOPBACK_ADDRESSES:
+        app.add_middleware(HostCheck, public_url=settings.public_url)
     app.add_middleware(Edge, guard=guard, cors_origins=settings.cors_origins)
     add_handlers(app)
     # The busiest first: a request is matched against the routes in this order.
@@ -120,8 +124,8 @@ def create_app(
             parts.plans.sync,
         ),
         key_routes(parts.keys),
-        sign_in_routes(parts.sessions, variant.name, settings.oidc_issuers),
-        session_routes(parts.sessions),
+        sign_in_routes(parts.sessions, parts.issuers, parts.cookies, variant.name),
+        session_routes(parts.sessions, parts.cookies),
         jwks_routes(parts.key_ring),
         health_routes(
             {"postgres": parts.db.ping},

