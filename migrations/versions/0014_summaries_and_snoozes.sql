@@ -11,3 +11,14 @@ CREATE OR REPLACE VIEW current_agents AS
            v.describe, v.initials
     FROM agents a JOIN agent_versions v ON v.name = a.name AND v.version = a.version
     WHERE a.retired_at IS NULL;
+
+-- The most that the current run can cost. NULL for a task that its client runs, and for tasks that
+-- ended before this was stored.
+ALTER TABLE tasks ADD COLUMN budget_cents integer;
+
+-- Forced row security also applies to the owner of the table.
+ALTER TABLE tasks NO FORCE ROW LEVEL SECURITY;
+UPDATE tasks t SET budget_cents = v.budget_cents FROM agent_versions v
+WHERE t.hosted AND t.status NOT IN ('COMPLETED', 'CANCELLED')
+  AND v.name = t.agent AND v.version = t.agent_version;
+ALTER TABLE tasks FORCE ROW LEVEL SECURITY;
