@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from rota.agents.sync import sync
 from rota.composition import Composition
@@ -143,6 +144,32 @@ async def test_a_retry_from_failure_keeps_version_and_approvals_and_one_from_the
     assert (await run.answer({"text": "hello"})).kind == "wait"
     assert (await run.review(run.one))["gate"] == "tool"
     assert len(run.client.made) == 1
+
+
+async def test_a_summary_has_the_sentence_of_the_version_that_runs(
+    run: GatedRun, tmp_path: Path
+) -> None:
+    await publish(run.service, tmp_path, "describer")
+    await run.open("describer")
+    await run.begin()
+    with capture_logs() as logs:
+        await run.answer({"text": "hello"})
+    assert not [entry for entry in logs if entry["event"] == "describe_argument_unknown"]
+    await publish(run.service, tmp_path, "describer", **SECOND)
+    review = await run.review(run.one)
+    assert [item["summary"] for item in review["items"]] == ["Send hello"]
+    await run.fail()
+    await decide(run, run.one, review)
+    await run.fail()
+    await retry(run, "start")
+    await run.begin()
+    with capture_logs() as logs:
+        await run.answer({"text": "hello"})
+    [warning] = [entry for entry in logs if entry["event"] == "describe_argument_unknown"]
+    assert (warning["tool"], warning["arguments"]) == ("peer/send", ["recipient"])
+    review = await run.review(run.one)
+    assert [item["summary"] for item in review["items"]] == ["Send (text: hello)"]
+    assert [item["summary"] for item in review["history"][0]["items"]] == ["Send hello"]
 
 
 async def test_the_quote_says_when_the_run_gate_opens(run: GatedRun, tmp_path: Path) -> None:

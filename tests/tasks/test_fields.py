@@ -281,6 +281,7 @@ async def test_a_review_shows_pending_and_past_decisions(board: Service) -> None
             "number": None,
             "digest": None,
             "work": None,
+            "summary": None,
             "gate": None,
             "requestedAt": None,
             "expiresAt": None,

@@ -30,7 +30,7 @@ async def of_task(tx: AccountReader, task_id: UUID) -> list[Review]:
 TIMELINE_ENTRIES = """
     SELECT format('review-%s', number) AS id, 'approval' AS kind, run, NULL::integer AS step,
            gate AS name, NULL AS server, state, NULL AS outcome,
-           (SELECT coalesce(jsonb_agg(item - 'sealed' ORDER BY position), '[]')
+           (SELECT coalesce(jsonb_agg(item - 'sealed' - 'describe' ORDER BY position), '[]')
             FROM jsonb_array_elements(items) WITH ORDINALITY AS i (item, position)) AS arguments,
            to_jsonb(reason) AS result, NULL::uuid AS child_task_id,
            0 AS input_tokens, 0 AS output_tokens, 0 AS cached_input_tokens,
@@ -76,7 +76,7 @@ async def approved_run(tx: AccountReader, task_id: UUID) -> Review | None:
     return Review(**row) if row else None
 
 
-async def pending(tx: AccountReader, task_ids: Sequence[UUID]) -> dict[UUID, list[Review]]:
+async def pending(tx: AccountReader, task_ids: Sequence[UUID]) -> dict[UUID, Review]:
     """The pending review of each of these tasks that has one."""
     rows = await tx.fetch(
         f"""
@@ -86,11 +86,11 @@ async def pending(tx: AccountReader, task_ids: Sequence[UUID]) -> dict[UUID, lis
         tx.account_id,
         list(task_ids),
     )
-    found: dict[UUID, list[Review]] = {}
+    found: dict[UUID, Review] = {}
     for row in rows:
         columns = dict(row)
         task_id = columns.pop("task_id")
-        found[task_id] = [Review(**columns)]
+        found[task_id] = Review(**columns)
     return found
 
 

@@ -265,8 +265,8 @@ def task_routes(
     async def review_task(caller: Reader, id: TaskId) -> ReviewResponse:  # noqa: A002
         """Returns what waits for a person, with the arguments of each tool call, and earlier
         reviews."""
-        task, found = await reviews.get(caller, ids.from_wire("task", id))
-        return ReviewResponse(review=review_schemas.Review.of(task, found))
+        found = await reviews.get(caller, ids.from_wire("task", id))
+        return ReviewResponse(review=review_schemas.Review.of(found))
 
     @router.get("/api/approvals", summary="List pending approvals")
     async def list_approvals(
@@ -283,9 +283,9 @@ def task_routes(
         found, total = await tasks.waiting(caller, agent, gate, limit, offset)
         approvals = [
             review_schemas.Approval(
-                task=schemas.Task.of(task), review=review_schemas.Review.of(task, pending)
+                task=schemas.Task.of(each.task), review=review_schemas.Review.of(each)
             )
-            for task, pending in found
+            for each in found
         ]
         return ApprovalsResponse(approvals=approvals, total=total)
 

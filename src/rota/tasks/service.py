@@ -8,12 +8,22 @@ from rota.events import journal
 from rota.platform import clock, ids
 from rota.platform.db import AccountTransaction, Database
 from rota.platform.idempotency import Idempotency, Outcome
-from rota.tasks import changes, list_queries, queries, review_queries, schemas, seals, transitions
+from rota.tasks import (
+    changes,
+    list_queries,
+    queries,
+    review_queries,
+    review_reading,
+    schemas,
+    seals,
+    transitions,
+)
 from rota.tasks.bodies import CreateTask, PatchTask
 from rota.tasks.creation import NewTask, TaskCreation, check_can_retry
 from rota.tasks.errors import ParentNotFound, TwoAgents
 from rota.tasks.list_queries import Filter
-from rota.tasks.model import Review, Task
+from rota.tasks.model import Task
+from rota.tasks.review_reading import TaskReviews
 from rota.tasks.schemas import TaskResponse
 from rota.tasks.states import EVENT_OF, Gate, Status, Trigger
 
@@ -72,13 +82,14 @@ class Tasks:
 
     async def waiting(
         self, caller: Caller, agent: str | None, gate: Gate | None, limit: int, offset: int
-    ) -> tuple[list[tuple[Task, list[Review]]], int]:
+    ) -> tuple[list[TaskReviews], int]:
         """The tasks that wait for a person, longest wait first, each with its review."""
         async with self._db.snapshot(caller.account_id, caller.user_id) as tx:
             found, total = await list_queries.waiting(tx, agent, gate, limit, offset)
             tasks = await list_queries.by_ids(tx, found)
             pending = await review_queries.pending(tx, found)
-        return [(task, pending[task.id]) for task in tasks], total
+            definitions = await review_reading.definitions_of(tx, list(pending.values()))
+        return [TaskReviews(task, [pending[task.id]], definitions) for task in tasks], total
 
     async def get(self, caller: Caller, task_id: UUID | None) -> Task:
         async with self._db.read(caller.account_id, caller.user_id) as tx:
