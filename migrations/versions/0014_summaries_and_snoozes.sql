@@ -22,3 +22,18 @@ UPDATE tasks t SET budget_cents = v.budget_cents FROM agent_versions v
 WHERE t.hosted AND t.status NOT IN ('COMPLETED', 'CANCELLED')
   AND v.name = t.agent AND v.version = t.agent_version;
 ALTER TABLE tasks FORCE ROW LEVEL SECURITY;
+
+-- Reviews that a user does not want to see before a certain time. The rows of a review are deleted
+-- when it ends. `number` is that of the review: a newer one is not put off.
+CREATE TABLE review_snoozes (
+    account_id uuid NOT NULL,
+    task_id    uuid NOT NULL,
+    user_id    uuid NOT NULL,
+    number     integer NOT NULL,
+    until      timestamptz NOT NULL,
+    PRIMARY KEY (account_id, task_id, user_id)
+);
+GRANT SELECT, INSERT, UPDATE, DELETE ON review_snoozes TO rota_app;
+ALTER TABLE review_snoozes ENABLE ROW LEVEL SECURITY;
+ALTER TABLE review_snoozes FORCE ROW LEVEL SECURITY;
+CREATE POLICY own ON review_snoozes USING (account_id = current_account_id());

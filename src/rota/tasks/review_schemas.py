@@ -12,6 +12,7 @@ from rota.platform import ids
 from rota.platform.http import examples
 from rota.platform.http.schemas import (
     Body,
+    BodyTimestamp,
     Timestamp,
     Total,
     Wire,
@@ -177,6 +178,30 @@ class PastReview(Wire):
         )
 
 
+class SnoozeTask(Body):
+    """Until when to put off a decision."""
+
+    model_config = example_of("until")
+
+    until: Annotated[
+        BodyTimestamp | None,
+        doc(
+            "A time in the future. A time after `expiresAt` of the review counts as `expiresAt`. "
+            "Null brings the review back.",
+            examples.EXPIRES,
+        ),
+    ]
+
+
+class SnoozeResponse(Wire):
+    """Until when a decision is put off."""
+
+    snoozed_until: Annotated[
+        Timestamp | None,
+        doc("Until when you do not want to see it. Null if it is not put off.", examples.EXPIRES),
+    ]
+
+
 @resource_of(ReviewRef)
 class Review(Wire):
     """What waits for a person, and what was decided before."""
@@ -281,6 +306,15 @@ class Approval(Wire):
 
     task: Annotated[Task, doc("The task that waits.", json_schema_extra=example_with(**_WAITING))]
     review: Annotated[Review, doc("What to decide.")]
+    snoozed_until: Annotated[
+        Timestamp | None,
+        doc(
+            "Until when you do not want to see it. Null if you have not put it off, or if that "
+            "time has passed.",
+            None,
+            examples.EXPIRES,
+        ),
+    ]
 
 
 class ApprovalsResponse(Wire):

@@ -7,7 +7,7 @@ it within a few seconds means the same decision, and not the next review.
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any
 from uuid import UUID
@@ -17,6 +17,7 @@ from rota.auth.caller import Caller
 from rota.events import journal
 from rota.platform import clock, ids
 from rota.platform.db import AccountReader, AccountTransaction, Database
+from rota.platform.errors import FieldError, ValidationFailed
 from rota.platform.http.schemas import Body
 from rota.platform.idempotency import Idempotency, Outcome
 from rota.tasks import (
@@ -29,7 +30,7 @@ from rota.tasks import (
     seals,
     transitions,
 )
-from rota.tasks.errors import NotWaiting, ReviewStale
+from rota.tasks.errors import NothingWaits, NotWaiting, ReviewStale
 from rota.tasks.model import Review, Task
 from rota.tasks.review_items import Items
 from rota.tasks.review_reading import TaskReviews
@@ -62,6 +63,24 @@ class Reviews:
         """The task and its reviews, newest first."""
         async with self._db.snapshot(caller.account_id, caller.user_id) as tx:
             return await review_reading.read(tx, await queries.get(tx, task_id))
+
+    async def snooze(
+        self, caller: Caller, task_id: UUID | None, until: datetime | None
+    ) -> datetime | None:
+        """Puts off a decision for the caller alone, or brings it back. The deadline stays."""
+        async with self._db.write(caller.account_id, caller.user_id) as tx:
+            task = await queries.get_for_change(tx, task_id)
+            if task.status != "WAITING_APPROVAL":
+                raise NothingWaits(task)
+            if until is None:
+                await review_queries.delete_snooze(tx, task.id)
+                return None
+            if until <= clock.now():
+                raise ValidationFailed.of(FieldError("until", "must be in the future"))
+            review = (await review_queries.pending(tx, [task.id]))[task.id]
+            until = min(until, review.expires_at)
+            await review_queries.save_snooze(tx, task.id, review.number, until)
+            return until
 
     async def approve(
         self, caller: Caller, task_id: UUID | None, body: ApproveTask, key: str | None

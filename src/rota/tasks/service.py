@@ -1,6 +1,7 @@
 """What clients do with tasks: create, list, read, change and retry them."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import datetime
 from uuid import UUID
 
 from rota.auth.caller import Caller
@@ -26,6 +27,14 @@ from rota.tasks.model import Task
 from rota.tasks.review_reading import TaskReviews
 from rota.tasks.schemas import TaskResponse
 from rota.tasks.states import EVENT_OF, Gate, Status, Trigger
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A task with its pending review, and until when the caller has put it off."""
+
+    found: TaskReviews
+    snoozed_until: datetime | None
 
 
 class Tasks:
@@ -82,14 +91,18 @@ class Tasks:
 
     async def waiting(
         self, caller: Caller, agent: str | None, gate: Gate | None, limit: int, offset: int
-    ) -> tuple[list[TaskReviews], int]:
+    ) -> tuple[list[Waiting], int]:
         """The tasks that wait for a person, longest wait first, each with its review."""
         async with self._db.snapshot(caller.account_id, caller.user_id) as tx:
             found, total = await list_queries.waiting(tx, agent, gate, limit, offset)
             tasks = await list_queries.by_ids(tx, found)
             pending = await review_queries.pending(tx, found)
+            snoozes = await review_queries.snoozes(tx, pending, clock.now())
             definitions = await review_reading.definitions_of(tx, list(pending.values()))
-        return [TaskReviews(task, [pending[task.id]], definitions) for task in tasks], total
+        return [
+            Waiting(TaskReviews(task, [pending[task.id]], definitions), snoozes.get(task.id))
+            for task in tasks
+        ], total
 
     async def get(self, caller: Caller, task_id: UUID | None) -> Task:
         async with self._db.read(caller.account_id, caller.user_id) as tx:
