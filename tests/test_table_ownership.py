@@ -22,7 +22,7 @@ TABLES: dict[str, set[str]] = {
     "mcp": {"mcp_servers", "mcp_tools"},
     "plans": {"subscriptions"},
     "agents": {"agent_terms", "agent_versions", "agents", "current_agents"},
-    "tasks": {"reviews", "task_counts", "task_words", "tasks"},
+    "tasks": {"review_snoozes", "reviews", "task_counts", "task_words", "tasks"},
     "runs": {"steps"},
 }
 OWNER = {table: package for package, tables in TABLES.items() for table in tables}

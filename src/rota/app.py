@@ -109,7 +109,7 @@ def create_app(
         task_routes(parts.tasks, parts.reviews, parts.streams, parts.authenticator),
         me_routes(parts.profiles, variant.name),
         agent_routes(parts.catalog, variant.agent_access),
-        run_routes(parts.timelines),
+        run_routes(parts.timelines, parts.retries),
         event_routes(parts.streams, parts.authenticator),
         mcp_routes(parts.servers, parts.tool_calls),
         credit_routes(parts.credits),

@@ -51,6 +51,7 @@ from rota.platform.http.origins import OwnOrigin
 from rota.platform.idempotency import Idempotency
 from rota.platform.settings import Settings
 from rota.platform.temporal import Temporal
+from rota.runs.retries import Retries
 from rota.runs.timeline import Timelines
 from rota.tasks.creation import TaskCreation
 from rota.tasks.reviews import Reviews
@@ -270,6 +271,10 @@ class Composition:
     @cached_property
     def timelines(self) -> Timelines:
         return Timelines(self.db)
+
+    @cached_property
+    def retries(self) -> Retries:
+        return Retries(self.db, self.task_creation)
 
     @cached_property
     def egress(self) -> Egress:
