@@ -11,6 +11,7 @@ import { ApiError, selectAccount } from './api/client';
 import { meQuery } from './api/queries';
 import { rememberAccount, rememberedAccount } from './shell/account';
 import { Broken, NotFound } from './shell/Broken';
+import { renewSession } from './signin/renewal';
 import { Loading } from './ui/Loading';
 
 const root = createRootRoute({
@@ -27,10 +28,14 @@ async function signedIn(href: string) {
   try {
     return await queryClient.ensureQueryData(meQuery);
   } catch (error) {
-    if (error instanceof ApiError && error.status === 401) {
-      throw redirect({ to: '/signin', search: { next: href } });
-    }
-    throw error;
+    if (!(error instanceof ApiError) || error.status !== 401) throw error;
+  }
+  try {
+    // The session may live on although its token has expired.
+    await renewSession();
+    return await queryClient.ensureQueryData(meQuery);
+  } catch {
+    throw redirect({ to: '/signin', search: { next: href } });
   }
 }
 
