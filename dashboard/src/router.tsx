@@ -11,7 +11,7 @@ import { ApiError, selectAccount } from './api/client';
 import { meQuery } from './api/queries';
 import { rememberAccount, rememberedAccount } from './shell/account';
 import { Broken, NotFound } from './shell/Broken';
-import { renewSession } from './signin/renewal';
+import { renewSession, wasSignedIn } from './signin/renewal';
 import { Loading } from './ui/Loading';
 
 const root = createRootRoute({
@@ -25,6 +25,7 @@ const text = (value: unknown): string | undefined =>
 
 /** The caller, or the sign-in page. After sign-in, the browser returns to `href`. */
 async function signedIn(href: string) {
+  if (!wasSignedIn()) throw redirect({ to: '/signin', search: { next: href } });
   try {
     return await queryClient.ensureQueryData(meQuery);
   } catch (error) {

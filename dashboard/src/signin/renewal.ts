@@ -7,7 +7,12 @@ import { refreshSession } from '@rota/sdk';
 const KEY = 'rota.renewed';
 const DAY_MS = 86_400_000;
 
+/** Whether somebody signed in with this browser. Without it, asking who they are is no use. */
+export const wasSignedIn = (): boolean => localStorage.getItem(KEY) !== null;
+
 export const noteRenewal = (): void => localStorage.setItem(KEY, String(Date.now()));
+
+export const noteSignOut = (): void => localStorage.removeItem(KEY);
 
 export async function renewSession(): Promise<void> {
   await refreshSession({ throwOnError: true });
