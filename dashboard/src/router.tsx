@@ -47,7 +47,11 @@ const home = createRoute({
     selectAccount(null);
     const { accounts, account } = await signedIn('/');
     const last = rememberedAccount();
-    const known = accounts.find((each) => each.id === last) ?? account;
+    const known =
+      accounts.find((each) => each.id === last) ??
+      // Work with others comes first.
+      accounts.find((each) => each.kind === 'company') ??
+      account;
     queryClient.removeQueries({ queryKey: meQuery.queryKey });
     throw redirect({ to: '/$account', params: { account: known.id } });
   },
