@@ -19,7 +19,7 @@ ENUMS = {
     *("TaskStatus", "Gate", "ReviewState", "ItemDecision", "RetryFrom"),
     *("CredentialKind", "Scope", "AccountKind", "Role", "Tier", "Variant", "ApiVersion"),
     *("ServerStatus", "Transport", "SubscriptionStatus"),
-    *("TransactionKind", "AllowanceStatus", "GroupBy"),
+    *("TransactionKind", "AllowanceStatus", "GroupBy", "ToolApproval"),
     *("StepKind", "StepState", "StepOutcome", "Readiness"),
 }
 
@@ -167,8 +167,9 @@ def test_every_secured_operation_names_the_scope_it_needs(description: Json) -> 
             if operation["operationId"] in by_session | any_credential:
                 assert requirement == {"bearer": []}
                 continue
-            (scope,) = requirement["bearer"]
-            assert scope in scopes
-            assert f"`{scope}`" in operation["description"]
+            assert requirement["bearer"]
+            for scope in requirement["bearer"]:
+                assert scope in scopes
+                assert f"`{scope}`" in operation["description"]
         if operation["operationId"] in by_session:
             assert "Needs a session token" in operation["description"]
