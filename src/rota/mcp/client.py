@@ -140,7 +140,7 @@ class ToolClient:
             failure.sent = False
             saved = await self._health.record_failure(server, failure)
             return Check(saved, latency_ms, failure)
-        return Check(await self._health.record_tools(server, tools), latency_ms)
+        return Check(await self._health.record_tools(server, tools, latency_ms), latency_ms)
 
     async def _ping_and_list(self, server: Server) -> tuple[float, dict[str, Definition]]:
         async with self._session(server) as session:
