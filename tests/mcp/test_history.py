@@ -8,7 +8,7 @@ import pytest
 from rota.mcp import history
 from rota.platform import ids
 from rota.platform.db import Database
-from tests.mcp.conftest import accept, connect
+from tests.mcp.conftest import accept, connect, events_of, invoke
 from tests.mcp.peers import Peer, definition
 from tests.service import Person, Service
 from tests.tasks.world import newcomer, newcomers
@@ -62,8 +62,11 @@ async def test_nothing_is_added_within_a_minute_while_the_status_stays(
     assert await statuses(person, server) == ["CONNECTED"]
     peer.status = 503
     for _ in range(3):
-        await person.post(f"/api/mcp/{server['id']}/ping")
+        await invoke(person, server, "add", {"a": 1, "b": 2})
     assert await statuses(person, server) == ["UNREACHABLE", "CONNECTED"]
+    # The failed calls did not find it connected in between.
+    kinds = [kind for kind, _ in await events_of(person)]
+    assert kinds == ["mcp.connected", "mcp.disconnected"]
     monkeypatch.setattr(history, "INTERVAL", timedelta())
     await person.post(f"/api/mcp/{server['id']}/ping")
     assert await statuses(person, server) == ["UNREACHABLE", "UNREACHABLE", "CONNECTED"]
