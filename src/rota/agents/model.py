@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
@@ -89,6 +90,14 @@ class AgentVersion(Definition):
 
     def asks_before(self, tool: str, *, read_only: bool) -> bool:
         return any(policy.asks_before(tool, read_only=read_only) for policy in self.policies)
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogVersion:
+    """A version in the history of an agent."""
+
+    definition: AgentVersion
+    created_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
