@@ -1,3 +1,29 @@
+-- What the account could spend right after the entry: allowance plus top-up. NULL only in entries
+-- of processes of the previous version, which run until an upgrade is complete.
+ALTER TABLE entries ADD COLUMN available_after bigint;
+
+-- One partition after the other, so that each sort is small. Row security is on the parent only.
+DO $$
+BEGIN
+    FOR part IN 0..15 LOOP
+        EXECUTE format('
+            UPDATE entries_%1$s e SET available_after = r.available
+            FROM (
+                SELECT account_id, id, sum(allowance + topup)
+                    OVER (PARTITION BY account_id ORDER BY id)::bigint AS available
+                FROM entries_%1$s
+            ) r
+            WHERE e.account_id = r.account_id AND e.id = r.id', part);
+    END LOOP;
+END
+$$;
+
+-- The account wants an event when less than this is available, in micro-dollars. NULL: no event.
+-- `told_low`: whether the event was sent. Reset when the balance is no longer below the amount.
+ALTER TABLE balances
+    ADD COLUMN alert_below bigint,
+    ADD COLUMN told_low boolean NOT NULL DEFAULT false;
+
 -- The history of each server's status. The service keeps the newest 500 rows of a server.
 CREATE TABLE mcp_checks (
     account_id uuid NOT NULL,

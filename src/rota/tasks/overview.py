@@ -1,0 +1,30 @@
+"""What an account's tasks hold."""
+
+from dataclasses import dataclass
+
+from rota.auth.caller import Caller
+from rota.credits import queries as credits_
+from rota.credits.queries import OpenHold
+from rota.platform.db import Database
+from rota.tasks import overview_queries as queries
+from rota.tasks.overview_queries import Label
+
+
+@dataclass(frozen=True, slots=True)
+class Holds:
+    """A page of open holds with their tasks, their number and what all of them hold."""
+
+    page: list[tuple[OpenHold, Label]]
+    total: int
+    held_micros: int
+
+
+class Overview:
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    async def holds(self, caller: Caller, limit: int, offset: int) -> Holds:
+        async with self._db.snapshot(caller.account_id) as tx:
+            found, total, held_micros = await credits_.open_holds(tx, limit, offset)
+            labels = await queries.labels(tx, [hold.task_id for hold in found])
+        return Holds([(hold, labels[hold.task_id]) for hold in found], total, held_micros)
