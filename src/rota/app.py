@@ -32,7 +32,7 @@ from rota.platform.http.responses import add_handlers
 from rota.platform.http.routes import by_name
 from rota.platform.settings import Settings
 from rota.runs.routes import run_routes
-from rota.tasks.overview_routes import hold_routes
+from rota.tasks.overview_routes import hold_routes, statistics_routes
 from rota.tasks.routes import task_routes
 
 DESCRIPTION = """\
@@ -111,6 +111,7 @@ def create_app(
         mcp_routes(parts.servers, parts.tool_calls),
         credit_routes(parts.credits),
         hold_routes(parts.overview),
+        statistics_routes(parts.overview),
         tier_routes(parts.purchases),
         *([plan_routes(parts.purchases)] if variant.sells_plans else []),
         *([pass_routes(parts.purchases)] if variant.pass_price_cents is not None else []),

@@ -111,7 +111,7 @@ async def test_unknown_and_retired_agents_have_no_versions(
         await sync(service.database_url, folder(**{name: agent_text(name)}))
     person = await person_of(service, LOWEST)
     for name in ("old", "unheard-of"):
-        for path in ("", "/versions"):
+        for path in ("", "/versions", "/statistics"):
             response = await person.get(f"/api/agents/{name}{path}")
             assert response.status_code == 404
             assert name in response.json()["error"]["message"]
