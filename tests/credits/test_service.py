@@ -80,13 +80,25 @@ async def test_overflow_can_be_turned_off_and_on(shop: Shop) -> None:
             "PATCH", "/api/credits/settings", json={"allowOverflow": wanted}
         )
         assert response.status_code == 200
-        assert response.json() == {"settings": {"allowOverflow": wanted}}
+        assert response.json() == {"settings": {"allowOverflow": wanted, "alertBelowCents": None}}
         assert (await person.get("/api/credits/settings")).json() == response.json()
         assert (await shop.balance(person))["allowOverflow"] is wanted
 
 
-@pytest.mark.parametrize("body", [{}, {"allowOverflow": "true"}, {"allowOverflow": 1}, None])
-async def test_settings_accept_only_a_boolean(shop: Shop, body: Any) -> None:
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"allowOverflow": "true"},
+        {"allowOverflow": 1},
+        {"alertBelowCents": -1},
+        {"alertBelowCents": 10_000_001},
+        {"alertBelowCents": "5"},
+        {"alertBelowCents": 5.0},
+        None,
+    ],
+)
+async def test_invalid_settings_are_refused(shop: Shop, body: Any) -> None:
     person = await newcomer(shop.service)
     response = await person.request("PATCH", "/api/credits/settings", json=body)
     assert response.status_code == 400
@@ -119,6 +131,8 @@ async def test_a_key_needs_the_billing_scopes(shop: Shop) -> None:
         "/api/credits/balance",
         "/api/credits/settings",
         "/api/credits/transactions",
+        "/api/credits/forecast",
+        "/api/credits/holds",
         "/api/usage",
     ):
         assert (await worker.get(path)).status_code == 403
@@ -164,6 +178,18 @@ async def test_transactions_are_listed_newest_first(shop: Shop) -> None:
     assert "up to the hold" in bounded["description"]
     assert paid["reference"] == refund["reference"] == "pi_7"
     assert paid["taskId"] is None
+    after = [
+        (each["availableAfterMicros"], each["availableAfterCents"]) for each in page["transactions"]
+    ]
+    assert after == [
+        (3_700_000, 370),
+        (4_700_000, 470),
+        (4_700_000, 470),
+        (4_700_000, 470),
+        (5_000_000, 500),
+    ]
+    assert (call["taskName"], call["agent"]) == ("Compare three suppliers", None)
+    assert (paid["taskName"], paid["agent"]) == (None, None)
 
 
 async def test_pages_of_transactions_have_no_gaps_or_overlaps(shop: Shop) -> None:
@@ -214,6 +240,9 @@ async def test_transactions_can_be_filtered(shop: Shop) -> None:
         ("kind=charge", ["charge", "charge"]),
         ("kind=dispute", ["dispute"]),
         ("kind=refund", []),
+        ("kind=dispute,top_up", ["dispute", "top_up"]),
+        ("kind=hold,dispute", ["dispute", "hold", "hold"]),
+        ("kind=hold&kind=top_up", ["hold", "hold", "top_up"]),
         (f"taskId={task}", ["release", "charge", "hold"]),
         (f"taskId={task}&kind=hold", ["hold"]),
         (f"taskId={ids.to_wire('task', ids.new_uuid())}", []),
@@ -235,7 +264,10 @@ async def test_transactions_can_be_filtered(shop: Shop) -> None:
     assert (page["transactions"][0]["taskId"], page["total"]) == (task, 2)
 
 
-@pytest.mark.parametrize("query", ["kind=gift", "from=2026-5-1", "from=2026-05-02&to=2026-05-01"])
+@pytest.mark.parametrize(
+    "query",
+    ["kind=gift", "kind=hold,gift", "kind=", "from=2026-5-1", "from=2026-05-02&to=2026-05-01"],
+)
 async def test_invalid_filters_are_refused(shop: Shop, query: str) -> None:
     person = await newcomer(shop.service)
     assert (await person.get(f"/api/credits/transactions?{query}")).status_code == 400
@@ -302,6 +334,48 @@ async def test_usage_by_agent_or_model_starts_with_the_most_expensive(
     assert [(each["key"], each["calls"], each["costUsd"]) for each in shown["usage"]] == expected
 
 
+async def test_usage_by_day_and_agent_or_model_is_for_stacked_charts(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person = await person_with_usage(shop, monkeypatch)
+    span = "from=2026-05-01&to=2026-05-31"
+    shown = (await person.get(f"/api/usage?{span}&groupBy=day,agent")).json()
+    assert shown["groupBy"] == "day,agent"
+    rows = [(each["key"], each["group"], each["calls"]) for each in shown["usage"]]
+    assert rows == [
+        ("2026-05-03", "scribe", 2),
+        ("2026-05-05", "scribe", 1),
+        ("2026-05-05", "triager", 1),
+    ]
+    shown = (await person.get(f"/api/usage?{span}&groupBy=day,model")).json()
+    rows = [(each["key"], each["group"], each["costUsd"]) for each in shown["usage"]]
+    assert rows == [
+        ("2026-05-03", "large", "0.999900"),
+        ("2026-05-03", "small", "0.000100"),
+        ("2026-05-05", "small", "0.000000"),
+    ]
+    assert shown["totals"]["calls"] == 4
+    shown = (await person.get(f"/api/usage?{span}&groupBy=agent")).json()
+    assert {each["group"] for each in shown["usage"]} == {None}
+
+
+async def test_a_chart_has_the_ten_most_expensive_agents_and_the_sum_of_the_others(
+    shop: Shop,
+) -> None:
+    person = await newcomer(shop.service, tier="basic")
+    async with shop.db.write(person.user_id) as tx:
+        await ledger.top_up(tx, 500 * CENT, "pi_1")
+        run = await start_run(tx, 100 * CENT)
+        for number in range(13):
+            await spend(tx, run, number, 1_000 + number, agent=f"agent-{number:02}")
+    shown = (await person.get("/api/usage?groupBy=day,agent")).json()
+    groups = [(each["group"], each["costUsd"]) for each in shown["usage"]]
+    expensive = [(f"agent-{number:02}", f"0.{1_000 + number:06}") for number in range(12, 2, -1)]
+    # All others together cost the most on this day.
+    assert groups == [(None, "0.003003"), *expensive]
+    assert shown["totals"]["costUsd"] == "0.013078"
+
+
 async def test_usage_covers_the_last_30_days_by_default(shop: Shop) -> None:
     person = await newcomer(shop.service)
     shown = (await person.get("/api/usage")).json()
@@ -326,6 +400,8 @@ async def test_usage_covers_the_last_30_days_by_default(shop: Shop) -> None:
         "from=2026-02-30",
         "to=1777593600",
         "groupBy=week",
+        "groupBy=agent,day",
+        "groupBy=day,day",
     ],
 )
 async def test_invalid_days_are_refused(shop: Shop, query: str) -> None:
