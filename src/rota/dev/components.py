@@ -247,6 +247,31 @@ class Model(Component):
         return next((file for root in roots for file in Path(root).glob("*.gguf")), None)
 
 
+class Demo(Component):
+    """The demonstration model and tool servers."""
+
+    name = "demo"
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def display_url(self) -> str | None:
+        return self.url
+
+    def command(self) -> Sequence[str]:
+        return [
+            sys.executable,
+            "-m",
+            "rota.dev.demo",
+            f"--port={self.port}",
+            f"--data={self.site.directory.path / 'demo'}",
+        ]
+
+    async def check(self) -> None:
+        await check_url(f"{self.url}/v1/models")
+
+
 class Service(Component):
     """`rota serve`, which needs all other components."""
 
