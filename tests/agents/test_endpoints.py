@@ -20,28 +20,13 @@ SHIPPED = sorted(read_catalog(catalog_folder()), key=lambda agent: agent.name)
 NAMES = [agent.name for agent in SHIPPED]
 DEPARTMENTS = sorted({agent.department for agent in SHIPPED})
 FIELDS = {
-    "name",
-    "displayName",
-    "initials",
-    "description",
-    "department",
-    "tier",
-    "tags",
-    "premium",
-    "requiredTier",
-    "locked",
-    "model",
+    *("name", "displayName", "initials", "description", "department", "tier", "tags"),
+    *("premium", "requiredTier", "locked", "model"),
 }
 # Only the response for one agent has these.
 DETAILS = {
-    "version",
-    "instructions",
-    "tools",
-    "approval",
-    "budgetCents",
-    "maxSteps",
-    "aliases",
-    "useFor",
+    *("version", "instructions", "tools", "approval"),
+    *("budgetCents", "maxSteps", "aliases", "useFor"),
 }
 PATHS = (
     "/api/agents",
