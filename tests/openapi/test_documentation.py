@@ -164,9 +164,7 @@ def test_every_secured_operation_names_the_scope_it_needs(description: Json) -> 
     any_credential = {"me", "refresh_session"}
     for _, _, operation in operations(description):
         if "security" in operation:
-            requirement, by_cookie = operation["security"]
-            # A cookie is a session, which has every scope.
-            assert by_cookie == {"cookie": []}
+            (requirement,) = operation["security"]
             if operation["operationId"] in by_session | any_credential:
                 assert requirement == {"bearer": []}
                 continue

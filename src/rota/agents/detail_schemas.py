@@ -2,13 +2,14 @@
 
 from typing import Annotated, Literal
 
+from pydantic import ConfigDict
 from typing_extensions import TypeAliasType
 
 from rota.agents import model as catalog
 from rota.agents.access import AgentAccess
 from rota.agents.schemas import Agent, ModelName
 from rota.platform.http import examples
-from rota.platform.http.schemas import Timestamp, Total, Wire, doc
+from rota.platform.http.schemas import EXTENDS, Timestamp, Total, Wire, doc
 
 _INSTRUCTIONS = "You turn descriptions of work into a procedure."
 
@@ -58,6 +59,8 @@ MaxSteps = Annotated[int, doc("The most model calls of one run.", 20)]
 
 class AgentDetails(Agent):
     """An agent of the catalog, with what it can use and spend."""
+
+    model_config = ConfigDict(json_schema_extra={EXTENDS: "Agent"})
 
     version: Annotated[int, doc("The current version. New tasks use it.", 3)]
     instructions: Instructions

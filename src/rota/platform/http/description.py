@@ -15,7 +15,7 @@ from fastapi.routing import APIRoute
 
 from rota.platform.http import components as shared
 from rota.platform.http.components import Json, documented, ref
-from rota.platform.http.schemas import CHANGES, FIELDS
+from rota.platform.http.schemas import CHANGES, EXTENDS, FIELDS
 
 __all__ = ["describe", "documented"]
 
@@ -77,6 +77,9 @@ class _Description:
             self._schemas[name] |= {"enum": values, "examples": values[:1]}
             for schema in self._schemas.values():
                 _keep_examples(schema, ref("schemas", name)["$ref"], values)
+        for schema in self._schemas.values():
+            if EXTENDS in schema:
+                _extend(schema, self._schemas)
         self._parameters: Json = {}
         self._examples: Json = {}
         self._errors: set[str] = set()
@@ -122,7 +125,7 @@ class _Description:
         operation["description"] = _unwrapped(operation.get("description") or operation["summary"])
         scopes = self._scopes.get(operation["operationId"], ())
         if {"401", "403"} <= operation["responses"].keys():
-            operation["security"] = [{"bearer": [*scopes]}, {"cookie": []}]
+            operation["security"] = [{"bearer": [*scopes]}]
         if scopes:
             noun, names = "scope" if len(scopes) == 1 else "scopes", "` and `".join(scopes)
             operation["description"] += f"\n\nAn API key needs the {noun} `{names}`."
@@ -200,6 +203,8 @@ class _Description:
             return schema["const"]
         if "anyOf" in schema:
             return self._example(schema["anyOf"][0])
+        if "allOf" in schema:
+            return {k: v for part in schema["allOf"] for k, v in self._example(part).items()}
         if schema.get("type") == "array":
             return [self._example(schema["items"])]
         fields = schema.get("properties", {})
@@ -289,6 +294,22 @@ def _keep_examples(schema: Json, reference: str, values: list[str]) -> None:
             found = [value for value in each.pop("examples", ()) if value in (None, *values)]
             each |= {"examples": found} if found else {}
         _keep_examples(each, reference, values)
+
+
+def _extend(schema: Json, schemas: Json) -> None:
+    """Describes only what a schema adds to the one that it extends."""
+    parent = schema.pop(EXTENDS)
+    own = {word: schema.pop(word) for word in ("properties", "required")}
+    inherited = schemas[parent]["properties"]
+    schema.pop("type")
+    schema["allOf"] = [
+        ref("schemas", parent),
+        {
+            "type": "object",
+            "properties": {k: v for k, v in own["properties"].items() if k not in inherited},
+            "required": [name for name in own["required"] if name not in inherited],
+        },
+    ]
 
 
 def _drop_markers(schema: Json) -> None:
