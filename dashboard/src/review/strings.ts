@@ -27,6 +27,7 @@ export const strings = {
   waiting: 'Waiting',
   withoutDecision: 'Without a decision',
   cancelled: 'Cancelled',
+  inTime: 'in',
 
   arguments: 'What will be sent',
   noArguments: 'This call has no arguments.',
@@ -43,6 +44,7 @@ export const strings = {
   leaveOutOf: (name: string) => `Leave out ${name}`,
   setNull: 'Set to null',
   putBack: 'Put back',
+  rowsLeftOut: (rows: number) => `${plural(rows, 'row')} left out.`,
   editAsJson: 'Edit as JSON',
   row: (at: number) => `row ${at}`,
   change: 'Change',
@@ -51,7 +53,9 @@ export const strings = {
   hiddenTitle: 'This contains characters that are not visible',
   hiddenText:
     'They are shown as marks like U+202E. They can make a text look different from what is sent.',
-  hiddenEdit: 'Hidden characters',
+  hiddenConfirm: 'Approve it with hidden characters?',
+  hiddenConfirmText:
+    'It contains characters that are not visible. You see them as marks. They are sent as they are.',
 
   kinds: {
     text: 'text',
@@ -155,8 +159,11 @@ export const strings = {
   earlier: (steps: number) => `${plural(steps, 'earlier step')}`,
   waitingForYou: 'Waiting for you',
   modelStep: 'Model call',
+  failedStep: (name: string) => `${name} (failed)`,
+  choseTools: (names: string) => `Asked for: ${names}`,
   decisionStep: 'Decision',
 
+  background: 'Background',
   history: 'Earlier reviews',
   pastReview: (number: number) => `Review ${number}`,
   states: {
@@ -170,7 +177,7 @@ export const strings = {
   by: 'by',
   someone: 'someone',
   you: 'you',
-  key: 'an API key',
+  keyOf: (person: string) => `an API key of ${person}`,
 
   digest: (number: number) => `Review ${number}`,
   counts: 'Your decision counts for exactly what is shown here.',
