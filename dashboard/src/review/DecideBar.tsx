@@ -46,11 +46,7 @@ export function DecideBar({ onSnoozed, quiet }: { onSnoozed: () => void; quiet?:
   );
   const hint = blocked ?? (unread ? strings.why.unread : null);
   return (
-    <fieldset
-      className={page ? 'decide decide-bar' : 'decide'}
-      aria-label={strings.decision}
-      data-covers
-    >
+    <fieldset className={page ? 'decide decide-bar' : 'decide'} aria-label={strings.decision}>
       <Button
         look="primary"
         size={size}

@@ -14,14 +14,15 @@ export function useSeen(key: string): { end: RefObject<HTMLDivElement | null>; s
     const marker = end.current;
     if (!marker) return;
     let timer: ReturnType<typeof setTimeout> | undefined;
-    // The bar with the buttons lies over the end of the page.
-    const bar = document.querySelector<HTMLElement>('[data-covers]')?.offsetHeight ?? 0;
+    const root = marker.closest<HTMLElement>('dialog, .pane-detail');
+    // The bar with the buttons lies over the end of the text.
+    const covers = (root ?? document).querySelector<HTMLElement>('.decide, .dialog-foot');
     const observer = new IntersectionObserver(
       (entries) => {
         clearTimeout(timer);
         if (entries.at(-1)?.isIntersecting) timer = setTimeout(() => setSeenKey(key), SETTLE_MS);
       },
-      { rootMargin: `0px 0px -${bar}px 0px` },
+      { root, rootMargin: `0px 0px -${covers?.offsetHeight ?? 0}px 0px` },
     );
     observer.observe(marker);
     return () => {
