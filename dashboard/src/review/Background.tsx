@@ -1,6 +1,6 @@
 import { SafeText } from '../ui/SafeText';
 import { AgentSays } from './AgentSays';
-import { pendingItems } from './data';
+import { isQuestion, pendingItems } from './data';
 import { History } from './History';
 import { LedHere } from './LedHere';
 import { useReviewView } from './ReviewContext';
@@ -40,7 +40,7 @@ export function DecidedItems() {
 export function Background() {
   const { data } = useReviewView();
   const { review } = data;
-  const tools = pendingItems(review).filter((item) => item.tool !== null);
+  const tools = pendingItems(review).filter((item) => item.tool !== null && !isQuestion(item));
   const distinct = tools.filter(
     (item, at) =>
       tools.findIndex((each) => each.tool === item.tool && each.serverId === item.serverId) === at,

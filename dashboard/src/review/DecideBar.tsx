@@ -1,6 +1,7 @@
 import { useRef } from 'react';
 import { Button } from '../ui/Button';
 import { useShortcuts } from '../ui/shortcuts';
+import { isQuestion } from './data';
 import { useReviewView } from './ReviewContext';
 import { SnoozeMenu } from './SnoozeMenu';
 import { strings } from './strings';
@@ -12,13 +13,16 @@ function useApproveWords(): string {
   const chosen = calls.filter((call) => call.chosen).length;
   if (data.review.gate === 'run') return strings.approveRun;
   if (data.review.gate === 'output') return strings.approveOutput;
+  if (calls.length === 1 && calls.some((call) => isQuestion(call.item))) return strings.sendAnswer;
   if (chosen < calls.length) return strings.approveSome(chosen, calls.length);
   if (editCount > 0) return strings.approveEdits(editCount);
   return calls.length > 1 ? strings.approveAll(calls.length) : strings.approve;
 }
 
 const firstField = () =>
-  document.querySelector<HTMLElement>('.review-main .form :is(input, textarea, select)');
+  document.querySelector<HTMLElement>(
+    '.review-main :is(.form, .form-answer) :is(input, textarea, select)',
+  );
 
 function readOn(): void {
   const pane = document.querySelector<HTMLElement>('.review-main')?.closest<HTMLElement>('.pane');

@@ -6,7 +6,7 @@ import { Button } from '../ui/Button';
 import { Dialog } from '../ui/Dialog';
 import { useNow } from '../ui/Time';
 import { toast } from '../ui/toast';
-import { definitionChanged, fingerprint, type ReviewData } from './data';
+import { definitionChanged, fingerprint, isQuestion, type ReviewData } from './data';
 import { useAgent } from './people';
 import { RejectDialog } from './RejectDialog';
 import { ReviewContext } from './ReviewContext';
@@ -20,6 +20,9 @@ function blockedBy(state: ReviewState, { review }: ReviewData, now: number): str
   if (review.expiresAt && Date.parse(review.expiresAt) <= now) return strings.why.expired;
   const calls = state.calls.filter((call) => call.chosen);
   if (review.gate === 'tool' && !calls.length) return strings.why.nothing;
+  if (calls.some((call) => isQuestion(call.item) && !Object.keys(call.edits).length)) {
+    return strings.why.answer;
+  }
   if (definitionChanged({ ...review, items: calls.map((call) => call.item) })) {
     return strings.why.definition;
   }

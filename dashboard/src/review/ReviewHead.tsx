@@ -8,7 +8,7 @@ import { Money } from '../ui/Money';
 import { SafeText } from '../ui/SafeText';
 import { Day, Span } from '../ui/Time';
 import { toolName } from './CallCard';
-import { pendingItems, stillCosts } from './data';
+import { isQuestion, pendingItems, stillCosts } from './data';
 import { useAgent } from './people';
 import { useReviewView } from './ReviewContext';
 import { strings } from './strings';
@@ -20,6 +20,7 @@ function Wants({ review }: { review: Review }) {
   if (review.gate === 'output') return <>{strings.wantsOutput}</>;
   if (review.gate === null) return <>{strings.wantsExternal}</>;
   if (items.length !== 1 || !only) return <>{strings.wantsSome(items.length)}</>;
+  if (isQuestion(only)) return <>{strings.wantsAnswer}</>;
   return (
     <>
       {strings.wants}{' '}
@@ -99,14 +100,10 @@ export function ReviewHead() {
           },
           {
             name: strings.withoutDecision,
-            value: review.expiresAt && (
-              <>
-                {strings.cancelled} <Day at={review.expiresAt} />
-              </>
-            ),
+            value: strings.cancelled,
             note: review.expiresAt && (
               <>
-                {strings.inTime} <Span to={review.expiresAt} />
+                <Day at={review.expiresAt} />, {strings.inTime} <Span to={review.expiresAt} />
               </>
             ),
           },

@@ -98,6 +98,9 @@ export const argumentsOf = (item: ReviewItem): JsonObject => (item.arguments ?? 
 export const definitionChanged = (review: Review): boolean =>
   pendingItems(review).some((item) => item.definitionAccepted === false);
 
+/** Whether the agent asks the person something, instead of calling a tool. */
+export const isQuestion = (item: ReviewItem): boolean => item.tool === 'ask_person' && !item.server;
+
 /** What the run can still cost, in dollars. Null without a budget. */
 export function stillCosts(task: Task): number | null {
   if (task.usage.budgetUsd === null) return null;

@@ -9,6 +9,7 @@ export type Kind =
   | { is: 'yesno' }
   | { is: 'choice'; options: (Json | undefined)[]; fixed: boolean }
   | { is: 'list'; of: 'text' | 'number' | 'integer'; minItems?: number; maxItems?: number }
+  | { is: 'several'; options: string[]; minItems?: number; maxItems?: number }
   | { is: 'table'; columns: string[]; minItems?: number; maxItems?: number }
   | { is: 'group'; fields: Field[] }
   | { is: 'json' };
@@ -33,6 +34,7 @@ type Schema = JsonObject;
 
 const MAX_DEPTH = 4;
 const MAX_FIELDS = 200;
+const MAX_OPTIONS = 24;
 const MAX_ROWS = 500;
 const MAX_COLUMNS = 6;
 const FORMATS: readonly string[] = ['date', 'date-time', 'email', 'uri'];
@@ -88,7 +90,9 @@ function objectFields(schema: Schema, value: JsonObject, path: string[], root: S
   const named = isObject(properties) ? properties : {};
   const required = own(schema, 'required');
   const needs = Array.isArray(required) ? required : [];
-  const keys = [...new Set([...Object.keys(named), ...Object.keys(value)])];
+  // The list of required fields is in the order of the tool's author. The properties may not be.
+  const first = needs.filter((key) => typeof key === 'string' && Object.hasOwn(named, key));
+  const keys = [...new Set([...(first as string[]), ...Object.keys(named), ...Object.keys(value)])];
   return keys.map((key) =>
     field(own(named, key), own(value, key), [...path, key], needs.includes(key), root),
   );
@@ -272,6 +276,9 @@ function numberKind(schema: Schema, integer: boolean, value: Json | undefined): 
   };
 }
 
+const isWords = (values: Json[]): values is string[] =>
+  values.every((each) => typeof each === 'string');
+
 function arrayKind(schema: Schema, value: Json | undefined, { root }: Place): Kind {
   if (value !== undefined && !Array.isArray(value)) return JSON_KIND;
   const limits = {
@@ -281,6 +288,12 @@ function arrayKind(schema: Schema, value: Json | undefined, { root }: Place): Ki
   const given = own(schema, 'items');
   const items = simple(given, root).schema;
   const type = text(own(items, 'type')) ?? typeOf(value?.[0]);
+  const options = own(items, 'enum');
+  if (Array.isArray(options) && isWords(options) && options.length <= MAX_OPTIONS) {
+    const known = (value ?? []).every((each) => (options as Json[]).includes(each));
+    const once = new Set(value ?? []).size === (value ?? []).length;
+    return known && once ? { is: 'several', options, ...limits } : JSON_KIND;
+  }
   if (type === 'object' && value?.length) return tableKind(items, value, limits);
   if (['enum', 'const', 'oneOf', 'anyOf', 'allOf'].some((word) => own(items, word) !== undefined)) {
     return JSON_KIND;

@@ -29,7 +29,7 @@ function wordsOf(step: TimelineStep): string {
     return state ? strings.states[state] : strings.decisionStep;
   }
   const calls = [...new Set(toolCallsOf(step.result))].map((name) =>
-    readable(name.split('/').at(-1) ?? name).toLowerCase(),
+    readable(name.split(/\/|__/).at(-1) ?? name).toLowerCase(),
   );
   return calls.length ? strings.choseTools(calls.slice(0, 3).join(', ')) : strings.modelStep;
 }

@@ -12,6 +12,7 @@ export const strings = {
   noReviewHint: 'The task continues, or it has ended.',
 
   wants: 'wants to use',
+  wantsAnswer: 'asks you something',
   wantsSome: (calls: number) => `wants to make ${plural(calls, 'call')}`,
   wantsRun: 'would start with this task',
   wantsOutput: 'has finished and asks you to accept the output',
@@ -71,11 +72,12 @@ export const strings = {
     listOf: { text: 'list of text', number: 'list of numbers', integer: 'list of whole numbers' },
     onePerLine: 'one per line',
     choice: (options: number) => `one of ${options}`,
+    several: (options: number) => `any of ${options}`,
     rows: (rows: number, leftOut: number) =>
       leftOut ? `list of ${rows}, ${leftOut} left out` : `list of ${rows}`,
     required: 'required',
-    upTo: (most: number) => `up to ${most} characters`,
-    from: (least: number) => `at least ${least} characters`,
+    upTo: (most: number) => `up to ${plural(most, 'character')}`,
+    from: (least: number) => `at least ${plural(least, 'character')}`,
     least: (value: string) => `from ${value}`,
     most: (value: string) => `up to ${value}`,
     above: (value: string) => `above ${value}`,
@@ -131,7 +133,10 @@ export const strings = {
 
   agentSays: 'What the agent says',
   agentSaysHint: 'The agent wrote this. It can be wrong. What will be sent is above.',
-  whyAsked: 'Why you are asked',
+  question: 'The question',
+  answer: 'Your answer',
+  answerHint: 'The agent reads it and continues.',
+  sendAnswer: 'Send the answer',
 
   tool: 'Tool',
   on: 'on',
@@ -199,6 +204,7 @@ export const strings = {
     changed: 'Look at the new review first.',
     problems: (fields: number) => `Correct ${plural(fields, 'field')} first.`,
     definition: 'Accept the changed tool first.',
+    answer: 'Write an answer first.',
     nothing: 'Choose at least one call.',
     expired: 'The time to decide is over.',
   },

@@ -7,6 +7,7 @@ import {
   approve,
   argumentsOf,
   fingerprint,
+  isQuestion,
   pendingItems,
   type ReviewData,
   reference,
@@ -98,7 +99,10 @@ export function useReview(id: string) {
     [review, draft],
   );
   const chosen = calls.filter((call) => call.chosen);
-  const editCount = chosen.reduce((sum, c) => sum + editedFields(c.fields, c.edits).length, 0);
+  // An answer is not an edit of what was proposed.
+  const editCount = chosen
+    .filter((call) => !isQuestion(call.item))
+    .reduce((sum, c) => sum + editedFields(c.fields, c.edits).length, 0);
   const problems = chosen.reduce((sum, c) => sum + problemsOf(c.fields, c.edits).length, 0);
 
   const change = (update: (draft: Draft) => Draft) =>

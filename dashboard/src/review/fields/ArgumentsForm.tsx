@@ -3,7 +3,15 @@ import { SafeText } from '../../ui/SafeText';
 import type { Edit, Edits } from '../edits';
 import { type Field, flat, isAbsent } from '../schema';
 import { strings } from '../strings';
-import { ChoiceField, JsonField, ListField, NumberField, TextField, YesNoField } from './controls';
+import {
+  ChoiceField,
+  JsonField,
+  ListField,
+  NumberField,
+  SeveralField,
+  TextField,
+  YesNoField,
+} from './controls';
 import { FieldName } from './FieldFrame';
 import { TableField } from './TableField';
 
@@ -30,13 +38,15 @@ function One({ field, edits, onEdit }: Omit<FormProps, 'fields'> & { field: Fiel
       return <ChoiceField {...props} />;
     case 'list':
       return <ListField {...props} />;
+    case 'several':
+      return <SeveralField {...props} />;
     case 'table':
       return <TableField {...props} />;
     case 'json':
       return <JsonField {...props} />;
     case 'group':
       return (
-        <fieldset className="wide group">
+        <fieldset className="wide group arg">
           <legend className="label">
             <FieldName field={field} />
           </legend>

@@ -104,7 +104,7 @@ export function FieldFrame({
   const value = 'value' in resolved ? resolved.value : undefined;
   const texts = (Array.isArray(value) ? value : [value]).filter((each) => typeof each === 'string');
   return (
-    <div className={[wide && 'wide', edit && 'edited'].filter(Boolean).join(' ') || undefined}>
+    <div className={['arg', wide && 'wide', edit && 'edited'].filter(Boolean).join(' ')}>
       <Labelled
         label={<FieldName field={field} />}
         kind={kindWords(field)}
@@ -127,10 +127,8 @@ export function FieldFrame({
           </span>
         </p>
       )}
-      <div className="row row-wrap field-foot">
-        <Was field={field} edit={edit} onEdit={onEdit} />
-        <Without field={field} edit={edit} onEdit={onEdit} />
-      </div>
+      <Was field={field} edit={edit} onEdit={onEdit} />
+      <Without field={field} edit={edit} onEdit={onEdit} />
     </div>
   );
 }

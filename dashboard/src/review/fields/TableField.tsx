@@ -30,6 +30,8 @@ export function TableField(props: FieldProps) {
   const { columns } = field.kind;
   const leftOut = edit && 'leftOut' in edit ? edit.leftOut : [];
   const resolved = resolve(field, edit);
+  const rows = field.proposed;
+  const isAmount = (column: string) => rows.every((row) => isObject(row) && isNumber(row[column]));
   const toggle = (at: number) =>
     onEdit({
       leftOut: leftOut.includes(at) ? leftOut.filter((each) => each !== at) : [...leftOut, at],
@@ -49,7 +51,7 @@ export function TableField(props: FieldProps) {
           <thead>
             <tr>
               {columns.map((column) => (
-                <th key={column} scope="col">
+                <th key={column} scope="col" className={isAmount(column) ? 'end' : undefined}>
                   <SafeText>{readable(column)}</SafeText>
                 </th>
               ))}

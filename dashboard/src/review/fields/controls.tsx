@@ -4,8 +4,8 @@ import { Check, Input, Select, TextArea } from '../../ui/Field';
 import { SafeText } from '../../ui/SafeText';
 import { isDate, isTime, proposedText, resolve } from '../edits';
 import { strings } from '../strings';
-import { shownValue, visible } from './display';
-import { FieldFrame, FieldName, type FieldProps, Was } from './FieldFrame';
+import { kindWords, shownValue, visible } from './display';
+import { FieldFrame, FieldName, type FieldProps, Was, Without } from './FieldFrame';
 
 const LONG = 34;
 const grows = () => CSS.supports('field-sizing', 'content');
@@ -199,5 +199,47 @@ export function YesNoField(props: FieldProps) {
       />
       <Was {...props} />
     </div>
+  );
+}
+
+/** A list whose elements are chosen from a few. */
+export function SeveralField(props: FieldProps) {
+  const { field, edit, onEdit } = props;
+  if (field.kind.is !== 'several') return null;
+  const { options } = field.kind;
+  const now = resolve(field, edit);
+  const chosen = 'value' in now && Array.isArray(now.value) ? now.value : [];
+  const toggle = (option: string, yes: boolean) => {
+    const next = yes ? [...chosen, option] : chosen.filter((each) => each !== option);
+    const { proposed } = field;
+    const same =
+      Array.isArray(proposed) &&
+      proposed.length === next.length &&
+      proposed.every((each) => next.includes(each));
+    onEdit(same ? undefined : { value: next });
+  };
+  return (
+    <fieldset className={edit ? 'wide edited arg' : 'wide arg'}>
+      <legend className="label legend">
+        <FieldName field={field} /> <span className="type">{kindWords(field)}</span>
+      </legend>
+      <div className="row row-wrap several">
+        {options.map((option) => (
+          <Check
+            key={option}
+            label={<SafeText>{option}</SafeText>}
+            checked={chosen.includes(option)}
+            onChange={(event) => toggle(option, event.target.checked)}
+          />
+        ))}
+      </div>
+      {field.description && (
+        <p className="hint">
+          <SafeText>{field.description}</SafeText>
+        </p>
+      )}
+      <Was {...props} />
+      <Without {...props} />
+    </fieldset>
   );
 }

@@ -61,7 +61,8 @@ export function kindWords(field: Field, leftOut = 0): string {
   const words: (string | undefined)[] = [];
   if (kind.is === 'text') {
     words.push(kind.format ? kinds[kind.format] : kinds.text);
-    if (kind.minLength) words.push(kinds.from(kind.minLength));
+    if (kind.minLength && (kind.minLength > 1 || !field.required))
+      words.push(kinds.from(kind.minLength));
     if (kind.maxLength) words.push(kinds.upTo(kind.maxLength));
   } else if (kind.is === 'number') {
     const bound = (name: (value: string) => string, value: Json | undefined) =>
@@ -71,7 +72,8 @@ export function kindWords(field: Field, leftOut = 0): string {
     words.push(bound(kinds.most, kind.maximum), bound(kinds.below, kind.below));
   } else if (kind.is === 'choice') {
     words.push(kind.fixed ? kinds.fixed : kinds.choice(kind.options.length));
-  } else if (kind.is === 'list') words.push(kinds.listOf[kind.of], kinds.onePerLine);
+  } else if (kind.is === 'several') words.push(kinds.several(kind.options.length));
+  else if (kind.is === 'list') words.push(kinds.listOf[kind.of], kinds.onePerLine);
   else if (kind.is === 'table') {
     words.push(kinds.rows(Array.isArray(field.proposed) ? field.proposed.length : 0, leftOut));
   } else if (kind.is === 'yesno') words.push(kinds.yesno);
