@@ -1,5 +1,6 @@
 /** What several screens read: the caller, the agents, the balance, what waits. */
 import {
+  type ApprovalsResponse,
   getBalance,
   getCatalog,
   getCreditSettings,
@@ -10,6 +11,7 @@ import {
 } from '@rota/sdk';
 import { queryOptions } from '@tanstack/react-query';
 import { ok } from './client';
+import { parseExact } from './exact';
 import { keys } from './keys';
 
 export const meQuery = queryOptions({
@@ -18,9 +20,24 @@ export const meQuery = queryOptions({
   staleTime: 5 * 60_000,
 });
 
+const PAGE = 100;
+
+/** Everything that waits, oldest first, with the numbers of its arguments as they are. */
 export const approvalsQuery = queryOptions({
   queryKey: keys.approvals,
-  queryFn: () => ok(listApprovals({ query: { limit: 100 }, throwOnError: true })),
+  queryFn: async () => {
+    const page = async (offset: number) => {
+      const query = { limit: PAGE, offset };
+      const body: unknown = await ok(listApprovals({ query, parseAs: 'text', throwOnError: true }));
+      return parseExact<ApprovalsResponse>(String(body));
+    };
+    const { approvals, total } = await page(0);
+    const found = new Map(approvals.map((approval) => [approval.task.id, approval]));
+    for (let offset = PAGE; offset < total; offset += PAGE) {
+      for (const approval of (await page(offset)).approvals) found.set(approval.task.id, approval);
+    }
+    return { approvals: [...found.values()], total };
+  },
 });
 
 export const runningQuery = queryOptions({
