@@ -28,14 +28,14 @@ export const candidatesQuery = (words: string) => {
 
 export const agentDetailQuery = (name: string) =>
   queryOptions({
-    queryKey: [...keys.agent(name), 'detail'],
+    queryKey: [...keys.agent(name), 'quote'],
     queryFn: () => ok(getAgent({ path: { name }, throwOnError: true })),
     staleTime: 5 * 60_000,
   });
 
 export const agentStatisticsQuery = (name: string) =>
   queryOptions({
-    queryKey: [...keys.agent(name), 'statistics'],
+    queryKey: [...keys.agent(name), 'usual-cost'],
     queryFn: () => ok(agentStatistics({ path: { name }, throwOnError: true })),
     staleTime: 5 * 60_000,
   });

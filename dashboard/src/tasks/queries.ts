@@ -1,8 +1,8 @@
 import {
   getTask,
   listTasks,
+  quoteRetry,
   type RetryFrom,
-  retryOptions,
   reviewTask,
   type TaskStatus,
   type TimelineStep,
@@ -66,14 +66,14 @@ export const taskQuery = (id: string) =>
 
 export const reviewQuery = (id: string) =>
   queryOptions({
-    queryKey: [...keys.task(id), 'review'],
+    queryKey: [...keys.task(id), 'reviews'],
     queryFn: () => ok(reviewTask({ path: { id }, throwOnError: true })),
   });
 
 export const retryQuery = (id: string) =>
   queryOptions({
     queryKey: [...keys.task(id), 'retry'],
-    queryFn: () => ok(retryOptions({ path: { id }, throwOnError: true })),
+    queryFn: () => ok(quoteRetry({ path: { id }, throwOnError: true })),
   });
 
 export const timelineKey = (id: string) => [...keys.task(id), 'timeline', 'all'];
