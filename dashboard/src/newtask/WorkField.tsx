@@ -45,9 +45,9 @@ export function WorkField({
         onChange={(event) => change({ text: event.target.value })}
       />
       <p className="row small faint" id={`${id}-more`}>
-        <span className="clip">
-          {strings.name}{' '}
-          <button className="undo" type="button" onClick={onEditName}>
+        <span className="row tight">
+          {strings.name}
+          <button className="undo clip" type="button" onClick={onEditName}>
             {name ? <SafeText>{name}</SafeText> : strings.nameLater}
           </button>
         </span>

@@ -19,9 +19,12 @@ export function useHelper(step: TimelineStep): string {
   return agent?.displayName ?? (typeof name === 'string' ? name : strings.aSubtask);
 }
 
+/** Models know a tool as `server__tool`. */
+const toolName = (call: unknown): string => String(call).replace(/^.+?__/, '');
+
 function modelWords(step: TimelineStep): string {
   const calls = field(step.result, 'toolCalls');
-  const tools = Array.isArray(calls) ? calls.map(String) : [];
+  const tools = Array.isArray(calls) ? calls.map(toolName) : [];
   if (!step.finishedAt) return strings.works;
   if (tools.length) {
     const shown = tools.slice(0, 3);
@@ -61,8 +64,27 @@ function Words({ main, more }: { main: string; more?: string | null }) {
   );
 }
 
+function Decision({ step, task }: { step: TimelineStep; task: string }) {
+  const account = useAccount();
+  const edits = editsOf(step);
+  const reason = typeof step.result === 'string' ? step.result : null;
+  if (step.state === 'pending') {
+    return (
+      <Link className="link" to="/$account/reviews/$id" params={{ account, id: task }}>
+        {strings.decision.pending}
+      </Link>
+    );
+  }
+  return (
+    <Words
+      main={decisionWord(step.state, step.decidedBy)}
+      more={edits ? strings.edits(edits) : (reason ?? gateWord(step.name)?.toLowerCase())}
+    />
+  );
+}
+
 /** What a step is, in words. */
-export function StepName({ step }: { step: TimelineStep }) {
+export function StepName({ step, task }: { step: TimelineStep; task: string }) {
   if (step.kind === 'model') return <Words main={modelWords(step)} more={step.name} />;
   if (step.kind === 'tool') {
     if (step.childTaskId || (step.name === 'delegate' && !step.server)) {
@@ -71,12 +93,5 @@ export function StepName({ step }: { step: TimelineStep }) {
     if (step.name === 'ask_person' && !step.server) return <Words main={strings.question} />;
     return <Words main={step.name ?? ''} more={step.server} />;
   }
-  const edits = editsOf(step);
-  const reason = typeof step.result === 'string' ? step.result : null;
-  return (
-    <Words
-      main={decisionWord(step.state, step.decidedBy)}
-      more={edits ? strings.edits(edits) : (reason ?? gateWord(step.name)?.toLowerCase())}
-    />
-  );
+  return <Decision step={step} task={task} />;
 }

@@ -94,7 +94,7 @@ export function TaskHead({ task, timelines }: { task: Task; timelines: Timelines
               </span>
             )}
             <span>{strings.run(task.usage.run)}</span>
-            <span>{strings.priority(task.priority)}</span>
+            {task.priority > 0 && <span>{strings.priority(task.priority)}</span>}
             {task.parentTaskId && (
               <span>
                 <Link

@@ -74,8 +74,8 @@ export function TaskRow({
       <td className="clip soft">
         <AgentName name={task.assignedAgent} />
       </td>
-      <td className="end num">
-        <Money usd={task.usage.costUsd} />
+      <td className={Number(task.usage.costUsd) ? 'end num' : 'end num faint'}>
+        <Money usd={task.usage.costUsd} fine />
       </td>
       <td className="end faint clip">
         {task.startedAt ? <Ago at={task.startedAt} /> : strings.notStarted}

@@ -13,7 +13,7 @@ import { TaskHead } from './TaskHead';
 import { TaskTabs } from './TaskTabs';
 import { spentOf } from './timelineRows';
 import { useTimelines } from './useTimelines';
-import { WaitingNotice } from './WaitingNotice';
+import { WaitingNotice, WaitingSubtasks } from './WaitingNotice';
 
 export function TaskScreen() {
   const { id } = useParams({ from: '/$account/tasks/$id' });
@@ -44,6 +44,7 @@ function TaskPage({ id }: { id: string }) {
           <>
             <TaskHead task={task} timelines={timeline.timelines} />
             {task.status === 'WAITING_APPROVAL' && <WaitingNotice task={task} />}
+            {task.status === 'RUNNING' && <WaitingSubtasks task={task} />}
             {task.status === 'FAILED' && <FailedCard task={task} />}
             {task.output && <Output task={task} />}
             <TaskTabs task={task} timeline={timeline} />

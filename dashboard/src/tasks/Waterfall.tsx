@@ -7,7 +7,7 @@ import { Loading } from '../ui/Loading';
 import { Money } from '../ui/Money';
 import { Shape } from '../ui/Status';
 import { useClock } from './clock';
-import { foldMask, type Scale, scaleOf, type Tick } from './folding';
+import { foldEdges, foldMask, type Scale, scaleOf, type Tick } from './folding';
 import { isOpenStatus } from './queries';
 import { strings } from './strings';
 import { amountsOf, intervalsOf, rowsOf } from './timelineRows';
@@ -34,6 +34,9 @@ const tickText = ({ ms, fold }: Tick): string => {
   if (fold) return `+${duration(ms)}`;
   return ms < 120_000 ? `${ms / 1_000} s` : duration(ms);
 };
+
+const foldStyle = ({ folds }: Scale) =>
+  ({ '--fold-mask': foldMask(folds), '--fold-edges': foldEdges(folds) }) as CSSProperties;
 
 function Head({ ticks }: { ticks: Tick[] }) {
   return (
@@ -138,7 +141,7 @@ export function Waterfall({
         <table
           className={scale.folds.length ? 'wf wf-folded' : 'wf'}
           aria-label={strings.table}
-          style={{ '--fold-mask': foldMask(scale.folds) } as CSSProperties}
+          style={foldStyle(scale)}
         >
           <Head ticks={scale.ticks} />
           <tbody>

@@ -38,13 +38,18 @@ function label(step: TimelineStep, ms: number): string {
   return step.finishedAt ? took : duration(Math.floor(ms / 1_000) * 1_000);
 }
 
+/** Whether the words fit between the end of a bar and the end of the chart, or the next fold. */
+function hasRoom(text: string, end: number, scale: Scale): boolean {
+  const needed = end + 2 + text.length * 1.3;
+  return needed < 100 && scale.folds.every(({ at, width }) => needed < at || end >= at + width);
+}
+
 function Track({ step, scale, now }: { step: TimelineStep; scale: Scale; now: number }) {
   const span = spanOf(step, now);
   const at = scale.x(span.from);
   const width = scale.x(span.to) - at;
   const text = label(step, span.to - span.from);
-  // Beside a bar near the end there is no room for many words.
-  const isLeft = at > 30 && at + width > (text.length > 8 ? 70 : 86);
+  const isLeft = at > 30 && !hasRoom(text, at + width, scale);
   const hasBar = step.state !== 'planned' && step.state !== 'gated';
   return (
     <td className="wf-track" style={{ '--at': at, '--for': width } as CSSProperties}>
@@ -101,7 +106,7 @@ export function WaterfallRow({
         {!depth && <span className="wf-no">{number}</span>}
         <Icon name={iconOf(step)} />
         <span className="clip">
-          <StepName step={step} />
+          <StepName step={step} task={row.task} />
         </span>
         {child && <Fold row={row} onToggle={onToggle} />}
       </td>

@@ -153,12 +153,26 @@ export function scaleOf(work: Interval[], waits: Interval[]): Scale {
   return { folds, ticks: ticksOf(visible, folds, place), x };
 }
 
-/** The stripes of the folds as CSS: one mask serves every row, however many folds there are. */
+/** The columns of the folds as CSS: one mask serves every row, however many folds there are. */
 export function foldMask(folds: Fold[]): string {
   const stops = folds.flatMap(({ at, width }) => [
     `transparent ${at}%`,
     `black ${at}% ${at + width}%`,
     `transparent ${at + width}%`,
+  ]);
+  return `linear-gradient(to right, ${['transparent 0', ...stops].join(', ')})`;
+}
+
+/** A thin line at both sides of each fold. */
+export function foldEdges(folds: Fold[]): string {
+  const line = (from: string, to: string) => [
+    `transparent ${from}`,
+    `var(--line-strong) ${from} ${to}`,
+    `transparent ${to}`,
+  ];
+  const stops = folds.flatMap(({ at, width }) => [
+    ...line(`${at}%`, `calc(${at}% + 1px)`),
+    ...line(`calc(${at + width}% - 1px)`, `${at + width}%`),
   ]);
   return `linear-gradient(to right, ${['transparent 0', ...stops].join(', ')})`;
 }

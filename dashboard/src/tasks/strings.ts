@@ -92,6 +92,7 @@ export const strings = {
   unknown: '–',
 
   waits: 'Waits for you',
+  subtaskWaits: 'A subtask waits for you',
   review: 'Review',
   cancelsIn: 'Without a decision, it is cancelled in',
 

@@ -23,6 +23,8 @@ export interface StepRow {
   kind: 'step';
   key: string;
   step: TimelineStep;
+  /** The task that the step belongs to. */
+  task: string;
   depth: number;
   /** Counts the calls of the task itself. Null for decisions and for steps of subtasks. */
   number: number | null;
@@ -87,14 +89,21 @@ export function rowsOf(root: string, timelines: Timelines, isOpen: IsOpen): Row[
   const severalRuns = new Set(steps.map((step) => step.run)).size > 1;
   let run = 0;
   let calls = 0;
-  const add = (step: TimelineStep, key: string, depth: number, number: number | null) => {
+  const add = (
+    task: string,
+    step: TimelineStep,
+    key: string,
+    depth: number,
+    number: number | null,
+  ) => {
     const id = step.childTaskId;
     const open = id !== null && depth < MAX_DEPTH && isOpen(id, depth + 1);
     const loaded = id !== null && timelines.has(id);
     const child = id ? { id, open, loaded, amounts: amountsOf(id, timelines, depth + 1) } : null;
-    rows.push({ kind: 'step', key, step, depth, number, child });
+    rows.push({ kind: 'step', key, task, step, depth, number, child });
     if (!id || !open) return;
-    for (const below of timelines.get(id) ?? []) add(below, `${key}/${below.id}`, depth + 1, null);
+    for (const below of timelines.get(id) ?? [])
+      add(id, below, `${key}/${below.id}`, depth + 1, null);
   };
   for (const step of steps) {
     if (severalRuns && step.run !== run) {
@@ -102,7 +111,7 @@ export function rowsOf(root: string, timelines: Timelines, isOpen: IsOpen): Row[
       rows.push({ kind: 'run', key: `run-${run}-${step.id}`, run });
     }
     if (step.kind !== 'approval') calls += 1;
-    add(step, step.id, 0, step.kind === 'approval' ? null : calls);
+    add(root, step, step.id, 0, step.kind === 'approval' ? null : calls);
   }
   return rows;
 }
