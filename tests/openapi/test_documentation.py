@@ -19,7 +19,7 @@ ENUMS = {
     *("TaskStatus", "Gate", "ReviewState", "ItemDecision", "RetryFrom"),
     *("CredentialKind", "Scope", "AccountKind", "Role", "Tier", "Variant", "ApiVersion"),
     *("ServerStatus", "Transport", "SubscriptionStatus"),
-    *("TransactionKind", "AllowanceStatus", "GroupBy"),
+    *("TransactionKind", "AllowanceStatus", "GroupBy", "ToolApproval"),
     *("StepKind", "StepState", "StepOutcome", "Readiness"),
 }
 
@@ -169,8 +169,9 @@ def test_every_secured_operation_names_the_scope_it_needs(description: Json) -> 
             assert by_cookie == {"cookie": []}
             if operation["operationId"] in by_session | any_credential:
                 assert requirement == {"bearer": []}
-            else:
-                (scope,) = requirement["bearer"]
+                continue
+            assert requirement["bearer"]
+            for scope in requirement["bearer"]:
                 assert scope in scopes
                 assert f"`{scope}`" in operation["description"]
         if operation["operationId"] in by_session:

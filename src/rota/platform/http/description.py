@@ -62,9 +62,9 @@ class _Description:
             separate_input_output_schemas=app.separate_input_output_schemas,
         )
         self._scopes = {
-            route.unique_id: scope
+            route.unique_id: scopes
             for route in app.routes
-            if isinstance(route, APIRoute) and (scope := _scope(route)) is not None
+            if isinstance(route, APIRoute) and (scopes := _scopes(route))
         }
         # FastAPI's own schemas, for the 422 that is never sent.
         found = self._document["components"]["schemas"]
@@ -120,11 +120,12 @@ class _Description:
 
     def _complete_security(self, operation: Json) -> None:
         operation["description"] = _unwrapped(operation.get("description") or operation["summary"])
-        scope = self._scopes.get(operation["operationId"])
+        scopes = self._scopes.get(operation["operationId"], ())
         if {"401", "403"} <= operation["responses"].keys():
-            operation["security"] = [{"bearer": [scope] if scope else []}, {"cookie": []}]
-        if scope:
-            operation["description"] += f"\n\nAn API key needs the scope `{scope}`."
+            operation["security"] = [{"bearer": [*scopes]}, {"cookie": []}]
+        if scopes:
+            noun, names = "scope" if len(scopes) == 1 else "scopes", "` and `".join(scopes)
+            operation["description"] += f"\n\nAn API key needs the {noun} `{names}`."
 
     def _responses(self, operation: Json, limited: bool) -> Json:
         responses = operation["responses"]
@@ -206,10 +207,10 @@ class _Description:
         return {name: self._example(fields[name]) for name in names}
 
 
-def _scope(route: APIRoute) -> str | None:
-    """The scope that a route requires through one of its dependencies."""
-    found = [getattr(each.call, "scope", None) for each in route.dependant.dependencies]
-    return next((scope for scope in found if scope is not None), None)
+def _scopes(route: APIRoute) -> tuple[str, ...]:
+    """The scopes that a route requires through one of its dependencies."""
+    found = [getattr(each.call, "scopes", ()) for each in route.dependant.dependencies]
+    return next(filter(None, found), ())
 
 
 def _unwrapped(text: str) -> str:
