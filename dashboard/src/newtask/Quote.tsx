@@ -1,4 +1,4 @@
-import type { AgentDetail } from '@rota/sdk';
+import type { AgentDetails } from '@rota/sdk';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
@@ -16,7 +16,7 @@ import { agentStatisticsQuery } from './queries';
 import { strings } from './strings';
 import { ToolsNeeded } from './ToolsNeeded';
 
-function Cost({ agent }: { agent: AgentDetail }) {
+function Cost({ agent }: { agent: AgentDetails }) {
   const { data } = useQuery(agentStatisticsQuery(agent.name));
   const usual = data?.statistics.medianCostUsd;
   return (
@@ -37,7 +37,7 @@ function Cost({ agent }: { agent: AgentDetail }) {
   );
 }
 
-function Gates({ agent, waitForGo }: { agent: AgentDetail; waitForGo: boolean }) {
+function Gates({ agent, waitForGo }: { agent: AgentDetails; waitForGo: boolean }) {
   const stops = stopsOf(agent, waitForGo);
   const text = strings.asks(stops) || strings.asksNothing;
   return (
@@ -53,7 +53,7 @@ function Gates({ agent, waitForGo }: { agent: AgentDetail; waitForGo: boolean })
   );
 }
 
-function Balance({ agent }: { agent: AgentDetail }) {
+function Balance({ agent }: { agent: AgentDetails }) {
   const account = useAccount();
   const { data } = useQuery(balanceQuery);
   if (!data) return null;
@@ -86,7 +86,7 @@ export function Quote({
   waitForGo,
   children,
 }: {
-  agent: AgentDetail | undefined;
+  agent: AgentDetails | undefined;
   error: unknown;
   waitForGo: boolean;
   children: ReactNode;

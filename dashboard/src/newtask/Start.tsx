@@ -1,4 +1,4 @@
-import type { AgentDetail } from '@rota/sdk';
+import type { AgentDetails } from '@rota/sdk';
 import { Link } from '@tanstack/react-router';
 import { ApiError } from '../api/client';
 import { useAccount } from '../shell/account';
@@ -55,7 +55,7 @@ export function StartButton({ disabled, busy, waits }: StartProps) {
 }
 
 /** On a phone, the decision stays in reach of the thumb. */
-export function StartBar({ agent, ...start }: { agent: AgentDetail | undefined } & StartProps) {
+export function StartBar({ agent, ...start }: { agent: AgentDetails | undefined } & StartProps) {
   return (
     <div className="decide only-phone start-bar">
       {agent && (

@@ -1,4 +1,4 @@
-import type { AgentDetail } from '@rota/sdk';
+import type { AgentDetails } from '@rota/sdk';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { Fragment } from 'react';
@@ -28,7 +28,7 @@ function Names({ label, servers }: { label: string; servers: NeededServer[] }) {
 }
 
 /** Which tool servers the agent may use, and whether they are connected. */
-export function ToolsNeeded({ agent }: { agent: AgentDetail }) {
+export function ToolsNeeded({ agent }: { agent: AgentDetails }) {
   const account = useAccount();
   const servers = useQuery(serversQuery).data?.servers;
   const needed = serversNeeded(agent.tools, servers ?? []);

@@ -1,4 +1,4 @@
-import type { AgentDetail, ToolServer } from '@rota/sdk';
+import type { AgentDetails, ToolServer } from '@rota/sdk';
 import { expect, test } from 'vitest';
 import { lengthOf, nameOf, serversNeeded, stopsOf } from './draft';
 
@@ -29,7 +29,7 @@ test('patterns name the servers that an agent needs', () => {
 
 test('an agent without tools stops at no tool call', () => {
   const approval = { run: false, tools: 'writes', output: true } as const;
-  const agent = { approval, tools: [] as string[] } as AgentDetail;
+  const agent = { approval, tools: [] as string[] } as AgentDetails;
   expect(stopsOf(agent, true)).toEqual({ run: true, tools: null, output: true, atLeast: 2 });
   expect(stopsOf({ ...agent, tools: ['crm/*'] }, false)).toEqual({
     run: false,

@@ -1,5 +1,5 @@
 /** What a draft becomes: its name, where it will stop, which tool servers it needs. */
-import type { AgentDetail, ToolServer } from '@rota/sdk';
+import type { AgentDetails, ToolServer } from '@rota/sdk';
 
 export const MAX_TEXT = 50_000;
 const MAX_NAME = 80;
@@ -68,7 +68,7 @@ export interface Stops {
 }
 
 /** Where a task of this agent waits for a person. `waitForGo` adds the start. */
-export function stopsOf({ approval, tools }: AgentDetail, waitForGo: boolean): Stops {
+export function stopsOf({ approval, tools }: AgentDetails, waitForGo: boolean): Stops {
   const run = approval.run || waitForGo;
   const asks = approval.tools === 'never' || !tools.length ? null : approval.tools;
   return {
