@@ -1,0 +1,183 @@
+import type { Gate, RetryOption, StepState } from '@rota/sdk';
+import { count, plural, usd } from '../ui/format';
+
+const gates: Record<Gate, string> = {
+  run: 'before it starts',
+  tool: 'before tool calls that need approval',
+  output: 'before the result is final',
+};
+
+function list(parts: string[]): string {
+  if (parts.length < 2) return parts.join('');
+  return `${parts.slice(0, -1).join(', ')} and ${parts.at(-1)}`;
+}
+
+export const strings = {
+  tasks: 'Tasks',
+  newTask: 'New task',
+  search: 'Search tasks',
+  agent: 'Agent',
+  allAgents: 'All agents',
+  status: 'Status',
+  all: 'All',
+  found: (total: number) => plural(total, 'task'),
+  tooMany: (shown: number) => `The newest ${count(shown)} are listed. Filter to see older ones.`,
+  columns: {
+    select: 'Select',
+    status: 'Status',
+    name: 'Task',
+    agent: 'Agent',
+    cost: 'Cost',
+    started: 'Started',
+  },
+  notStarted: 'not yet',
+  noAgent: 'your own client',
+  selectTask: (name: string) => `Select ${name}`,
+  selectShown: 'Select the tasks on screen',
+  loadingRow: 'Loading…',
+  none: 'No tasks yet',
+  noneHint: 'Describe some work, choose an agent, and see here what becomes of it.',
+  noMatch: 'Nothing matches',
+  noMatchHint: 'Search for other words, or remove a filter.',
+  clearFilters: 'Clear filters',
+
+  selected: (number: number) => `${count(number)} selected`,
+  clearSelection: 'Clear',
+  cancelMany: (number: number) => `Cancel ${plural(number, 'task')}`,
+  retryMany: (number: number) => `Retry ${plural(number, 'failed task')}`,
+  cancelManyTitle: (number: number) => `Cancel ${plural(number, 'task')}?`,
+  retryManyTitle: (number: number) => `Retry ${plural(number, 'task')}?`,
+  cancelManyText:
+    'They stop at once. What was used is charged, and the rest of each hold goes back to your balance. A cancelled task cannot be started again.',
+  retryManyText: 'Each retry holds the budget of its agent again.',
+  fromFailure: 'From the failed step',
+  fromFailureHint: 'Keeps the finished steps and does not pay for them again.',
+  fromStart: 'From the start',
+  fromStartHint: 'Runs everything again with the newest version of the agent.',
+  bulkState: { waiting: 'Not yet', busy: 'Sending…', done: 'Done', failed: 'Failed' },
+  bulkDone: (done: number, failed: number) =>
+    failed ? `${count(done)} done, ${count(failed)} failed` : `${count(done)} done`,
+  keep: 'Keep them',
+  close: 'Close',
+
+  copyAs: 'Copy as',
+  copied: (what: string) => `Copied as ${what}. Set ROTA_TOKEN to an API key first.`,
+  cancel: 'Cancel',
+  retry: 'Retry',
+  cancelTitle: 'Cancel this task?',
+  cancelText: 'It stops at once and cannot be started again. Its subtasks stop with it.',
+  cancelHold: (held: string, spent: string | null) =>
+    `${held} is held for it. ${spent ? `${spent} of that is spent so far, and the` : 'What is spent so far is charged, and the'} rest goes back to your balance at once.`,
+  cancelLate: 'If a model is answering at this moment, that answer is still charged.',
+  cancelYes: 'Cancel task',
+  cancelNo: 'Keep it running',
+  cancelled: 'Task cancelled',
+
+  run: (number: number) => `Run ${number}`,
+  version: (number: number) => `version ${number}`,
+  priority: (number: number) => `Priority ${number}`,
+  started: 'Started',
+  created: 'Created',
+  ended: 'ended',
+  subtaskOf: 'Part of another task',
+  external: 'Run by your own client',
+  facts: {
+    cost: 'Cost so far',
+    total: 'Cost',
+    held: 'Held, at most',
+    most: 'At most',
+    worked: 'Worked',
+    waited: 'Waited',
+  },
+  unknown: '–',
+
+  waits: 'Waits for you',
+  subtaskWaits: 'A subtask waits for you',
+  review: 'Review',
+  cancelsIn: 'Without a decision, it is cancelled in',
+
+  failed: 'The task failed',
+  useful: {
+    tool: 'Check the tool servers',
+    money: 'Top up',
+    again: 'Start a new task with this text',
+  },
+  notRetryable: 'The same task would fail again. Change its text, or choose another agent.',
+  retryFailure: 'Retry from the failed step',
+  retryStart: 'Retry from the start',
+  keeps: (option: RetryOption) =>
+    option.keptSteps
+      ? `Keeps ${plural(option.keptSteps, 'finished step')} and does not pay for ${option.keptSteps === 1 ? 'it' : 'them'} again. Approvals of finished steps still count.`
+      : 'The first step failed, so everything is done again with the same version of the agent.',
+  again: (option: RetryOption) =>
+    `Runs everything again with version ${option.version} of the agent.`,
+  repeats: (option: RetryOption, cost: string | undefined) =>
+    `Repeats ${plural(option.repeatedSteps, 'step')}${cost && Number(cost) > 0 ? `, ${usd(cost)} last time` : ''}`,
+  more: (amount: string) => `at most ${amount} more`,
+  asks: (opens: Gate[]) =>
+    opens.length ? `Asks you ${list(opens.map((gate) => gates[gate]))}.` : 'Asks you nothing.',
+  textChanged: 'The text has changed since its run was approved.',
+  retried: 'The task runs again',
+  noCredit: 'Your balance does not cover the budget of this run.',
+  topUp: 'Top up',
+
+  output: 'Output',
+  outputSoFar: 'Output so far',
+  showAll: 'Show all',
+  showLess: 'Show less',
+
+  tabs: { timeline: 'Timeline', input: 'Input', reviews: 'Reviews', raw: 'Raw steps' },
+  task: 'Task',
+  input: 'Input',
+  description: 'Description',
+  noInput: 'This task has no input. Its name says what to do.',
+  actions: 'Action log',
+  noReviews: 'No decision was asked for so far.',
+  noSteps: 'No steps yet',
+  noStepsHint: 'They appear here as soon as the agent starts.',
+  noStepsExternal: 'Your own client does this work, so it has no steps here.',
+  noStepsEnded: 'The task ended before its first step.',
+
+  table: 'Steps with time, tokens and cost',
+  step: 'Step',
+  time: 'Time',
+  tokens: 'Tokens in + out',
+  cost: 'Cost',
+  total: 'Total',
+  partialTotal: 'Total of what is shown',
+  folded: 'Waiting costs nothing and is folded in the chart.',
+  legend: { model: 'Model', tool: 'Tool', decision: 'Decision', fold: 'Folded waiting time' },
+  showEarlier: (number: number) => `Show ${plural(number, 'earlier step')}`,
+  hideSteps: (name: string) => `Hide the steps of ${name}`,
+  showSteps: (name: string) => `Show the steps of ${name}`,
+  delegate: 'Delegate to',
+  aSubtask: 'a subtask',
+  question: 'Question to a person',
+  asksFor: (tools: string[]) => `Calls ${list(tools)}`,
+  answers: 'Writes the answer',
+  works: 'Works on the next step',
+  couldNot: 'Model call',
+  states: {
+    planned: 'planned',
+    gated: 'waits for approval',
+  } as Partial<Record<StepState, string>>,
+  stepFailed: (took: string) => `failed, ${took}`,
+  stepRejected: 'rejected',
+  waited: (took: string) => `waited ${took}`,
+  waitsFor: (took: string) => `waits ${took}`,
+  edits: (number: number) => plural(number, 'edit'),
+  estimated: 'The tokens are estimated, because the provider reported none.',
+  decision: {
+    gate: { run: 'Start', tool: 'Tool call', output: 'Output' } as Record<Gate, string>,
+    pending: 'Waits for a decision',
+    approved: (who: string) => `Approved by ${who}`,
+    rejected: (who: string) => `Rejected by ${who}`,
+    expired: 'No decision in time',
+    cancelled: 'Closed without a decision',
+    person: 'a person',
+    key: 'an API key',
+  },
+  rawArguments: 'Arguments',
+  rawResult: 'Result',
+  nothing: 'none',
+};
