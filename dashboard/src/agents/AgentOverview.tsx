@@ -1,4 +1,3 @@
-import type { AgentDetail } from '@rota/sdk';
 import { useState } from 'react';
 import { Button } from '../ui/Button';
 import { count } from '../ui/format';
@@ -8,6 +7,7 @@ import { Cents } from '../ui/Money';
 import { SafeText } from '../ui/SafeText';
 import { AgentTools } from './AgentTools';
 import { asks } from './approval';
+import type { AgentDetail } from './queries';
 import { strings } from './strings';
 
 const SHOWN_USES = 8;
@@ -16,6 +16,7 @@ export function AgentOverview({ agent }: { agent: AgentDetail }) {
   return (
     <div className="agent-grid">
       <div className="stack-6">
+        {agent.useFor.length > 0 && <UseFor agent={agent} />}
         <section className="card" aria-labelledby="agent-instructions">
           <div className="card-head">
             <h2 id="agent-instructions">{strings.instructions}</h2>
@@ -34,7 +35,6 @@ export function AgentOverview({ agent }: { agent: AgentDetail }) {
             )}
           </div>
         </section>
-        {agent.useFor.length > 0 && <UseFor agent={agent} />}
       </div>
       <div className="stack-6 agent-side">
         <section className="card" aria-labelledby="agent-tools">

@@ -1,4 +1,3 @@
-import type { AgentVersion } from '@rota/sdk';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { Badge } from '../ui/Badge';
@@ -6,6 +5,7 @@ import { Field, Select } from '../ui/Field';
 import { Loading } from '../ui/Loading';
 import { ErrorNotice, Notice } from '../ui/Notice';
 import { Ago } from '../ui/Time';
+import type { AgentVersion } from './queries';
 import { versionsQuery } from './queries';
 import { strings } from './strings';
 import { VersionDifference } from './VersionDifference';

@@ -1,8 +1,8 @@
-import type { AgentVersion } from '@rota/sdk';
 import { useMemo, useState } from 'react';
 import { Button } from '../ui/Button';
 import { type Change, diff, type Fold, fold, lines } from '../ui/diff';
 import { SafeText } from '../ui/SafeText';
+import type { AgentVersion } from './queries';
 import { strings } from './strings';
 import { changedSettings } from './versions';
 

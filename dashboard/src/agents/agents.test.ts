@@ -1,6 +1,7 @@
-import type { Agent, AgentVersion } from '@rota/sdk';
+import type { Agent } from '@rota/sdk';
 import { expect, test } from 'vitest';
 import { asks, byServer } from './approval';
+import type { AgentVersion } from './queries';
 import { sections, select } from './selection';
 import { changedNames, changedSettings } from './versions';
 

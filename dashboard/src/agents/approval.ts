@@ -1,4 +1,4 @@
-import type { AgentDetail } from '@rota/sdk';
+import type { AgentDetail } from './queries';
 
 type Policy = AgentDetail['approval'];
 

@@ -1,4 +1,6 @@
 import {
+  type AgentDetail,
+  type AgentVersion,
   agentStatistics,
   agentVersions,
   getAgent,
@@ -9,6 +11,8 @@ import {
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { ok } from '../api/client';
 import { keys } from '../api/keys';
+
+export type { AgentDetail, AgentVersion };
 
 /** The service's own search: it also knows what each agent is for, and other forms of a word. */
 export const searchQuery = (search: string) =>

@@ -1,5 +1,5 @@
-import type { AgentVersion } from '@rota/sdk';
 import { cents, count } from '../ui/format';
+import type { AgentVersion } from './queries';
 import { strings } from './strings';
 
 export interface SettingChange {

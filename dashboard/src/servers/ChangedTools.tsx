@@ -68,7 +68,7 @@ export function ChangedTools({ id }: { id: string }) {
       <div className="notice notice-wait notice-top">
         <div className="stack">
           <h2 id="changed">{words.title(waiting.length)}</h2>
-          <p className="small soft">{words.hint}</p>
+          <p className="small soft">{words.hint(waiting.length)}</p>
         </div>
       </div>
       {shown.map((tool) => (

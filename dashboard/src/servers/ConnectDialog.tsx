@@ -7,9 +7,9 @@ import { keys } from '../api/keys';
 import { useAccount } from '../shell/account';
 import { Button } from '../ui/Button';
 import { Dialog } from '../ui/Dialog';
-import { ErrorNotice } from '../ui/Notice';
 import { SafeText } from '../ui/SafeText';
 import { AddressFields, HeaderFields, TokenField } from './ConnectionFields';
+import { FormError } from './FormError';
 import { connectBody, emptyConnection } from './form';
 import { Hints } from './Hints';
 import { strings } from './strings';
@@ -74,7 +74,7 @@ export function ConnectDialog({ onClose }: { onClose: () => void }) {
           <li>{words.whatAccept}</li>
         </ul>
       </div>
-      {connect.error && <ErrorNotice error={connect.error} />}
+      {connect.error && <FormError error={connect.error} />}
     </Dialog>
   );
 }

@@ -9,6 +9,8 @@ const { form: words } = strings;
 export interface FieldsProps<Form extends Connection> {
   form: Form;
   onChange: (changed: Partial<Connection>) => void;
+  /** Whether what is entered takes the place of what is stored. */
+  replaces?: boolean;
 }
 
 export function AddressFields<Form extends Connection>({ form, onChange }: FieldsProps<Form>) {
@@ -67,9 +69,17 @@ export function AddressFields<Form extends Connection>({ form, onChange }: Field
   );
 }
 
-export function TokenField<Form extends Connection>({ form, onChange }: FieldsProps<Form>) {
+export function TokenField<Form extends Connection>({
+  form,
+  onChange,
+  replaces,
+}: FieldsProps<Form>) {
   return (
-    <Field label={words.token} kind={words.optional} hint={words.secretHint}>
+    <Field
+      label={replaces ? words.newToken : words.token}
+      kind={replaces ? undefined : words.optional}
+      hint={words.secretHint}
+    >
       {(control) => (
         <Input
           {...control}
@@ -83,7 +93,11 @@ export function TokenField<Form extends Connection>({ form, onChange }: FieldsPr
   );
 }
 
-export function HeaderFields<Form extends Connection>({ form, onChange }: FieldsProps<Form>) {
+export function HeaderFields<Form extends Connection>({
+  form,
+  onChange,
+  replaces,
+}: FieldsProps<Form>) {
   const [next, setNext] = useState(1);
   const change = (id: number, changed: Partial<Header>) =>
     onChange({
@@ -92,7 +106,8 @@ export function HeaderFields<Form extends Connection>({ form, onChange }: Fields
   return (
     <fieldset className="stack">
       <legend className="label legend">
-        {words.headers} <span className="type">{words.optional}</span>
+        {replaces ? words.newHeaders : words.headers}{' '}
+        {!replaces && <span className="type">{words.optional}</span>}
       </legend>
       {form.headers.map((header) => (
         <div key={header.id} className="header-row">

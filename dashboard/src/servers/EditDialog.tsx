@@ -5,9 +5,10 @@ import { ok } from '../api/client';
 import { Button } from '../ui/Button';
 import { Dialog } from '../ui/Dialog';
 import { Field, Select } from '../ui/Field';
-import { ErrorNotice, Notice } from '../ui/Notice';
+import { Notice } from '../ui/Notice';
 import { toast } from '../ui/toast';
 import { AddressFields, HeaderFields, TokenField } from './ConnectionFields';
+import { FormError } from './FormError';
 import { type Edit, emptyConnection, type Secret, updateBody } from './form';
 import { showChange } from './queries';
 import { strings } from './strings';
@@ -62,15 +63,15 @@ export function EditDialog({ server, onClose }: { server: ToolServer; onClose: (
         value={form.tokenChange}
         onChange={(tokenChange) => change({ tokenChange })}
       />
-      {form.tokenChange === 'replace' && <TokenField form={form} onChange={change} />}
+      {form.tokenChange === 'replace' && <TokenField form={form} onChange={change} replaces />}
       <SecretChange
         label={words.headersNow}
         value={form.headersChange}
         onChange={(headersChange) => change({ headersChange })}
       />
-      {form.headersChange === 'replace' && <HeaderFields form={form} onChange={change} />}
+      {form.headersChange === 'replace' && <HeaderFields form={form} onChange={change} replaces />}
       {connects && <p className="small soft">{words.connects}</p>}
-      {save.error && <ErrorNotice error={save.error} />}
+      {save.error && <FormError error={save.error} />}
     </Dialog>
   );
 }

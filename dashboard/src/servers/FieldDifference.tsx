@@ -1,8 +1,9 @@
 import type { DefinitionChange } from '@rota/sdk';
-import { useMemo } from 'react';
-import { type Change, diff, lines, runs, words as splitWords } from '../ui/diff';
+import { type ReactNode, useMemo } from 'react';
+import { diff, runs, words as splitWords } from '../ui/diff';
 import { SafeText } from '../ui/SafeText';
 import { isText, shownValue } from './definition';
+import { LinePairs } from './LinePairs';
 import { strings } from './strings';
 
 const { changed: words } = strings;
@@ -11,74 +12,66 @@ const { changed: words } = strings;
 export function FieldDifference({ change, isNew }: { change: DefinitionChange; isNew: boolean }) {
   const accepted = shownValue(change.accepted);
   const live = shownValue(change.live);
-  const text = isText(change);
-  const parts = useMemo(() => {
-    const split = text ? splitWords : lines;
-    return diff(split(accepted ?? ''), split(live ?? ''));
-  }, [accepted, live, text]);
-  return (
-    <div className="field-diff" data-new={isNew || undefined}>
-      <p className="field-name">{change.field}</p>
-      {!isNew && (
-        <Side name={words.accepted} gone={accepted === null}>
-          <Parts parts={parts} kind="removed" text={text} />
-        </Side>
-      )}
-      <Side name={words.live} gone={live === null}>
-        {isNew ? (
-          <SafeText>{live ?? ''}</SafeText>
+  if (isNew) {
+    return (
+      <div className="field-diff" data-new>
+        <p className="field-name">{change.field}</p>
+        <Side name={words.live}>{live !== null && <SafeText>{live}</SafeText>}</Side>
+      </div>
+    );
+  }
+  if (isText(change)) {
+    return <WordDifference field={change.field} accepted={accepted} live={live} />;
+  }
+  return <LinePairs field={change.field} accepted={accepted ?? ''} live={live ?? ''} />;
+}
+
+function WordDifference({
+  field,
+  accepted,
+  live,
+}: {
+  field: string;
+  accepted: string | null;
+  live: string | null;
+}) {
+  const parts = useMemo(
+    () => diff(splitWords(accepted ?? ''), splitWords(live ?? '')),
+    [accepted, live],
+  );
+  const side = (kind: 'removed' | 'added') => {
+    const Mark = kind === 'removed' ? 'del' : 'ins';
+    return runs(parts.filter((part) => part.kind === 'same' || part.kind === kind)).map(
+      (part, at) =>
+        part.kind === 'same' ? (
+          // biome-ignore lint/suspicious/noArrayIndexKey: parts have no identity, and no state.
+          <SafeText key={at}>{part.text}</SafeText>
         ) : (
-          <Parts parts={parts} kind="added" text={text} />
-        )}
-      </Side>
+          // biome-ignore lint/suspicious/noArrayIndexKey: see above.
+          <Mark key={at}>
+            <SafeText>{part.text}</SafeText>
+          </Mark>
+        ),
+    );
+  };
+  return (
+    <div className="field-diff">
+      <p className="field-name">{field}</p>
+      <Side name={words.accepted}>{accepted !== null && side('removed')}</Side>
+      <Side name={words.live}>{live !== null && side('added')}</Side>
     </div>
   );
 }
 
-function Side({
-  name,
-  gone,
-  children,
-}: {
-  name: string;
-  gone: boolean;
-  children: React.ReactNode;
-}) {
+function Side({ name, children }: { name: string; children: ReactNode }) {
   return (
     <div className="side">
       <p className="tiny faint">{name}</p>
-      {gone ? (
-        <p className="small faint">{words.nothing}</p>
-      ) : (
+      {children ? (
         <pre className="side-text">{children}</pre>
+      ) : (
+        <p className="small faint">{words.nothing}</p>
       )}
     </div>
-  );
-}
-
-/** One side of a difference: what is the same, and what only this side has. */
-function Parts({
-  parts,
-  kind,
-  text,
-}: {
-  parts: Change[];
-  kind: 'removed' | 'added';
-  text: boolean;
-}) {
-  const own = parts.filter((part) => part.kind === 'same' || part.kind === kind);
-  const Mark = kind === 'removed' ? 'del' : 'ins';
-  // Lines lost their ends when they were split, words lost nothing.
-  const joined = runs(own.map((part) => (text ? part : { ...part, text: `${part.text}\n` })));
-  return joined.map((part, at) =>
-    part.kind === 'same' ? (
-      // biome-ignore lint/suspicious/noArrayIndexKey: parts have no identity, and no state.
-      <SafeText key={at}>{part.text}</SafeText>
-    ) : (
-      // biome-ignore lint/suspicious/noArrayIndexKey: see above.
-      <Mark key={at}>
-        <SafeText>{part.text}</SafeText>
-      </Mark>
-    ),
   );
 }

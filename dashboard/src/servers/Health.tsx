@@ -1,9 +1,9 @@
-import type { ServerCheck, ServerStatus } from '@rota/sdk';
+import type { ServerStatus } from '@rota/sdk';
 import { useQuery } from '@tanstack/react-query';
 import { duration, exact } from '../ui/format';
 import { SafeText } from '../ui/SafeText';
 import { Ago } from '../ui/Time';
-import { checksQuery } from './queries';
+import { checksQuery, type ServerCheck } from './queries';
 import { ServerState } from './ServerState';
 import { statusWords, strings } from './strings';
 import { summary } from './summary';
@@ -17,7 +17,7 @@ export function Health({ id }: { id: string }) {
   const { checks } = data;
   return (
     <section className="card" aria-labelledby="health">
-      <div className="card-head">
+      <div className="card-head card-head-l">
         <h2 id="health">{words.title}</h2>
         {checks.length > 0 && <span className="small soft push">{summary(checks)}</span>}
       </div>

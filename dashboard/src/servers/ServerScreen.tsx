@@ -50,7 +50,8 @@ export function ServerScreen() {
         {server && (
           <>
             <Button icon="retry" busy={check.isPending} onClick={() => check.mutate()}>
-              {strings.checkNow}
+              <span className="not-phone">{strings.checkNow}</span>
+              <span className="only-phone">{strings.checkShort}</span>
             </Button>
             <Menu
               label={strings.more}

@@ -1,7 +1,15 @@
-import { getServer, listTools, type ServerToolsResponse, serverChecks } from '@rota/sdk';
+import {
+  getServer,
+  listTools,
+  type ServerCheck,
+  type ServerToolsResponse,
+  serverChecks,
+} from '@rota/sdk';
 import { type QueryClient, queryOptions } from '@tanstack/react-query';
 import { ok } from '../api/client';
 import { keys } from '../api/keys';
+
+export type { ServerCheck };
 
 export const CHECKS = 50;
 

@@ -1,7 +1,8 @@
-import type { ServerCheck, ToolServer } from '@rota/sdk';
+import type { ToolServer } from '@rota/sdk';
 import { expect, test } from 'vitest';
 import { allowedAfter, hints, shownValue } from './definition';
 import { connectBody, emptyConnection, updateBody } from './form';
+import type { ServerCheck } from './queries';
 import { cover, covers, type Slice } from './seen';
 import { summary } from './summary';
 

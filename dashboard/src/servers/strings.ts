@@ -25,6 +25,8 @@ export const strings = {
     transport: 'Transport',
     transports: { 'streamable-http': 'Streamable HTTP', sse: 'SSE, for older servers' },
     token: 'Bearer token',
+    newToken: 'New bearer token',
+    newHeaders: 'New headers',
     optional: 'optional',
     secretHint: 'Stored encrypted and never shown again.',
     headers: 'Headers',
@@ -55,6 +57,7 @@ export const strings = {
   more: 'More',
   edit: 'Edit',
   checkNow: 'Check now',
+  checkShort: 'Check',
   checked: (word: string, time: string) => `${word}, checked in ${time}`,
   disconnect: 'Disconnect',
   problem: {
@@ -79,14 +82,17 @@ export const strings = {
       count === 1
         ? '1 tool waits for you to accept it'
         : `${count} tools wait for you to accept them`,
-    hint: 'They are blocked: agents cannot use them. Compare what was accepted with what the server offers now.',
+    hint: (count: number) =>
+      `Until then, agents cannot use ${count === 1 ? 'it' : 'them'}. Compare what was accepted with what the server offers now.`,
     isNew: 'New',
     isChanged: 'Changed',
     select: (name: string) => `Accept ${name}`,
     accepted: 'Accepted',
     live: 'Offered now',
     nothing: 'Nothing',
-    same: 'The text is the same, its format differs.',
+    unchanged: (count: number) => plural(count, 'unchanged line'),
+    showAll: 'Show all lines',
+    showChanges: 'Show only changes',
     seen: 'Shown in full',
     unseen: 'Not shown in full yet',
     accept: (count: number) => (count ? `Accept ${plural(count, 'tool')}` : 'Accept'),
@@ -96,7 +102,6 @@ export const strings = {
     stale: 'Nothing was accepted',
     staleHint: 'The server changed these tools again while you read. Below is what it offers now.',
     later: (count: number) => `${plural(count, 'more tool')} to accept after these.`,
-    acceptedBy: 'The accepted definition is by',
   },
 
   tools: {
@@ -137,7 +142,6 @@ export const strings = {
     latency: 'Response time',
     error: 'Problem',
     fine: 'all succeeded',
-    oldest: 'Oldest',
     newest: 'Newest',
   },
 
@@ -153,7 +157,7 @@ export const strings = {
     newUrl:
       'Stored credentials are not sent to a new URL. If the server has some, replace or remove them here.',
     connects:
-      'Rota connects with these values before it saves them. Your accepted tools stay accepted.',
+      'Rota connects with these values before it saves them. Tools that equal the accepted ones stay accepted.',
     saved: 'Saved.',
     rename: (old: string) =>
       `Agents refer to its tools as ${old}/…. After a new name, only agents that name the new one can use them.`,

@@ -1,4 +1,5 @@
-import type { ServerCheck, ServerStatus } from '@rota/sdk';
+import type { ServerStatus } from '@rota/sdk';
+import type { ServerCheck } from './queries';
 import { statusWords, strings } from './strings';
 
 /** How many checks ended how, in words: for people who do not see the strip. */

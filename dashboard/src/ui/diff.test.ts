@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { diff, fold, lines, runs, words } from './diff';
+import { aligned, diff, fold, lines, runs, words } from './diff';
 
 const shown = (before: string, after: string) =>
   diff(lines(before), lines(after)).map(
@@ -60,5 +60,16 @@ test('lines far from a change are folded', () => {
     'same',
     'same',
     7,
+  ]);
+});
+
+test('two columns put what was added beside what it replaced', () => {
+  const pairs = aligned(diff(['a', 'b', 'c', 'd'], ['a', 'x', 'y', 'z', 'd']));
+  expect(pairs.map(({ before, after }) => [before?.text, after?.text])).toEqual([
+    ['a', 'a'],
+    ['b', 'x'],
+    ['c', 'y'],
+    [undefined, 'z'],
+    ['d', 'd'],
   ]);
 });

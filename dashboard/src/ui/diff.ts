@@ -109,11 +109,46 @@ export function fold(changes: Change[], context = 3): (Change | Fold)[] {
       .some((change) => change.kind !== 'same'),
   );
   const shown: (Change | Fold)[] = [];
-  changes.forEach((change, i) => {
-    const last = shown.at(-1);
-    if (near[i]) shown.push(change);
-    else if (last?.kind === 'fold') last.count += 1;
-    else shown.push({ kind: 'fold', count: 1 });
-  });
+  for (let i = 0; i < changes.length; i++) {
+    const change = changes[i];
+    const next = near.indexOf(true, i);
+    const count = (next < 0 ? changes.length : next) - i;
+    // To fold one line would save nothing.
+    if (count > 1) {
+      shown.push({ kind: 'fold', count });
+      i += count - 1;
+    } else if (change) {
+      shown.push(change);
+    }
+  }
   return shown;
+}
+
+export interface Pair {
+  before: Change | null;
+  after: Change | null;
+}
+
+/** Two columns: what was removed stands beside what was added in its place. */
+export function aligned(changes: Change[]): Pair[] {
+  const pairs: Pair[] = [];
+  let removed: Change[] = [];
+  let added: Change[] = [];
+  const flush = () => {
+    for (let i = 0; i < Math.max(removed.length, added.length); i++) {
+      pairs.push({ before: removed[i] ?? null, after: added[i] ?? null });
+    }
+    removed = [];
+    added = [];
+  };
+  for (const change of changes) {
+    if (change.kind === 'removed') removed.push(change);
+    else if (change.kind === 'added') added.push(change);
+    else {
+      flush();
+      pairs.push({ before: change, after: change });
+    }
+  }
+  flush();
+  return pairs;
 }
