@@ -28,7 +28,7 @@ export function AgentHead({ agent }: { agent: Agent }) {
                 {rankName(agent.tier)}, <SafeText>{agent.department}</SafeText>
               </span>
               <code className="faint">{agent.name}</code>
-              {agent.premium && <Badge tone="accent">{strings.premium}</Badge>}
+              {agent.premium && <Badge>{strings.premium}</Badge>}
             </p>
           </div>
         </div>
@@ -53,7 +53,6 @@ function LockNotice({ tier }: { tier: Agent['requiredTier'] }) {
   const account = useAccount();
   return (
     <Notice
-      tone="accent"
       title={strings.lockedTitle(tierName(tier))}
       actions={
         <Link

@@ -41,7 +41,7 @@ export function ChangedTool({
           checked={selected}
           onChange={(event) => onSelect(event.target.checked)}
         />
-        <Badge tone={tool.changed ? 'wait' : 'accent'}>
+        <Badge tone={tool.changed ? 'wait' : undefined}>
           {tool.changed ? words.isChanged : words.isNew}
         </Badge>
         <Hints annotations={tool.annotations} />

@@ -13,10 +13,13 @@ export function FieldDifference({ change, isNew }: { change: DefinitionChange; i
   const accepted = shownValue(change.accepted);
   const live = shownValue(change.live);
   if (isNew) {
+    if (live === null) return null;
     return (
       <div className="field-diff" data-new>
         <p className="field-name">{change.field}</p>
-        <Side name={words.live}>{live !== null && <SafeText>{live}</SafeText>}</Side>
+        <pre className="side-text">
+          <SafeText>{live}</SafeText>
+        </pre>
       </div>
     );
   }

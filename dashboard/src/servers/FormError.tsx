@@ -5,7 +5,9 @@ import { ErrorNotice } from '../ui/Notice';
 export function FormError({ error }: { error: unknown }) {
   const ref = useRef<HTMLDivElement>(null);
   // biome-ignore lint/correctness/useExhaustiveDependencies: another error is news again.
-  useEffect(() => ref.current?.scrollIntoView({ block: 'nearest' }), [error]);
+  useEffect(() => {
+    ref.current?.scrollIntoView({ block: 'nearest' });
+  }, [error]);
   return (
     <div ref={ref} className="form-error">
       <ErrorNotice error={error} />

@@ -1,6 +1,7 @@
 import type { ServerStatus } from '@rota/sdk';
 import { useQuery } from '@tanstack/react-query';
 import { duration, exact } from '../ui/format';
+import { ErrorNotice } from '../ui/Notice';
 import { SafeText } from '../ui/SafeText';
 import { Ago } from '../ui/Time';
 import { checksQuery, type ServerCheck } from './queries';
@@ -12,7 +13,8 @@ const { health: words } = strings;
 const IN_TABLE = 20;
 
 export function Health({ id }: { id: string }) {
-  const { data } = useQuery(checksQuery(id));
+  const { data, error } = useQuery(checksQuery(id));
+  if (error && !data) return <ErrorNotice error={error} />;
   if (!data) return null;
   const { checks } = data;
   return (

@@ -98,7 +98,8 @@ export const strings = {
     accept: (count: number) => (count ? `Accept ${plural(count, 'tool')}` : 'Accept'),
     scroll: 'Scroll through all of what you accept. Then you can accept it.',
     selectSome: 'Select the tools that you accept.',
-    done: (count: number) => `Accepted ${plural(count, 'tool')}. Agents can use them now.`,
+    done: (count: number) =>
+      `Accepted ${plural(count, 'tool')}. Agents can use ${count === 1 ? 'it' : 'them'} now.`,
     stale: 'Nothing was accepted',
     staleHint: 'The server changed these tools again while you read. Below is what it offers now.',
     later: (count: number) => `${plural(count, 'more tool')} to accept after these.`,
