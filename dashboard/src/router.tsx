@@ -143,10 +143,11 @@ const task = createRoute({
 const agents = createRoute({
   getParentRoute: () => account,
   path: '/agents',
-  validateSearch: (search): { q?: string; department?: string; rank?: string } => ({
+  validateSearch: (search): { q?: string; department?: string; rank?: string; open?: boolean } => ({
     q: text(search.q),
     department: text(search.department),
     rank: text(search.rank),
+    open: search.open === true ? true : undefined,
   }),
   component: lazyRouteComponent(() => import('./agents/Agents'), 'Agents'),
 });
@@ -154,7 +155,11 @@ const agents = createRoute({
 const agent = createRoute({
   getParentRoute: () => account,
   path: '/agents/$name',
-  validateSearch: (search): { tab?: string } => ({ tab: text(search.tab) }),
+  validateSearch: (search): { tab?: string; from?: number; to?: number } => ({
+    tab: text(search.tab),
+    from: typeof search.from === 'number' ? search.from : undefined,
+    to: typeof search.to === 'number' ? search.to : undefined,
+  }),
   component: lazyRouteComponent(() => import('./agents/AgentScreen'), 'AgentScreen'),
 });
 
