@@ -9,6 +9,7 @@ import {
 import { queryClient } from './api/cache';
 import { ApiError, selectAccount } from './api/client';
 import { meQuery } from './api/queries';
+import { pendingPayment } from './money/pending';
 import { rememberAccount, rememberedAccount } from './shell/account';
 import { Broken, NotFound } from './shell/Broken';
 import { Loading } from './ui/Loading';
@@ -159,6 +160,18 @@ const money = createRoute({
   component: lazyRouteComponent(() => import('./money/MoneyScreen'), 'MoneyScreen'),
 });
 
+/** The payment processor returns people here. It does not know the account of the page. */
+const billing = createRoute({
+  getParentRoute: () => root,
+  path: '/billing',
+  validateSearch: (search): { checkout?: string } => ({ checkout: text(search.checkout) }),
+  beforeLoad: ({ search }) => {
+    const known = pendingPayment()?.account ?? rememberedAccount();
+    if (!known) throw redirect({ to: '/' });
+    throw redirect({ to: '/$account/money', params: { account: known }, search, replace: true });
+  },
+});
+
 const settings = createRoute({
   getParentRoute: () => account,
   path: '/settings/$section',
@@ -169,6 +182,7 @@ const routeTree = root.addChildren([
   home,
   signin,
   callback,
+  billing,
   account.addChildren([
     inbox,
     review,
