@@ -12,6 +12,7 @@ import { meQuery } from './api/queries';
 import { pendingPayment } from './money/pending';
 import { rememberAccount, rememberedAccount } from './shell/account';
 import { Broken, NotFound } from './shell/Broken';
+import { renewSession, wasSignedIn } from './signin/renewal';
 import { Loading } from './ui/Loading';
 
 const root = createRootRoute({
@@ -20,15 +21,23 @@ const root = createRootRoute({
   notFoundComponent: NotFound,
 });
 
+const text = (value: unknown): string | undefined =>
+  typeof value === 'string' && value ? value : undefined;
+
 /** The caller, or the sign-in page. After sign-in, the browser returns to `href`. */
 async function signedIn(href: string) {
+  if (!wasSignedIn()) throw redirect({ to: '/signin', search: { next: href } });
   try {
     return await queryClient.ensureQueryData(meQuery);
   } catch (error) {
-    if (error instanceof ApiError && error.status === 401) {
-      throw redirect({ to: '/signin', search: { next: href } });
-    }
-    throw error;
+    if (!(error instanceof ApiError) || error.status !== 401) throw error;
+  }
+  try {
+    // The session may live on although its token has expired.
+    await renewSession();
+    return await queryClient.ensureQueryData(meQuery);
+  } catch {
+    throw redirect({ to: '/signin', search: { next: href } });
   }
 }
 
@@ -39,9 +48,25 @@ const home = createRoute({
     selectAccount(null);
     const { accounts, account } = await signedIn('/');
     const last = rememberedAccount();
-    const known = accounts.find((each) => each.id === last) ?? account;
+    const known =
+      accounts.find((each) => each.id === last) ??
+      // Work with others comes first.
+      accounts.find((each) => each.kind === 'company') ??
+      account;
     queryClient.removeQueries({ queryKey: meQuery.queryKey });
     throw redirect({ to: '/$account', params: { account: known.id } });
+  },
+});
+
+/** Where people return to from a checkout, which does not know the account. */
+const backFromCheckout = createRoute({
+  getParentRoute: () => root,
+  path: '/money',
+  validateSearch: (search): { checkout?: string } => ({ checkout: text(search.checkout) }),
+  beforeLoad: async ({ search, location }) => {
+    const { account } = await signedIn(location.href);
+    const params = { account: rememberedAccount() ?? account.id };
+    throw redirect({ to: '/$account/money', params, search });
   },
 });
 
@@ -70,9 +95,6 @@ const account = createRoute({
   component: lazyRouteComponent(() => import('./shell/Shell'), 'Shell'),
   errorComponent: Broken,
 });
-
-const text = (value: unknown): string | undefined =>
-  typeof value === 'string' && value ? value : undefined;
 
 const inbox = createRoute({
   getParentRoute: () => account,
@@ -180,6 +202,7 @@ const settings = createRoute({
 
 const routeTree = root.addChildren([
   home,
+  backFromCheckout,
   signin,
   callback,
   billing,

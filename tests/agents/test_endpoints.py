@@ -22,6 +22,7 @@ DEPARTMENTS = sorted({agent.department for agent in SHIPPED})
 FIELDS = {
     "name",
     "displayName",
+    "initials",
     "description",
     "department",
     "tier",
@@ -67,6 +68,7 @@ async def test_an_agent_has_the_values_of_its_file(reader: Person) -> None:
         "agent": {
             "name": "blog-writer",
             "displayName": "Blog Writer",
+            "initials": "BW",
             "description": file.description,
             "department": "Marketing",
             "tier": 3,
@@ -77,6 +79,11 @@ async def test_an_agent_has_the_values_of_its_file(reader: Person) -> None:
             "model": "default",
         }
     }
+
+
+async def test_the_initials_of_a_file_win_over_those_of_the_display_name(reader: Person) -> None:
+    response = await reader.get("/api/agents/support-director")
+    assert response.json()["agent"]["initials"] == "SU"
 
 
 @pytest.mark.parametrize("tier", [1, 2, 3])

@@ -163,12 +163,15 @@ def test_every_secured_operation_names_the_scope_it_needs(description: Json) -> 
     by_session |= {"list_sessions", "delete_session"}
     any_credential = {"me", "refresh_session"}
     for _, _, operation in operations(description):
-        for requirement in operation.get("security", ()):
+        if "security" in operation:
+            requirement, by_cookie = operation["security"]
+            # A cookie is a session, which has every scope.
+            assert by_cookie == {"cookie": []}
             if operation["operationId"] in by_session | any_credential:
                 assert requirement == {"bearer": []}
-                continue
-            (scope,) = requirement["bearer"]
-            assert scope in scopes
-            assert f"`{scope}`" in operation["description"]
+            else:
+                (scope,) = requirement["bearer"]
+                assert scope in scopes
+                assert f"`{scope}`" in operation["description"]
         if operation["operationId"] in by_session:
             assert "Needs a session token" in operation["description"]

@@ -127,8 +127,11 @@ async def test_a_worker_killed_during_calls_loses_nothing_and_repeats_no_write(
     assert len(await scripted.done("killed-send")) == 1
     assert len(await scripted.done("killed-lookup")) == 2
     assert read["output"] == "Read."
-    # Finished calls are not repeated. The interrupted model call is, and is charged once.
-    assert await scripted.count(answering) == {0: 1, 1: 2}
+    # Finished calls are not repeated. The interrupted model call is (on a busy machine, its next
+    # attempt can be interrupted too), and is charged once.
+    asked = await scripted.count(answering)
+    assert asked[0] == 1
+    assert asked[1] >= 2
     assert len(await scripted.done("killed-kept")) == 1
     assert answered["usage"]["costUsd"] == "0.000040"
     await runner.cancel(person, tasks[0])

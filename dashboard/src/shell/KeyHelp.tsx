@@ -4,11 +4,16 @@ import { Kbd } from '../ui/Kbd';
 
 const groups: { name: string; keys: [string[], string][] }[] = [
   {
-    name: 'Decide',
+    name: 'Inbox',
     keys: [
       [['J', 'K'], 'Next, previous'],
       [['X'], 'Select'],
       [['↵'], 'Open'],
+    ],
+  },
+  {
+    name: 'Decide',
+    keys: [
       [['A'], 'Approve'],
       [['E'], 'Edit'],
       [['R'], 'Reject'],
@@ -16,17 +21,22 @@ const groups: { name: string; keys: [string[], string][] }[] = [
     ],
   },
   {
-    name: 'Everywhere',
+    name: 'Go to',
     keys: [
-      [['C'], 'New task'],
-      [['/'], 'Search'],
-      [['⌘', '↵'], 'Send'],
-      [['Esc'], 'Close'],
       [['G', 'I'], 'Inbox'],
       [['G', 'T'], 'Tasks'],
       [['G', 'A'], 'Agents'],
       [['G', 'S'], 'Tool servers'],
       [['G', 'M'], 'Money'],
+    ],
+  },
+  {
+    name: 'Anywhere',
+    keys: [
+      [['C'], 'New task'],
+      [['/'], 'Search'],
+      [['⌘', '↵'], 'Send the form'],
+      [['Esc'], 'Close'],
     ],
   },
 ];

@@ -2,6 +2,7 @@ import { logout } from '@rota/sdk';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { meQuery } from '../api/queries';
+import { noteSignOut } from '../signin/renewal';
 import { Avatar } from '../ui/AgentMark';
 import { Menu } from '../ui/Menu';
 import { strings } from './strings';
@@ -15,6 +16,7 @@ export function PersonMenu({ account }: { account: string }) {
   const name = data.user.name ?? data.user.email ?? 'You';
   const signOut = async () => {
     await logout({ throwOnError: true }).catch(() => undefined);
+    noteSignOut();
     cache.clear();
     navigate({ to: '/signin', search: {} });
   };

@@ -1,6 +1,7 @@
 import { Outlet, useNavigate } from '@tanstack/react-router';
-import { useState } from 'react';
+import { useEffect, useState } from 'react';
 import { LiveProvider } from '../live/LiveProvider';
+import { renewDaily } from '../signin/renewal';
 import { useShortcuts } from '../ui/shortcuts';
 import { ToastRegion } from '../ui/toast';
 import { useAccount } from './account';
@@ -14,6 +15,7 @@ export function Shell() {
   const navigate = useNavigate();
   const [help, setHelp] = useState(false);
   const params = { account };
+  useEffect(renewDaily, []);
   useShortcuts({
     c: () => navigate({ to: '/$account/new', params }),
     '?': () => setHelp(true),

@@ -5,6 +5,7 @@ import { Button } from '../ui/Button';
 import { Loading } from '../ui/Loading';
 import { ErrorNotice } from '../ui/Notice';
 import { comeBack } from './oidc';
+import { noteRenewal } from './renewal';
 import { strings } from './strings';
 
 export function Callback() {
@@ -17,6 +18,7 @@ export function Callback() {
     if (started.current) return;
     started.current = true;
     comeBack(new URLSearchParams(location.search)).then((next) => {
+      noteRenewal();
       cache.clear();
       navigate({ href: next, replace: true });
     }, setError);

@@ -2,7 +2,7 @@
  * OpenID Connect in the browser: authorization code with PKCE. The service exchanges the code and
  * sets a cookie that scripts cannot read, so this page never sees a token.
  */
-import { exchangeCode, type Issuer } from '@rota/sdk';
+import { type Issuer, startSessionByCode } from '@rota/sdk';
 import { ok } from '../api/client';
 
 const STORED = 'rota.signin';
@@ -87,7 +87,7 @@ export async function comeBack(search: URLSearchParams): Promise<string> {
     );
   }
   await ok(
-    exchangeCode({
+    startSessionByCode({
       body: {
         code,
         codeVerifier: attempt.verifier,

@@ -1,5 +1,6 @@
 """Agents of the catalog, their versions, and when they need approval."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -47,6 +48,17 @@ class Agent:
     premium: bool
     required_tier: Level
     model: str
+    # None: the first letters of the display name.
+    initials: str | None
+
+    @property
+    def shown_initials(self) -> str:
+        """Two letters that stand for the agent where its name does not fit."""
+        if self.initials is not None:
+            return self.initials
+        words: list[str] = re.findall(r"[^\W_]+", self.display_name) or [self.name]
+        letters = words[0][0] + words[1][0] if len(words) > 1 else words[0]
+        return (letters * 2).upper()[:2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +69,8 @@ class Definition(Agent):
     use_for: tuple[str, ...]
     aliases: tuple[str, ...]
     tools: tuple[str, ...]
+    # Templates of the sentences that describe tool calls, by `server/tool`.
+    describe: dict[str, str]
     approval: Approval
     budget_cents: int
     max_steps: int

@@ -24,6 +24,9 @@ class Agent(Wire):
         str, doc("The unique name. Use it as `agent` when you create a task.", examples.AGENT)
     ]
     display_name: Annotated[str, doc("The display name.", "Process Writer")]
+    initials: Annotated[
+        str, doc("Two letters that stand for the agent where its name does not fit.", "PW")
+    ]
     description: Annotated[
         str,
         doc(
@@ -62,6 +65,7 @@ class Agent(Wire):
         return cls(
             name=agent.name,
             display_name=agent.display_name,
+            initials=agent.shown_initials,
             description=agent.description,
             department=agent.department,
             tier=agent.rank,

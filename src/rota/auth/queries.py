@@ -58,10 +58,9 @@ class Session:
 _KEY_COLUMNS = "id, name, prefix, scopes, created_at, last_used_at, expires_at"
 
 
-async def use_id_token(
-    connection: WriteConnection, token_hash: bytes, expires_at: datetime
-) -> bool:
-    """Stores the token as used. False if it was used before. Also deletes some expired rows."""
+async def use_once(connection: WriteConnection, token_hash: bytes, expires_at: datetime) -> bool:
+    """Stores an ID token or an authorization code as used. False if it was used before. Also
+    deletes some expired rows."""
     stored = await connection.fetchval(
         """
         WITH swept AS (

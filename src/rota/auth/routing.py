@@ -20,6 +20,8 @@ from rota.platform.http.routes import Handler, Route, by_name
 
 # The request guard stores the Caller here, or the error of the authentication.
 CALLER = "rota.caller"
+# Here the value of the Authorization header, or what the session cookie stands for.
+AUTHORIZATION = "rota.authorization"
 # And here the address of the client, as trusted proxies report it.
 ADDRESS = "rota.address"
 

@@ -122,7 +122,7 @@ class _Description:
         operation["description"] = _unwrapped(operation.get("description") or operation["summary"])
         scope = self._scopes.get(operation["operationId"])
         if {"401", "403"} <= operation["responses"].keys():
-            operation["security"] = [{"bearer": [scope] if scope else []}]
+            operation["security"] = [{"bearer": [scope] if scope else []}, {"cookie": []}]
         if scope:
             operation["description"] += f"\n\nAn API key needs the scope `{scope}`."
 
