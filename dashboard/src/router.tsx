@@ -65,7 +65,8 @@ const backFromCheckout = createRoute({
   validateSearch: (search): { checkout?: string } => ({ checkout: text(search.checkout) }),
   beforeLoad: async ({ search, location }) => {
     const { account } = await signedIn(location.href);
-    const params = { account: rememberedAccount() ?? account.id };
+    const paying = pendingPayment()?.account;
+    const params = { account: paying ?? rememberedAccount() ?? account.id };
     throw redirect({ to: '/$account/money', params, search });
   },
 });
@@ -182,18 +183,6 @@ const money = createRoute({
   component: lazyRouteComponent(() => import('./money/MoneyScreen'), 'MoneyScreen'),
 });
 
-/** The payment processor returns people here. It does not know the account of the page. */
-const billing = createRoute({
-  getParentRoute: () => root,
-  path: '/billing',
-  validateSearch: (search): { checkout?: string } => ({ checkout: text(search.checkout) }),
-  beforeLoad: ({ search }) => {
-    const known = pendingPayment()?.account ?? rememberedAccount();
-    if (!known) throw redirect({ to: '/' });
-    throw redirect({ to: '/$account/money', params: { account: known }, search, replace: true });
-  },
-});
-
 const settings = createRoute({
   getParentRoute: () => account,
   path: '/settings/$section',
@@ -205,7 +194,6 @@ const routeTree = root.addChildren([
   backFromCheckout,
   signin,
   callback,
-  billing,
   account.addChildren([
     inbox,
     review,

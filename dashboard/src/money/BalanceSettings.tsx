@@ -28,20 +28,23 @@ export function BalanceSettings({
   });
   if (!data) return null;
   // While a change is on its way, the control shows it.
-  const settings = { ...data.settings, ...(change.isPending ? change.variables : {}) };
+  const wanted = change.isPending ? change.variables : {};
+  const overflow = wanted.allowOverflow ?? data.settings.allowOverflow;
+  const alertBelow =
+    wanted.alertBelowCents !== undefined ? wanted.alertBelowCents : data.settings.alertBelowCents;
   const disabled = !mayChange || change.isPending;
   return (
     <div className="card-foot stack small">
       {balance.hasAllowance && (
         <Check
           label={strings.overflow}
-          checked={settings.allowOverflow}
+          checked={overflow}
           disabled={disabled}
           onChange={(event) => change.mutate({ allowOverflow: event.target.checked })}
         />
       )}
       <AlertSetting
-        below={settings.alertBelowCents ?? null}
+        below={alertBelow ?? null}
         available={balance.totalAvailable}
         disabled={disabled}
         onChange={(alertBelowCents) => change.mutate({ alertBelowCents })}

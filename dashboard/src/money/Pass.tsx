@@ -80,7 +80,7 @@ function PassBody({ billing, trial }: { billing: PassBilling | null; trial: Tria
   const checkout = useCheckout('pass');
   const cancel = usePassChange('cancel');
   const resume = usePassChange('resume');
-  const price = offer?.pass?.priceCents ?? null;
+  const price = offer?.connectPass?.priceCents ?? null;
   const isLive = billing !== null && billing.status !== 'CANCELLED';
   const buy = () =>
     checkout.mutate({

@@ -1,4 +1,4 @@
-import type { Account, Subscription } from '@rota/sdk';
+import type { Account, PlanOffer, Subscription } from '@rota/sdk';
 import { useQuery } from '@tanstack/react-query';
 import { useId, useState } from 'react';
 import { meQuery } from '../api/queries';
@@ -8,7 +8,6 @@ import { exact } from '../ui/format';
 import { Loading } from '../ui/Loading';
 import { ErrorNotice } from '../ui/Notice';
 import { CancelPlanDialog } from './CancelPlanDialog';
-import type { PlanOffer } from './offer';
 import { PlanDialog } from './PlanDialog';
 import { PlanTable } from './PlanTable';
 import { liveOf, planNote, plansFor, tierName } from './planRules';
@@ -73,6 +72,7 @@ function Choices({ live, account }: { live: Subscription | null; account: Accoun
           onChoose={setChosen}
         />
       )}
+      {offer && <p className="plan-gives small soft">{strings.higherGives}</p>}
       {live && mayChange && (
         <div className="card-foot row small soft">
           {live.cancelAtPeriodEnd ? (

@@ -1,4 +1,4 @@
-import { type Subscription, subscribe } from '@rota/sdk';
+import { type PlanOffer, type Subscription, subscribe } from '@rota/sdk';
 import { useState } from 'react';
 import { ok } from '../api/client';
 import { Button } from '../ui/Button';
@@ -9,7 +9,6 @@ import { ErrorNotice } from '../ui/Notice';
 import { toast } from '../ui/toast';
 import { useCheckout } from './checkout';
 import { longDay } from './dates';
-import type { PlanOffer } from './offer';
 import { effectNote, effectOf, firstSeats, monthly, planState, tierName } from './planRules';
 import { strings } from './strings';
 import { usePlanChanged } from './usePlanChange';
@@ -36,8 +35,8 @@ export function PlanDialog({
     onClose();
   });
   const name = tierName(plan.tier);
-  const least = plan.seats?.min ?? 1;
-  const seats = plan.seats ? Number(typed) : null;
+  const least = plan.minSeats ?? 1;
+  const seats = plan.minSeats ? Number(typed) : null;
   const valid = seats === null || (/^\d{1,7}$/.test(typed.trim()) && seats >= least);
   const effect = effectOf(plans, live, plan, seats);
   const pays = effect === 'first' || effect === 'higher';
@@ -81,7 +80,7 @@ export function PlanDialog({
         </>
       }
     >
-      {plan.seats && (
+      {plan.minSeats && (
         <Field
           label={strings.seats}
           kind={strings.atLeast(least)}

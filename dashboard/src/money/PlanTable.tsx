@@ -1,8 +1,8 @@
+import type { PlanOffer } from '@rota/sdk';
 import { useQuery } from '@tanstack/react-query';
 import { Badge } from '../ui/Badge';
 import { Button } from '../ui/Button';
-import { cents, count, plural } from '../ui/format';
-import type { PlanOffer } from './offer';
+import { cents, plural } from '../ui/format';
 import { liveOf, planState, tierName } from './planRules';
 import { subscriptionQuery } from './queries';
 import { strings } from './strings';
@@ -28,9 +28,6 @@ export function PlanTable({
           <th scope="col" className="end">
             {strings.monthlyAllowance}
           </th>
-          <th scope="col" className="end">
-            {strings.requests}
-          </th>
           <th scope="col">
             <span className="sr">{strings.action}</span>
           </th>
@@ -55,7 +52,7 @@ function PlanRow({ plan, onChoose }: { plan: PlanOffer; onChoose: (() => void) |
   const live = liveOf(data.subscription);
   const { action, mark } = planState(plan, live, data.effectiveTier);
   const name = tierName(plan.tier);
-  const per = plan.seats ? strings.perSeat : null;
+  const per = plan.minSeats ? strings.perSeat : null;
   return (
     <tr data-current={mark === 'current' || undefined}>
       <td>
@@ -65,10 +62,10 @@ function PlanRow({ plan, onChoose }: { plan: PlanOffer; onChoose: (() => void) |
             <Badge tone={mark === 'current' ? 'accent' : 'wait'}>{strings.marks[mark]}</Badge>
           )}
         </span>
-        {plan.seats && (
+        {plan.minSeats && (
           <span className="block tiny faint">
-            {plan.seats.min > 1
-              ? strings.seatsAtLeast(plural(plan.seats.min, 'seat'))
+            {plan.minSeats > 1
+              ? strings.seatsAtLeast(plural(plan.minSeats, 'seat'))
               : strings.forCompanies}
           </span>
         )}
@@ -80,10 +77,6 @@ function PlanRow({ plan, onChoose }: { plan: PlanOffer; onChoose: (() => void) |
       <td className="end" data-l={strings.monthlyAllowance}>
         {plan.allowanceCents === 0 ? strings.none : strings.aMonth(cents(plan.allowanceCents))}
         {per && plan.allowanceCents > 0 && <span className="block tiny faint">{per}</span>}
-      </td>
-      <td className="end" data-l={strings.requests}>
-        {strings.aMinute(count(plan.ceilings.all))}
-        <span className="block tiny faint">{strings.toAgents(count(plan.ceilings.ai))}</span>
       </td>
       <td className="act end">
         {action !== 'none' && onChoose && (

@@ -1,8 +1,7 @@
 /** The rules of plans: what can be done with each, and what changes when. */
-import type { PassBilling, Subscription, Tier, Trial } from '@rota/sdk';
+import type { PassBilling, PlanOffer, Subscription, Tier, Trial } from '@rota/sdk';
 import { cents, plural } from '../ui/format';
 import { longDay } from './dates';
-import type { PlanOffer } from './offer';
 import { strings } from './strings';
 
 export const tierName = (tier: string): string =>
@@ -44,7 +43,7 @@ export function planTitle(live: Subscription | null, effectiveTier: Tier): strin
 
 /** Plans with seats are for companies. */
 export const plansFor = (plans: PlanOffer[], company: boolean): PlanOffer[] =>
-  plans.filter((plan) => company || plan.seats === null);
+  plans.filter((plan) => company || plan.minSeats === null);
 
 export type PlanAction = 'subscribe' | 'change' | 'seats' | 'keep' | 'none';
 
@@ -63,13 +62,13 @@ export function planState(
   const mark = isCurrent ? 'current' : live.downgradeTarget === plan.tier ? 'next' : null;
   if (live.cancelAtPeriodEnd) return { action: 'none', mark };
   if (isCurrent && live.downgradeTarget) return { action: 'keep', mark };
-  if (mark) return { action: plan.seats ? 'seats' : 'none', mark };
+  if (mark) return { action: plan.minSeats ? 'seats' : 'none', mark };
   return { action: 'change', mark };
 }
 
 /** The seats that a dialog starts with. */
 export const firstSeats = (plan: PlanOffer, live: Subscription | null): number =>
-  Math.max(plan.seats?.min ?? 1, live?.downgradeSeats ?? live?.seats ?? 1);
+  Math.max(plan.minSeats ?? 1, live?.downgradeSeats ?? live?.seats ?? 1);
 
 export type Effect = 'first' | 'higher' | 'lower' | 'same' | 'kept';
 

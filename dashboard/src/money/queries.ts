@@ -6,13 +6,14 @@ import {
   getSubscription,
   getUsage,
   listHolds,
+  listPlans,
   listTransactions,
+  type TransactionKind,
 } from '@rota/sdk';
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { ok } from '../api/client';
 import { keys } from '../api/keys';
 import type { PaymentKind } from './checkout';
-import { getOffer } from './offer';
 
 export type Grouping = 'agent' | 'model' | 'total';
 
@@ -39,13 +40,19 @@ export const usageQuery = (grouping: Grouping) =>
     placeholderData: keepPreviousData,
   });
 
-export const fetchMovements = (kind: string | undefined, offset: number, limit: number) =>
-  ok(listTransactions({ query: { kind, offset, limit }, throwOnError: true }));
+/** `kinds` are separated by commas. Without them, all are read. */
+export const fetchMovements = (kinds: string | undefined, offset: number, limit: number) =>
+  ok(
+    listTransactions({
+      query: { kind: kinds?.split(',') as TransactionKind[] | undefined, offset, limit },
+      throwOnError: true,
+    }),
+  );
 
-export const movementsQuery = (kind: string | undefined) =>
+export const movementsQuery = (kinds: string | undefined) =>
   infiniteQueryOptions({
-    queryKey: [...keys.money, 'movements', kind ?? 'all'],
-    queryFn: ({ pageParam }) => fetchMovements(kind, pageParam, PAGE),
+    queryKey: [...keys.money, 'movements', kinds ?? 'all'],
+    queryFn: ({ pageParam }) => fetchMovements(kinds, pageParam, PAGE),
     initialPageParam: 0,
     getNextPageParam: (last, pages) =>
       pages.length * PAGE < last.total ? pages.length * PAGE : undefined,
@@ -64,7 +71,7 @@ export const passQuery = queryOptions({
 
 export const offerQuery = queryOptions({
   queryKey: [...keys.plan, 'offer'],
-  queryFn: getOffer,
+  queryFn: () => ok(listPlans({ throwOnError: true })),
   staleTime: 60 * 60_000,
 });
 
