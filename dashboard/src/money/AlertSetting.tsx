@@ -36,7 +36,7 @@ export function AlertSetting({
     );
   }
   return (
-    <div className="row row-wrap">
+    <div className="row">
       <Check
         id={id}
         label={

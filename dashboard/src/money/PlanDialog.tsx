@@ -25,9 +25,9 @@ export function PlanDialog({
   live: Subscription | null;
   onClose: () => void;
 }) {
-  const keeps = planState(plan, live, plan.tier).action === 'keep';
+  const { action } = planState(plan, live, plan.tier);
   const [typed, setTyped] = useState(() =>
-    String(keeps && live?.seats ? live.seats : firstSeats(plan, live)),
+    String(action === 'keep' && live?.seats ? live.seats : firstSeats(plan, live)),
   );
   const changed = usePlanChanged();
   const checkout = useCheckout('plan', () => {
@@ -59,8 +59,8 @@ export function PlanDialog({
       },
     });
   };
-  const action = planState(plan, live, plan.tier).action;
-  const title = strings.planActions[live && action !== 'none' ? action : 'subscribe'](name);
+  const words = strings.planActions[live && action !== 'none' ? action : 'subscribe'];
+  const title = `${words.verb} ${words.rest(name)}`;
   return (
     <Dialog
       title={title}

@@ -72,16 +72,17 @@ function PlanRow({ plan, onChoose }: { plan: PlanOffer; onChoose: (() => void) |
       </td>
       <td className="end" data-l={strings.price}>
         {plan.priceCents === 0 ? strings.free : strings.aMonth(cents(plan.priceCents))}
-        {per && <span className="block tiny faint">{per}</span>}
+        {per && <span className="block tiny faint"> {per}</span>}
       </td>
       <td className="end" data-l={strings.monthlyAllowance}>
         {plan.allowanceCents === 0 ? strings.none : strings.aMonth(cents(plan.allowanceCents))}
-        {per && plan.allowanceCents > 0 && <span className="block tiny faint">{per}</span>}
+        {per && plan.allowanceCents > 0 && <span className="block tiny faint"> {per}</span>}
       </td>
       <td className="act end">
         {action !== 'none' && onChoose && (
           <Button size="s" onClick={onChoose}>
-            {strings.planActions[action](name)}
+            {strings.planActions[action].verb}
+            <span className="sr"> {strings.planActions[action].rest(name)}</span>
           </Button>
         )}
       </td>

@@ -17,7 +17,8 @@ import type { PaymentKind } from './checkout';
 
 export type Grouping = 'agent' | 'model' | 'total';
 
-export const PAGE = 50;
+/** Movements on a page. */
+const PAGE = 25;
 
 export const forecastQuery = queryOptions({
   queryKey: [...keys.money, 'forecast'],

@@ -199,10 +199,10 @@ export const strings = {
   aMonth: (amount: string) => `${amount} a month`,
   higherGives: 'A higher plan also opens more agents and has higher rate limits.',
   planActions: {
-    subscribe: (name: string) => `Subscribe to ${name}`,
-    change: (name: string) => `Change to ${name}`,
-    seats: () => 'Change seats',
-    keep: (name: string) => `Keep ${name}`,
+    subscribe: { verb: 'Subscribe', rest: (name: string) => `to ${name}` },
+    change: { verb: 'Change', rest: (name: string) => `to ${name}` },
+    seats: { verb: 'Change seats', rest: (name: string) => `of ${name}` },
+    keep: { verb: 'Keep', rest: (name: string) => name },
   },
   seats: 'Seats',
   atLeast: (seats: number) => `at least ${seats}`,
@@ -226,7 +226,7 @@ export const strings = {
   cancelHint: 'A plan that you cancel stays until the end of the month that is paid.',
   cancelTitle: (name: string) => `Cancel ${name}?`,
   cancelEffect: (name: string, day: string) =>
-    `${name} stays until ${day}. Then the account becomes Basic: without an allowance, with lower rate limits and fewer agents.`,
+    `${name} stays until ${day}. Then the account becomes Basic, with the allowance, the rate limits and the agents of that plan.`,
   cancelKeeps: 'The top-up stays. You can resume the plan until that day.',
   planWillEnd: (day: string) => `The plan ends on ${day}`,
   resumePlan: 'Resume the plan',

@@ -12,7 +12,6 @@ import { SafeText } from '../ui/SafeText';
 import { Ago } from '../ui/Time';
 import { toast } from '../ui/toast';
 import { ConfirmDialog } from './ConfirmDialog';
-import { deviceName } from './device';
 import { SectionHead } from './SectionHead';
 import { strings } from './strings';
 import { useSignOut } from './useSignOut';
@@ -24,7 +23,7 @@ const sessionsQuery = queryOptions({
   queryFn: () => ok(listSessions({ throwOnError: true })),
 });
 
-const nameOf = ({ device }: Session) => (device ? deviceName(device) : words.unknownDevice);
+const nameOf = ({ device }: Session) => device ?? words.unknownDevice;
 
 export function Sessions() {
   const cache = useQueryClient();
@@ -118,7 +117,7 @@ function SessionTable({
             <tr key={session.id}>
               <td>
                 <p className="row row-wrap">
-                  <span className="strong" title={session.device ?? undefined}>
+                  <span className="strong">
                     <SafeText>{nameOf(session)}</SafeText>
                   </span>
                   {session.current && <Badge tone="accent">{words.thisOne}</Badge>}
