@@ -33,14 +33,14 @@ export function ForecastNote({ balance }: { balance: BalanceResponse }) {
               {strings.allowanceEnds} <OnDay at={seen.until} />.
             </>
           )}{' '}
-          {strings.after[seen.kind][seen.then]}
-          {seen.then === 'refused' && resetsAt && (
+          {strings.after[seen.kind][seen.next]}
+          {seen.next === 'refused' && resetsAt && (
             <>
               {' '}
               {strings.until} <OnDay at={resetsAt} />
             </>
           )}
-          {seen.kind === 'allowance-ended' && seen.then === 'top-up' && seen.until && (
+          {seen.kind === 'allowance-ended' && seen.next === 'top-up' && seen.until && (
             <>
               {strings.atThisPaceUntil} <OnDay at={seen.until} />
             </>

@@ -35,7 +35,7 @@ export function PaymentArrival() {
     }
     if (waits) return;
     forgetPayment();
-    navigate({ search: (now) => ({ ...now, checkout: undefined }), replace: true });
+    navigate({ search: ({ kind, by }) => ({ kind, by }), replace: true });
   }, [checkout, waits, cache, navigate]);
 
   if (!waits) return null;
@@ -44,7 +44,7 @@ export function PaymentArrival() {
       payment={ours}
       onEnd={() => {
         forgetPayment();
-        navigate({ search: (now) => ({ ...now, checkout: undefined }), replace: true });
+        navigate({ search: ({ kind, by }) => ({ kind, by }), replace: true });
       }}
     />
   );

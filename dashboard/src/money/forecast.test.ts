@@ -20,12 +20,12 @@ const forecast = (changes: Partial<Forecast> = {}): Forecast => ({
 });
 
 it('says who pays after the allowance', () => {
-  expect(outlook(balance(), forecast())).toMatchObject({ kind: 'allowance-ends', then: 'top-up' });
-  expect(outlook(balance({ topUpCents: 0 }), forecast())).toMatchObject({ then: 'needs-top-up' });
-  expect(outlook(balance({ allowOverflow: false }), forecast())).toMatchObject({ then: 'refused' });
+  expect(outlook(balance(), forecast())).toMatchObject({ kind: 'allowance-ends', next: 'top-up' });
+  expect(outlook(balance({ topUpCents: 0 }), forecast())).toMatchObject({ next: 'needs-top-up' });
+  expect(outlook(balance({ allowOverflow: false }), forecast())).toMatchObject({ next: 'refused' });
   expect(outlook(balance({ usageBar: { status: 'depleted' } }), forecast())).toMatchObject({
     kind: 'allowance-ended',
-    then: 'top-up',
+    next: 'top-up',
   });
 });
 

@@ -5,21 +5,21 @@ import type { BalanceResponse, Forecast } from '@rota/sdk';
 export type Outlook =
   | { kind: 'quiet'; days: number }
   | { kind: 'allowance-lasts' }
-  | { kind: 'allowance-ends'; until: string; then: 'top-up' | 'refused' | 'needs-top-up' }
-  | { kind: 'allowance-ended'; then: 'top-up' | 'refused' | 'needs-top-up'; until: string | null }
+  | { kind: 'allowance-ends'; until: string; next: 'top-up' | 'refused' | 'needs-top-up' }
+  | { kind: 'allowance-ended'; next: 'top-up' | 'refused' | 'needs-top-up'; until: string | null }
   | { kind: 'balance-ends'; until: string }
   | { kind: 'balance-lasts' };
 
 export function outlook(balance: BalanceResponse, forecast: Forecast): Outlook {
   const { hasAllowance, allowOverflow, topUpCents, usageBar } = balance;
-  const then = !allowOverflow ? 'refused' : topUpCents > 0 ? 'top-up' : 'needs-top-up';
+  const next = !allowOverflow ? 'refused' : topUpCents > 0 ? 'top-up' : 'needs-top-up';
   if (hasAllowance && usageBar.status === 'depleted') {
-    return { kind: 'allowance-ended', then, until: forecast.balanceLastsUntil };
+    return { kind: 'allowance-ended', next, until: forecast.balanceLastsUntil };
   }
   if (Number(forecast.perDayUsd) === 0) return { kind: 'quiet', days: forecast.windowDays };
   if (hasAllowance) {
     return forecast.allowanceLastsUntil
-      ? { kind: 'allowance-ends', until: forecast.allowanceLastsUntil, then }
+      ? { kind: 'allowance-ends', until: forecast.allowanceLastsUntil, next }
       : { kind: 'allowance-lasts' };
   }
   return forecast.balanceLastsUntil
