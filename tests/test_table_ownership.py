@@ -19,7 +19,7 @@ TABLES: dict[str, set[str]] = {
     "payments": {"customers"},
     "events": {"account_heads", "events", "outbox"},
     "credits": {"balances", "entries", "holds", "usage_days"},
-    "mcp": {"mcp_servers", "mcp_tools"},
+    "mcp": {"mcp_checks", "mcp_servers", "mcp_tools"},
     "plans": {"subscriptions"},
     "agents": {"agent_terms", "agent_versions", "agents", "current_agents"},
     "tasks": {"review_snoozes", "reviews", "task_counts", "task_words", "tasks"},

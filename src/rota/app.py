@@ -33,6 +33,7 @@ from rota.platform.http.responses import add_handlers
 from rota.platform.http.routes import by_name
 from rota.platform.settings import Settings
 from rota.runs.routes import run_routes
+from rota.tasks.overview_routes import hold_routes, statistics_routes
 from rota.tasks.routes import task_routes
 
 DESCRIPTION = """\
@@ -113,6 +114,8 @@ def create_app(
         event_routes(parts.streams, parts.authenticator),
         mcp_routes(parts.servers, parts.tool_calls),
         credit_routes(parts.credits),
+        hold_routes(parts.overview),
+        statistics_routes(parts.overview),
         tier_routes(parts.purchases),
         offer_routes(variant.tiers, variant.pass_price_cents, parts.tier_allowance),
         *([plan_routes(parts.purchases)] if variant.sells_plans else []),

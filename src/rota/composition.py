@@ -53,7 +53,9 @@ from rota.platform.settings import Settings
 from rota.platform.temporal import Temporal
 from rota.runs.retries import Retries
 from rota.runs.timeline import Timelines
+from rota.tasks import overview_queries
 from rota.tasks.creation import TaskCreation
+from rota.tasks.overview import Overview
 from rota.tasks.reviews import Reviews
 from rota.tasks.service import Tasks
 from rota.variants import VARIANTS
@@ -200,6 +202,7 @@ class Composition:
             self.payers,
             self.turns,
             self.allowance_of,
+            overview_queries.labels,
         )
 
     @cached_property
@@ -267,6 +270,10 @@ class Composition:
     @cached_property
     def reviews(self) -> Reviews:
         return Reviews(self.db, self.idempotency, weight_of=self.variant.weight_of)
+
+    @cached_property
+    def overview(self) -> Overview:
+        return Overview(self.db)
 
     @cached_property
     def timelines(self) -> Timelines:

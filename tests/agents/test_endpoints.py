@@ -20,21 +20,18 @@ SHIPPED = sorted(read_catalog(catalog_folder()), key=lambda agent: agent.name)
 NAMES = [agent.name for agent in SHIPPED]
 DEPARTMENTS = sorted({agent.department for agent in SHIPPED})
 FIELDS = {
-    "name",
-    "displayName",
-    "initials",
-    "description",
-    "department",
-    "tier",
-    "tags",
-    "premium",
-    "requiredTier",
-    "locked",
-    "model",
+    *("name", "displayName", "initials", "description", "department", "tier", "tags"),
+    *("premium", "requiredTier", "locked", "model"),
+}
+# Only the response for one agent has these.
+DETAILS = {
+    *("version", "instructions", "tools", "approval"),
+    *("budgetCents", "maxSteps", "aliases", "useFor"),
 }
 PATHS = (
     "/api/agents",
     "/api/agents/blog-writer",
+    "/api/agents/blog-writer/versions",
     "/api/agents/resolve?name=blog-writer",
     "/api/agents/resolve?q=blog",
     "/api/agents/departments",
@@ -77,6 +74,14 @@ async def test_an_agent_has_the_values_of_its_file(reader: Person) -> None:
             "requiredTier": "BASIC",
             "locked": False,
             "model": "default",
+            "version": 1,
+            "instructions": file.instructions,
+            "tools": list(file.tools),
+            "approval": {"run": False, "tools": "writes", "output": file.approval.output},
+            "budgetCents": file.budget_cents,
+            "maxSteps": file.max_steps,
+            "aliases": list(file.aliases),
+            "useFor": list(file.use_for),
         }
     }
 
@@ -157,6 +162,7 @@ async def shown_everywhere(person: Person) -> tuple[list[Any], list[Any], list[A
     for name in NAMES:
         by_name = (await person.get(f"/api/agents/{name}")).json()["agent"]
         resolved = (await person.get(f"/api/agents/resolve?name={name}")).json()["agent"]
+        assert {field: by_name.pop(field) for field in DETAILS}.keys() == DETAILS
         assert by_name == resolved
         alone.append(by_name)
     return in_list, sorted(in_catalog, key=lambda agent: str(agent["name"])), alone

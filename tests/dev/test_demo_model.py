@@ -3,7 +3,7 @@
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from openai import AsyncOpenAI, NotFoundError
@@ -60,7 +60,7 @@ class Talk:
         schemas = {t["function"]["name"]: t["function"]["parameters"] for t in self._tools}
         for _ in range(12):
             response = await self._client.chat.completions.create(
-                model=MODEL, messages=self.messages, tools=self._tools or []
+                model=MODEL, messages=self.messages, tools=cast(Any, self._tools)
             )
             message = response.choices[0].message
             self.messages.append(message.model_dump(exclude_none=True))

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from rota.accounts.service import create_company
@@ -17,15 +18,17 @@ from rota.agents.files import catalog_folder
 from rota.agents.sync import sync
 from rota.composition import Composition
 from rota.credits.verify import account_ids, verify
-from rota.dev.demo import SERVERS, prices
+from rota.dev.demo import PEOPLE, SERVERS, first_use, prices
 from rota.dev.demo.history import Company, write_history
+from rota.dev.processes import ComponentState, Status
 from rota.dev.stack import Stack
 from rota.platform.db import owner_connection
 from rota.platform.ids import new_uuid
+from rota.platform.settings import Settings
 from tests.mcp.conftest import LOCAL, connect, invoke
 from tests.runs.runner import Runner, shown
 from tests.runs.scripted import Scripted
-from tests.service import Person, environment, prepared_settings
+from tests.service import Person, Service, environment, prepared_settings
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +84,40 @@ async def test_a_first_task_reads_asks_writes_answers_and_is_charged(
     assert all(0.001 < float(step["costUsd"]) < 0.02 for step in model_calls)
     balance = (await person.get("/api/credits/transactions?kind=charge")).json()
     assert balance["total"] == len(model_calls)
+
+
+@pytest.mark.parametrize("variant", ["a", "b"])
+async def test_the_tool_servers_are_connected_once_for_everyone(
+    stack: Stack, variant: str, tmp_path: Path
+) -> None:
+    states: list[ComponentState] = []
+    async with Stack(tmp_path / "data", components=("idp", "demo"), durable=False) as own:
+        issuers = json.loads(own.environment()["ROTA_OIDC_ISSUERS"])
+        async with Service.start(
+            stack,
+            variant=variant,
+            name=f"tools_{variant}",
+            egress_allow=LOCAL,
+            oidc_issuers=Settings(oidc_issuers=issuers).oidc_issuers,
+        ) as service:
+            url = service.settings.public_url
+            await first_use.prepare(own, "http://127.0.0.1:1", states.append)
+            assert states.pop().status is Status.FAILED
+            await first_use.prepare(own, url, states.append)
+            assert states.pop().status is Status.DONE
+            async with httpx.AsyncClient() as client:
+                for name in PEOPLE:
+                    person = await first_use.sign_in(client, url, own.endpoints.issuer_url, name)
+                    servers = (await person.get("/api/mcp"))["servers"]
+                    assert {each["name"]: each["status"] for each in servers} == dict.fromkeys(
+                        SERVERS, "CONNECTED"
+                    )
+            states.clear()
+            await first_use.prepare(own, url, states.append)
+            assert not states
+            (own.directory.path / first_use.MARK).unlink()
+            await first_use.prepare(own, url, states.append)
+            assert states.pop().status is Status.DONE
 
 
 async def fill(runner: Runner, demo: str) -> str:

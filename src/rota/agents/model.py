@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
@@ -103,6 +104,14 @@ class AgentVersion(Definition):
 
     def asks_before(self, tool: str, *, read_only: bool) -> bool:
         return any(policy.asks_before(tool, read_only=read_only) for policy in self.policies)
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogVersion:
+    """A version in the history of an agent."""
+
+    definition: AgentVersion
+    created_at: datetime
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,17 @@ def _is_none(value: object) -> bool:
     return value is None
 
 
+ModelName = Annotated[
+    str | None,
+    Field(exclude_if=_is_none),
+    WithJsonSchema({"type": "string"}),
+    doc(
+        "The model that the agent uses. Absent if your tier does not include this field.",
+        "default",
+    ),
+]
+
+
 class Agent(Wire):
     """An agent of the catalog, as the selected account sees it."""
 
@@ -47,15 +58,7 @@ class Agent(Wire):
     locked: Annotated[
         bool, doc("True if the tier of the selected account is too low for the agent.", False)
     ]
-    model: Annotated[
-        str | None,
-        Field(exclude_if=_is_none),
-        WithJsonSchema({"type": "string"}),
-        doc(
-            "The model that the agent uses. Absent if your tier does not include this field.",
-            "default",
-        ),
-    ] = None
+    model: ModelName = None
 
     @classmethod
     def of(
@@ -75,12 +78,6 @@ class Agent(Wire):
             locked=locked,
             model=agent.model if disclosure(tier, locked) else None,
         )
-
-
-class AgentResponse(Wire):
-    """One agent."""
-
-    agent: Annotated[Agent, doc("The agent.")]
 
 
 class Candidate(Wire):

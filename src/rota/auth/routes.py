@@ -109,7 +109,7 @@ def sign_in_routes(
         "/api/auth/refresh",
         summary="Renew the session token",
         responses=documented(401, 404) | SETS_COOKIE,
-        openapi_extra={"security": [{"bearer": []}, {"cookie": []}]},
+        openapi_extra={"security": [{"bearer": []}]},
     )
     async def refresh_session(request: Request, response: Response) -> TokenResponse:
         """Returns a new session token that is valid for 7 days. The current one, sent as the bearer

@@ -194,6 +194,7 @@ class ApiKey(Wire):
         Timestamp | None,
         doc("When the key stops working. Null if never.", "2099-01-31T12:00:00.000Z"),
     ]
+    created_by: Annotated[Actor, doc("Who created the key.")]
 
     @classmethod
     def of(cls, key: queries.ApiKey) -> "ApiKey":
@@ -205,6 +206,13 @@ class ApiKey(Wire):
             created_at=key.created_at,
             last_used_at=key.last_used_at,
             expires_at=key.expires_at,
+            # Only a session can create a key.
+            created_by=Actor(
+                user_id=ids.to_wire("user", key.user_id),
+                name=key.created_by_name,
+                via="session",
+                key_id=None,
+            ),
         )
 
 

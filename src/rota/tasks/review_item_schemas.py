@@ -21,10 +21,10 @@ ItemDecision = TypeAliasType(
         Literal["approved", "rejected"], doc("What a person decided about an item.", "approved")
     ],
 )
-_ARGUMENTS = {"title": "Onboarding checklist", "folder": "People"}
+_ARGUMENTS = {"title": "Onboarding checklist"}
 _ARGUMENTS_SCHEMA = {
     "type": "object",
-    "properties": {"title": {"type": "string"}, "folder": {"type": "string"}},
+    "properties": {"title": {"type": "string"}},
     "required": ["title"],
 }
 DIGEST = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
@@ -39,7 +39,7 @@ class Decision(Body):
         doc(
             "Changed arguments for the tool call, valid against `argumentsSchema`. "
             "Default: the arguments that the item shows.",
-            {"title": "Onboarding checklist", "folder": "Operations"},
+            {"title": "Onboarding checklist for new colleagues"},
         ),
     ] = None
 

@@ -188,7 +188,7 @@ class SnoozeTask(Body):
         doc(
             "A time in the future. A time after `expiresAt` of the review counts as `expiresAt`. "
             "Null brings the review back.",
-            examples.EXPIRES,
+            "2099-01-31T12:00:00Z",
         ),
     ]
 

@@ -45,7 +45,6 @@ from rota.tasks.reviews import Reviews
 from rota.tasks.states import Trigger
 
 DAYS = 30
-# Changed rows that have a time after this one still have the time of the database.
 _CHARACTERS_PER_TOKEN = 4
 
 
@@ -126,6 +125,7 @@ class _Writer:
         self._db = db
         self._company = company
         self._moment = moment
+        # Rows with a time after this one have the time of the database.
         self._real_start = datetime.now(UTC)
         self._loop = AgentLoop(gate_time=parts.gate_time)
         self._reviews = Reviews(
@@ -158,7 +158,7 @@ class _Writer:
                 turn = next_turn(read(body))
                 following = await self._think(tx, task, agent, step, turn, body, shown)
                 messages.append(_assistant(turn, step))
-                if following.kind == "wait" and not await self._decide(tx, task, plan, step):
+                if following.kind == "wait" and not await self._decide(tx, task, plan):
                     return
                 current = await self._current(tx, task)
                 if current.status != "RUNNING":
@@ -179,7 +179,9 @@ class _Writer:
         started_at = self._moment.now
         self._moment.pass_s(1.5, 9)
         said = turn.text + json.dumps(turn.calls)
-        usage = TokenUsage(len(json.dumps(body)) // _CHARACTERS_PER_TOKEN, len(said) // 4)
+        usage = TokenUsage(
+            len(json.dumps(body)) // _CHARACTERS_PER_TOKEN, len(said) // _CHARACTERS_PER_TOKEN
+        )
         input_usd, output_usd = (Decimal(price) for price in PRICES[agent.model])
         price = fixed_price("operator", input_usd=input_usd, output_usd=output_usd)
         cost_micros = price.cost_micros(usage, started_at)
@@ -222,7 +224,7 @@ class _Writer:
         await self._date(tx, task)
         return following
 
-    async def _decide(self, tx: AccountTransaction, task: Task, plan: Plan, step: int) -> bool:
+    async def _decide(self, tx: AccountTransaction, task: Task, plan: Plan) -> bool:
         """A person decides after some time. Returns whether the run continues."""
         self._moment.pass_s(180, 5400)
         company = self._company

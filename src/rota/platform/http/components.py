@@ -47,10 +47,10 @@ SECURITY: Json = {
         "type": "apiKey",
         "in": "cookie",
         "name": "__Host-rota",
-        "description": "A session token, for pages of this service. `POST /api/auth/session` and "
-        "`POST /api/auth/code` set it. The request must have `Sec-Fetch-Site: same-origin`, or "
-        "this service's own origin in `Origin`. An Authorization header takes precedence. On http "
-        "and a loopback address, the name is `rota`.",
+        "description": "A session token, for pages of this service, in place of `bearer`. "
+        "`POST /api/auth/session` and `POST /api/auth/code` set it. The request must have "
+        "`Sec-Fetch-Site: same-origin`, or this service's own origin in `Origin`. An Authorization "
+        "header takes precedence. On http and a loopback address, the name is `rota`.",
     },
 }
 
