@@ -9,6 +9,7 @@ import {
 import { queryClient } from './api/cache';
 import { ApiError, selectAccount } from './api/client';
 import { meQuery } from './api/queries';
+import { pendingPayment } from './money/pending';
 import { rememberAccount, rememberedAccount } from './shell/account';
 import { Broken, NotFound } from './shell/Broken';
 import { renewSession, wasSignedIn } from './signin/renewal';
@@ -64,7 +65,8 @@ const backFromCheckout = createRoute({
   validateSearch: (search): { checkout?: string } => ({ checkout: text(search.checkout) }),
   beforeLoad: async ({ search, location }) => {
     const { account } = await signedIn(location.href);
-    const params = { account: rememberedAccount() ?? account.id };
+    const paying = pendingPayment()?.account;
+    const params = { account: paying ?? rememberedAccount() ?? account.id };
     throw redirect({ to: '/$account/money', params, search });
   },
 });

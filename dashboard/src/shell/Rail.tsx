@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
+import { Link, useMatchRoute } from '@tanstack/react-router';
 import { approvalsQuery, runningQuery, serversQuery } from '../api/queries';
 import { Icon, type IconName } from '../ui/Icon';
 import { Logo } from '../ui/Logo';
@@ -72,6 +72,7 @@ function Count({ place }: { place: Place }) {
 
 export function Rail({ account }: { account: string }) {
   const params = { account };
+  const inSettings = useMatchRoute()({ to: '/$account/settings/$section' }) !== false;
   return (
     <header className="rail">
       <Link className="brand" to="/$account" params={params}>
@@ -109,6 +110,7 @@ export function Rail({ account }: { account: string }) {
           className="rail-item"
           to="/$account/settings/$section"
           params={{ account, section: 'profile' }}
+          aria-current={inSettings ? 'page' : undefined}
         >
           <Icon name="settings" />
           <span>{strings.settings}</span>

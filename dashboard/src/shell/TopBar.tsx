@@ -1,6 +1,9 @@
+import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import { meQuery } from '../api/queries';
 import { useConnection } from '../live/LiveProvider';
+import { Avatar } from '../ui/AgentMark';
 import { Icon } from '../ui/Icon';
 import { useAccount } from './account';
 import { strings } from './strings';
@@ -12,7 +15,24 @@ export function TopBar({ title, children }: { title: ReactNode; children?: React
       <h1>{title}</h1>
       {children}
       <ConnectionMark quiet />
+      <SettingsOnPhone />
     </header>
+  );
+}
+
+/** A phone has no rail, so the way to the settings is here. */
+function SettingsOnPhone() {
+  const account = useAccount();
+  const { data } = useQuery(meQuery);
+  return (
+    <Link
+      className="only-phone push topbar-me"
+      to="/$account/settings/$section"
+      params={{ account, section: 'profile' }}
+    >
+      <Avatar name={data?.user.name ?? data?.user.email ?? ''} />
+      <span className="sr">{strings.settingsAndAccount}</span>
+    </Link>
   );
 }
 

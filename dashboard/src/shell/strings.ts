@@ -7,6 +7,7 @@ export const strings = {
   servers: 'Tool servers',
   money: 'Money',
   settings: 'Settings',
+  settingsAndAccount: 'Settings and account',
   waiting: 'waiting',
   running: 'running',
   changed: 'changed',
