@@ -1,3 +1,4 @@
+import type { AgentDetails } from '@rota/sdk';
 import { useState } from 'react';
 import { Button } from '../ui/Button';
 import { count } from '../ui/format';
@@ -7,12 +8,11 @@ import { Cents } from '../ui/Money';
 import { SafeText } from '../ui/SafeText';
 import { AgentTools } from './AgentTools';
 import { asks } from './approval';
-import type { AgentDetail } from './queries';
 import { strings } from './strings';
 
 const SHOWN_USES = 8;
 
-export function AgentOverview({ agent }: { agent: AgentDetail }) {
+export function AgentOverview({ agent }: { agent: AgentDetails }) {
   return (
     <div className="agent-grid">
       <div className="stack-6">
@@ -50,7 +50,7 @@ export function AgentOverview({ agent }: { agent: AgentDetail }) {
   );
 }
 
-function UseFor({ agent }: { agent: AgentDetail }) {
+function UseFor({ agent }: { agent: AgentDetails }) {
   const [all, setAll] = useState(false);
   const shown = all ? agent.useFor : agent.useFor.slice(0, SHOWN_USES);
   return (
@@ -83,7 +83,7 @@ function UseFor({ agent }: { agent: AgentDetail }) {
   );
 }
 
-function Asks({ agent }: { agent: AgentDetail }) {
+function Asks({ agent }: { agent: AgentDetails }) {
   return (
     <section className="card" aria-labelledby="agent-asks">
       <div className="card-head">
@@ -108,7 +108,7 @@ function Asks({ agent }: { agent: AgentDetail }) {
   );
 }
 
-function Limits({ agent }: { agent: AgentDetail }) {
+function Limits({ agent }: { agent: AgentDetails }) {
   return (
     <section className="card" aria-labelledby="agent-limits">
       <div className="card-head">

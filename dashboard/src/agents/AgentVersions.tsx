@@ -1,3 +1,4 @@
+import type { Version } from '@rota/sdk';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { Badge } from '../ui/Badge';
@@ -5,7 +6,6 @@ import { Field, Select } from '../ui/Field';
 import { Loading } from '../ui/Loading';
 import { ErrorNotice, Notice } from '../ui/Notice';
 import { Ago } from '../ui/Time';
-import type { AgentVersion } from './queries';
 import { versionsQuery } from './queries';
 import { strings } from './strings';
 import { VersionDifference } from './VersionDifference';
@@ -64,7 +64,7 @@ function VersionSelect({
   onChange,
 }: {
   label: string;
-  versions: AgentVersion[];
+  versions: Version[];
   value: number;
   onChange: (version: number) => void;
 }) {
@@ -87,7 +87,7 @@ function VersionSelect({
   );
 }
 
-function VersionTable({ versions, total }: { versions: AgentVersion[]; total: number }) {
+function VersionTable({ versions, total }: { versions: Version[]; total: number }) {
   return (
     <div className="card">
       <table className="table table-versions">

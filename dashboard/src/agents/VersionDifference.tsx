@@ -1,20 +1,14 @@
+import type { Version } from '@rota/sdk';
 import { useMemo, useState } from 'react';
 import { Button } from '../ui/Button';
 import { type Change, diff, type Fold, fold, lines } from '../ui/diff';
 import { SafeText } from '../ui/SafeText';
-import type { AgentVersion } from './queries';
 import { strings } from './strings';
 import { changedSettings } from './versions';
 
 const { versions: words } = strings;
 
-export function VersionDifference({
-  before,
-  after,
-}: {
-  before: AgentVersion;
-  after: AgentVersion;
-}) {
+export function VersionDifference({ before, after }: { before: Version; after: Version }) {
   return (
     <>
       <Settings before={before} after={after} />
@@ -42,7 +36,7 @@ function Same({ children }: { children: string }) {
   );
 }
 
-function Settings({ before, after }: { before: AgentVersion; after: AgentVersion }) {
+function Settings({ before, after }: { before: Version; after: Version }) {
   const changes = changedSettings(before, after);
   return (
     <section className="card" aria-labelledby="compare-settings">

@@ -1,11 +1,10 @@
-import type { Agent } from '@rota/sdk';
+import type { Agent, Version } from '@rota/sdk';
 import { expect, test } from 'vitest';
 import { asks, byServer } from './approval';
-import type { AgentVersion } from './queries';
 import { sections, select } from './selection';
 import { changedNames, changedSettings } from './versions';
 
-const version: AgentVersion = {
+const version: Version = {
   version: 1,
   createdAt: '2026-11-01T00:00:00Z',
   current: true,
@@ -31,7 +30,7 @@ test('only the settings that differ are changes, each tool on its own', () => {
 });
 
 test('a policy says what waits for a person', () => {
-  const gates = (approval: AgentVersion['approval'], tools = ['crm/*']) =>
+  const gates = (approval: Version['approval'], tools = ['crm/*']) =>
     asks(approval, tools)
       .filter((ask) => ask.asks)
       .map((ask) => ask.gate);

@@ -1,6 +1,6 @@
-import type { AgentDetail } from './queries';
+import type { AgentDetails } from '@rota/sdk';
 
-type Policy = AgentDetail['approval'];
+type Policy = AgentDetails['approval'];
 
 export interface Ask {
   gate: 'run' | 'tools' | 'output';

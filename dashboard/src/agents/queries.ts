@@ -1,18 +1,14 @@
 import {
-  type AgentDetail,
-  type AgentVersion,
   agentStatistics,
-  agentVersions,
   getAgent,
   getUsage,
   listAgents,
+  listAgentVersions,
   listTasks,
 } from '@rota/sdk';
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { ok } from '../api/client';
 import { keys } from '../api/keys';
-
-export type { AgentDetail, AgentVersion };
 
 /** The service's own search: it also knows what each agent is for, and other forms of a word. */
 export const searchQuery = (search: string) =>
@@ -44,7 +40,8 @@ export const agentQuery = (name: string) =>
 export const versionsQuery = (name: string) =>
   queryOptions({
     queryKey: [...keys.agent(name), 'versions'],
-    queryFn: () => ok(agentVersions({ path: { name }, query: { limit: 100 }, throwOnError: true })),
+    queryFn: () =>
+      ok(listAgentVersions({ path: { name }, query: { limit: 100 }, throwOnError: true })),
     staleTime: 5 * 60_000,
   });
 

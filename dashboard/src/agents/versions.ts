@@ -1,5 +1,5 @@
+import type { Version } from '@rota/sdk';
 import { cents, count } from '../ui/format';
-import type { AgentVersion } from './queries';
 import { strings } from './strings';
 
 export interface SettingChange {
@@ -11,7 +11,7 @@ export interface SettingChange {
 const yesNo = (value: boolean) => (value ? 'yes' : 'no');
 
 /** What two versions set, as people read it. Null where a plan does not show it. */
-function settings(version: AgentVersion): Record<string, string | null> {
+function settings(version: Version): Record<string, string | null> {
   const { fields } = strings;
   const { approval } = version;
   return {
@@ -25,7 +25,7 @@ function settings(version: AgentVersion): Record<string, string | null> {
 }
 
 /** The settings that differ. Each tool that came or went is a change of its own. */
-export function changedSettings(before: AgentVersion, after: AgentVersion): SettingChange[] {
+export function changedSettings(before: Version, after: Version): SettingChange[] {
   const old = settings(before);
   const changes: SettingChange[] = Object.entries(settings(after))
     .filter(([name, value]) => value !== old[name])
@@ -41,7 +41,7 @@ export function changedSettings(before: AgentVersion, after: AgentVersion): Sett
 }
 
 /** The names of what a version changed, for a list of versions. */
-export function changedNames(before: AgentVersion, after: AgentVersion): string[] {
+export function changedNames(before: Version, after: Version): string[] {
   const names = new Set<string>();
   if (before.instructions !== after.instructions) names.add(strings.fields.instructions);
   for (const change of changedSettings(before, after)) names.add(change.name);

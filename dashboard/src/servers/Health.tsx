@@ -1,10 +1,10 @@
-import type { ServerStatus } from '@rota/sdk';
+import type { PastCheck, ServerStatus } from '@rota/sdk';
 import { useQuery } from '@tanstack/react-query';
 import { duration, exact } from '../ui/format';
 import { ErrorNotice } from '../ui/Notice';
 import { SafeText } from '../ui/SafeText';
 import { Ago } from '../ui/Time';
-import { checksQuery, type ServerCheck } from './queries';
+import { checksQuery } from './queries';
 import { ServerState } from './ServerState';
 import { statusWords, strings } from './strings';
 import { summary } from './summary';
@@ -42,7 +42,7 @@ export function Health({ id }: { id: string }) {
 }
 
 /** One bar for each check, the newest at the right. The card's head says the same in words. */
-function Strip({ checks }: { checks: ServerCheck[] }) {
+function Strip({ checks }: { checks: PastCheck[] }) {
   return (
     <div className="strip" role="img" aria-label={summary(checks)}>
       {checks.map((check, at) => (
@@ -62,7 +62,7 @@ function Bar({ status, title }: { status: ServerStatus; title?: string }) {
   return <span className={`strip-bar strip-${status.toLowerCase()}`} title={title} />;
 }
 
-function Legend({ checks }: { checks: ServerCheck[] }) {
+function Legend({ checks }: { checks: PastCheck[] }) {
   const present = [...new Set(checks.map((check) => check.status))];
   return (
     <p className="row row-wrap tiny soft strip-legend" aria-hidden="true">
@@ -77,7 +77,7 @@ function Legend({ checks }: { checks: ServerCheck[] }) {
   );
 }
 
-function CheckTable({ checks }: { checks: ServerCheck[] }) {
+function CheckTable({ checks }: { checks: PastCheck[] }) {
   return (
     <table className="table table-checks">
       <thead>

@@ -1,15 +1,7 @@
-import {
-  getServer,
-  listTools,
-  type ServerCheck,
-  type ServerToolsResponse,
-  serverChecks,
-} from '@rota/sdk';
+import { getServer, listChecks, listTools, type ServerToolsResponse } from '@rota/sdk';
 import { type QueryClient, queryOptions } from '@tanstack/react-query';
 import { ok } from '../api/client';
 import { keys } from '../api/keys';
-
-export type { ServerCheck };
 
 export const CHECKS = 50;
 
@@ -29,7 +21,7 @@ export const toolsQuery = (id: string) =>
 export const checksQuery = (id: string) =>
   queryOptions({
     queryKey: [...keys.server(id), 'checks'],
-    queryFn: () => ok(serverChecks({ path: { id }, query: { limit: CHECKS }, throwOnError: true })),
+    queryFn: () => ok(listChecks({ path: { id }, query: { limit: CHECKS }, throwOnError: true })),
   });
 
 /** The answer of a change has the server and its tools: shows them, and fetches the rest again. */

@@ -1,8 +1,7 @@
-import type { ToolServer } from '@rota/sdk';
+import type { PastCheck, ToolServer } from '@rota/sdk';
 import { expect, test } from 'vitest';
 import { allowedAfter, hints, shownValue } from './definition';
 import { connectBody, emptyConnection, updateBody } from './form';
-import type { ServerCheck } from './queries';
 import { cover, covers, type Slice } from './seen';
 import { summary } from './summary';
 
@@ -78,7 +77,7 @@ test('a connection without secrets sends none', () => {
 });
 
 test('the health strip has words', () => {
-  const check = (status: ServerCheck['status']) => ({ status }) as ServerCheck;
+  const check = (status: PastCheck['status']) => ({ status }) as PastCheck;
   expect(summary([check('CONNECTED'), check('CONNECTED')])).toBe('Last 2 checks: all succeeded');
   expect(summary([check('CONNECTED'), check('UNREACHABLE')])).toBe(
     'Last 2 checks: 1 connected, 1 unreachable',

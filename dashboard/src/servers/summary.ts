@@ -1,9 +1,8 @@
-import type { ServerStatus } from '@rota/sdk';
-import type { ServerCheck } from './queries';
+import type { PastCheck, ServerStatus } from '@rota/sdk';
 import { statusWords, strings } from './strings';
 
 /** How many checks ended how, in words: for people who do not see the strip. */
-export function summary(checks: ServerCheck[]): string {
+export function summary(checks: PastCheck[]): string {
   const counts = new Map<ServerStatus, number>();
   for (const check of checks) counts.set(check.status, (counts.get(check.status) ?? 0) + 1);
   const { health } = strings;
