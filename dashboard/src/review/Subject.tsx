@@ -118,7 +118,7 @@ export function Subject() {
   const { review, task } = data;
   const hidden = hiddenInReview(data);
   return (
-    <>
+    <div className="subject stack-6">
       {hidden && (
         <Notice tone="wait" title={strings.hiddenTitle}>
           {strings.hiddenText}
@@ -132,7 +132,7 @@ export function Subject() {
           <CallCard key={call.item.id} call={call} at={at + 1} of={state.calls.length} />
         ))}
       <div ref={end} className="seen-end" />
-    </>
+    </div>
   );
 }
 
