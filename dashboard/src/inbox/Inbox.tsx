@@ -93,8 +93,11 @@ function KeyLine() {
   );
 }
 
-const focusCard = (id: string) =>
-  document.querySelector<HTMLElement>(`[data-task="${CSS.escape(id)}"] .what a`)?.focus();
+function focusCard(id: string): void {
+  const card = document.querySelector<HTMLElement>(`[data-task="${CSS.escape(id)}"]`);
+  card?.querySelector<HTMLElement>('.what a')?.focus({ preventScroll: true });
+  card?.scrollIntoView({ block: 'nearest' });
+}
 
 /** What waits for me, and what happens if I do nothing? */
 export function Inbox() {
