@@ -94,7 +94,7 @@ export const strings = {
     go: 'Connect a server',
   },
   tries: [
-    { agent: 'minutes-secretary', text: 'Turn my notes into minutes' },
+    { agent: 'meeting-scribe', text: 'Turn my notes into minutes' },
     { agent: 'account-researcher', text: 'Research a company before a meeting' },
   ],
 };
