@@ -77,7 +77,7 @@ function Item({
               <SafeText>{name}</SafeText>
             </dt>
             <dd>
-              <SafeText>{text}</SafeText>
+              {text ? <SafeText>{text}</SafeText> : <span className="faint">{strings.none}</span>}
             </dd>
           </div>
         ))}
@@ -168,12 +168,14 @@ export function BulkDialog({
           ))}
         </Notice>
       )}
-      <ol className="stack">
-        {listed.map((each) => (
-          <Item key={each.task.id} approval={each} how={how} result={results.get(each.task.id)} />
-        ))}
-      </ol>
-      <div ref={end} className="seen-end" />
+      <div className="subject">
+        <ol className="stack">
+          {listed.map((each) => (
+            <Item key={each.task.id} approval={each} how={how} result={results.get(each.task.id)} />
+          ))}
+        </ol>
+        <div ref={end} className="seen-end" />
+      </div>
     </Dialog>
   );
 }

@@ -4,7 +4,6 @@ import { Link } from '@tanstack/react-router';
 import { lazy, Suspense, useEffect, useState } from 'react';
 import { ok } from '../api/client';
 import { keys } from '../api/keys';
-import { ReviewPane } from '../review/ReviewPane';
 import { useAccount } from '../shell/account';
 import { Button, buttonClass } from '../ui/Button';
 import { Empty } from '../ui/Empty';
@@ -13,13 +12,19 @@ import { Loading } from '../ui/Loading';
 import { ErrorNotice } from '../ui/Notice';
 import { useShortcuts } from '../ui/shortcuts';
 import { BulkBar } from './BulkBar';
-import { BulkDialog } from './BulkDialog';
 import { ListBar } from './ListBar';
 import { strings } from './strings';
 import { type InboxState, useInbox, useWide } from './useInbox';
 import { WaitList } from './WaitList';
 import { isSkipped } from './welcomed';
 
+// A phone shows the list alone.
+const ReviewPane = lazy(() =>
+  import('../review/ReviewPane').then(({ ReviewPane }) => ({ default: ReviewPane })),
+);
+const BulkDialog = lazy(() =>
+  import('./BulkDialog').then(({ BulkDialog }) => ({ default: BulkDialog })),
+);
 const Welcome = lazy(() => import('./Welcome').then(({ Welcome }) => ({ default: Welcome })));
 
 /** An account without any task gets the first steps instead of an empty list. */
@@ -93,8 +98,11 @@ function KeyLine() {
   );
 }
 
-const focusCard = (id: string) =>
-  document.querySelector<HTMLElement>(`[data-task="${CSS.escape(id)}"] .what a`)?.focus();
+function focusCard(id: string): void {
+  const card = document.querySelector<HTMLElement>(`[data-task="${CSS.escape(id)}"]`);
+  card?.querySelector<HTMLElement>('.what a')?.focus({ preventScroll: true });
+  card?.scrollIntoView({ block: 'nearest' });
+}
 
 /** What waits for me, and what happens if I do nothing? */
 export function Inbox() {
@@ -169,33 +177,37 @@ export function Inbox() {
       {wide && (
         <section className="pane pane-detail" aria-label={strings.selected}>
           {selected ? (
-            <ReviewPane
-              key={selected}
-              id={selected}
-              quiet={marked.length > 0}
-              onDone={goOn}
-              nextAction={
-                inbox.after(selected) && (
-                  <Button look="primary" onClick={goOn}>
-                    {strings.next}
-                  </Button>
-                )
-              }
-            />
+            <Suspense fallback={<Loading />}>
+              <ReviewPane
+                key={selected}
+                id={selected}
+                quiet={marked.length > 0}
+                onDone={goOn}
+                nextAction={
+                  inbox.after(selected) && (
+                    <Button look="primary" onClick={goOn}>
+                      {strings.next}
+                    </Button>
+                  )
+                }
+              />
+            </Suspense>
           ) : (
             query.isSuccess && !ordered.length && <Nothing inbox={inbox} />
           )}
         </section>
       )}
       {deciding && (
-        <BulkDialog
-          how={deciding}
-          selected={marked}
-          onClose={(decided) => {
-            setDeciding(null);
-            if (decided) clear();
-          }}
-        />
+        <Suspense>
+          <BulkDialog
+            how={deciding}
+            selected={marked}
+            onClose={(decided) => {
+              setDeciding(null);
+              if (decided) clear();
+            }}
+          />
+        </Suspense>
       )}
     </main>
   );

@@ -95,6 +95,7 @@ export function WaitCard({ approval, state }: { approval: Approval; state: CardS
               params={{ account }}
               search={(before) => ({ ...before, task: task.id })}
               replace
+              resetScroll={false}
               aria-current={state.selected || undefined}
               onKeyDown={(event) => {
                 if (event.key !== 'Enter' || event.metaKey || event.ctrlKey) return;

@@ -60,6 +60,7 @@ export const strings = {
   changed: 'It changed since you read it. Nothing was decided.',
   result: (done: number, failed: number) =>
     failed ? `${done} decided, ${failed} not decided` : `${done} decided`,
+  none: 'none',
   noArguments: 'No arguments.',
 
   welcome: (name: string) => `Welcome, ${name}. Nothing waits for you yet.`,
@@ -93,7 +94,7 @@ export const strings = {
     go: 'Connect a server',
   },
   tries: [
-    { agent: 'minutes-secretary', text: 'Turn my notes into minutes' },
+    { agent: 'meeting-scribe', text: 'Turn my notes into minutes' },
     { agent: 'account-researcher', text: 'Research a company before a meeting' },
   ],
 };

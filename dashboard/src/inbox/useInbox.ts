@@ -36,7 +36,7 @@ export function useInbox() {
   const ordered = groups.flatMap((group) => group.approvals);
   const ids = ordered.map((each) => each.task.id);
   const select = (task: string | undefined) =>
-    navigate({ search: (before) => ({ ...before, task }), replace: true });
+    navigate({ search: (before) => ({ ...before, task }), replace: true, resetScroll: false });
   return {
     query,
     search,

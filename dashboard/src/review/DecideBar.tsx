@@ -32,10 +32,11 @@ function readOn(): void {
 
 /** The decision. On a phone it takes the place of the tab bar. */
 export function DecideBar({ onSnoozed, quiet }: { onSnoozed: () => void; quiet?: boolean }) {
-  const { data, page, blocked, unread, busy, onApprove, onReject } = useReviewView();
+  const { data, state, page, blocked, unread, busy, onApprove, onReject } = useReviewView();
   const words = useApproveWords();
   const later = useRef<HTMLSpanElement>(null);
-  const editable = data.review.gate === 'tool';
+  const editable =
+    data.review.gate === 'tool' && state.calls.some((call) => !isQuestion(call.item));
   const size = page ? 'l' : 'm';
   const canApprove = !blocked && !unread && !busy;
   useShortcuts(

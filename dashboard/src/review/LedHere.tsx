@@ -14,10 +14,12 @@ import { strings } from './strings';
 /** The timeline in short: what the agent did before it asked. */
 export function LedHere() {
   const account = useAccount();
-  const { data, page, state } = useReviewView();
-  const steps = useQuery(stepsQuery(data.task.id)).data;
+  const { data, page } = useReviewView();
+  // A task that runs elsewhere has no steps here.
+  const hosted = data.review.gate !== null;
+  const steps = useQuery({ ...stepsQuery(data.task.id), enabled: hosted }).data;
   const { shown, earlier } = ledHere(steps?.steps ?? [], steps?.total ?? 0);
-  if (data.review.gate === null || (!shown.length && !state.latest)) return null;
+  if (!shown.length) return null;
   const timeline = (
     <Link
       className="link small push"

@@ -1,6 +1,5 @@
 import type { Review, Task } from '@rota/sdk';
-import { type ReactNode, useState } from 'react';
-import { Markdown } from '../ui/Markdown';
+import { lazy, type ReactNode, Suspense, useState } from 'react';
 import { Cents } from '../ui/Money';
 import { Notice } from '../ui/Notice';
 import { SafeText } from '../ui/SafeText';
@@ -11,6 +10,11 @@ import { hiddenIn } from './fields/display';
 import { useAgent } from './people';
 import { useReviewView } from './ReviewContext';
 import { strings } from './strings';
+
+// The parser is large, and only an output needs it.
+const Markdown = lazy(() =>
+  import('../ui/Markdown').then(({ Markdown }) => ({ default: Markdown })),
+);
 
 function Texts({ rows }: { rows: [string, ReactNode][] }) {
   return (
@@ -58,6 +62,11 @@ function Work({ work }: { work: NonNullable<Review['work']> }) {
 
 function Output({ text }: { text: string }) {
   const [view, setView] = useState<'text' | 'source'>('text');
+  const source = (
+    <pre className="source">
+      <SafeText>{text}</SafeText>
+    </pre>
+  );
   return (
     <section aria-labelledby="subject">
       <div className="section-head">
@@ -76,11 +85,11 @@ function Output({ text }: { text: string }) {
       </div>
       <div className="card card-pad">
         {view === 'text' ? (
-          <Markdown>{text}</Markdown>
+          <Suspense fallback={source}>
+            <Markdown>{text}</Markdown>
+          </Suspense>
         ) : (
-          <pre className="source">
-            <SafeText>{text}</SafeText>
-          </pre>
+          source
         )}
       </div>
     </section>
@@ -118,7 +127,7 @@ export function Subject() {
   const { review, task } = data;
   const hidden = hiddenInReview(data);
   return (
-    <>
+    <div className="subject stack-6">
       {hidden && (
         <Notice tone="wait" title={strings.hiddenTitle}>
           {strings.hiddenText}
@@ -132,7 +141,7 @@ export function Subject() {
           <CallCard key={call.item.id} call={call} at={at + 1} of={state.calls.length} />
         ))}
       <div ref={end} className="seen-end" />
-    </>
+    </div>
   );
 }
 

@@ -13,7 +13,7 @@ export interface KnownAgent {
 export function agentOf(agents: readonly Agent[] | undefined, name: string | null): KnownAgent {
   const found = agents?.find((agent) => agent.name === name);
   if (found) return { displayName: found.displayName, initials: found.initials, rank: found.tier };
-  if (name === null) return { displayName: strings.external, initials: '·', rank: 3 };
+  if (name === null) return { displayName: strings.external, initials: 'YC', rank: 3 };
   const letters = name.split(/[^\p{L}\p{N}]+/u).map((word) => word.charAt(0));
   return { displayName: name, initials: letters.join('').slice(0, 2).toUpperCase(), rank: 3 };
 }

@@ -200,7 +200,7 @@ export const strings = {
   decision: 'Decision',
   readOn: 'Read on',
   why: {
-    unread: 'Approve after you have read to the end.',
+    unread: 'Read to the end first.',
     changed: 'Look at the new review first.',
     problems: (fields: number) => `Correct ${plural(fields, 'field')} first.`,
     definition: 'Accept the changed tool first.',

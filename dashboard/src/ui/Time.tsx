@@ -25,9 +25,12 @@ export const useNow = (): number => useSyncExternalStore(subscribe, () => now);
 
 /** "3 min ago", with the exact time on hover. */
 export function Ago({ at }: { at: string }) {
+  const current = useNow();
+  // The clock moves every ten seconds, so what has just happened can be ahead of it.
+  const ahead = Date.parse(at) - current;
   return (
     <time dateTime={at} title={exact(at)}>
-      {relative(at, useNow())}
+      {relative(at, ahead > 0 && ahead < 15_000 ? current + ahead : current)}
     </time>
   );
 }

@@ -55,7 +55,7 @@ export function Was({ field, edit, onEdit }: FieldProps) {
 export function FieldName({ field }: { field: Field }) {
   return (
     <>
-      <SafeText>{field.name}</SafeText>
+      <SafeText>{field.name}</SafeText>{' '}
       {field.titled && (
         <code className="faint tiny">
           <SafeText>{field.key}</SafeText>
