@@ -2,16 +2,19 @@ import { useSyncExternalStore } from 'react';
 import { coarse, day, exact, relative } from './format';
 
 /** One clock for the whole page, so that relative times move together. */
+/** What happened since the last tick happened just now. */
+const TICK_MS = 10_000;
 let now = Date.now();
 const listeners = new Set<() => void>();
 let timer: ReturnType<typeof setInterval> | undefined;
 
 function subscribe(listener: () => void): () => void {
+  if (!listeners.size) now = Date.now();
   listeners.add(listener);
   timer ??= setInterval(() => {
     now = Date.now();
     for (const each of listeners) each();
-  }, 10_000);
+  }, TICK_MS);
   return () => {
     listeners.delete(listener);
     if (!listeners.size) {
@@ -25,9 +28,11 @@ export const useNow = (): number => useSyncExternalStore(subscribe, () => now);
 
 /** "3 min ago", with the exact time on hover. */
 export function Ago({ at }: { at: string }) {
+  const current = useNow();
+  const ahead = Date.parse(at) - current;
   return (
     <time dateTime={at} title={exact(at)}>
-      {relative(at, useNow())}
+      {relative(at, ahead > 0 && ahead <= TICK_MS ? current + ahead : current)}
     </time>
   );
 }
