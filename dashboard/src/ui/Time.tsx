@@ -1,9 +1,10 @@
 import { useSyncExternalStore } from 'react';
 import { coarse, day, exact, relative } from './format';
 
-/** One clock for the whole page, so that relative times move together. */
 /** What happened since the last tick happened just now. */
 const TICK_MS = 10_000;
+
+/** One clock for the whole page, so that relative times move together. */
 let now = Date.now();
 const listeners = new Set<() => void>();
 let timer: ReturnType<typeof setInterval> | undefined;
