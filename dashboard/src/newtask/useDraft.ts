@@ -53,7 +53,8 @@ export function useStart() {
       );
     },
     onSuccess: (data) => {
-      cache.setQueryData(keys.task(data.task.id), data);
+      // It can have started before this answer arrived, so it is read again at once.
+      cache.setQueryData(keys.task(data.task.id), data, { updatedAt: 1 });
       for (const queryKey of [keys.tasks, keys.approvals, keys.money]) {
         cache.invalidateQueries({ queryKey });
       }

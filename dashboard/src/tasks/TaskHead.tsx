@@ -50,7 +50,7 @@ function TaskFacts({ task, timelines }: { task: Task; timelines: Timelines }) {
   const now = useClock(task.status === 'RUNNING' || task.status === 'WAITING_APPROVAL');
   const { work, waits } = intervalsOf(timelines, now);
   const known = timelines.has(task.id);
-  const time = (ms: number) => (known ? duration(ms) : strings.unknown);
+  const time = (ms: number) => (!known ? strings.unknown : ms ? duration(ms) : strings.noTime);
   const spent = spentOf(task, timelines);
   const { budgetUsd } = task.usage;
   return (

@@ -8,6 +8,9 @@ import { TaskRow } from './TaskRow';
 import { useRows } from './useRows';
 import type { Selection } from './useSelection';
 
+/** The height of what stays on top of the list while it scrolls. */
+const BARS = 86;
+
 /** Tasks that the API put on two pages while the list was moving get a key of their place. */
 function keysOf(tasks: { index: number; task: Task | undefined }[]): string[] {
   const seen = new Set<string>();
@@ -48,12 +51,14 @@ export function TaskList({
     last.current = index;
   };
   const move = (step: number) => {
-    const index = Math.min(Math.max(current.current + step, 0), total - 1);
     const list = box.current;
     if (!list) return;
+    const top = Math.ceil(Math.max(0, BARS - list.getBoundingClientRect().top) / rowHeight);
+    const isNear = current.current >= rows.first && current.current < rows.end;
+    const index = Math.min(Math.max(isNear ? current.current + step : top, 0), total - 1);
     current.current = index;
     const row = list.querySelector<HTMLElement>(`[data-index="${index}"] a`);
-    row?.focus();
+    row?.focus({ preventScroll: true });
     row?.scrollIntoView({ block: 'nearest' });
   };
   useShortcuts({

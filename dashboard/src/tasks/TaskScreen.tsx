@@ -7,7 +7,7 @@ import { CancelTask } from './CancelTask';
 import { CopyAs } from './CopyAs';
 import { FailedCard } from './FailedCard';
 import { Output } from './Output';
-import { isOpenStatus, taskQuery } from './queries';
+import { isMoving, isOpenStatus, taskQuery } from './queries';
 import { strings } from './strings';
 import { TaskHead } from './TaskHead';
 import { TaskTabs } from './TaskTabs';
@@ -24,7 +24,7 @@ export function TaskScreen() {
 function TaskPage({ id }: { id: string }) {
   const { data, error } = useQuery(taskQuery(id));
   const task = data?.task;
-  const timeline = useTimelines(id, task?.status === 'RUNNING');
+  const timeline = useTimelines(id, isMoving(task?.status));
   return (
     <main className="main" id="main">
       <CrumbBar
@@ -32,7 +32,11 @@ function TaskPage({ id }: { id: string }) {
         parent={strings.tasks}
         here={<span className="mono faint">{id}</span>}
       >
-        {task && <CopyAs task={task} />}
+        {task && (
+          <span className="not-phone">
+            <CopyAs task={task} />
+          </span>
+        )}
         {task && isOpenStatus(task.status) && (
           <CancelTask task={task} spentUsd={spentOf(task, timeline.timelines)} />
         )}

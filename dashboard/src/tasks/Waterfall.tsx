@@ -2,7 +2,7 @@ import type { Task } from '@rota/sdk';
 import { type CSSProperties, useMemo, useState } from 'react';
 import { Button } from '../ui/Button';
 import { Empty } from '../ui/Empty';
-import { count, duration } from '../ui/format';
+import { coarse, count, duration } from '../ui/format';
 import { Loading } from '../ui/Loading';
 import { Money } from '../ui/Money';
 import { Shape } from '../ui/Status';
@@ -31,7 +31,7 @@ function EmptyTimeline({ task }: { task: Task }) {
 }
 
 const tickText = ({ ms, fold }: Tick): string => {
-  if (fold) return `+${duration(ms)}`;
+  if (fold) return `+${ms < 60_000 ? duration(ms) : coarse(ms)}`;
   return ms < 120_000 ? `${ms / 1_000} s` : duration(ms);
 };
 
@@ -66,13 +66,21 @@ function Head({ ticks }: { ticks: Tick[] }) {
   );
 }
 
-function Total({ task, timeline }: { task: Task; timeline: ReturnType<typeof useTimelines> }) {
+function Total({
+  task,
+  timeline,
+  folded,
+}: {
+  task: Task;
+  timeline: ReturnType<typeof useTimelines>;
+  folded: boolean;
+}) {
   const sum = amountsOf(task.id, timeline.timelines);
   return (
     <tfoot>
       <tr className="wf-row wf-total">
         <td className="strong">{sum.complete ? strings.total : strings.partialTotal}</td>
-        <td className="faint small">{strings.folded}</td>
+        <td className="faint small wf-note">{folded && strings.folded}</td>
         <td className="end faint">
           {count(sum.inputTokens)} + {count(sum.outputTokens)}
         </td>
@@ -157,7 +165,7 @@ export function Waterfall({
               ),
             )}
           </tbody>
-          <Total task={task} timeline={timeline} />
+          <Total task={task} timeline={timeline} folded={scale.folds.length > 0} />
         </table>
       </div>
       <Legend scale={scale} />

@@ -90,7 +90,7 @@ test('labels of the axis do not overlap', () => {
   const { ticks } = scaleOf([span(0, 30), span(100, 130)], [span(30, 100)]);
   const places = ticks.map((tick) => tick.at);
   for (const [index, place] of places.entries()) {
-    if (index) expect(place - (places[index - 1] ?? 0)).toBeGreaterThanOrEqual(10);
+    if (index) expect(place - (places[index - 1] ?? 0)).toBeGreaterThanOrEqual(8);
   }
   expect(ticks.filter((tick) => tick.fold).map((tick) => tick.ms)).toEqual([70_000]);
 });

@@ -33,7 +33,9 @@ export interface Scale {
 const END = 88;
 const FOLD_WIDTH = 4;
 const FOLDS_WIDTH = 32;
-const LABEL_WIDTH = 10;
+/** How much room the labels of the axis need. Those of folds are longer. */
+const LABEL_WIDTH = 8;
+const FOLD_LABEL_WIDTH = 13;
 const TICKS = 5;
 
 const length = ({ from, to }: Interval): number => to - from;
@@ -97,15 +99,18 @@ function tickStep(ms: number): number {
 
 function ticksOf(visible: number, folds: Fold[], place: (worked: number) => number): Tick[] {
   const ticks: Tick[] = [];
-  const isFree = (at: number) => ticks.every((tick) => Math.abs(tick.at - at) >= LABEL_WIDTH);
+  const isFree = (at: number, fold: boolean) =>
+    ticks.every(
+      (tick) => Math.abs(tick.at - at) >= (tick.fold || fold ? FOLD_LABEL_WIDTH : LABEL_WIDTH),
+    );
   for (const fold of folds) {
     const at = fold.at + fold.width / 2;
-    if (isFree(at)) ticks.push({ at, ms: length(fold), fold: true });
+    if (isFree(at, true)) ticks.push({ at, ms: length(fold), fold: true });
   }
   const step = tickStep(visible);
   for (let worked = 0; worked <= visible && visible > 0; worked += step) {
     const at = place(worked);
-    if (isFree(at)) ticks.push({ at, ms: worked, fold: false });
+    if (isFree(at, false)) ticks.push({ at, ms: worked, fold: false });
   }
   return ticks.sort((a, b) => a.at - b.at);
 }

@@ -21,6 +21,10 @@ const STEPS_PAGE = 100;
 export const isOpenStatus = (status: TaskStatus): boolean =>
   status === 'PENDING' || status === 'RUNNING' || status === 'WAITING_APPROVAL';
 
+/** Whether a worker has it, or takes it next. */
+export const isMoving = (status: TaskStatus | undefined): boolean =>
+  status === 'PENDING' || status === 'RUNNING';
+
 export interface TaskFilter {
   status?: string;
   agent?: string;
@@ -61,7 +65,7 @@ export const taskQuery = (id: string) =>
     queryKey: keys.task(id),
     queryFn: () => ok(getTask({ path: { id }, throwOnError: true })),
     // Events tell about states. Cost also grows between them.
-    refetchInterval: ({ state }) => (state.data?.task.status === 'RUNNING' ? POLL_MS : false),
+    refetchInterval: ({ state }) => (isMoving(state.data?.task.status) ? POLL_MS : false),
   });
 
 export const reviewQuery = (id: string) =>

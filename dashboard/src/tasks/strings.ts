@@ -70,7 +70,7 @@ export const strings = {
     `${held} is held for it. ${spent ? `${spent} of that is spent so far, and the` : 'What is spent so far is charged, and the'} rest goes back to your balance at once.`,
   cancelLate: 'If a model is answering at this moment, that answer is still charged.',
   cancelYes: 'Cancel task',
-  cancelNo: 'Keep it running',
+  cancelNo: 'Keep task',
   cancelled: 'Task cancelled',
 
   run: (number: number) => `Run ${number}`,
@@ -90,6 +90,7 @@ export const strings = {
     waited: 'Waited',
   },
   unknown: '–',
+  noTime: '0 s',
 
   waits: 'Waits for you',
   subtaskWaits: 'A subtask waits for you',
@@ -112,7 +113,7 @@ export const strings = {
   again: (option: RetryOption) =>
     `Runs everything again with version ${option.version} of the agent.`,
   repeats: (option: RetryOption, cost: string | undefined) =>
-    `Repeats ${plural(option.repeatedSteps, 'step')}${cost && Number(cost) > 0 ? `, ${usd(cost)} last time` : ''}`,
+    `Repeats ${option.repeatedSteps ? plural(option.repeatedSteps, 'step') : 'nothing'}${cost && Number(cost) > 0 ? `, ${usd(cost)} last time` : ''}`,
   more: (amount: string) => `at most ${amount} more`,
   asks: (opens: Gate[]) =>
     opens.length ? `Asks you ${list(opens.map((gate) => gates[gate]))}.` : 'Asks you nothing.',

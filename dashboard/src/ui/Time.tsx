@@ -1,17 +1,21 @@
 import { useSyncExternalStore } from 'react';
 import { coarse, day, exact, relative } from './format';
 
+/** What happened since the last tick happened just now. */
+const TICK_MS = 10_000;
+
 /** One clock for the whole page, so that relative times move together. */
 let now = Date.now();
 const listeners = new Set<() => void>();
 let timer: ReturnType<typeof setInterval> | undefined;
 
 function subscribe(listener: () => void): () => void {
+  if (!listeners.size) now = Date.now();
   listeners.add(listener);
   timer ??= setInterval(() => {
     now = Date.now();
     for (const each of listeners) each();
-  }, 10_000);
+  }, TICK_MS);
   return () => {
     listeners.delete(listener);
     if (!listeners.size) {
@@ -30,7 +34,7 @@ export function Ago({ at }: { at: string }) {
   const ahead = Date.parse(at) - current;
   return (
     <time dateTime={at} title={exact(at)}>
-      {relative(at, ahead > 0 && ahead < 15_000 ? current + ahead : current)}
+      {relative(at, ahead > 0 && ahead <= TICK_MS ? current + ahead : current)}
     </time>
   );
 }
