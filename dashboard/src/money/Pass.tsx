@@ -100,7 +100,7 @@ function PassBody({ billing, trial }: { billing: PassBilling | null; trial: Tria
         </div>
         {!isLive && (
           <Button busy={checkout.isPending} onClick={buy}>
-            {price === null ? strings.pass.buy : strings.pass.buyFor(monthly(price, null))}
+            {price === null ? strings.pass.buy : strings.pass.buyFor(monthly(price))}
           </Button>
         )}
         {billing?.canCancel && (

@@ -5,11 +5,12 @@ import { Button } from '../ui/Button';
 import { Dialog } from '../ui/Dialog';
 import { Facts } from '../ui/Facts';
 import { Field, Input } from '../ui/Field';
+import { cents } from '../ui/format';
 import { ErrorNotice } from '../ui/Notice';
 import { toast } from '../ui/toast';
 import { useCheckout } from './checkout';
 import { longDay } from './dates';
-import { effectNote, effectOf, firstSeats, monthly, planState, tierName } from './planRules';
+import { effectNote, effectOf, firstSeats, planState, tierName } from './planRules';
 import { strings } from './strings';
 import { usePlanChanged } from './usePlanChange';
 
@@ -102,8 +103,11 @@ export function PlanDialog({
         <>
           <Facts
             facts={[
-              { name: strings.price, value: monthly(plan.priceCents, seats) },
-              { name: strings.monthlyAllowance, value: monthly(plan.allowanceCents, seats) },
+              { name: strings.priceAMonth, value: cents(plan.priceCents * (seats ?? 1)) },
+              {
+                name: strings.allowanceAMonth,
+                value: cents(plan.allowanceCents * (seats ?? 1)),
+              },
               {
                 name: strings.starts,
                 value: pays ? strings.whenPaid : effect === 'lower' ? end : strings.now,

@@ -12,7 +12,7 @@ import { utcDay } from './dates';
 import { useSeriesName } from './names';
 import { type Grouping, usageQuery } from './queries';
 import { SpendingTable } from './SpendingTable';
-import { type Spending as Figures, spending } from './series';
+import { amountOf, type Spending as Figures, spending } from './series';
 import { strings } from './strings';
 
 const route = getRouteApi('/$account/money');
@@ -91,8 +91,8 @@ function SpendingChart({ figures, grouping }: { figures: Figures; grouping: Grou
   const describe = (day: number) => {
     const parts = series
       .filter((each) => series.length > 1 && each.values[day])
-      .map((each) => `${nameOf(each)} ${usd((each.values[day] ?? 0) / 1e6)}`);
-    const total = `${utcDay(days[day] ?? '')}: ${usd((totals[day] ?? 0) / 1e6)}`;
+      .map((each) => `${nameOf(each)} ${amountOf(figures, each.values[day] ?? 0)}`);
+    const total = `${utcDay(days[day] ?? '')}: ${amountOf(figures, totals[day] ?? 0)}`;
     return parts.length ? `${total}. ${parts.join(', ')}` : total;
   };
   const label = strings.chart(utcDay(days[0] ?? ''), utcDay(days.at(-1) ?? ''), grouping);
@@ -105,7 +105,7 @@ function SpendingChart({ figures, grouping }: { figures: Figures; grouping: Grou
             {shown === null ? strings.allDays(days.length) : utcDay(days[shown] ?? '')}
           </span>
           <span className="money strong push">
-            {usd((shown === null ? figures.total : (totals[shown] ?? 0)) / 1e6)}
+            {amountOf(figures, shown === null ? figures.total : (totals[shown] ?? 0))}
           </span>
         </p>
         <ul>
@@ -116,7 +116,7 @@ function SpendingChart({ figures, grouping }: { figures: Figures; grouping: Grou
                 <SafeText>{nameOf(each)}</SafeText>
               </span>
               <span className="money num">
-                {usd((shown === null ? each.total : (each.values[shown] ?? 0)) / 1e6)}
+                {amountOf(figures, shown === null ? each.total : (each.values[shown] ?? 0))}
               </span>
             </li>
           ))}

@@ -1,16 +1,15 @@
-import { usd } from '../ui/format';
 import { SafeText } from '../ui/SafeText';
 import { utcDay } from './dates';
 import { useSeriesName } from './names';
 import type { Grouping } from './queries';
-import type { Spending } from './series';
+import { amountOf, type Spending } from './series';
 import { strings } from './strings';
 
 /** The figures of the chart as a table, the newest day first. Days without spending are left out. */
 export function SpendingTable({ figures, grouping }: { figures: Spending; grouping: Grouping }) {
   const nameOf = useSeriesName(grouping);
   const { days, series, totals } = figures;
-  const amount = (micros: number) => (micros ? usd(micros / 1e6) : '–');
+  const amount = (micros: number) => (micros ? amountOf(figures, micros) : '–');
   const split = series.length > 1 || series[0]?.name !== null;
   return (
     <section

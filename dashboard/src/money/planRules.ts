@@ -101,8 +101,7 @@ export function effectNote(effect: Effect, live: Subscription | null, plan: Plan
   return strings.effects.same;
 }
 
-export const monthly = (priceCents: number, seats: number | null): string =>
-  strings.aMonth(cents(priceCents * (seats ?? 1)));
+export const monthly = (priceCents: number): string => strings.aMonth(cents(priceCents));
 
 /** The state of the connect pass in a sentence. */
 export function passNote(
@@ -117,7 +116,7 @@ export function passNote(
     const end = longDay(live.currentPeriodEnd);
     return priceCents === null
       ? strings.pass.renews(end)
-      : strings.pass.renewsFor(end, monthly(priceCents, null));
+      : strings.pass.renewsFor(end, monthly(priceCents));
   }
   if (trial?.active) return strings.pass.trial(longDay(trial.endsAt));
   return trial ? strings.pass.trialEnded(longDay(trial.endsAt)) : strings.pass.none;

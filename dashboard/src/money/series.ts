@@ -1,5 +1,6 @@
 /** The figures of the chart: days, stacked series, and a scale with round steps. */
 import type { UsageResponse } from '@rota/sdk';
+import { usd } from '../ui/format';
 
 /** The API sums what is not among the most expensive groups as a group without a name. */
 type UsageEntry = { key: string; costUsd: string; group?: string | null };
@@ -27,6 +28,10 @@ const OWN_COLOURS = 4;
 
 const micros = (usd: string): number => Math.round(Number(usd) * 1e6);
 const sum = (values: number[]): number => values.reduce((all, value) => all + value, 0);
+
+/** Amounts of a chart have the same decimals. A month of less than a dollar has more of them. */
+export const amountOf = (spending: Spending, micros: number): string =>
+  usd(micros / 1e6, spending.total < 1e6 ? 4 : 2);
 
 export function daysBetween(from: string, to: string): string[] {
   const days: string[] = [];

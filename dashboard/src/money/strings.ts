@@ -190,6 +190,8 @@ export const strings = {
   badges: { active: 'Active', trial: 'Trial', unpaid: 'Payment failed', ending: 'Ends' },
   marks: { current: 'Current', next: 'Next' },
   price: 'Price',
+  priceAMonth: 'Price a month',
+  allowanceAMonth: 'Allowance a month',
   monthlyAllowance: 'Allowance',
   action: 'Action',
   free: 'Free',

@@ -7,7 +7,7 @@ import { Button } from '../ui/Button';
 import { Dialog } from '../ui/Dialog';
 import { Field, Input, Select } from '../ui/Field';
 import { day } from '../ui/format';
-import { ErrorNotice, Notice } from '../ui/Notice';
+import { ErrorNotice } from '../ui/Notice';
 import { ScopeChoice } from './ScopeChoice';
 import { firstScopes, strings } from './strings';
 
@@ -108,9 +108,6 @@ export function CreateKeyDialog({
         onChange={setScopes}
         error={tried && !scopes.length ? words.scopesMissing : undefined}
       />
-      <div role="status">
-        {scopes.includes('tasks:approve') && <Notice tone="wait">{words.approveWarning}</Notice>}
-      </div>
       {create.error && <ErrorNotice error={create.error} />}
     </Dialog>
   );

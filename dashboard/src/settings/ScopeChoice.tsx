@@ -1,6 +1,7 @@
 import type { Scope } from '@rota/sdk';
 import { Check } from '../ui/Field';
 import { Icon } from '../ui/Icon';
+import { Notice } from '../ui/Notice';
 import { scopeGroups, strings } from './strings';
 
 export function ScopeChoice({
@@ -33,6 +34,13 @@ export function ScopeChoice({
               }
             />
           ))}
+          {group.scopes.some(({ scope }) => scope === 'tasks:approve') && (
+            <div role="status" className="small">
+              {chosen.includes('tasks:approve') && (
+                <Notice tone="wait">{strings.keys.approveWarning}</Notice>
+              )}
+            </div>
+          )}
         </fieldset>
       ))}
       {error && (
