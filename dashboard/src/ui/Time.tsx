@@ -25,9 +25,13 @@ export const useNow = (): number => useSyncExternalStore(subscribe, () => now);
 
 /** "3 min ago", with the exact time on hover. */
 export function Ago({ at }: { at: string }) {
+  const current = useNow();
+  const moment = Date.parse(at);
+  // The clock moves every ten seconds: what just happened can be a little ahead of it.
+  const ahead = moment > current && moment - current < 15_000;
   return (
     <time dateTime={at} title={exact(at)}>
-      {relative(at, useNow())}
+      {relative(at, ahead ? moment : current)}
     </time>
   );
 }
