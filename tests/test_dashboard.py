@@ -71,7 +71,7 @@ async def test_pages_and_files_do_not_count_toward_a_limit(http: httpx.AsyncClie
 async def test_without_a_build_the_page_says_what_to_do(
     http: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dashboard, "_file", lambda name: None)
+    monkeypatch.setattr(dashboard, "_files", dict)
     response = await http.get("/")
     assert response.status_code == 503
     assert "make dashboard" in response.text

@@ -80,7 +80,7 @@ def dashboard_routes() -> APIRouter:
     @router.get("/signin", include_in_schema=False)
     @router.get("/signin/callback", include_in_schema=False)
     async def page(request: Request) -> Response:
-        found = _file("index.html")
+        found = _files().get("index.html")
         if found is None:
             return Response(MISSING, status_code=503, media_type="text/plain")
         return found.response(request, "no-cache")
@@ -101,26 +101,20 @@ def dashboard_routes() -> APIRouter:
 
 
 def _found(name: str) -> File:
-    found = _file(name)
+    found = _files().get(name)
     if found is None:
         raise HTTPException(404)
     return found
 
 
 @cache
-def _files() -> dict[str, Traversable]:
-    """Every file that the build made, so that a request can only name one of these."""
+def _files() -> dict[str, File]:
+    """Every file that the build made, read once: a request can only name one of these, and a new
+    build does not change what a running process serves."""
     static = files("rota").joinpath("static")
     if not static.is_dir():
         return {}
     assets = static.joinpath("assets")
-    return {
-        **{path.name: path for path in static.iterdir() if path.is_file()},
-        **{f"assets/{path.name}": path for path in assets.iterdir()},
-    }
-
-
-@cache
-def _file(name: str) -> File | None:
-    path = _files().get(name)
-    return None if path is None else File.of(path)
+    found = {path.name: path for path in static.iterdir() if path.is_file()}
+    found |= {f"assets/{path.name}": path for path in assets.iterdir()}
+    return {name: File.of(path) for name, path in found.items()}

@@ -2,7 +2,7 @@ import { getRouteApi } from '@tanstack/react-router';
 import { Check } from '../ui/Field';
 import { Menu } from '../ui/Menu';
 import { Segments } from '../ui/Tabs';
-import { rankName, ranks, strings } from './strings';
+import { ranks, strings } from './strings';
 
 const route = getRouteApi('/$account/agents');
 
@@ -11,7 +11,7 @@ export function AgentFilters({ departments }: { departments: string[] }) {
   const navigate = route.useNavigate();
   const filter = (changed: { department?: string; rank?: string; open?: boolean }) =>
     navigate({ search: (old) => ({ ...old, ...changed }), replace: true });
-  const rankLabel = rank ? rankName(Number(rank)) : strings.anyRank;
+  const rankLabel = ranks.find((each) => each.key === rank)?.name ?? strings.anyRank;
   return (
     <div className="filterbar">
       <div className="scroll-x">
@@ -38,8 +38,8 @@ export function AgentFilters({ departments }: { departments: string[] }) {
             },
             ...ranks.map((each) => ({
               label: each.name,
-              checked: rank === String(each.rank),
-              onSelect: () => filter({ rank: String(each.rank) }),
+              checked: rank === each.key,
+              onSelect: () => filter({ rank: each.key }),
             })),
           ]}
         >

@@ -1,4 +1,5 @@
 import type { Agent } from '@rota/sdk';
+import { rankKey } from './strings';
 
 export interface Filters {
   department?: string;
@@ -10,7 +11,7 @@ export function select(agents: Agent[], { department, rank, open }: Filters): Ag
   return agents.filter(
     (agent) =>
       (!department || agent.department === department) &&
-      (!rank || String(agent.tier) === rank) &&
+      (!rank || rankKey(agent.tier) === rank) &&
       (!open || !agent.locked),
   );
 }

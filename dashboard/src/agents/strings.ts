@@ -104,7 +104,9 @@ export const strings = {
 
 const RANKS = ['Director', 'Lead', 'Specialist'];
 export const rankName = (rank: number): string => RANKS[rank - 1] ?? `Rank ${rank}`;
-export const ranks = RANKS.map((name, i) => ({ rank: i + 1, name }));
+/** As it stands in a URL: `rank=lead`. */
+export const rankKey = (rank: number): string => rankName(rank).toLowerCase();
+export const ranks = RANKS.map((name, i) => ({ key: rankKey(i + 1), name }));
 
 /** CORPORATE as people write it: Corporate. */
 export const tierName = (tier: string): string => tier.charAt(0) + tier.slice(1).toLowerCase();

@@ -58,7 +58,7 @@ export const strings = {
   edit: 'Edit',
   checkNow: 'Check now',
   checkShort: 'Check',
-  checked: (word: string, time: string) => `${word}, checked in ${time}`,
+  checked: (word: string, time: string) => `Checked in ${time}: ${word.toLowerCase()}`,
   disconnect: 'Disconnect',
   problem: {
     UNREACHABLE: 'The server does not respond',
