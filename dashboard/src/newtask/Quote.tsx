@@ -79,6 +79,24 @@ function Balance({ agent }: { agent: AgentDetails }) {
   );
 }
 
+function Lock({ agent }: { agent: AgentDetails }) {
+  const account = useAccount();
+  return (
+    <li>
+      <Icon name="lock" />
+      <div>
+        <p className="strong">{strings.needs(agent.requiredTier)}</p>
+        <p className="small soft">
+          {strings.locked}{' '}
+          <Link className="link" to="/$account/money" params={{ account }}>
+            {strings.seePlans}
+          </Link>
+        </p>
+      </div>
+    </li>
+  );
+}
+
 /** What the task can cost at most, where it will stop, what it may use. */
 export function Quote({
   agent,
@@ -118,7 +136,7 @@ export function Quote({
             <ul className="quote-list">
               <Gates agent={agent} waitForGo={waitForGo} />
               <ToolsNeeded agent={agent} />
-              <Balance agent={agent} />
+              {agent.locked ? <Lock agent={agent} /> : <Balance agent={agent} />}
             </ul>
           </>
         ) : (

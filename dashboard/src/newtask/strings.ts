@@ -47,6 +47,7 @@ export const strings = {
   match: (score: number) => `${Math.round(score * 100)} % match`,
   needs: (tier: Tier) => `Needs ${tiers[tier]}`,
   seePlans: 'See plans',
+  locked: 'Your plan does not include this agent.',
   seeAll: (total: number) => `See all ${count(total)} agents`,
   rank: (rank: number) => ranks[rank] ?? '',
 

@@ -18,6 +18,9 @@ import { strings } from './strings';
 /** A longer text does not fit into a link. */
 const MAX_LINK_TEXT = 4_000;
 
+const retryWord = (from: RetryFrom): string =>
+  from === 'failure' ? strings.retryFailure : strings.retryStart;
+
 function useRetry(task: Task) {
   const cache = useQueryClient();
   const [idempotencyKeys, renew] = useState(retryKeys);
@@ -64,10 +67,14 @@ export function FailedCard({ task }: { task: Task }) {
               <SafeText>{task.error.message}</SafeText>
             </p>
           )}
-          <p className="small soft">
-            {task.error && !task.error.retryable && `${strings.notRetryable} `}
-            {task.error && <span className="mono">{task.error.code}</span>}
-          </p>
+          {task.error && (
+            <p className="small soft">
+              {!task.error.retryable && `${strings.notRetryable} `}
+              <span className="mono">
+                <SafeText>{task.error.code}</SafeText>
+              </span>
+            </p>
+          )}
         </div>
       </div>
       {quote.error && <ErrorNotice error={quote.error} />}
@@ -95,7 +102,7 @@ export function FailedCard({ task }: { task: Task }) {
             busy={retry.isPending}
             onClick={() => retry.mutate(from)}
           >
-            {from === 'failure' ? strings.retryFailure : strings.retryStart}
+            {options.length ? retryWord(from) : strings.retry}
           </Button>
         )}
         <Ways task={task} />
@@ -120,7 +127,7 @@ function Choice({
     <label className="choice check">
       <input type="radio" name="retry-from" checked={checked} onChange={onChoose} />
       <span className="stack">
-        <span className="strong">{fromFailure ? strings.retryFailure : strings.retryStart}</span>
+        <span className="strong">{retryWord(option.from)}</span>
         <span className="small soft">
           {fromFailure ? strings.keeps(option) : strings.again(option)}{' '}
           {strings.asks(option.opensGates)} {option.textChanged && strings.textChanged}

@@ -53,6 +53,8 @@ function TaskFacts({ task, timelines }: { task: Task; timelines: Timelines }) {
   const time = (ms: number) => (!known ? strings.unknown : ms ? duration(ms) : strings.noTime);
   const spent = spentOf(task, timelines);
   const { budgetUsd } = task.usage;
+  // The service knows time and money only of what it runs.
+  if (!budgetUsd) return null;
   return (
     <Facts
       className="facts-task"
@@ -61,14 +63,10 @@ function TaskFacts({ task, timelines }: { task: Task; timelines: Timelines }) {
           name: isOpen ? strings.facts.cost : strings.facts.total,
           value: <Money usd={spent} fine />,
         },
-        ...(budgetUsd
-          ? [
-              {
-                name: isOpen ? strings.facts.held : strings.facts.most,
-                value: <Money usd={budgetUsd} />,
-              },
-            ]
-          : []),
+        {
+          name: isOpen ? strings.facts.held : strings.facts.most,
+          value: <Money usd={budgetUsd} />,
+        },
         { name: strings.facts.worked, value: time(total(union(work))) },
         { name: strings.facts.waited, value: time(total(union(waits))) },
       ]}

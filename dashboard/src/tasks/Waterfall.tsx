@@ -18,13 +18,11 @@ import { WaterfallRow } from './WaterfallRow';
 const MANY = 200;
 
 function EmptyTimeline({ task }: { task: Task }) {
-  const hint = task.assignedAgent
-    ? isOpenStatus(task.status)
-      ? strings.noStepsHint
-      : strings.noStepsEnded
-    : strings.noStepsExternal;
+  const isOpen = isOpenStatus(task.status);
+  const hosted = isOpen ? strings.noStepsHint : strings.noStepsEnded;
+  const hint = task.usage.budgetUsd ? hosted : strings.noStepsExternal;
   return (
-    <Empty title={strings.noSteps}>
+    <Empty title={isOpen ? strings.noStepsYet : strings.noSteps}>
       <p>{hint}</p>
     </Empty>
   );
