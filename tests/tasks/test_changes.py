@@ -240,3 +240,12 @@ async def test_only_a_pending_external_task_can_move(board: Service) -> None:
         refused = await patch(person, task["id"], parentTaskId=parent["id"])
         assert_error(refused, 409, "CONFLICT")
         assert (await person.get(f"/api/tasks/{task['id']}")).json()["task"] == task
+
+
+async def test_the_timeline_shows_a_review_whose_text_changed(board: Service) -> None:
+    person = await newcomer(board)
+    task = await create(person, status="WAITING_APPROVAL", name="Import")
+    await patch(person, task["id"], name="Import all")
+    response = await person.get(f"/api/tasks/{task['id']}/timeline")
+    assert response.status_code == 200, response.text
+    assert [step["state"] for step in response.json()["steps"]] == ["cancelled", "pending"]

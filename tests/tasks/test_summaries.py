@@ -153,7 +153,10 @@ async def test_a_review_as_a_whole_has_a_summary_at_every_gate(board: Service) -
     person = await newcomer(board)
     run = await create(person, agent=AGENT, status="WAITING_APPROVAL", name="Sort the\u202e bugs")
     review = await review_of(person, f"/api/tasks/{run['id']}")
-    assert review["summary"] == f"Start the task “Sort the⟨U+202E⟩ bugs” with the agent {AGENT}"
+    most = review["work"]["budgetCents"] / 100
+    assert review["summary"] == (
+        f"Start the task “Sort the⟨U+202E⟩ bugs”, which can cost at most ${most:.2f}"
+    )
     external = await create(person, status="WAITING_APPROVAL", name="Import")
     review = await review_of(person, f"/api/tasks/{external['id']}")
     assert review["summary"] == "Approve the task Import"

@@ -171,7 +171,6 @@ def greeting(service_url: str, at: Endpoints, data: Path, model: str) -> str:
         "Model": model,
         "API": service_url,
         "API docs": f"{service_url}/docs",
-        "Billing": f"{service_url}/billing",
         "Temporal": at.temporal_ui_url,
         "Sign-in": at.issuer_url,
         "Checkout": at.stripe_url,

@@ -58,7 +58,8 @@ def of_review(sealed: Mapping[str, Any], summaries: Sequence[str]) -> str | None
     """Describes a review as a whole. `summaries` are those of its items."""
     if "work" in sealed:
         work = sealed["work"]
-        return f"Start the task {_text(work['name'], 100)} with the agent {work['agent']}"
+        most = f"${work['budgetCents'] / 100:.2f}"
+        return f"Start the task {_text(work['name'], 100)}, which can cost at most {most}"
     if "texts" in sealed:
         return f"Approve the task {_text(sealed['texts']['name'], 100)}"
     if len(summaries) < 2:
