@@ -66,7 +66,7 @@ async def test_an_unknown_parameter_is_refused_with_the_nearest_name(board: Serv
     assert_invalid(await person.post("/api/tasks?dryRun=true", {"name": "x"}), "dryRun")
     assert (await person.get("/api/tasks")).json()["total"] == 0
     # A page is not part of the API: the payment processor adds its own parameters.
-    assert (await person.get("/billing?session=cs_1")).status_code == 200
+    assert (await person.get("/money?session_id=cs_1")).status_code == 200
 
 
 async def test_an_error_names_the_field_that_was_sent(board: Service) -> None:
