@@ -1,4 +1,4 @@
-import { type ConnectedResponse, type ConnectServer, connectServer } from '@rota/sdk';
+import { type ConnectServer, connectServer, type ServerToolsResponse } from '@rota/sdk';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
@@ -83,7 +83,7 @@ function Connected({
   connected: { server, tools },
   onClose,
 }: {
-  connected: ConnectedResponse;
+  connected: ServerToolsResponse;
   onClose: () => void;
 }) {
   const account = useAccount();

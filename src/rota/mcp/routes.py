@@ -11,7 +11,6 @@ from rota.mcp import schemas
 from rota.mcp.request_schemas import AcceptTools, ConnectServer, InvokeTool, UpdateServer
 from rota.mcp.schemas import (
     ChecksResponse,
-    ConnectedResponse,
     InvokedResponse,
     PingResponse,
     ServerResponse,
@@ -48,7 +47,7 @@ def mcp_routes(servers: Servers, tool_calls: ToolCalls) -> APIRouter:
     @router.post(
         "/api/mcp",
         status_code=201,
-        response_model=ConnectedResponse,
+        response_model=ServerToolsResponse,
         summary="Connect a tool server",
         responses=documented(409),
     )

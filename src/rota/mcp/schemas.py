@@ -185,13 +185,6 @@ class ServersResponse(Wire):
     total: Total
 
 
-class ConnectedResponse(Wire):
-    """A tool server that was just connected."""
-
-    server: Annotated[ToolServer, doc("The server.")]
-    tools: Annotated[list[Tool], doc("Its tools, all of which are now accepted.")]
-
-
 class PingResponse(Wire):
     """The result of a check."""
 

@@ -28,7 +28,7 @@ from rota.mcp.health import MAX_EVENT_TOOLS, Health, append_event
 from rota.mcp.history import PastCheck
 from rota.mcp.model import Acceptance, Server, ServerTool, seal_context
 from rota.mcp.request_schemas import AcceptTools, ConnectServer, UpdateServer
-from rota.mcp.schemas import ConnectedResponse, PingResponse, ServerToolsResponse
+from rota.mcp.schemas import PingResponse, ServerToolsResponse
 from rota.mcp.session import Address, Session
 from rota.mcp.sessions import Sessions
 from rota.mcp.tool_calls import ToolCalls
@@ -139,7 +139,7 @@ class Servers:
         body: ConnectServer,
         address: Address,
         session: Session,
-    ) -> ConnectedResponse:
+    ) -> ServerToolsResponse:
         account_id = caller.account_id
         # Lock before counting. Otherwise two requests could both count before either one saves.
         await accounts.lock(tx)
@@ -170,7 +170,7 @@ class Servers:
         saved = await queries.find(tx, server_id)
         assert saved is not None
         tools = await queries.tools_of(tx, server_id)
-        return ConnectedResponse(
+        return ServerToolsResponse(
             server=schemas.ToolServer.of(saved),
             tools=[schemas.Tool.of(saved, tool) for tool in tools],
         )
