@@ -1,5 +1,6 @@
 """A real browser, and what every test of the dashboard does with it."""
 
+import os
 import re
 import shutil
 from collections.abc import AsyncIterator, Callable
@@ -25,7 +26,7 @@ from tests.service import Service
 # The installed browser. Playwright does not download one.
 CHROMIUM = "chromium"
 # Enough time for a busy machine.
-DEADLINE_MS = 30_000
+DEADLINE_MS = int(os.environ.get("ROTA_TEST_BROWSER_MS", "30000"))
 expect.set_options(timeout=DEADLINE_MS)
 
 DESKTOP = {"viewport": {"width": 1280, "height": 860}}
@@ -84,7 +85,7 @@ class Tab:
         context.on("request", tab._note)
         try:
             yield tab
-            assert tab.unexpected == []
+            assert not tab.unexpected, "\n".join(tab.unexpected)
         finally:
             await context.close()
 
@@ -161,7 +162,9 @@ class Tab:
 
     async def enter(self, subject: str, path: str = "/") -> None:
         """Signs in with a cookie, without the pages, for tests about other things."""
-        await self.page.goto("/favicon.svg")
+        blank = f"{self.origin}/blank"
+        await self.page.route(blank, lambda route: route.fulfill(body=""))
+        await self.page.goto(blank)
         status = await self.page.evaluate(
             """async (idToken) => {
                 localStorage.setItem('rota.renewed', String(Date.now()));
@@ -175,6 +178,7 @@ class Tab:
             await self.service.id_token(subject),
         )
         assert status == 200
+        await self.page.unroute(blank)
         await self.page.goto(path)
         await self.page.wait_for_url(re.compile(f"{re.escape(self.origin)}/acct_"))
 
@@ -208,10 +212,15 @@ class Tab:
 
     async def says(self, text: str | re.Pattern[str]) -> None:
         """Waits until a message on the screen says this."""
-        await expect(self.page.get_by_role("status").filter(has_text=text).first).to_be_visible()
+        await expect(self.page.get_by_role("status").get_by_text(text).first).to_be_visible()
 
     async def sees(self, text: str | re.Pattern[str]) -> None:
         await expect(self.page.get_by_text(text).first).to_be_visible()
+
+    async def read_to_end(self, place: Locator | None = None) -> None:
+        """Scrolls to the end of what is decided. Before that, nothing can be approved."""
+        end = (place or self.page).locator(".seen-end")
+        await end.evaluate("(end) => end.scrollIntoView({ block: 'center' })")
 
     async def is_live(self) -> None:
         """Waits until the page receives events. It is about the inbox, which says so."""
