@@ -40,6 +40,8 @@ interface Draft {
 
 const fresh = (shown: ReviewData): Draft => ({ shown, edits: {}, left: [], replaced: null });
 
+const isPending = (data: ReviewData | undefined): boolean => data?.review.state === 'pending';
+
 const fieldsOfItem = (item: ReviewItem): Field[] =>
   item.tool === null ? [] : fieldsOf((item.argumentsSchema ?? null) as never, argumentsOf(item));
 
@@ -77,8 +79,10 @@ export function useReview(id: string) {
   const query = useQuery(reviewQuery(id));
   const [stored, setDraft] = useState<Draft | null>(null);
   const latest = query.data;
-  if (!stored && latest) setDraft(fresh(latest));
-  const draft = stored ?? (latest ? fresh(latest) : null);
+  // Something new to decide replaces only what had been decided before the page was opened.
+  const keeps = stored && (stored.shown.review.state === 'pending' || !isPending(latest));
+  if (!keeps && latest) setDraft(fresh(latest));
+  const draft = keeps ? stored : latest ? fresh(latest) : null;
   const same =
     !!draft && !!latest && fingerprint(draft.shown.review) === fingerprint(latest.review);
   // What the digest does not cover, such as costs, stays live.

@@ -1,8 +1,7 @@
-import { logout } from '@rota/sdk';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { meQuery } from '../api/queries';
-import { noteSignOut } from '../signin/renewal';
+import { useSignOut } from '../signin/useSignOut';
 import { Avatar } from '../ui/AgentMark';
 import { Menu } from '../ui/Menu';
 import { strings } from './strings';
@@ -11,15 +10,9 @@ import { strings } from './strings';
 export function PersonMenu({ account }: { account: string }) {
   const { data } = useQuery(meQuery);
   const navigate = useNavigate();
-  const cache = useQueryClient();
+  const signOut = useSignOut();
   if (!data) return null;
   const name = data.user.name ?? data.user.email ?? 'You';
-  const signOut = async () => {
-    await logout({ throwOnError: true }).catch(() => undefined);
-    noteSignOut();
-    cache.clear();
-    navigate({ to: '/signin', search: {} });
-  };
   return (
     <Menu
       label={strings.personAndAccount}
