@@ -7,7 +7,7 @@ NODE := PATH="$(CURDIR)/.venv/node:$$PATH"
 ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dashboard dev lint actionlint test vitest fuzz chaos bench openapi lock audit wheel sbom
+.PHONY: help setup dashboard dev lint actionlint test vitest fuzz chaos bench openapi screenshots lock audit wheel sbom
 
 help:  ## List the targets
 	@awk 'BEGIN { FS = ":.*## " } \
@@ -88,6 +88,9 @@ bench: setup  ## Measure against bare handlers and workflows, and 10 million tas
 openapi: .venv/.ready  ## Update the descriptions in openapi/
 	$(BIN)/rota admin openapi --variant a --output openapi/variant-a.json
 	$(BIN)/rota admin openapi --variant b --output openapi/variant-b.json
+
+screenshots: setup  ## Take the pictures in docs/images again; needs Chromium
+	$(BIN)/python -m tools.screenshots $(SCREENS)
 
 lock: | $(BIN)/uv  ## Update requirements.lock from pyproject.toml
 	$(UV) export --quiet --no-emit-project --all-extras --all-groups --no-header --no-annotate --prune llm --prune llama-cpp-python --prune rfc3987-syntax --output-file requirements.lock

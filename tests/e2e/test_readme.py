@@ -36,8 +36,13 @@ async def run(*command: str, **variables: str) -> str:
 async def rota_dev(*options: str) -> float:
     """Runs `rota dev` and returns how long it took."""
     started = time.monotonic()
-    await run(sys.executable, "-m", "rota.cli", "dev", *options)
+    await run_rota_dev(*options)
     return time.monotonic() - started
+
+
+async def run_rota_dev(*options: str) -> str:
+    """Runs `rota dev` and returns what it printed."""
+    return await run(sys.executable, "-m", "rota.cli", "dev", *options)
 
 
 async def import_time_s() -> float:

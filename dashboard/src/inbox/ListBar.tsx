@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { agentsQuery } from '../api/queries';
 import { agentOf } from '../review/people';
-import { ConnectionMark } from '../shell/TopBar';
+import { ConnectionMark, SettingsOnPhone } from '../shell/TopBar';
 import { Badge } from '../ui/Badge';
 import { Menu } from '../ui/Menu';
 import { strings } from './strings';
@@ -45,6 +45,7 @@ export function ListBar({ inbox }: { inbox: InboxState }) {
           </Menu>
         </span>
       )}
+      <SettingsOnPhone />
     </header>
   );
 }

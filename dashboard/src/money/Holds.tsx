@@ -7,10 +7,11 @@ import { AgentMark } from '../ui/AgentMark';
 import { Button } from '../ui/Button';
 import { usd } from '../ui/format';
 import { Loading } from '../ui/Loading';
-import { Money } from '../ui/Money';
+import { Cents, Money } from '../ui/Money';
 import { ErrorNotice } from '../ui/Notice';
 import { SafeText } from '../ui/SafeText';
 import { Status } from '../ui/Status';
+import { heldCents } from './amounts';
 import { useAgentFaces } from './names';
 import { holdsQuery } from './queries';
 import { strings } from './strings';
@@ -29,7 +30,7 @@ export function Holds() {
         <h2 id={id}>{data ? strings.heldBy(data.total) : strings.held}</h2>
         {data && data.total > 0 && (
           <span className="strong push">
-            <Money usd={data.heldUsd} />
+            <Cents value={heldCents(data.heldUsd)} />
           </span>
         )}
       </div>

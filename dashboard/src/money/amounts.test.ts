@@ -1,6 +1,6 @@
 import type { BalanceResponse } from '@rota/sdk';
 import { describe, expect, it } from 'vitest';
-import { parseDollars, signed, sumNote } from './amounts';
+import { heldCents, parseDollars, signed, sumNote } from './amounts';
 
 describe('typed dollars', () => {
   it.each([
@@ -26,6 +26,14 @@ describe('amounts of the ledger', () => {
     [0, '$0.00'],
   ])('writes %i micro-dollars', (micros, text) => expect(signed(micros)).toBe(text));
 });
+
+it.each([
+  ['12.6107', 1_262],
+  ['0.15', 15],
+  ['0', 0],
+])('rounds %s that is held as the balance does', (usd, cents) =>
+  expect(heldCents(usd)).toBe(cents),
+);
 
 it('says why the parts of the balance do not add up', () => {
   const balance = (totalAvailable: number) =>

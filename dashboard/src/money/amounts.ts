@@ -27,6 +27,10 @@ export function signed(micros: number): string {
   return micros === 0 ? text : `${micros > 0 ? '+' : '−'}${text}`;
 }
 
+/** What is held, in whole cents, rounded up as in the balance. */
+export const heldCents = (heldUsd: string): number =>
+  Math.ceil(Math.round(Number(heldUsd) * 1e6) / 1e4);
+
 /** All six decimals. */
 export const exactUsd = (micros: number): string =>
   `${micros < 0 ? '−' : ''}$${(Math.abs(micros) / 1e6).toFixed(6)}`;

@@ -132,7 +132,7 @@ export const strings = {
   approvedEdited: 'Approved with edits',
 
   agentSays: 'What the agent says',
-  agentSaysHint: 'The agent wrote this. It can be wrong. What will be sent is above.',
+  agentSaysHint: 'The agent wrote this. It can be wrong. Only what will be sent counts.',
   question: 'The question',
   answer: 'Your answer',
   answerHint: 'The agent reads it and continues.',

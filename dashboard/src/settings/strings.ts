@@ -4,6 +4,7 @@ export const strings = {
   settings: 'Settings',
   you: 'You',
   account: 'Account',
+  servers: 'Tool servers',
   back: 'Back',
   copy: 'Copy',
   never: 'never',

@@ -21,12 +21,12 @@ export function TopBar({ title, children }: { title: ReactNode; children?: React
 }
 
 /** A phone has no rail, so the way to the settings is here. */
-function SettingsOnPhone() {
+export function SettingsOnPhone() {
   const account = useAccount();
   const { data } = useQuery(meQuery);
   return (
     <Link
-      className="only-phone push topbar-me"
+      className="only-phone topbar-me"
       to="/$account/settings/$section"
       params={{ account, section: 'profile' }}
     >

@@ -36,11 +36,13 @@ export function Notice({
 export function ErrorNotice({ error, actions }: { error: unknown; actions?: ReactNode }) {
   const known = error instanceof ApiError ? error : null;
   const message = known?.message ?? (error instanceof Error ? error.message : String(error));
+  // The message often names the problem of a field already.
+  const problems = known?.fields.filter((problem) => !message.includes(problem.message)) ?? [];
   return (
     <div role="alert">
       <Notice tone="bad" actions={actions}>
         <p>{message}</p>
-        {known?.fields.map((problem) => (
+        {problems.map((problem) => (
           <p key={problem.field} className="small">
             <code>{problem.field}</code>: {problem.message}
           </p>

@@ -46,7 +46,7 @@ function One({ field, edits, onEdit }: Omit<FormProps, 'fields'> & { field: Fiel
       return <JsonField {...props} />;
     case 'group':
       return (
-        <fieldset className="wide group arg">
+        <fieldset className="wide field-group arg">
           <legend className="label">
             <FieldName field={field} />
           </legend>
