@@ -1,11 +1,15 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
+from pathlib import Path
 
 import pytest
+from playwright.async_api import Browser
 
 from rota.dev.stack import Stack
 from rota.limits.window import Window
+from tests.e2e.browser import chromium
+from tests.e2e.office import Office
 from tests.platform.probe import AI_PREFIX, public_probe, secured_probe
 from tests.service import Service
 
@@ -44,3 +48,31 @@ def each(request: pytest.FixtureRequest) -> Service:
     """The service of each variant, for tests where the variants differ."""
     found: Service = request.getfixturevalue(request.param)
     return found
+
+
+@pytest.fixture(scope="package")
+async def browser() -> AsyncIterator[Browser]:
+    async with chromium() as started:
+        yield started
+
+
+@pytest.fixture(scope="package")
+async def demo(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]:
+    """The demonstration model and tool servers."""
+    data = Path(tmp_path_factory.mktemp("demo")) / "data"
+    async with Stack(data, components=("demo",), durable=False) as started:
+        assert started.endpoints.demo_url
+        yield started.endpoints.demo_url
+
+
+@pytest.fixture(scope="package", params=["a", "b"])
+async def office(
+    request: pytest.FixtureRequest,
+    stack: Stack,
+    demo: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> AsyncIterator[Office]:
+    """The service of each variant, with a worker, the shipped agents and the demonstration."""
+    log = tmp_path_factory.mktemp("worker") / "log"
+    async with Office.start(stack, request.param, demo, log) as started:
+        yield started
