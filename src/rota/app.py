@@ -18,20 +18,22 @@ from rota.auth.routes import (
 )
 from rota.composition import Composition
 from rota.credits.routes import credit_routes
+from rota.dashboard import dashboard_routes
 from rota.events.routes import event_routes
 from rota.limits.guard import AI_PREFIXES, UNLIMITED, RequestGuard
 from rota.mcp.routes import mcp_routes
 from rota.payments.routes import webhook_routes
-from rota.plans.billing_page import billing_routes
-from rota.plans.routes import pass_routes, plan_routes, tier_routes
+from rota.plans.routes import offer_routes, pass_routes, plan_routes, tier_routes
 from rota.platform.health import health_routes
 from rota.platform.http.description import describe
 from rota.platform.http.docs import docs_routes
 from rota.platform.http.edge import Edge
+from rota.platform.http.origins import LOOPBACK_ADDRESSES, HostCheck
 from rota.platform.http.responses import add_handlers
 from rota.platform.http.routes import by_name
 from rota.platform.settings import Settings
 from rota.runs.routes import run_routes
+from rota.tasks.overview_routes import hold_routes, statistics_routes
 from rota.tasks.routes import task_routes
 
 DESCRIPTION = """\
@@ -72,6 +74,7 @@ def create_app(
     variant = parts.variant
     guard = RequestGuard(
         parts.authenticator,
+        parts.cookies,
         parts.limiter,
         variant.ceilings_of,
         lowest_tier=variant.lowest_tier,
@@ -98,6 +101,8 @@ def create_app(
         # Edge does this. FastAPI's own telemetry takes a tenth of the time of a small request.
         telemetry={"tracing": False, "metrics": False, "logs": False, "operation_spans": False},
     )
+    if settings.env == "development" and settings.host in LOOPBACK_ADDRESSES:
+        app.add_middleware(HostCheck, public_url=settings.public_url)
     app.add_middleware(Edge, guard=guard, cors_origins=settings.cors_origins)
     add_handlers(app)
     # The busiest first: a request is matched against the routes in this order.
@@ -105,11 +110,14 @@ def create_app(
         task_routes(parts.tasks, parts.reviews, parts.streams, parts.authenticator),
         me_routes(parts.profiles, variant.name),
         agent_routes(parts.catalog, variant.agent_access),
-        run_routes(parts.timelines),
+        run_routes(parts.timelines, parts.retries),
         event_routes(parts.streams, parts.authenticator),
         mcp_routes(parts.servers, parts.tool_calls),
         credit_routes(parts.credits),
+        hold_routes(parts.overview),
+        statistics_routes(parts.overview),
         tier_routes(parts.purchases),
+        offer_routes(variant.tiers, variant.pass_price_cents, parts.tier_allowance),
         *([plan_routes(parts.purchases)] if variant.sells_plans else []),
         *([pass_routes(parts.purchases)] if variant.pass_price_cents is not None else []),
         webhook_routes(
@@ -119,15 +127,15 @@ def create_app(
             parts.plans.sync,
         ),
         key_routes(parts.keys),
-        sign_in_routes(parts.sessions, variant.name, settings.oidc_issuers),
-        session_routes(parts.sessions),
+        sign_in_routes(parts.sessions, parts.issuers, parts.cookies, variant.name),
+        session_routes(parts.sessions, parts.cookies),
         jwks_routes(parts.key_ring),
         health_routes(
             {"postgres": parts.db.ping},
             {"redis": parts.limiter_redis.ping, "temporal": parts.temporal.ping},
         ),
         docs_routes("Rota"),
-        billing_routes(variant.tiers, variant.pass_price_cents, parts.tier_allowance),
+        dashboard_routes(),
         *([_metrics_routes()] if settings.metrics_port is None else []),
         *extra_routers,
     ):

@@ -15,6 +15,8 @@ from redis.asyncio import Redis
 
 from rota.agents.catalog import Catalog
 from rota.auth.authenticator import Authenticator
+from rota.auth.codes import CodeExchange
+from rota.auth.cookies import Cookies
 from rota.auth.issuers import Issuers
 from rota.auth.keys import Keys
 from rota.auth.profiles import Profiles
@@ -45,11 +47,15 @@ from rota.plans.tiers import Tiers
 from rota.platform.crypto import Vault
 from rota.platform.db import Database
 from rota.platform.egress import Bounds, Egress
+from rota.platform.http.origins import OwnOrigin
 from rota.platform.idempotency import Idempotency
 from rota.platform.settings import Settings
 from rota.platform.temporal import Temporal
+from rota.runs.retries import Retries
 from rota.runs.timeline import Timelines
+from rota.tasks import overview_queries
 from rota.tasks.creation import TaskCreation
+from rota.tasks.overview import Overview
 from rota.tasks.reviews import Reviews
 from rota.tasks.service import Tasks
 from rota.variants import VARIANTS
@@ -132,13 +138,28 @@ class Composition:
         )
 
     @cached_property
-    def sessions(self) -> Sessions:
+    def cookies(self) -> Cookies:
+        settings = self.settings
+        origin = OwnOrigin(settings.public_url, production=settings.env == "production")
+        return Cookies(origin, idle_days=settings.session_idle_days)
+
+    @cached_property
+    def issuer_client(self) -> httpx.AsyncClient:
         http = httpx.AsyncClient(timeout=5, follow_redirects=False)
         self._closes(http.aclose)
+        return http
+
+    @cached_property
+    def issuers(self) -> Issuers:
+        return Issuers(self.settings.oidc_issuers, self.issuer_client)
+
+    @cached_property
+    def sessions(self) -> Sessions:
         trial_days = timedelta(days=self.settings.signup_trial_days)
         return Sessions(
             self.db,
-            Issuers(self.settings.oidc_issuers, http),
+            self.issuers,
+            CodeExchange(self.issuers, self.issuer_client),
             self.session_tokens,
             self.authenticator,
             journal.append,
@@ -181,6 +202,7 @@ class Composition:
             self.payers,
             self.turns,
             self.allowance_of,
+            overview_queries.labels,
         )
 
     @cached_property
@@ -250,8 +272,16 @@ class Composition:
         return Reviews(self.db, self.idempotency, weight_of=self.variant.weight_of)
 
     @cached_property
+    def overview(self) -> Overview:
+        return Overview(self.db)
+
+    @cached_property
     def timelines(self) -> Timelines:
         return Timelines(self.db)
+
+    @cached_property
+    def retries(self) -> Retries:
+        return Retries(self.db, self.task_creation)
 
     @cached_property
     def egress(self) -> Egress:

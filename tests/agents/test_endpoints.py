@@ -20,20 +20,17 @@ SHIPPED = sorted(read_catalog(catalog_folder()), key=lambda agent: agent.name)
 NAMES = [agent.name for agent in SHIPPED]
 DEPARTMENTS = sorted({agent.department for agent in SHIPPED})
 FIELDS = {
-    "name",
-    "displayName",
-    "description",
-    "department",
-    "tier",
-    "tags",
-    "premium",
-    "requiredTier",
-    "locked",
-    "model",
+    *("name", "displayName", "initials", "description", "department", "tier", "tags"),
+    *("premium", "requiredTier", "locked", "model", "tools", "approval", "budgetCents"),
+}
+# Only the response for one agent has these.
+DETAILS = {
+    *("version", "instructions", "maxSteps", "aliases", "useFor"),
 }
 PATHS = (
     "/api/agents",
     "/api/agents/blog-writer",
+    "/api/agents/blog-writer/versions",
     "/api/agents/resolve?name=blog-writer",
     "/api/agents/resolve?q=blog",
     "/api/agents/departments",
@@ -67,6 +64,7 @@ async def test_an_agent_has_the_values_of_its_file(reader: Person) -> None:
         "agent": {
             "name": "blog-writer",
             "displayName": "Blog Writer",
+            "initials": "BW",
             "description": file.description,
             "department": "Marketing",
             "tier": 3,
@@ -75,8 +73,21 @@ async def test_an_agent_has_the_values_of_its_file(reader: Person) -> None:
             "requiredTier": "BASIC",
             "locked": False,
             "model": "default",
+            "version": 1,
+            "instructions": file.instructions,
+            "tools": list(file.tools),
+            "approval": {"run": False, "tools": "writes", "output": file.approval.output},
+            "budgetCents": file.budget_cents,
+            "maxSteps": file.max_steps,
+            "aliases": list(file.aliases),
+            "useFor": list(file.use_for),
         }
     }
+
+
+async def test_the_initials_of_a_file_win_over_those_of_the_display_name(reader: Person) -> None:
+    response = await reader.get("/api/agents/support-director")
+    assert response.json()["agent"]["initials"] == "SU"
 
 
 @pytest.mark.parametrize("tier", [1, 2, 3])
@@ -150,6 +161,7 @@ async def shown_everywhere(person: Person) -> tuple[list[Any], list[Any], list[A
     for name in NAMES:
         by_name = (await person.get(f"/api/agents/{name}")).json()["agent"]
         resolved = (await person.get(f"/api/agents/resolve?name={name}")).json()["agent"]
+        assert {field: by_name.pop(field) for field in DETAILS}.keys() == DETAILS
         assert by_name == resolved
         alone.append(by_name)
     return in_list, sorted(in_catalog, key=lambda agent: str(agent["name"])), alone

@@ -1,5 +1,7 @@
 """All problems of a catalog are reported together, with their lines and what to do."""
 
+import re
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
@@ -60,6 +62,48 @@ def test_a_file_can_say_what_the_agent_is_for(folder: Folder) -> None:
     text = GOOD.replace("tier: 3\n", "tier: 3\nuseFor:\n  - keep the ledger\n  - book, and pay\n")
     [agent] = read_catalog(folder(ledger=text))
     assert agent.use_for == ("keep the ledger", "book, and pay")
+
+
+def test_a_file_can_describe_tool_calls_and_give_initials(folder: Folder) -> None:
+    sentences = 'describe:\n  books/get_entry: "Read {entry.id} of {entries.length}"\n'
+    text = GOOD.replace("tier: 3\n", "tier: 3\ninitials: LK\n" + sentences)
+    [agent] = read_catalog(folder(ledger=text))
+    assert agent.describe == {"books/get_entry": "Read {entry.id} of {entries.length}"}
+    assert agent.shown_initials == "LK"
+
+
+@pytest.mark.parametrize(
+    ("display", "initials"),
+    [
+        ("Ledger Clerk", "LC"),
+        ("Month-End Close Lead", "ME"),
+        ("  ledger  ", "LE"),
+        ("R", "RR"),
+        ("Ökonom für alles", "ÖF"),
+        ("***", "LE"),
+    ],
+)
+def test_initials_are_made_from_the_display_name(
+    folder: Folder, display: str, initials: str
+) -> None:
+    text = GOOD.replace("displayName: Ledger Clerk", f'displayName: "{display}"')
+    [agent] = read_catalog(folder(ledger=text))
+    assert agent.shown_initials == initials
+
+
+READING = re.compile(r"(get|list|search|read|query|report|fetch)|.*_read$")
+
+
+def test_every_tool_of_the_shipped_agents_that_writes_has_a_sentence() -> None:
+    for agent in read_catalog(catalog_folder()):
+        for pattern in agent.tools:
+            if not READING.match(pattern.partition("/")[2]):
+                assert any(fnmatchcase(tool, pattern) for tool in agent.describe), pattern
+
+
+def test_the_initials_of_the_shipped_agents_differ() -> None:
+    initials = [agent.shown_initials for agent in read_catalog(catalog_folder())]
+    assert len(set(initials)) == len(initials)
 
 
 def test_approval_and_aliases_have_defaults(folder: Folder) -> None:
@@ -127,6 +171,29 @@ WRONG = [
     ("requiredTier: BASIC", "requiredTier: GOLD", 10, "is GOLD; it must be BASIC, STANDARD"),
     ("model: default", "model: my model", 11, "`model` is my model; it must be a model's name"),
     ('["books/get_*"]', "[delete]", 12, "`tools.0` is delete; it must be part of a list"),
+    ("tier: 3", "tier: 3\ninitials: Lc", 7, "`initials` is Lc; it must be two capital letters"),
+    ("tier: 3", "tier: 3\ninitials: LCX", 7, "`initials` is LCX; it must be two capital letters"),
+    ("model: default", "model: default\ndescribe: Get it", 12, "`describe` is Get it; it must be"),
+    *(
+        ("model: default", f"model: default\ndescribe:\n  books/get_it: {text}", 13, message)
+        for text, message in (
+            ("'Get {entry'", "with braces only around placeholders like {ticketId}"),
+            ("'Get entry}'", "with braces only around placeholders"),
+            ("'Get {}'", "with braces only around placeholders"),
+            ("'Get {{entry}}'", "with braces only around placeholders"),
+            ("'Get {entry!r}'", "with braces only around placeholders"),
+            ("'Get {entry:>30}'", "with braces only around placeholders"),
+            ("'Get {entry[0]}'", "with braces only around placeholders"),
+            ("'Get {entry.}'", "with braces only around placeholders"),
+            ("''", '`describe.books/get_it` is ""; it must be a sentence of at most 150'),
+            ("x" * 151, "it must be a sentence of at most 150 characters"),
+            ("5", "put it in quotes to make it text"),
+        )
+    ),
+    ("model: default", "model: default\ndescribe:\n  books: Get", 13, "for a tool server/tool"),
+    ("model: default", "model: default\ndescribe:\n  books/get_*: Get", 13, "for a tool server/"),
+    ("model: default", "model: default\ndescribe:\n  books/pay: Pay", 13,
+     "`describe` has a sentence for books/pay, which `tools` does not include; correct the name"),
     ("  tools: always", "  tools: sometimes", 15, "is sometimes; it must be never, writes"),
     ("  tools: always", "  tools: [books]", 15, "`approval.tools"),
     ("  run: true", "  run: 1", 14, "`approval.run` is 1; it must be true or false"),

@@ -4,12 +4,13 @@ import asyncio
 import secrets
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
+from urllib.parse import parse_qsl
 
 import uvicorn
-from fastapi import FastAPI, Response
+from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse
 from joserfc.jwk import Key
 
@@ -29,6 +30,9 @@ class Provider:
         self.visits: Counter[str] = Counter()
         self.discovery: Any = {"issuer": self.issuer, "jwks_uri": f"{self.issuer}/jwks"}
         self.jwks: Any = {"keys": [key.as_dict(private=False) for key in keys]}
+        # The response of the token endpoint, and the requests that it got.
+        self.tokens: Any = {}
+        self.token_requests: list[tuple[Mapping[str, str], dict[str, str]]] = []
 
     @property
     def setting(self) -> Issuer:
@@ -63,6 +67,12 @@ class Provider:
         @app.get("/jwks")
         async def jwks() -> Response:
             return self._respond("jwks", self.jwks)
+
+        @app.post("/token")
+        async def token(request: Request) -> Response:
+            form = dict(parse_qsl((await request.body()).decode(), strict_parsing=True))
+            self.token_requests.append((request.headers, form))
+            return self._respond("token", self.tokens)
 
         server = uvicorn.Server(
             uvicorn.Config(app, host="127.0.0.1", port=self.port, log_config=None)

@@ -21,7 +21,9 @@ from tests.auth.key_requests import company_of, create_key, scoped_routes, with_
 from tests.auth.waiting import seconds_until
 from tests.service import Person, Service
 
-KEY_FIELDS = ["id", "name", "prefix", "scopes", "createdAt", "lastUsedAt", "expiresAt"]
+KEY_FIELDS = [
+    *("id", "name", "prefix", "scopes", "createdAt", "lastUsedAt", "expiresAt", "createdBy")
+]
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +56,8 @@ async def test_keys_are_created_listed_and_deleted(service: Service) -> None:
     assert key["scopes"] == [scope for scope in ALL_SCOPES if scope != "tasks:approve"]
     assert MOMENT.fullmatch(key["createdAt"])
     assert (key["lastUsedAt"], key["expiresAt"]) == (None, None)
+    creator = (to_wire("user", person.user_id), person.subject.title(), "session", None)
+    assert tuple(key["createdBy"].values()) == creator
 
     later = await create_key(person, name="deploy", scopes=["mcp:read", "tasks:read", "mcp:read"])
     assert later["key"]["scopes"] == ["tasks:read", "mcp:read"]
@@ -315,7 +319,11 @@ async def test_owners_and_admins_can_manage_a_companys_keys_and_members_cannot(
     ):
         assert response.status_code == 403
     assert (await member.get("/api/keys")).json()["total"] == 0
-    assert (await admin.get("/api/keys", headers=selected)).json()["total"] == 2
+    listed = (await admin.get("/api/keys", headers=selected)).json()
+    assert listed["total"] == 2
+    # Each admin sees who created the keys of the others.
+    names = [key["createdBy"]["name"] for key in listed["keys"]]
+    assert names == [admin.subject.title(), owner.subject.title()]
     assert (await owner.get("/api/keys")).json()["total"] == 0
 
     # A company's key works for the company only.

@@ -12,8 +12,9 @@ from joserfc.jwk import ECKey, OctKey, OKPKey
 
 from rota.auth import issuers
 from rota.auth.compact import BadToken
+from rota.auth.discovery import MAX_DOCUMENT_BYTES
 from rota.auth.errors import IssuerUnavailable
-from rota.auth.issuers import MAX_DOCUMENT_BYTES, Issuers
+from rota.auth.issuers import Issuers
 from rota.dev.stack import Stack
 from tests.auth.conftest import random_address, trusting
 from tests.auth.forge import Mint

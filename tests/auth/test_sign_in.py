@@ -132,7 +132,14 @@ async def test_a_user_signs_in_at_a_certified_provider(peer: Peer) -> None:
     config = (await http.get("/api/auth/config")).json()
     assert config == {
         "variant": "B",
-        "issuers": [{"issuer": peer.issuer, "clientId": CLIENT_ID, "name": "Certified"}],
+        "issuers": [
+            {
+                "issuer": peer.issuer,
+                "clientId": CLIENT_ID,
+                "name": "Certified",
+                "authorizationEndpoint": f"{peer.issuer}/auth",
+            }
+        ],
     }
 
     id_token = await id_token_of(peer, "grace")

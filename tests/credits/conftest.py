@@ -14,6 +14,7 @@ from rota.payments.turns import Turns
 from rota.platform.crypto import Vault
 from rota.platform.db import Database
 from rota.platform.idempotency import Idempotency
+from rota.tasks.overview_queries import labels
 from tests.credits.world import ALLOWANCE_OF, FakeProcessor, Shop
 from tests.service import Service, prepared_settings
 
@@ -49,5 +50,5 @@ async def shop(stack: Stack) -> AsyncIterator[Shop]:
         idempotency = Idempotency(Vault(service.settings.secret_key_bytes))
         turns = Turns(db)
         payers = Payers(db, processor, turns)
-        credits_ = Credits(db, idempotency, processor, payers, turns, ALLOWANCE_OF)
+        credits_ = Credits(db, idempotency, processor, payers, turns, ALLOWANCE_OF, labels)
         yield Shop(service, db, credits_, processor, announced)

@@ -55,9 +55,8 @@ def test_the_page_names_every_book_and_every_kind() -> None:
 
 
 async def test_every_example_works(shop: Shop) -> None:
-    balance, settings, top_up, usage, transactions, filtered, verify = re.findall(
-        r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL
-    )
+    examples = re.findall(r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    balance, settings, top_up, holds, forecast, usage, transactions, filtered, verify = examples
     person = await newcomer(shop.service, tier="standard")
     variables = {
         "ROTA": f"http://127.0.0.1:{shop.service.settings.port}",
@@ -68,9 +67,13 @@ async def test_every_example_works(shop: Shop) -> None:
     [shown] = await shell(balance, variables)
     assert shown["totalAvailable"] == 1_500
     [shown] = await shell(settings, variables)
-    assert shown == {"settings": {"allowOverflow": False}}
+    assert shown == {"settings": {"allowOverflow": False, "alertBelowCents": 1_000}}
     [shown] = await shell(top_up, variables)
     assert shown["amount"] == 2_000
+    [shown] = await shell(holds, variables)
+    assert shown == {"holds": [], "total": 0, "heldUsd": "0.000000"}
+    [shown] = await shell(forecast, variables)
+    assert shown["forecast"]["windowDays"] == 7
     [shown] = await shell(usage, variables)
     assert shown["groupBy"] == "model"
     [shown] = await shell(transactions, variables)

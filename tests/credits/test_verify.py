@@ -55,6 +55,7 @@ async def consistent(shop: Shop) -> AsyncIterator[ConsistentAccount]:
             await end_run(tx, run)
 
 
+CHAIN = "the balance after an entry is not where the next entry starts"
 OPEN = "account_id = $1 AND open AND parent_task_id IS NULL"
 DAMAGE = {
     "a book": (
@@ -68,6 +69,7 @@ DAMAGE = {
     "a lost entry": (
         "DELETE FROM entries WHERE account_id = $1 AND kind = 'top_up'",
         {
+            CHAIN,
             "the balance is not the sum of its entries",
             "a payment is not entered exactly once",
         },
@@ -75,6 +77,7 @@ DAMAGE = {
     "a lost refund": (
         "DELETE FROM entries WHERE account_id = $1 AND kind = 'refund'",
         {
+            CHAIN,
             "the balance is not the sum of its entries",
             "more came back from refunds than was refunded",
         },
@@ -82,6 +85,7 @@ DAMAGE = {
     "a lost dispute": (
         "DELETE FROM entries WHERE account_id = $1 AND kind = 'dispute'",
         {
+            CHAIN,
             "the balance is not the sum of its entries",
             "more came back from disputes than was disputed",
         },
@@ -148,6 +152,17 @@ DAMAGE = {
     "a day's usage": (
         "UPDATE usage_days SET spent = spent + 1 WHERE account_id = $1",
         {"a day's usage is not the sum of its charges"},
+    ),
+    "the balance after a hold": (
+        "UPDATE entries SET available_after = available_after + 1"
+        " WHERE account_id = $1 AND key IN"
+        " (SELECT min(key) FROM entries WHERE account_id = $1 AND kind = 'hold')",
+        {CHAIN},
+    ),
+    "the balance after a charge": (
+        "UPDATE entries SET available_after = available_after + 1"
+        " WHERE account_id = $1 AND step = 1",
+        {CHAIN},
     ),
     "usage of another model": (
         "UPDATE usage_days SET model = 'other' WHERE account_id = $1",

@@ -18,6 +18,7 @@ if __name__ == "__main__":
     parser.add_argument("--detach", action="store_true")
     parser.add_argument("--stop", action="store_true")
     parser.add_argument("--without", action="append", default=[])
+    parser.add_argument("--model", default="demo")
     parser.add_argument("--migrate", default="pass")
     parser.add_argument("--crash", action="store_true")
     given = parser.parse_args()
@@ -27,6 +28,7 @@ if __name__ == "__main__":
         given.port,
         given.fresh,
         tuple(given.without),
+        model=given.model,
         migrate=(sys.executable, "-c", given.migrate),
         sync=(sys.executable, "-c", "pass"),
         serve=(sys.executable, SERVICE, *(["crash"] if given.crash else [])),

@@ -207,6 +207,49 @@ async def test_a_token_request_without_a_subject_is_refused(
     assert (response.status_code, response.json()["error"]) == (400, "invalid_request")
 
 
+async def test_the_page_has_no_scripts_and_its_form_leads_to_the_client_only(
+    client: httpx.AsyncClient, login: Login
+) -> None:
+    page = await client.get("/authorize", params=login.params)
+    assert "<script" not in page.text
+    assert 'href="http' not in page.text
+    policy = dict(
+        part.strip().partition(" ")[::2]
+        for part in page.headers["content-security-policy"].split(";")
+    )
+    assert policy == {
+        "default-src": "'none'",
+        "style-src": "'unsafe-inline'",
+        "img-src": "data:",
+        "form-action": "'self' http://127.0.0.1:5173",
+        "frame-ancestors": "'none'",
+        "base-uri": "'none'",
+    }
+    assert (await client.get("/")).status_code == 200
+
+
+async def test_a_form_can_lead_to_an_ipv6_address(client: httpx.AsyncClient, login: Login) -> None:
+    params = login.params | {"redirect_uri": "http://[::1]:5173/callback"}
+    page = await client.get("/authorize", params=params)
+    assert "form-action 'self' http:" in page.headers["content-security-policy"]
+    assert "[" not in page.headers["content-security-policy"]
+
+
+async def test_the_page_says_what_is_missing(client: httpx.AsyncClient, login: Login) -> None:
+    page = await client.post("/authorize", params=login.params, data={"other": "<b>no address"})
+    assert page.status_code == 400
+    assert 'role="alert">Choose a user or enter an email address.' in page.text
+    assert "<b>no" not in page.text
+
+
+@pytest.mark.parametrize("path", ["/", "/jwks", "/dev/token", "/authorize"])
+async def test_a_name_of_another_machine_is_refused(client: httpx.AsyncClient, path: str) -> None:
+    for host in ("evil.example", "127.0.0.1.evil.example", "evil.example:80", ""):
+        response = await client.post(path, headers={"Host": host}, json={"sub": "ada"})
+        assert response.status_code == 421, host
+        assert "idToken" not in response.text
+
+
 async def test_cors_allows_origins_of_this_machine_only(
     client: httpx.AsyncClient,
 ) -> None:

@@ -18,8 +18,9 @@ from rota.dev.run import OFFSETS
 from tests.dev.conftest import DEADLINE_S, Dev, command, left_of
 
 READY = "Logs "
+LAST = ("stripe", "idp", "temporal", "redis", "postgres")
 # Starts only the components that most tests here need, to be fast.
-FEW = tuple(word for name in ("model", "temporal", "idp", "stripe") for word in ("--without", name))
+FEW = tuple(word for name in ("temporal", "idp", "stripe", "demo") for word in ("--without", name))
 
 
 def free_base() -> int:
@@ -50,7 +51,7 @@ async def test_kill_9_leaves_no_process_and_the_next_start_finds_the_data(
     dev: Dev, data: Path
 ) -> None:
     base = free_base()
-    program = dev("--port", str(base), "--without", "model")
+    program = dev("--port", str(base))
     program.wait_for(READY)
     connection = await connect(data, base)
     await connection.execute("CREATE TABLE kept AS SELECT 42 AS answer")
@@ -74,7 +75,7 @@ async def test_kill_9_leaves_no_process_and_the_next_start_finds_the_data(
 
 
 def test_ctrl_c_leaves_no_process_and_exits_with_0(dev: Dev) -> None:
-    program = dev("--port", str(free_base()), "--without", "model")
+    program = dev("--port", str(free_base()))
     program.wait_for(READY)
     family = program.family()
 
@@ -83,7 +84,7 @@ def test_ctrl_c_leaves_no_process_and_exits_with_0(dev: Dev) -> None:
     assert program.wait() == 0
     assert not left_of(family)
     stopped = [s.split()[0] for s in program.output.splitlines() if " stopped" in s]
-    assert stopped == ["worker", "service", "stripe", "idp", "temporal", "redis", "postgres"]
+    assert stopped == ["worker", "service", "demo", *LAST]
 
 
 def test_kill_9_during_the_first_start_does_not_block_the_next(dev: Dev, data: Path) -> None:

@@ -251,6 +251,10 @@ async def test_the_model_answers(data: Path) -> None:
                 "max_tokens": 8,
             },
         )
+        # Without the secret in the path, a web page gets nothing, whatever its Host and Origin.
+        base = f"http://127.0.0.1:{stack.model.port}"
+        for path in ("/", "/v1/models", "/v1/chat/completions", "/slots", "/health"):
+            assert (await client.get(f"{base}{path}")).status_code == 404, path
     assert response.json()["choices"][0]["message"]["content"]
 
 

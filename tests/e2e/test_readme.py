@@ -36,8 +36,13 @@ async def run(*command: str, **variables: str) -> str:
 async def rota_dev(*options: str) -> float:
     """Runs `rota dev` and returns how long it took."""
     started = time.monotonic()
-    await run(sys.executable, "-m", "rota.cli", "dev", *options)
+    await run_rota_dev(*options)
     return time.monotonic() - started
+
+
+async def run_rota_dev(*options: str) -> str:
+    """Runs `rota dev` and returns what it printed."""
+    return await run(sys.executable, "-m", "rota.cli", "dev", *options)
 
 
 async def import_time_s() -> float:
@@ -83,7 +88,8 @@ async def test_a_new_user_starts_within_half_a_minute_and_completes_a_first_task
         assert "event: task.started" in printed
         assert "event: task.completed" in printed
         assert '"kind":"model"' in printed
-        assert '"totalAvailable":1000,' in printed
+        # The demonstration model has a price, so the task has used less than a cent or two of $10.
+        assert re.search(r'"totalAvailable":99\d,', printed)
         assert f"http://127.0.0.1:{port + 8}/pay/cs_" in printed
         await rota_dev("--stop", *where)
         second_s = await rota_dev("--detach", *where)

@@ -18,6 +18,7 @@ AUTHORIZATION = {"Authorization": f"Bearer {TOKEN}"}
 # schema.
 RULES = {
     ("GET", "/api/agents/resolve"): {"name"},
+    ("POST", "/api/auth/code"): {"issuer", "redirectUri"},
     ("POST", "/api/keys"): {"expiresAt"},
     # Rota connects to the URL to check it.
     ("POST", "/api/mcp"): {"url", "headers", "auth", "auth.token"},

@@ -177,6 +177,7 @@ async def test_both_logs_of_a_key_are_in_the_same_cluster_slot(
     assert sorted(names) == [f"limits:{{{key}}}".encode(), f"limits:{{{key}}}:ai".encode()]
 
 
+@pytest.mark.timed
 async def test_a_burst_of_thousands_is_not_an_outage(redis_url: str, key: str) -> None:
     redis = connect(redis_url)
     window = Window(redis, processes=1000, timeout_s=0.1)

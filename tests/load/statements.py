@@ -47,6 +47,7 @@ def external_task(task_id: UUID, name: str = "Compare three suppliers") -> Task:
         run=1,
         agent=None,
         agent_version=None,
+        budget_cents=None,
         project_id="project-1",
         parent_task_id=None,
         name=name,

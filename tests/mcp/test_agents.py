@@ -11,7 +11,7 @@ from rota.agents.sync import sync
 from rota.dev.stack import Stack
 from rota.mcp.checks import SCHEDULE_ID
 from rota.platform.ids import from_wire
-from tests.mcp.conftest import LOCAL, accept, connect, events_of
+from tests.mcp.conftest import LOCAL, accept, connect, events_of, tools_of
 from tests.mcp.peers import Peer, definition, time_server
 from tests.mcp.test_secrets import TOKEN, bearer, everything_in, forms
 from tests.runs.runner import Runner, shown, until
@@ -159,6 +159,53 @@ async def test_a_definition_that_changes_after_approval_blocks_the_call(
         await until(second_review, lambda s: s["state"] == "pending" and len(s["history"]) >= 2)
         assert peer.calls == []
         assert (await accept(person, server, "note")).status_code == 200
+        await approve(person, task)
+        await runner.until(person, task, "COMPLETED")
+        assert peer.calls == [("note", {"text": "x"})]
+
+
+async def test_a_review_says_whether_the_definition_is_still_the_accepted_one(
+    runner: Runner, scripted: Scripted, person: Person
+) -> None:
+    note = definition(
+        "note", "Writes a note.", read_only=False, properties={"text": {"type": "string"}}
+    )
+    async with Peer().serve() as peer:
+        peer.tools["note"] = note.model_copy(update={"title": "Write a note"})
+        server = await connect(person, peer.url)
+        script = await scripted.script(
+            calls(("peer__note", {"text": "x"}), text="Harmless. " * 300), says("Done.")
+        )
+        task = await runner.begin(person, "operator", script)
+        await runner.until(person, task, "WAITING_APPROVAL")
+        [item] = (await runner.review(person, task))["items"]
+        assert item["summary"] == "Write a note (text: x)"
+        assert item["toolTitle"] == "Write a note"
+        assert item["annotations"] == {"readOnlyHint": False}
+        assert item["agentSays"].startswith("Harmless. ")
+        assert len(item["agentSays"]) == 2_000
+        assert item["definitionHash"] == (await tools_of(person, server))["note"]["hash"]
+        assert item["definitionAccepted"] is True
+        assert item["acceptedBy"]["userId"] == "user_" + person.user_id.hex
+        assert item["acceptedAt"] >= server["createdAt"]
+        [waiting] = (await person.get("/api/approvals")).json()["approvals"]
+        assert waiting["review"]["items"] == [item]
+        # Another title, which a person accepts. It is not what the review showed.
+        peer.tools["note"] = note.model_copy(update={"title": "Write everywhere"})
+        assert (await accept(person, server, "note")).status_code == 200
+        [item] = (await runner.review(person, task))["items"]
+        assert (item["definitionAccepted"], item["acceptedBy"]) == (False, None)
+        await approve(person, task)
+
+        async def review() -> dict[str, Any]:
+            return await runner.review(person, task)
+
+        again = await until(review, lambda seen: seen["state"] == "pending" and seen["number"] > 1)
+        [item] = again["items"]
+        assert item["summary"] == "Write everywhere (text: x)"
+        assert item["agentSays"].startswith("Harmless. ")
+        assert item["definitionAccepted"] is True
+        assert peer.calls == []
         await approve(person, task)
         await runner.until(person, task, "COMPLETED")
         assert peer.calls == [("note", {"text": "x"})]

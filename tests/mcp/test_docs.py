@@ -29,7 +29,7 @@ async def shell(text: str, variables: dict[str, str]) -> list[dict[str, Any]]:
 
 
 async def test_every_example_works(person: Person, peer: Peer) -> None:
-    connect, tools, invoke, ping, change, accept, disconnect = re.findall(
+    connect, tools, invoke, ping, checks, change, accept, disconnect = re.findall(
         r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL
     )
     variables = {
@@ -45,6 +45,8 @@ async def test_every_example_works(person: Person, peer: Peer) -> None:
     assert invoked["result"]["structuredContent"] == {"sum": 5}
     [pinged] = await shell(ping, variables)
     assert pinged["ok"]
+    [past] = await shell(checks, variables)
+    assert [check["status"] for check in past["checks"]] == ["CONNECTED"]
     [changed] = await shell(change, variables)
     assert changed["server"]["allowedTools"] == ["add", "note"]
     peer.tools["add"] = definition("add", "Adds, and more.")

@@ -62,7 +62,7 @@ def subschemas(schema: Json, name: str) -> Iterator[tuple[str, Json]]:
     for word in ("items", "additionalProperties"):
         if isinstance(schema.get(word), dict):
             yield from subschemas(schema[word], f"{name}.{word}")
-    for index, choice in enumerate(schema.get("anyOf", ())):
+    for index, choice in enumerate([*schema.get("anyOf", ()), *schema.get("allOf", ())]):
         yield from subschemas(choice, f"{name}.{index}")
     for field, inner in schema.get("properties", {}).items():
         yield from subschemas(inner, f"{name}.{field}")

@@ -19,7 +19,7 @@ ENUMS = {
     *("TaskStatus", "Gate", "ReviewState", "ItemDecision", "RetryFrom"),
     *("CredentialKind", "Scope", "AccountKind", "Role", "Tier", "Variant", "ApiVersion"),
     *("ServerStatus", "Transport", "SubscriptionStatus"),
-    *("TransactionKind", "AllowanceStatus", "GroupBy"),
+    *("TransactionKind", "AllowanceStatus", "GroupBy", "ToolApproval"),
     *("StepKind", "StepState", "StepOutcome", "Readiness"),
 }
 
@@ -54,7 +54,7 @@ def has_example(description: Json, schema: Json) -> bool:
         return True
     if "$ref" in schema:
         target = resolved(description, schema)
-        return "properties" in target or "examples" in target
+        return bool({"properties", "allOf", "examples"} & target.keys())
     inner = schema.get("anyOf", [schema["items"]] if "items" in schema else [])
     return bool(inner) and has_example(description, inner[0])
 
@@ -161,14 +161,16 @@ def test_every_secured_operation_names_the_scope_it_needs(description: Json) -> 
     scopes = description["components"]["schemas"]["Scope"]["enum"]
     by_session = {"logout", "list_keys", "create_key", "delete_key"}
     by_session |= {"list_sessions", "delete_session"}
-    any_credential = {"me", "refresh_session"}
+    any_credential = {"me", "refresh_session", "list_plans"}
     for _, _, operation in operations(description):
-        for requirement in operation.get("security", ()):
+        if "security" in operation:
+            (requirement,) = operation["security"]
             if operation["operationId"] in by_session | any_credential:
                 assert requirement == {"bearer": []}
                 continue
-            (scope,) = requirement["bearer"]
-            assert scope in scopes
-            assert f"`{scope}`" in operation["description"]
+            assert requirement["bearer"]
+            for scope in requirement["bearer"]:
+                assert scope in scopes
+                assert f"`{scope}`" in operation["description"]
         if operation["operationId"] in by_session:
             assert "Needs a session token" in operation["description"]

@@ -1,7 +1,7 @@
 """The example of every request body works when it is sent as the description shows it.
 
-Three examples cannot: an ID token works once, the example of a tool server has to be replaced with
-one that exists, and so has the hash of a definition. The description says so.
+Four examples cannot: an ID token and a code work once, the example of a tool server has to be
+replaced with one that exists, and so has the hash of a definition. The description says so.
 """
 
 from collections.abc import Awaitable, Callable
@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx
 
+from tests.auth.browser import Browser
 from tests.mcp.peers import Peer
 from tests.openapi.document import operations, shapes
 from tests.service import Person, Service
@@ -30,6 +31,9 @@ class Sender:
     ) -> httpx.Response:
         if operation == "start_session":
             body = body | {"idToken": await self._service.id_token("example")}
+        if operation == "start_session_by_code":
+            async with Browser(self._service) as browser:
+                body = body | browser.body(await browser.code(), cookie=body["cookie"])
         if operation == "connect_server":
             body = body | {"url": self._peer.url}
         if "{id}" in path:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
@@ -16,6 +17,7 @@ from tests.packaging.installed import (
     REPOSITORY,
     Installation,
     build_wheel,
+    built_files,
     contents,
     tracked_files,
 )
@@ -77,6 +79,8 @@ async def served(
 def test_the_wheel_has_every_file_of_the_package_and_nothing_else(wheel: Path) -> None:
     package = {name.removeprefix("src/") for name in tracked_files("src/rota")}
     data = {f"rota/{name}" for name in tracked_files("migrations", "catalog")}
+    data |= {name.removeprefix("src/") for name in built_files()}
+    assert "rota/static/index.html" in data
     about = f"rota-{VERSION}.dist-info"
     files = {f"{about}/{name}" for name in ("METADATA", "WHEEL", "RECORD", "entry_points.txt")}
     assert contents(wheel) == package | data | files | {f"{about}/licenses/LICENSE"}
@@ -115,7 +119,10 @@ async def test_the_service_runs_from_the_wheel(
         assert (await http.get("/health/ready")).json()["status"] == "ready"
         published = json.loads((REPOSITORY / "openapi" / "variant-a.json").read_text())
         assert (await http.get("/openapi.json")).json() == published
-        for page in ("/docs", "/billing", "/billing/billing.js", "/billing/billing.css"):
+        home = (await http.get("/")).text
+        script = re.search(r'src="(/assets/[^"]+\.js)"', home)
+        assert script, home
+        for page in ("/docs", "/signin", script.group(1)):
             assert (await http.get(page)).status_code == 200, page
 
         async with httpx.AsyncClient(base_url=stack.endpoints.issuer_url) as issuer:

@@ -27,8 +27,8 @@ def test_in_production_an_api_key_needs_a_webhook_secret() -> None:
     )
 
 
-def test_the_return_url_is_the_public_billing_page_by_default() -> None:
-    assert Settings(public_url="https://rota.example").return_url == "https://rota.example/billing"
+def test_the_return_url_is_the_page_about_money_by_default() -> None:
+    assert Settings(public_url="https://rota.example").return_url == "https://rota.example/money"
     elsewhere = "https://app.example/money"
     assert Settings(billing_return_url=elsewhere).return_url == elsewhere
 

@@ -42,6 +42,12 @@ async def test_the_page_shows_the_order_and_sends_the_browser_back(
     assert (await stripe_server.http.get("/pay/cs_test_nobody")).status_code == 404
 
 
+async def test_a_name_of_another_machine_is_refused(stripe_server: StripeServer) -> None:
+    headers = {"Host": "evil.example"}
+    for path in ("/", "/_control/clock", "/v1/customers"):
+        assert (await stripe_server.http.get(path, headers=headers)).status_code == 421
+
+
 async def test_the_home_page_links_to_open_checkouts(
     stripe: Stripe, stripe_server: StripeServer
 ) -> None:

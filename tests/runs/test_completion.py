@@ -37,6 +37,7 @@ async def test_a_task_completes_with_the_usage_that_the_provider_reports(
         "inputTokens": 250,
         "outputTokens": 23,
         "costUsd": "0.000296",
+        "budgetUsd": "1.000000",
     }
     assert task["createdAt"] <= task["startedAt"] <= task["finishedAt"]
 

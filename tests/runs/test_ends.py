@@ -42,6 +42,7 @@ async def test_a_retry_from_failure_keeps_finished_steps_and_does_not_charge_the
     # Three answers cost 20 micro-dollars each. Refusals cost nothing.
     assert task["usage"] == {
         "run": 3, "steps": 3, "inputTokens": 30, "outputTokens": 15, "costUsd": "0.000060",
+        "budgetUsd": "1.000000",
     }  # fmt: skip
     assert task["error"] is None
     steps, total = await runner.timeline(person, task)

@@ -85,12 +85,14 @@ async def test_the_agents_policy_decides_which_tool_calls_wait(
 async def test_a_review_shows_exactly_the_documented_fields(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
-    script = await scripted.script(calls(("desk__send", {"ref": "review"})), says("Done."))
+    script = await scripted.script(
+        calls(("desk__send", {"ref": "review"}), text=" It is only a draft. "), says("Done.")
+    )
     task = await runner.begin(person, "careful", script)
     review = await runner.waiting(person, task, "tool")
     assert review.keys() == {
-        "taskId", "number", "digest", "state", "gate", "requestedAt", "expiresAt", "work", "items",
-        "history",
+        "taskId", "number", "digest", "state", "gate", "requestedAt", "expiresAt", "work",
+        "summary", "items", "history",
     }  # fmt: skip
     assert review["taskId"] == task["id"]
     assert MOMENT.fullmatch(review["requestedAt"])
@@ -106,6 +108,15 @@ async def test_a_review_shows_exactly_the_documented_fields(
         "serverRevision": 1,
         "serverUrl": None,
         "toolDescription": DEFINITIONS[1]["description"],
+        # The scripted tools are not those of a connected tool server.
+        "toolTitle": None,
+        "annotations": None,
+        "definitionHash": None,
+        "definitionAccepted": None,
+        "acceptedBy": None,
+        "acceptedAt": None,
+        "summary": "Send the message review",
+        "agentSays": "It is only a draft.",
         "edited": False,
         "arguments": {"ref": "review"},
         "argumentsSchema": DEFINITIONS[1]["argumentsSchema"],

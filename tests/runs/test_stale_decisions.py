@@ -447,21 +447,42 @@ async def test_the_text_that_was_approved_at_the_run_gate_is_the_text_that_runs(
         await run.begin()
         assert await change(description="Harmful.") == 409  # RUNNING.
         await run.fail()
-        # The same text runs again without a gate.
-        assert (await run.editor.post(f"{run.path}/retry")).json()["task"]["status"] == "PENDING"
+        # The same text continues without a gate.
+        assert (await retry(run, "failure"))["status"] == "PENDING"
         assert await change(description="Harmful.") == 409  # PENDING after the gate of run 1.
         run.run = 2
         await run.begin()
         await run.fail()
         assert await change(description="Harmful.") == 200
-        retried = (await run.editor.post(f"{run.path}/retry")).json()["task"]
-        assert retried["status"] == "WAITING_APPROVAL"
+        assert (await retry(run, "failure"))["status"] == "WAITING_APPROVAL"
         stale = current_review(await decide(run, run.one, review))
         assert (stale["gate"], stale["state"]) == ("run", "pending")
         run.run = 3
         assert (await run.begin()).kind == "wait"
         assert (await decide(run, run.two, stale)).json()["task"]["status"] == "PENDING"
         assert (await run.begin()).kind == "think"
+
+
+async def test_a_retry_from_the_start_opens_the_run_gate_again(service: Service) -> None:
+    async with Composition(service.settings, pool_size=4) as parts:
+        run = GatedRun(service, parts)
+        await run.open(status="WAITING_APPROVAL")
+        assert (await decide(run, run.one, await run.review(run.one))).status_code == 200
+        await run.begin()
+        await run.fail()
+        assert (await retry(run, "start"))["status"] == "WAITING_APPROVAL"
+        review = await run.review(run.one)
+        assert (review["gate"], review["state"]) == ("run", "pending")
+        run.run = 2
+        assert (await run.begin()).kind == "wait"
+        assert (await decide(run, run.one, review)).json()["task"]["status"] == "PENDING"
+        assert (await run.begin()).kind == "think"
+
+
+async def retry(run: GatedRun, start_at: str) -> dict[str, Any]:
+    response = await run.editor.post(f"{run.path}/retry", {"from": start_at})
+    task: dict[str, Any] = response.json()["task"]
+    return task
 
 
 async def test_a_pending_task_without_a_gate_can_still_be_renamed(service: Service) -> None:

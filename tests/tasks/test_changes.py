@@ -66,7 +66,7 @@ async def test_an_unknown_parameter_is_refused_with_the_nearest_name(board: Serv
     assert_invalid(await person.post("/api/tasks?dryRun=true", {"name": "x"}), "dryRun")
     assert (await person.get("/api/tasks")).json()["total"] == 0
     # A page is not part of the API: the payment processor adds its own parameters.
-    assert (await person.get("/billing?session=cs_1")).status_code == 200
+    assert (await person.get("/money?session_id=cs_1")).status_code == 200
 
 
 async def test_an_error_names_the_field_that_was_sent(board: Service) -> None:
@@ -240,3 +240,12 @@ async def test_only_a_pending_external_task_can_move(board: Service) -> None:
         refused = await patch(person, task["id"], parentTaskId=parent["id"])
         assert_error(refused, 409, "CONFLICT")
         assert (await person.get(f"/api/tasks/{task['id']}")).json()["task"] == task
+
+
+async def test_the_timeline_shows_a_review_whose_text_changed(board: Service) -> None:
+    person = await newcomer(board)
+    task = await create(person, status="WAITING_APPROVAL", name="Import")
+    await patch(person, task["id"], name="Import all")
+    response = await person.get(f"/api/tasks/{task['id']}/timeline")
+    assert response.status_code == 200, response.text
+    assert [step["state"] for step in response.json()["steps"]] == ["cancelled", "pending"]

@@ -182,11 +182,22 @@ async def test_a_new_task_is_shown_with_every_field(board: Service) -> None:
             "inputTokens": 0,
             "outputTokens": 0,
             "costUsd": "0.000000",
+            "budgetUsd": None,
         },
         "startedAt": None,
         "finishedAt": None,
     }
     assert (await person.get(f"/api/tasks/{task['id']}")).json() == {"task": task}
+
+
+async def test_a_task_shows_the_most_that_its_run_can_cost(board: Service) -> None:
+    person = await newcomer(board)
+    hosted = await create(person, agent=AGENT)
+    assert hosted["usage"]["budgetUsd"] == "0.250000"
+    recorded = await create(person, agent=AGENT, status="COMPLETED")
+    assert recorded["usage"]["budgetUsd"] is None
+    [first, second] = (await person.get("/api/tasks")).json()["tasks"]
+    assert (first["usage"]["budgetUsd"], second["usage"]["budgetUsd"]) == (None, "0.250000")
 
 
 async def test_an_unknown_or_locked_agent_creates_nothing(board: Service) -> None:
@@ -270,6 +281,7 @@ async def test_a_review_shows_pending_and_past_decisions(board: Service) -> None
             "number": None,
             "digest": None,
             "work": None,
+            "summary": None,
             "gate": None,
             "requestedAt": None,
             "expiresAt": None,

@@ -289,9 +289,10 @@ class Board(RuleBasedStateMachine):
             self.call(who, "POST", f"/{task.id}/retry", 409)
             return
         task.run += 1
-        changed = task.approved is not None and task.approved != task.name
-        self.change_status(task, "WAITING_APPROVAL" if changed else "PENDING", "task.retried")
-        if changed:
+        # From the start, every gate opens again.
+        gated = task.approved is not None
+        self.change_status(task, "WAITING_APPROVAL" if gated else "PENDING", "task.retried")
+        if gated:
             self.events.append(("task.waiting_approval", task.id))
         self.matches(self.call(who, "POST", f"/{task.id}/retry", 200), task)
 

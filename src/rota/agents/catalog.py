@@ -1,6 +1,6 @@
 """Reads the catalog of agents.
 
-Each method is one statement. The catalog is small, so nothing is cached, and every process sees a
+Most methods are one statement. The catalog is small, so nothing is cached, and every process sees a
 sync immediately.
 """
 
@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from rota.agents import queries
-from rota.agents.model import Agent, Department, Level
+from rota.agents.model import Agent, AgentVersion, CatalogVersion, Department, Level
 from rota.agents.queries import Match, Page
 from rota.auth.caller import Caller
-from rota.platform.db import Database
+from rota.platform.db import Database, ReadConnection
 from rota.platform.errors import FieldError, NotFound, ValidationFailed
 
 
@@ -54,12 +54,19 @@ class Catalog:
                 offset=(page - 1) * limit,
             )
 
-    async def get(self, caller: Caller, name: str) -> Agent:
+    async def get(self, caller: Caller, name: str) -> AgentVersion:
+        """The current version of an agent."""
         async with self._db.read(caller.account_id, caller.user_id) as tx:
-            found = await queries.get(tx, name)
-        if found is None:
-            raise AgentNotFound(name)
-        return found
+            return await _current(tx, name)
+
+    async def versions(
+        self, caller: Caller, name: str, limit: int, offset: int
+    ) -> tuple[AgentVersion, list[CatalogVersion], int]:
+        """The current version, a page of all versions, newest first, and their number."""
+        async with self._db.snapshot(caller.account_id, caller.user_id) as tx:
+            current = await _current(tx, name)
+            found, total = await queries.versions(tx, name, limit, offset)
+        return current, found, total
 
     async def resolve(
         self, caller: Caller, name: str | None, work: str | None, open_levels: Sequence[Level]
@@ -95,3 +102,10 @@ class Catalog:
         async with self._db.read(caller.account_id, caller.user_id) as tx:
             agents = await queries.by_department(tx)
         return [(name, list(group)) for name, group in groupby(agents, lambda a: a.department)]
+
+
+async def _current(tx: ReadConnection, name: str) -> AgentVersion:
+    found = await queries.find(tx, name)
+    if found is None:
+        raise AgentNotFound(name)
+    return found

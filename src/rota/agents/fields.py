@@ -5,10 +5,11 @@ A field's description completes the sentence "it must be …" in error messages.
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 from pydantic.alias_generators import to_camel
 
 from rota.agents.model import Approval, Definition, Level
+from rota.agents.templates import MAX_TEMPLATE, is_template
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$", max_length=64)]
 Tool = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.*-]+/[A-Za-z0-9_./*-]+$", max_length=200)]
@@ -16,6 +17,21 @@ Tool = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.*-]+/[A-Za-z0-9_./*-]+$", max
 
 def _text(at_most: int) -> StringConstraints:
     return StringConstraints(strip_whitespace=True, min_length=1, max_length=at_most)
+
+
+def _template(text: str) -> str:
+    if not is_template(text):
+        raise ValueError
+    return text
+
+
+ToolName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+/[A-Za-z0-9_./-]+$", max_length=200)]
+Template = Annotated[str, _text(MAX_TEMPLATE), AfterValidator(_template)]
+# What a single template must be.
+TEMPLATE = (
+    f"a sentence of at most {MAX_TEMPLATE} characters for a tool server/tool, with braces only "
+    "around placeholders like {ticketId}, {customer.name} and {invoices.length}"
+)
 
 
 class _FrontMatter(BaseModel):
@@ -45,6 +61,9 @@ class AgentFields(_FrontMatter):
         Field(description="at most 64 of a-z, 0-9 and -, beginning with a letter"),
     ]
     display_name: Annotated[str, _text(100), Field(description="text of 1 to 100 characters")]
+    initials: Annotated[
+        str | None, Field(pattern=r"^\p{Lu}\p{Lu}$", description="two capital letters")
+    ] = None
     description: Annotated[str, _text(1000), Field(description="text of 1 to 1000 characters")]
     use_for: Annotated[
         list[Annotated[str, _text(100)]],
@@ -74,6 +93,10 @@ class AgentFields(_FrontMatter):
     tools: Annotated[
         list[Tool], Field(max_length=100, description=f"a list of at most 100 {_TOOLS}")
     ]
+    describe: Annotated[
+        dict[ToolName, Template],
+        Field(max_length=100, description="a group of at most 100 lines server/tool: sentence"),
+    ] = {}
     approval: Annotated[
         ApprovalFields, Field(description="a group of the fields run, tools and output")
     ] = ApprovalFields()
@@ -93,9 +116,11 @@ class AgentFields(_FrontMatter):
             premium=self.premium,
             required_tier=self.required_tier,
             model=self.model,
+            initials=self.initials,
             use_for=tuple(self.use_for),
             aliases=tuple(self.aliases),
             tools=tuple(self.tools),
+            describe=self.describe,
             approval=self.approval.policy(),
             budget_cents=self.budget_cents,
             max_steps=self.max_steps,

@@ -14,7 +14,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 import rota
-from rota.agents.fields import AgentFields, ApprovalFields
+from rota.agents.fields import TEMPLATE, AgentFields, ApprovalFields
 from rota.agents.model import Definition
 
 # Other endpoints use these paths below /api/agents/.
@@ -119,6 +119,7 @@ def read_catalog(folder: Path) -> list[Definition]:
         else:
             files.append(_File(path, front, fields.definition(instructions)))
     problems += _name_conflicts(files)
+    problems += _unused_templates(files)
     if problems:
         raise CatalogInvalid(sorted(problems))
     return [file.definition for file in files]
@@ -256,6 +257,8 @@ def _fields(location: Location) -> dict[str, str]:
 
 
 def _requirement(location: Location) -> str:
+    if location[0] == "describe" and location[1:]:
+        return TEMPLATE
     names = [str(part) for part in location if isinstance(part, str)]
     requirement = _fields(tuple(names))[names[-1]]
     if isinstance(location[-1], int):
@@ -296,3 +299,17 @@ def _name_conflicts(files: list[_File]) -> Iterator[Problem]:
             )
         else:
             taken[name] = f"{file.path}:{line}"
+
+
+def _unused_templates(files: list[_File]) -> Iterator[Problem]:
+    """Problems with sentences about tools that the agent cannot use."""
+    for file in files:
+        for tool in file.definition.describe:
+            if not file.definition.may_use(tool):
+                line = file.front.line(("describe", tool))
+                yield Problem(
+                    file.path,
+                    line,
+                    f"`describe` has a sentence for {tool}, which `tools` does not include; "
+                    "correct the name or remove the line",
+                )

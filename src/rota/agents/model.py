@@ -1,7 +1,9 @@
 """Agents of the catalog, their versions, and when they need approval."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
@@ -47,6 +49,20 @@ class Agent:
     premium: bool
     required_tier: Level
     model: str
+    # None: the first letters of the display name.
+    initials: str | None
+    tools: tuple[str, ...]
+    approval: Approval
+    budget_cents: int
+
+    @property
+    def shown_initials(self) -> str:
+        """Two letters that stand for the agent where its name does not fit."""
+        if self.initials is not None:
+            return self.initials
+        words: list[str] = re.findall(r"[^\W_]+", self.display_name) or [self.name]
+        letters = words[0][0] + words[1][0] if len(words) > 1 else words[0]
+        return (letters * 2).upper()[:2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +72,8 @@ class Definition(Agent):
     # The work that the agent is for. Search and resolve use it.
     use_for: tuple[str, ...]
     aliases: tuple[str, ...]
-    tools: tuple[str, ...]
-    approval: Approval
-    budget_cents: int
+    # Templates of the sentences that describe tool calls, by `server/tool`.
+    describe: dict[str, str]
     max_steps: int
     instructions: str
 
@@ -89,6 +104,14 @@ class AgentVersion(Definition):
 
     def asks_before(self, tool: str, *, read_only: bool) -> bool:
         return any(policy.asks_before(tool, read_only=read_only) for policy in self.policies)
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogVersion:
+    """A version in the history of an agent."""
+
+    definition: AgentVersion
+    created_at: datetime
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from rota.agents.model import Agent, AgentVersion, Approval, Definition, Department, Level
+from rota.agents.model import (
+    Agent,
+    AgentVersion,
+    Approval,
+    CatalogVersion,
+    Definition,
+    Department,
+    Level,
+)
 from rota.platform.db import ReadConnection, WriteConnection
 
 _AGENT_FIELDS = tuple(field.name for field in fields(Agent))
@@ -133,14 +141,6 @@ async def page(
     return Page(found, rows[0]["departments"], rows[0]["total"])
 
 
-async def get(connection: ReadConnection, name: str) -> Agent | None:
-    row = await connection.fetchrow(
-        f"SELECT {_AGENT} FROM current_agents WHERE name = $1",  # noqa: S608
-        name,
-    )
-    return _agent(row) if row else None
-
-
 async def named(connection: ReadConnection, name: str) -> Agent | None:
     """By name or alias. `sync` makes sure that each name and alias is unique."""
     row = await connection.fetchrow(
@@ -211,6 +211,25 @@ async def find_version(connection: ReadConnection, name: str, version: int) -> A
         version,
     )
     return _version(row) if row else None
+
+
+async def versions(
+    connection: ReadConnection, name: str, limit: int, offset: int
+) -> tuple[list[CatalogVersion], int]:
+    """A page of the versions of an agent, newest first, and their number."""
+    total: int = await connection.fetchval(
+        "SELECT count(*) FROM agent_versions WHERE name = $1", name
+    )
+    rows = await connection.fetch(
+        f"""
+        SELECT {_VERSION}, created_at FROM agent_versions WHERE name = $1
+        ORDER BY version DESC LIMIT $2 OFFSET $3
+        """,  # noqa: S608
+        name,
+        limit,
+        offset,
+    )
+    return [CatalogVersion(_version(row), row["created_at"]) for row in rows], total
 
 
 async def lock(connection: WriteConnection) -> None:

@@ -10,9 +10,9 @@ from starlette.responses import Response
 from rota.agents import schemas
 from rota.agents.access import AgentAccess
 from rota.agents.catalog import Catalog
+from rota.agents.detail_schemas import AgentDetails, AgentResponse, Version, VersionsResponse
 from rota.agents.model import Agent
 from rota.agents.schemas import (
-    AgentResponse,
     AgentsResponse,
     Candidate,
     CatalogResponse,
@@ -24,11 +24,19 @@ from rota.auth.caller import Caller
 from rota.auth.routing import allowed, secured_router
 from rota.platform.http import examples
 from rota.platform.http.description import documented
-from rota.platform.http.schemas import QueryInt, Text
+from rota.platform.http.schemas import Limit, Offset, QueryInt, Text, shared
 
 Reader = Annotated[Caller, Depends(allowed("agents:read"))]
 Name = Annotated[Text, Field(min_length=1, max_length=200)]
 Rank = Annotated[QueryInt, Field(ge=1, le=3)]
+AgentName = Annotated[
+    Text,
+    Path(
+        description="The name of the agent.",
+        examples=[examples.AGENT],
+        json_schema_extra=shared("AgentName"),
+    ),
+]
 
 ETAG: dict[str, Any] = {
     "ETag": {
@@ -175,14 +183,27 @@ def agent_routes(catalog: Catalog, agent_access: AgentAccess) -> APIRouter:
 
     # Last, because its pattern also matches the paths above.
     @router.get("/api/agents/{name}", summary="Get an agent", responses=documented(404))
-    async def get_agent(
-        caller: Reader,
-        name: Annotated[
-            Text, Path(description="The name of the agent.", examples=[examples.AGENT])
-        ],
-    ) -> AgentResponse:
-        """Returns one agent."""
-        return AgentResponse(agent=single(await catalog.get(caller, name), caller))
+    async def get_agent(caller: Reader, name: AgentName) -> AgentResponse:
+        """Returns one agent, with what it can use and spend. The instructions of a locked agent
+        are null."""
+        agent = await catalog.get(caller, name)
+        return AgentResponse(agent=AgentDetails.of_version(agent, caller.tier, agent_access))
+
+    @router.get(
+        "/api/agents/{name}/versions",
+        summary="List the versions of an agent",
+        responses=documented(404),
+    )
+    async def list_agent_versions(
+        caller: Reader, name: AgentName, limit: Limit = 50, offset: Offset = 0
+    ) -> VersionsResponse:
+        """Returns each version of the agent, newest first. A change of the agent's file makes a
+        new version. The instructions of a locked agent are null."""
+        agent, found, total = await catalog.versions(caller, name, limit, offset)
+        return VersionsResponse(
+            versions=[Version.of(each, agent, caller.tier, agent_access) for each in found],
+            total=total,
+        )
 
     return router
 

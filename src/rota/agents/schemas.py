@@ -1,8 +1,9 @@
 """Public schemas of agents, as an account of a given tier sees them."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, WithJsonSchema
+from typing_extensions import TypeAliasType
 
 from rota.agents import model as catalog
 from rota.agents.access import AgentAccess, Disclosure
@@ -17,6 +18,56 @@ def _is_none(value: object) -> bool:
     return value is None
 
 
+ModelName = Annotated[
+    str | None,
+    Field(exclude_if=_is_none),
+    WithJsonSchema({"type": "string"}),
+    doc(
+        "The model that the agent uses. Absent if your tier does not include this field.",
+        "default",
+    ),
+]
+
+
+ToolApproval = TypeAliasType(
+    "ToolApproval",
+    Annotated[
+        Literal["never", "writes", "always"],
+        doc("`writes`: calls of tools that their server does not mark as read-only.", "writes"),
+    ],
+)
+
+
+class ApprovalPolicy(Wire):
+    """When a person must approve."""
+
+    run: Annotated[bool, doc("Before each run.", False)]
+    tools: Annotated[
+        ToolApproval | list[str],
+        doc("Before which tool calls. A list has patterns of tools, `server/tool`.", "writes"),
+    ]
+    output: Annotated[bool, doc("Before the output is final.", False)]
+
+    @classmethod
+    def of(cls, approval: catalog.Approval) -> "ApprovalPolicy":
+        tools = approval.tools
+        return cls(
+            run=approval.run,
+            tools=tools if isinstance(tools, str) else list(tools),
+            output=approval.output,
+        )
+
+
+Tools = Annotated[
+    list[str],
+    doc("The tools that it can use, as patterns `server/tool`.", ["docs/*"]),
+]
+Approval = Annotated[ApprovalPolicy, doc("What a person must approve.")]
+BudgetCents = Annotated[
+    int, doc("The most that one run can cost, in US cents. It is held before the start.", 40)
+]
+
+
 class Agent(Wire):
     """An agent of the catalog, as the selected account sees it."""
 
@@ -24,6 +75,9 @@ class Agent(Wire):
         str, doc("The unique name. Use it as `agent` when you create a task.", examples.AGENT)
     ]
     display_name: Annotated[str, doc("The display name.", "Process Writer")]
+    initials: Annotated[
+        str, doc("Two letters that stand for the agent where its name does not fit.", "PW")
+    ]
     description: Annotated[
         str,
         doc(
@@ -44,15 +98,10 @@ class Agent(Wire):
     locked: Annotated[
         bool, doc("True if the tier of the selected account is too low for the agent.", False)
     ]
-    model: Annotated[
-        str | None,
-        Field(exclude_if=_is_none),
-        WithJsonSchema({"type": "string"}),
-        doc(
-            "The model that the agent uses. Absent if your tier does not include this field.",
-            "default",
-        ),
-    ] = None
+    model: ModelName = None
+    tools: Tools
+    approval: Approval
+    budget_cents: BudgetCents
 
     @classmethod
     def of(
@@ -62,6 +111,7 @@ class Agent(Wire):
         return cls(
             name=agent.name,
             display_name=agent.display_name,
+            initials=agent.shown_initials,
             description=agent.description,
             department=agent.department,
             tier=agent.rank,
@@ -70,13 +120,10 @@ class Agent(Wire):
             required_tier=agent_access.required_tier(agent),
             locked=locked,
             model=agent.model if disclosure(tier, locked) else None,
+            tools=list(agent.tools),
+            approval=ApprovalPolicy.of(agent.approval),
+            budget_cents=agent.budget_cents,
         )
-
-
-class AgentResponse(Wire):
-    """One agent."""
-
-    agent: Annotated[Agent, doc("The agent.")]
 
 
 class Candidate(Wire):

@@ -89,9 +89,10 @@ def _hash(definition: Definition) -> bytes:
     content = asdict(definition)
     # Stored hashes were made with the field's name in the file.
     content["tier"] = content.pop("rank")
-    # A field that came later. Files without it keep their hashes.
-    if not content["use_for"]:
-        del content["use_for"]
+    # Fields that came later. Files without them keep their hashes.
+    for name in ("use_for", "describe", "initials"):
+        if not content[name]:
+            del content[name]
     return sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).digest()
 
 

@@ -24,6 +24,17 @@ class SessionTokenInvalid(AuthenticationFailed):
         )
 
 
+class NotSameOrigin(AuthenticationFailed):
+    """A request by cookie, or a sign-in that sets one, that no page of this service has sent."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The session cookie works only for pages of this service. The Origin header of the "
+            "request must be the origin of ROTA_PUBLIC_URL, or its Sec-Fetch-Site header must be "
+            "same-origin. Programs send the header Authorization: Bearer <API key or token>."
+        )
+
+
 class SessionInvalid(AuthenticationFailed):
     """The session itself has ended, so its tokens cannot be refreshed."""
 
@@ -42,6 +53,21 @@ class IdTokenUsed(AuthenticationFailed):
     def __init__(self) -> None:
         super().__init__(
             "This ID token was already used. Sign in again with your identity provider."
+        )
+
+
+class CodeUsed(AuthenticationFailed):
+    def __init__(self) -> None:
+        super().__init__(
+            "This authorization code was already used. Sign in again with your identity provider."
+        )
+
+
+class CodeRefused(AuthenticationFailed):
+    def __init__(self) -> None:
+        super().__init__(
+            "The identity provider refused the authorization code. It is expired, was already "
+            "used, or belongs to another codeVerifier or redirectUri. Sign in again."
         )
 
 
@@ -120,3 +146,21 @@ class SigningKeyMissing(Unavailable):
 class IssuerUnavailable(Unavailable):
     def __init__(self, issuer: str) -> None:
         super().__init__(f"The identity provider {issuer} is not available. Try again in a moment.")
+
+
+class CodeNotExchanged(Unavailable):
+    """The identity provider failed after it got the code, which works only once."""
+
+    def __init__(self, issuer: str) -> None:
+        super().__init__(
+            f"The identity provider {issuer} did not return an ID token for the code. Sign in "
+            "again in a moment."
+        )
+
+
+class ClientRefused(Unavailable):
+    def __init__(self, issuer: str) -> None:
+        super().__init__(
+            f"The identity provider {issuer} does not accept the client ID or client secret of "
+            "this service. The operator must correct ROTA_OIDC_ISSUERS."
+        )

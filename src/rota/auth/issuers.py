@@ -14,10 +14,10 @@ from joserfc.errors import JoseError
 from joserfc.jwk import JWKRegistry, Key
 
 from rota.accounts.service import Profile
-from rota.auth import compact
+from rota.auth import compact, discovery
 from rota.auth.compact import BadToken, Compact
+from rota.auth.discovery import FETCH_TIMEOUT_S, MIN_RETRY_S, STALE_AFTER_S, Discovery
 from rota.auth.errors import IssuerUnavailable
-from rota.platform import json
 from rota.platform.settings import Issuer
 
 ALGORITHMS = (
@@ -31,12 +31,8 @@ MAX_AGE_S = 600
 LEEWAY_S = 30
 # Unknown key IDs cause at most one fetch in this time.
 MIN_REFETCH_S = 30
-# Without any key, no token can be verified, so the next attempt comes sooner.
-MIN_RETRY_S = 1
-# Known keys are fetched again after this time. If that fails, they stay in use.
-STALE_AFTER_S = 600
-FETCH_TIMEOUT_S = 10
-MAX_DOCUMENT_BYTES = 512 * 1024
+# How long a client that asks how to sign in waits for an issuer that was not reached before.
+CONFIG_WAIT_S = 1
 # The maximum length in OpenID Connect.
 MAX_SUBJECT_CHARACTERS = 255
 
@@ -48,6 +44,7 @@ class Identity:
     """A verified identity, and the hash that makes its token single-use."""
 
     profile: Profile
+    nonce: str | None
     token_hash: bytes
     expires_at: datetime
 
@@ -55,8 +52,9 @@ class Identity:
 class KeyCache:
     """The published keys of one issuer. They stay in use while the issuer is down."""
 
-    def __init__(self, issuer: str, client: httpx.AsyncClient) -> None:
+    def __init__(self, issuer: str, discovery: Discovery, client: httpx.AsyncClient) -> None:
         self._issuer = issuer
+        self._discovery = discovery
         self._client = client
         self._keys: tuple[Key, ...] = ()
         self._tried_at = float("-inf")
@@ -88,6 +86,7 @@ class KeyCache:
 
     async def _refetch(self) -> None:
         async with self._lock:
+            # Without any key, no token can be verified, so the next attempt comes sooner.
             interval_s = MIN_REFETCH_S if self._keys else MIN_RETRY_S
             if time.monotonic() - self._tried_at < interval_s:
                 return
@@ -101,27 +100,12 @@ class KeyCache:
                 log.warning("issuer_keys_not_fetched", issuer=self._issuer, error=repr(error))
 
     async def _fetch(self) -> tuple[Key, ...]:
-        url = self._issuer.rstrip("/") + "/.well-known/openid-configuration"
-        discovery = await self._get(url)
-        if discovery["issuer"] != self._issuer:
-            raise ValueError(
-                f"the discovery document is for another issuer: {discovery['issuer']!r}"
-            )
-        document = await self._get(discovery["jwks_uri"])
+        metadata = await self._discovery.fetch()
+        document = await discovery.get(self._client, metadata.jwks_uri)
         keys = tuple(key for jwk in document["keys"] if (key := _usable(jwk)))
         if not keys:
             raise ValueError("the issuer publishes no signing keys")
         return keys
-
-    async def _get(self, url: str) -> Any:
-        async with self._client.stream("GET", url) as response:
-            response.raise_for_status()
-            body = b""
-            async for chunk in response.aiter_bytes():
-                body += chunk
-                if len(body) > MAX_DOCUMENT_BYTES:
-                    raise ValueError("the issuer's document is too large")
-        return json.loads(body)
 
 
 def _usable(jwk: Any) -> Key | None:
@@ -139,7 +123,24 @@ class Issuers:
 
     def __init__(self, issuers: Sequence[Issuer], client: httpx.AsyncClient) -> None:
         self._issuers = {issuer.issuer: issuer for issuer in issuers}
-        self._keys = {name: KeyCache(name, client) for name in self._issuers}
+        self._discovery = {name: Discovery(name, client) for name in self._issuers}
+        self._keys = {
+            name: KeyCache(name, known, client) for name, known in self._discovery.items()
+        }
+
+    def find(self, name: str) -> tuple[Issuer, Discovery] | None:
+        issuer = self._issuers.get(name)
+        return (issuer, self._discovery[name]) if issuer else None
+
+    async def sign_in_pages(self) -> list[tuple[Issuer, str | None]]:
+        """Each issuer and the address where browsers sign in, or None if it is not known."""
+        found = await asyncio.gather(
+            *(known.current(CONFIG_WAIT_S) for known in self._discovery.values())
+        )
+        return [
+            (issuer, metadata.authorization_endpoint if metadata else None)
+            for issuer, metadata in zip(self._issuers.values(), found, strict=True)
+        ]
 
     async def verify(self, text: str) -> Identity:
         token = compact.parse(text)
@@ -170,6 +171,7 @@ class Issuers:
                 _optional(token, "email"),
                 _optional(token, "name"),
             ),
+            nonce if isinstance(nonce := token.claims.get("nonce"), str) else None,
             hashlib.sha256(token.signing_input.encode()).digest(),
             datetime.fromtimestamp(expires_at, UTC),
         )

@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from rota.accounts import queries as accounts
 from rota.auth import queries, schemas, secrets
 from rota.auth.authenticator import Authenticator
 from rota.auth.caller import ALL_SCOPES, DEFAULT_SCOPES, Caller
@@ -58,6 +59,8 @@ class Keys:
             created_at=clock.now(),
             last_used_at=None,
             expires_at=body.expires_at,
+            user_id=caller.user_id,
+            created_by_name=await accounts.own_name(tx),
         )
         owner = KeyOwner(caller.account_id, caller.user_id, key.id)
         if not await queries.create_key(tx, owner, key, secrets.hash_of(secret), MAX_KEYS):

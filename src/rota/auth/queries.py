@@ -44,6 +44,9 @@ class ApiKey:
     created_at: datetime
     last_used_at: datetime | None
     expires_at: datetime | None
+    # The user who created the key, and the user's name at that time.
+    user_id: UUID
+    created_by_name: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +58,14 @@ class Session:
     last_seen_at: datetime
 
 
-_KEY_COLUMNS = "id, name, prefix, scopes, created_at, last_used_at, expires_at"
+_KEY_COLUMNS = (
+    "id, name, prefix, scopes, created_at, last_used_at, expires_at, user_id, created_by_name"
+)
 
 
-async def use_id_token(
-    connection: WriteConnection, token_hash: bytes, expires_at: datetime
-) -> bool:
-    """Stores the token as used. False if it was used before. Also deletes some expired rows."""
+async def use_once(connection: WriteConnection, token_hash: bytes, expires_at: datetime) -> bool:
+    """Stores an ID token or an authorization code as used. False if it was used before. Also
+    deletes some expired rows."""
     stored = await connection.fetchval(
         """
         WITH swept AS (
@@ -258,8 +262,8 @@ async def create_key(
         """
         WITH key AS (
             INSERT INTO api_keys (account_id, id, user_id, name, prefix, secret_hash, scopes,
-                                  created_at, expires_at)
-            SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9
+                                  created_at, expires_at, created_by_name)
+            SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $11
             WHERE (SELECT count(*) FROM api_keys WHERE account_id = $1) < $10
             RETURNING id
         )
@@ -276,6 +280,7 @@ async def create_key(
         key.created_at,
         key.expires_at,
         limit,
+        key.created_by_name,
     )
     return bool(created)
 

@@ -1,87 +1,129 @@
 """Endpoints: sessions, the caller's own view, API keys."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Response
 from starlette.requests import Request
 
-from rota.auth import schemas
+from rota.auth import schemas, session_schemas
 from rota.auth.authenticator import bearer_token
+from rota.auth.codes import Code
+from rota.auth.cookies import Cookies
 from rota.auth.devices import device_of
+from rota.auth.issuers import Issuers
 from rota.auth.keys import Keys
 from rota.auth.profiles import Profiles
 from rota.auth.routing import ADDRESS, AnyCaller, SessionCaller, public_router, secured_router
 from rota.auth.schemas import (
-    AuthConfigResponse,
     CreateKey,
     DeletedResponse,
     JsonWebKeySet,
     KeyCreatedResponse,
     KeysResponse,
-    LogoutResponse,
     MeResponse,
+)
+from rota.auth.session_schemas import (
+    AuthConfigResponse,
+    LogoutResponse,
     SessionsResponse,
     StartSession,
+    StartSessionByCode,
     TokenResponse,
 )
-from rota.auth.sessions import Sessions
+from rota.auth.sessions import Client, Sessions
 from rota.auth.tokens import KeyRing
 from rota.platform import ids
 from rota.platform.http import examples
+from rota.platform.http.components import ref
 from rota.platform.http.description import documented
 from rota.platform.http.responses import respond
 from rota.platform.http.schemas import Text, path_id
 from rota.platform.idempotency import IdempotencyKey
-from rota.platform.settings import Issuer
 
 SessionId = Annotated[Text, path_id("session", examples.SESSION_ID)]
 KeyId = Annotated[Text, path_id("key", examples.KEY_ID)]
+SETS_COOKIE: dict[int | str, dict[str, Any]] = {
+    200: {"headers": {"Set-Cookie": ref("headers", "Set-Cookie")}}
+}
 
 
-def sign_in_routes(sessions: Sessions, variant: str, issuers: tuple[Issuer, ...]) -> APIRouter:
+def sign_in_routes(
+    sessions: Sessions, issuers: Issuers, cookies: Cookies, variant: str
+) -> APIRouter:
     public = public_router("Auth")
-    config = AuthConfigResponse(
-        variant=variant,
-        issuers=[schemas.Issuer(**issuer.model_dump()) for issuer in issuers],
-    )
+
+    def issued(token: str, response: Response, *, as_cookie: bool) -> TokenResponse:
+        if not as_cookie:
+            return TokenResponse(token=token)
+        cookies.set(response, token)
+        return TokenResponse(token=None)
 
     @public.get("/api/auth/config", summary="Get the sign-in configuration")
     async def auth_config() -> AuthConfigResponse:
         """Returns the identity providers whose ID tokens this service accepts. No
         authentication."""
-        return config
+        return AuthConfigResponse(
+            variant=variant,
+            issuers=[session_schemas.Issuer.of(*found) for found in await issuers.sign_in_pages()],
+        )
 
     @public.post(
         "/api/auth/session",
         summary="Sign in",
-        responses=documented(401, 503),
+        responses=documented(401, 503) | SETS_COOKIE,
     )
-    async def start_session(request: Request, body: StartSession) -> TokenResponse:
+    async def start_session(
+        request: Request, response: Response, body: StartSession
+    ) -> TokenResponse:
         """Exchanges an ID token from an identity provider for a session token that is valid for 7
         days. The first sign-in creates the user and a personal account. Each ID token works once.
         With `rota dev`, the page of the development identity provider shows how to get one."""
-        device = device_of(request.headers.get("user-agent"))
-        return TokenResponse(
-            token=await sessions.start(body.id_token, device, request.scope.get(ADDRESS))
+        if body.cookie:
+            cookies.check_same_origin(dict(request.scope["headers"]))
+        token = await sessions.start(body.id_token, _client(request))
+        return issued(token, response, as_cookie=body.cookie)
+
+    @public.post(
+        "/api/auth/code",
+        summary="Sign in with a code",
+        responses=documented(401, 503) | SETS_COOKIE,
+    )
+    async def start_session_by_code(
+        request: Request, response: Response, body: StartSessionByCode
+    ) -> TokenResponse:
+        """Exchanges an authorization code of an identity provider (OpenID Connect with PKCE) for a
+        session token. The service gets the ID token from the provider and checks its nonce. Each
+        code works once, also if the exchange fails."""
+        headers = dict(request.scope["headers"])
+        if body.cookie:
+            cookies.check_same_origin(headers)
+        token = await sessions.start_by_code(
+            Code(body.code, body.code_verifier, body.redirect_uri, body.issuer),
+            body.nonce,
+            cookies.own_origin(headers),
+            _client(request),
         )
+        return issued(token, response, as_cookie=body.cookie)
 
     @public.post(
         "/api/auth/refresh",
         summary="Renew the session token",
-        responses=documented(401, 404),
+        responses=documented(401, 404) | SETS_COOKIE,
         openapi_extra={"security": [{"bearer": []}]},
     )
-    async def refresh_session(request: Request) -> TokenResponse:
+    async def refresh_session(request: Request, response: Response) -> TokenResponse:
         """Returns a new session token that is valid for 7 days. The current one, sent as the bearer
-        token, may have expired, as long as its session has not ended. Returns 404 if the account of
-        the session no longer exists."""
-        token = bearer_token(request.headers.get("authorization"))
-        return TokenResponse(token=await sessions.refresh(token))
+        token, may have expired, as long as its session has not ended. If it was sent as a cookie,
+        the new one is set as a cookie. Returns 404 if the account of the session no longer
+        exists."""
+        credential = cookies.credential(request.scope, dict(request.scope["headers"]))
+        token = await sessions.refresh(bearer_token(credential.authorization))
+        return issued(token, response, as_cookie=credential.by_cookie)
 
     return public
 
 
-def session_routes(sessions: Sessions) -> APIRouter:
+def session_routes(sessions: Sessions, cookies: Cookies) -> APIRouter:
     router = secured_router("Auth")
 
     @router.get("/api/auth/sessions", summary="List sessions")
@@ -89,7 +131,7 @@ def session_routes(sessions: Sessions) -> APIRouter:
         """Returns the sessions of the calling user that have not ended, whichever account is
         selected. Needs a session token."""
         found = await sessions.all(caller)
-        shown = [schemas.Session.of(session, caller.session_id) for session in found]
+        shown = [session_schemas.Session.of(session, caller.session_id) for session in found]
         return SessionsResponse(sessions=shown, total=len(shown))
 
     @router.delete("/api/auth/sessions/{id}", summary="End a session", responses=documented(404))
@@ -99,14 +141,20 @@ def session_routes(sessions: Sessions) -> APIRouter:
         await sessions.delete(caller, ids.from_wire("sess", id))
         return DeletedResponse(id=id)
 
-    @router.post("/api/auth/logout", summary="Sign out")
-    async def logout(caller: SessionCaller) -> LogoutResponse:
-        """Ends the session: all of its tokens stop working within one second. Needs a session
-        token."""
+    @router.post("/api/auth/logout", summary="Sign out", responses=SETS_COOKIE)
+    async def logout(request: Request, response: Response, caller: SessionCaller) -> LogoutResponse:
+        """Ends the session: all of its tokens stop working within one second, and its cookie is
+        cleared. Needs a session token."""
         await sessions.end(caller)
+        if cookies.credential(request.scope, dict(request.scope["headers"])).by_cookie:
+            cookies.clear(response)
         return LogoutResponse(logged_out=True)
 
     return router
+
+
+def _client(request: Request) -> Client:
+    return Client(device_of(request.headers.get("user-agent")), request.scope.get(ADDRESS))
 
 
 def me_routes(profiles: Profiles, variant: str) -> APIRouter:

@@ -4,7 +4,6 @@ A secured router refuses unauthenticated requests before it reads the body. Its 
 the scope that they need.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import APIRouter, Depends
@@ -20,6 +19,8 @@ from rota.platform.http.routes import Handler, Route, by_name
 
 # The request guard stores the Caller here, or the error of the authentication.
 CALLER = "rota.caller"
+# Here the value of the Authorization header, or what the session cookie stands for.
+AUTHORIZATION = "rota.authorization"
 # And here the address of the client, as trusted proxies report it.
 ADDRESS = "rota.address"
 
@@ -66,16 +67,17 @@ async def _session(request: Request) -> Caller:
     return caller
 
 
-@dataclass(frozen=True, slots=True)
 class allowed:  # noqa: N801
-    """A dependency: the Caller, if it has this scope. The description reads the scope here."""
+    """A dependency: the Caller, if it has these scopes. The description reads the scopes here."""
 
-    scope: Scope
+    def __init__(self, *scopes: Scope) -> None:
+        self.scopes = scopes
 
     async def __call__(self, request: Request) -> Caller:
         caller = caller_of(request.scope)
-        if not caller.has_scope(self.scope):
-            raise Forbidden(f"This API key lacks the scope {self.scope}. Create a key that has it.")
+        for scope in self.scopes:
+            if not caller.has_scope(scope):
+                raise Forbidden(f"This API key lacks the scope {scope}. Create a key that has it.")
         return caller
 
 

@@ -1,7 +1,6 @@
-"""Public schemas of sessions, API keys and the caller."""
+"""Public schemas of API keys and the caller."""
 
 from typing import Annotated, Any, Literal, cast
-from uuid import UUID
 
 from pydantic import Field
 from typing_extensions import TypeAliasType
@@ -76,83 +75,6 @@ class Actor(Wire):
 _SCOPES = ["tasks:read", "tasks:write", "agents:read"]
 
 
-class StartSession(Body):
-    """An ID token to sign in with."""
-
-    id_token: Annotated[
-        str,
-        doc(
-            "An ID token (a JWT) from one of the issuers that `GET /api/auth/config` lists. It "
-            "must be less than 10 minutes old, and it works once. Get one from your identity "
-            "provider; this example is not a real token.",
-            "eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiJhZGEifQ.c2lnbmF0dXJl",
-            min_length=1,
-        ),
-    ]
-
-
-class TokenResponse(Wire):
-    """A new session token."""
-
-    token: Annotated[
-        str,
-        doc(
-            "The session token, a JWT that is valid for 7 days. Its `exp` claim is the time when "
-            "it expires.",
-            "eyJ0eXAiOiJzZXNzaW9uK2p3dCJ9.eyJzdWIiOiJ1c2VyIn0.c2lnbmF0dXJl",
-        ),
-    ]
-
-
-class LogoutResponse(Wire):
-    """The session has ended."""
-
-    logged_out: Annotated[bool, doc("Always true.", True)]
-
-
-class Session(Wire):
-    """A session that has not ended."""
-
-    id: Annotated[str, doc("The ID of the session, `sess_…`.", examples.SESSION_ID)]
-    device: Annotated[
-        str | None,
-        doc(
-            "The program that signed in, from its User-Agent header. Null if it sent none.",
-            "Firefox on Windows",
-        ),
-    ]
-    address: Annotated[
-        str | None,
-        doc(
-            "The IP address that signed in; for IPv6, its network. Null if it is not known.",
-            "192.0.2.17",
-        ),
-    ]
-    created_at: Annotated[Timestamp, doc("When the user signed in.", examples.SIGNED_UP)]
-    last_seen_at: Annotated[
-        Timestamp, doc("When the session was last used, to the minute.", examples.CREATED)
-    ]
-    current: Annotated[bool, doc("Whether this request uses the session.", True)]
-
-    @classmethod
-    def of(cls, session: queries.Session, current: UUID | None) -> "Session":
-        return cls(
-            id=ids.to_wire("sess", session.id),
-            device=session.device,
-            address=session.address,
-            created_at=session.created_at,
-            last_seen_at=session.last_seen_at,
-            current=session.id == current,
-        )
-
-
-class SessionsResponse(Wire):
-    """The sessions of the user."""
-
-    sessions: Annotated[list[Session], doc("The sessions, the one used last first.")]
-    total: Total
-
-
 class User(Wire):
     """A person who signs in."""
 
@@ -222,21 +144,6 @@ class MeResponse(Wire):
     variant: Annotated[Variant, doc("The variant of this deployment.")]
 
 
-class Issuer(Wire):
-    """An identity provider that this deployment accepts."""
-
-    issuer: Annotated[str, doc("The issuer URL.", "https://accounts.example.com")]
-    client_id: Annotated[str, doc("The client ID to sign in with.", "rota")]
-    name: Annotated[str, doc("The name for a sign-in button.", "Example")]
-
-
-class AuthConfigResponse(Wire):
-    """How to sign in."""
-
-    variant: Annotated[Variant, doc("The variant of this deployment.")]
-    issuers: Annotated[list[Issuer], doc("The identity providers that are accepted.")]
-
-
 class CreateKey(Body):
     """An API key to create."""
 
@@ -287,6 +194,7 @@ class ApiKey(Wire):
         Timestamp | None,
         doc("When the key stops working. Null if never.", "2099-01-31T12:00:00.000Z"),
     ]
+    created_by: Annotated[Actor, doc("Who created the key.")]
 
     @classmethod
     def of(cls, key: queries.ApiKey) -> "ApiKey":
@@ -298,6 +206,13 @@ class ApiKey(Wire):
             created_at=key.created_at,
             last_used_at=key.last_used_at,
             expires_at=key.expires_at,
+            # Only a session can create a key.
+            created_by=Actor(
+                user_id=ids.to_wire("user", key.user_id),
+                name=key.created_by_name,
+                via="session",
+                key_id=None,
+            ),
         )
 
 

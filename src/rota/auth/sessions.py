@@ -1,5 +1,8 @@
-"""Starts a session from an ID token, refreshes its token, lists the sessions and ends them."""
+"""Starts a session from an ID token or a code, refreshes its token, lists the sessions and ends
+them."""
 
+import hashlib
+from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
@@ -7,20 +10,34 @@ from rota.accounts import service as accounts
 from rota.auth import queries
 from rota.auth.authenticator import Authenticator
 from rota.auth.caller import Caller
+from rota.auth.codes import Code, CodeExchange
 from rota.auth.compact import BadToken
 from rota.auth.errors import (
+    CodeUsed,
     IdTokenInvalid,
     IdTokenUsed,
     SessionAccountNotFound,
     SessionInvalid,
     SessionNotFound,
 )
-from rota.auth.issuers import Issuers
+from rota.auth.issuers import Identity, Issuers
 from rota.auth.queries import Session
 from rota.auth.record import Record
 from rota.auth.tokens import SessionTokens
+from rota.platform import clock
 from rota.platform.db import AccountTransaction, Database
 from rota.platform.ids import new_uuid, to_wire
+
+# Longer than any code is valid: RFC 6749 recommends ten minutes at most.
+CODE_MEMORY = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """The program that signs in."""
+
+    device: str | None
+    address: str | None
 
 
 class Sessions:
@@ -28,6 +45,7 @@ class Sessions:
         self,
         db: Database,
         issuers: Issuers,
+        codes: CodeExchange,
         tokens: SessionTokens,
         authenticator: Authenticator,
         record: Record,
@@ -37,23 +55,44 @@ class Sessions:
     ) -> None:
         self._db = db
         self._issuers = issuers
+        self._codes = codes
         self._tokens = tokens
         self._authenticator = authenticator
         self._record = record
         self._idle_days = idle_days
         self._signup_trial = signup_trial
 
-    async def start(self, id_token: str, device: str | None, address: str | None) -> str:
+    async def start(self, id_token: str, client: Client) -> str:
+        return await self._start(await self._verified(id_token), client)
+
+    async def start_by_code(
+        self, code: Code, nonce: str | None, own_origin: str, client: Client
+    ) -> str:
+        self._codes.check(code, own_origin)
+        code_hash = hashlib.sha256(f"code {code.issuer} {code.code}".encode()).digest()
+        async with self._db.directory() as connection:
+            # Before the exchange, so that a code is never sent twice.
+            if not await queries.use_once(connection, code_hash, clock.now() + CODE_MEMORY):
+                raise CodeUsed
+        identity = await self._verified(await self._codes.id_token(code))
+        if identity.profile.issuer != code.issuer or identity.nonce != nonce:
+            # The ID token belongs to another sign-in than the one that this client has started.
+            raise IdTokenInvalid
+        return await self._start(identity, client)
+
+    async def _verified(self, id_token: str) -> Identity:
         try:
-            identity = await self._issuers.verify(id_token)
+            return await self._issuers.verify(id_token)
         except BadToken:
             raise IdTokenInvalid from None
+
+    async def _start(self, identity: Identity, client: Client) -> str:
         session_id = new_uuid()
         async with self._db.directory() as connection:
-            if not await queries.use_id_token(connection, identity.token_hash, identity.expires_at):
+            if not await queries.use_once(connection, identity.token_hash, identity.expires_at):
                 raise IdTokenUsed
             tx = await accounts.sign_in(connection, identity.profile, self._signup_trial)
-            await queries.create_session(tx, tx.user_id, session_id, device, address)
+            await queries.create_session(tx, tx.user_id, session_id, client.device, client.address)
             await self._record_event(tx, "session.created", session_id)
         return await self._tokens.issue(tx.user_id, session_id)
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
+from rota.credits import alerts
 from rota.credits.ledger import Entry, add_entry
 from rota.platform import clock
 from rota.platform.db import AccountReader, AccountTransaction
@@ -39,7 +40,7 @@ async def refresh(tx: AccountTransaction, allowance_of: AllowanceOf, now: dateti
     A new plan starts a new month. If the account used more of the old month than the share of its
     days that passed, the difference counts as used in the new month, because the unused part of
     the old price is credited toward the new one. An unpaid month starts when it is paid. The rest
-    of a month that is over expires.
+    of a month that is over expires. The account must be locked.
     """
     balance = await tx.fetchrow(
         """
@@ -114,6 +115,8 @@ async def _start_month(
             at=now,
         )
         await add_entry(tx, entry, used_micros=debt_paid)
+    # Only now, because the old month's expiry alone does not say how much is available.
+    await alerts.report(tx)
 
 
 def _month_bounds(anchor: datetime, now: datetime) -> tuple[datetime, datetime]:

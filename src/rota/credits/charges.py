@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from rota.credits import metrics
+from rota.credits import alerts, metrics
 from rota.credits.ledger import Charge, Entry, add_entry, lock_balance
 from rota.platform import clock
 from rota.platform.db import AccountTransaction
@@ -64,11 +64,12 @@ async def _charge_hold(tx: AccountTransaction, charge: Charge, now: datetime) ->
                     + CASE WHEN b.period = h.period THEN h.allowance ELSE 0 END,
                 entries = b.entries + 1
             FROM h WHERE b.account_id = $1
+            RETURNING b.allowance + b.topup AS available
         )
         INSERT INTO entries (account_id, id, kind, key, at, task_id, run, step, model,
-            price_version, cost, estimated, held_allowance, held_topup, spent)
+            price_version, cost, estimated, held_allowance, held_topup, spent, available_after)
         SELECT $1, $6, 'charge', $7, $8, $2, $3, $4, $9, $10, $5, $11, -h.allowance, -h.topup,
-            h.allowance + h.topup FROM h
+            h.allowance + h.topup, moved.available FROM h, moved
         RETURNING spent
         """,
         tx.account_id,
@@ -117,6 +118,7 @@ async def _charge_late(tx: AccountTransaction, charge: Charge, now: datetime) ->
         at=now,
     )
     await add_entry(tx, entry, used_micros=from_allowance)
+    await alerts.report(tx)
     if released:
         released_allowance = min(released["allowance"], due_micros)
         await tx.execute(

@@ -2,6 +2,8 @@
 
 from datetime import datetime
 
+from rota.credits import alerts
+from rota.credits.alerts import CROSSED
 from rota.credits.allowance import AllowanceOf, refresh
 from rota.credits.ledger import USABLE_TOPUP, RunId
 from rota.credits.money import MICROS_PER_CENT, available_cents, of_cents, usd
@@ -43,15 +45,17 @@ _HOLD = f"""
             held_topup = t.held_topup + b.topup,
             entries = t.entries + 1
         FROM b WHERE t.account_id = $1
+        RETURNING t.allowance + t.topup AS available, {CROSSED} AS crossed
     ), held AS (
         INSERT INTO holds (account_id, task_id, run, allowance, topup, period, created_at,
             budget)
         SELECT $1, $2, $3, b.allowance, b.topup, b.period, $5, $4 FROM b
     )
     INSERT INTO entries (account_id, id, kind, key, at, task_id, run,
-        allowance, topup, held_allowance, held_topup)
-    SELECT $1, $6, 'hold', $7, $5, $2, $3, -b.allowance, -b.topup, b.allowance, b.topup FROM b
-    RETURNING true
+        allowance, topup, held_allowance, held_topup, available_after)
+    SELECT $1, $6, 'hold', $7, $5, $2, $3, -b.allowance, -b.topup, b.allowance, b.topup,
+        moved.available FROM b, moved
+    RETURNING (SELECT crossed FROM moved)
 """  # noqa: S608
 
 
@@ -63,11 +67,14 @@ async def hold(
 ) -> bool:
     """Holds money for a run, from the allowance first. Returns False if there is not enough."""
     now = clock.now()
-    if await _hold(tx, run_id, amount_micros, now):
-        return True
-    # There is not enough, or the month or the plan has changed since the last refresh.
-    await refresh(tx, allowance_of, now)
-    return await _hold(tx, run_id, amount_micros, now)
+    crossed = await _hold(tx, run_id, amount_micros, now)
+    if crossed is None:
+        # There is not enough, or the month or the plan has changed since the last refresh.
+        await refresh(tx, allowance_of, now)
+        crossed = await _hold(tx, run_id, amount_micros, now)
+    if crossed:
+        await alerts.report(tx)
+    return crossed is not None
 
 
 async def refusal(tx: AccountReader, budget_cents: int) -> InsufficientCredits:
@@ -94,8 +101,11 @@ async def refusal(tx: AccountReader, budget_cents: int) -> InsufficientCredits:
     return InsufficientCredits(budget_cents, remedy)
 
 
-async def _hold(tx: AccountTransaction, run_id: RunId, amount_micros: int, now: datetime) -> bool:
-    held = await tx.fetchval(
+async def _hold(
+    tx: AccountTransaction, run_id: RunId, amount_micros: int, now: datetime
+) -> bool | None:
+    """Whether the balance crossed the amount of an alert. None if there is not enough money."""
+    crossed: bool | None = await tx.fetchval(
         _HOLD,
         tx.account_id,
         run_id.task_id,
@@ -105,7 +115,7 @@ async def _hold(tx: AccountTransaction, run_id: RunId, amount_micros: int, now: 
         new_uuid(),
         f"hold/{run_id}",
     )
-    return bool(held)
+    return crossed
 
 
 async def hold_under(
@@ -207,10 +217,11 @@ async def detach(tx: AccountTransaction, run_id: RunId, needed_micros: int) -> b
     Returns False, and changes nothing, if the balance covers neither what is needed nor that rest.
     A hold contains the allowance of one month only, so in a later month it gets only top-up money.
     """
-    detached = await tx.fetchval(
+    crossed = await tx.fetchval(
         f"""
         WITH source AS (
             SELECT h.budget - h.drawn AS due, b.usable AS topup,
+                   b.allowance + b.topup AS available,
                    CASE WHEN b.period = h.period AND b.tier = a.tier
                              AND b.seats IS NOT DISTINCT FROM a.seats
                              AND (b.period_ends_at IS NULL OR b.period_ends_at > $5)
@@ -224,12 +235,13 @@ async def detach(tx: AccountTransaction, run_id: RunId, needed_micros: int) -> b
                         AND h.parent_task_id IS NOT NULL
         ), taken AS (
             SELECT least(allowance, due) AS allowance,
-                   least(topup, due - least(allowance, due)) AS topup
+                   least(topup, due - least(allowance, due)) AS topup, available
             FROM source WHERE allowance + topup >= least($4, due)
         ), entered AS (
             INSERT INTO entries (account_id, id, kind, key, at, task_id, run,
-                allowance, topup, held_allowance, held_topup)
-            SELECT $1, $6, 'hold', $7, $5, $2, $3, -allowance, -topup, allowance, topup
+                allowance, topup, held_allowance, held_topup, available_after)
+            SELECT $1, $6, 'hold', $7, $5, $2, $3, -allowance, -topup, allowance, topup,
+                available - allowance - topup
             FROM taken WHERE allowance + topup > 0
         ), moved AS (
             UPDATE balances t SET
@@ -239,12 +251,13 @@ async def detach(tx: AccountTransaction, run_id: RunId, needed_micros: int) -> b
                 held_topup = t.held_topup + taken.topup,
                 entries = t.entries + 1
             FROM taken WHERE t.account_id = $1 AND taken.allowance + taken.topup > 0
+            RETURNING {CROSSED} AS crossed
         )
         UPDATE holds h SET parent_task_id = NULL, parent_run = NULL,
             allowance = h.allowance + taken.allowance, topup = h.topup + taken.topup,
             drawn = h.drawn + taken.allowance + taken.topup
         FROM taken WHERE h.account_id = $1 AND h.task_id = $2 AND h.run = $3
-        RETURNING true
+        RETURNING coalesce((SELECT crossed FROM moved), false)
         """,  # noqa: S608
         tx.account_id,
         run_id.task_id,
@@ -254,7 +267,9 @@ async def detach(tx: AccountTransaction, run_id: RunId, needed_micros: int) -> b
         new_uuid(),
         f"hold/{run_id}",
     )
-    return bool(detached)
+    if crossed:
+        await alerts.report(tx)
+    return crossed is not None
 
 
 async def left(tx: AccountReader, run_id: RunId) -> int:
@@ -278,7 +293,7 @@ async def release(tx: AccountTransaction, run_id: RunId) -> None:
     paid first. The part from the allowance of a past month expires.
     """
     row = await tx.fetchrow(
-        """
+        f"""
         WITH h AS (
             SELECT allowance, topup, period FROM holds
             WHERE account_id = $1 AND task_id = $2 AND run = $3 AND open
@@ -287,10 +302,10 @@ async def release(tx: AccountTransaction, run_id: RunId) -> None:
                   AND p.task_id = holds.parent_task_id AND p.run = holds.parent_run)
             FOR NO KEY UPDATE
         ), b AS (
-            SELECT -owed AS owed, period FROM balances
+            SELECT -owed AS owed, period, allowance + topup AS available FROM balances
             WHERE account_id = $1 AND EXISTS (SELECT FROM h) FOR NO KEY UPDATE
         ), back AS (
-            SELECT h.allowance AS held_allowance, h.topup AS held_topup, b.owed,
+            SELECT h.allowance AS held_allowance, h.topup AS held_topup, b.owed, b.available,
                    CASE WHEN h.period = b.period THEN h.allowance ELSE 0 END AS allowance
             FROM h, b
         ), paid AS (
@@ -302,10 +317,11 @@ async def release(tx: AccountTransaction, run_id: RunId) -> None:
             WHERE account_id = $1 AND task_id = $2 AND run = $3 AND EXISTS (SELECT FROM h)
         ), entered AS (
             INSERT INTO entries (account_id, id, kind, key, at, task_id, run, held_allowance,
-                held_topup, allowance, topup, granted, owed)
+                held_topup, allowance, topup, granted, owed, available_after)
             SELECT $1, $4, 'release', $5, $6, $2, $3, -held_allowance, -held_topup,
                 allowance - by_allowance, held_topup - by_topup, held_allowance - allowance,
-                by_allowance + by_topup
+                by_allowance + by_topup,
+                available + allowance - by_allowance + held_topup - by_topup
             FROM paid WHERE held_allowance + held_topup > 0
         )
         UPDATE balances t SET
@@ -318,8 +334,9 @@ async def release(tx: AccountTransaction, run_id: RunId) -> None:
             allowance_used = t.allowance_used + by_allowance,
             entries = t.entries + (paid.held_allowance + paid.held_topup > 0)::int
         FROM paid WHERE t.account_id = $1
-        RETURNING t.allowance + t.topup + t.held_allowance + t.held_topup AS rest, t.told_depleted
-        """,
+        RETURNING t.allowance + t.topup + t.held_allowance + t.held_topup AS rest,
+            t.told_depleted, {CROSSED} AS crossed
+        """,  # noqa: S608
         tx.account_id,
         run_id.task_id,
         run_id.run,
@@ -329,7 +346,10 @@ async def release(tx: AccountTransaction, run_id: RunId) -> None:
     )
     if row is None:
         await _return_to_parent(tx, run_id)
-    elif row["rest"] < MICROS_PER_CENT and not row["told_depleted"]:
+        return
+    if row["crossed"]:
+        await alerts.report(tx)
+    if row["rest"] < MICROS_PER_CENT and not row["told_depleted"]:
         await tx.execute(
             "UPDATE balances SET told_depleted = true WHERE account_id = $1", tx.account_id
         )

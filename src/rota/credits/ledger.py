@@ -95,18 +95,20 @@ async def add_entry(tx: AccountTransaction, entry: Entry, *, used_micros: int = 
     charge = entry.charge
     await tx.execute(
         """
-        WITH entered AS (
-            INSERT INTO entries (account_id, id, kind, key, at, allowance, topup, spent, owed,
-                granted, outside, reference, task_id, run, step, model, price_version, cost,
-                estimated)
-            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
-                $18, $21)
+        WITH moved AS (
+            UPDATE balances SET allowance = allowance + $6, topup = topup + $7,
+                spent = spent + $8, owed = owed + $9, granted = granted + $10,
+                outside = outside + $11, allowance_used = allowance_used + $19,
+                entries = entries + 1,
+                told_depleted = told_depleted AND allowance + topup + $6 + $7 < $20
+            WHERE account_id = $1
+            RETURNING allowance + topup AS available
         )
-        UPDATE balances SET allowance = allowance + $6, topup = topup + $7, spent = spent + $8,
-            owed = owed + $9, granted = granted + $10, outside = outside + $11,
-            allowance_used = allowance_used + $19, entries = entries + 1,
-            told_depleted = told_depleted AND allowance + topup + $6 + $7 < $20
-        WHERE account_id = $1
+        INSERT INTO entries (account_id, id, kind, key, at, allowance, topup, spent, owed,
+            granted, outside, reference, task_id, run, step, model, price_version, cost,
+            estimated, available_after)
+        SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
+            $21, available FROM moved
         """,
         tx.account_id,
         new_uuid(),

@@ -2,16 +2,20 @@
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 from uuid import UUID
 
 from rota.credits.ledger import Kind
 from rota.platform import ids
 from rota.platform.db import AccountReader, AccountTransaction, ReadConnection
 
-GroupBy = Literal["day", "agent", "model"]
+GroupBy = Literal["day", "agent", "model", "day,agent", "day,model"]
 
-PAYMENT_KINDS = ("top_up", "refund", "refund_reversal", "dispute", "dispute_reversal")
+KINDS: tuple[Kind, ...] = get_args(Kind)
+PAYMENT_KINDS = frozenset({"top_up", "refund", "refund_reversal", "dispute", "dispute_reversal"})
+# The most agents or models of a chart by day. The others are summed, so that a response stays
+# small however many there are.
+MAX_GROUPS = 10
 # The time in an entry's ID and its `at` differ by less than this.
 ID_MARGIN = timedelta(days=1)
 # Every entry is between these days, and a margin can be added to them.
@@ -34,6 +38,8 @@ class Balance:
     allowance_total: int
     allowance_used: int
     period_ends_at: datetime | None
+    # None if the account wants no event about a low balance.
+    alert_below: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +64,18 @@ class Movement:
     cost: int | None
     estimated: bool
     reference: str | None
+    # The allowance and the top-up right after the entry.
+    available_after: int
+    # The name and the agent of the task.
+    task_name: str | None = None
+    agent: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class MovementFilter:
     """Which ledger entries to list. Days are in UTC, and both ends are included."""
 
-    kind: Kind | None = None
+    kinds: tuple[Kind, ...] = ()
     task_id: UUID | None = None
     first: date | None = None
     last: date | None = None
@@ -79,6 +90,18 @@ class Usage:
     input_tokens: int
     output_tokens: int
     spent: int
+    # The agent or the model, if `key` is the day.
+    group: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OpenHold:
+    """The hold of a run that has not ended, in micro-dollars."""
+
+    task_id: UUID
+    held: int
+    used: int
+    created_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +118,7 @@ async def balance(tx: AccountReader) -> Balance:
     row = await tx.fetchrow(
         """
         SELECT allowance, topup, held_allowance, held_topup, spent, owed, outside, entries,
-               allow_overflow, allowance_total, allowance_used, period_ends_at
+               allow_overflow, allowance_total, allowance_used, period_ends_at, alert_below
         FROM balances WHERE account_id = $1
         """,
         tx.account_id,
@@ -124,10 +147,25 @@ async def set_overflow(tx: AccountTransaction, allowed: bool) -> None:
     )
 
 
-_MOVEMENT = (
-    "id, kind, at, allowance, topup, held_allowance + held_topup AS held, spent, owed, granted,"
-    " outside, task_id, run, step, model, price_version, cost, estimated, reference"
-)
+# The balance after an entry is stored with it. It is computed for the entries that processes of an
+# older version write while an upgrade is under way: backwards from the next entry that has it, or
+# from the balance.
+_MOVEMENT = """
+    id, kind, at, allowance, topup, held_allowance + held_topup AS held, spent, owed, granted,
+    outside, task_id, run, step, model, price_version, cost, estimated, reference,
+    coalesce(available_after, (
+        SELECT coalesce(n.available_after - n.allowance - n.topup, b.allowance + b.topup)
+            - coalesce((SELECT sum(m.allowance + m.topup) FROM entries m
+                        WHERE m.account_id = $1 AND m.id > entries.id
+                          AND (n.id IS NULL OR m.id < n.id)), 0)
+        FROM balances b LEFT JOIN LATERAL (
+            SELECT id, allowance, topup, available_after FROM entries n
+            WHERE n.account_id = $1 AND n.id > entries.id AND n.available_after IS NOT NULL
+            ORDER BY n.id LIMIT 1
+        ) n ON true
+        WHERE b.account_id = $1
+    ))::bigint AS available_after
+"""
 
 
 async def movements(tx: AccountReader, limit: int, offset: int) -> tuple[list[Movement], int]:
@@ -169,9 +207,10 @@ async def filtered_movements(
         values.append(value)
         conditions.append(f"{condition} ${len(values)}")
 
-    if filters.kind is not None:
-        require("kind =", filters.kind)
-    if filters.kind in PAYMENT_KINDS:
+    if filters.kinds:
+        values.append(filters.kinds)
+        conditions.append(f"kind = ANY (${len(values)})")
+    if filters.kinds and PAYMENT_KINDS.issuperset(filters.kinds):
         # These entries are in a small index of their own.
         conditions.append("reference IS NOT NULL")
     if filters.task_id is not None:
@@ -199,25 +238,65 @@ def _midnight(day: date) -> datetime:
     return datetime.combine(day, time(), UTC)
 
 
-_GROUPS: dict[GroupBy, str] = {"day": "day::text", "agent": "agent", "model": "model"}
-
-
 async def usage(tx: AccountReader, first: date, last: date, group_by: GroupBy) -> list[Usage]:
-    """Usage from the first to the last day. Days are in order, other groups by cost."""
-    order = "key" if group_by == "day" else "sum(spent) DESC, key"
+    """Usage from the first to the last day. Days are in order, other groups by cost.
+
+    Of a day's agents or models, only those that cost the most in the whole time are listed. The
+    group of all others is None.
+    """
+    by_day, _, part = group_by.rpartition(",")
+    key, group, order = part, "NULL", "sum(spent) DESC, key"
+    if part == "day":
+        key, order = "day::text", "key"
+    elif by_day:
+        key, order = "day::text", 'key, sum(spent) DESC, "group"'
+        group = f"""
+            CASE WHEN {part} IN (
+                SELECT {part} FROM usage_days WHERE account_id = $1 AND day BETWEEN $2 AND $3
+                GROUP BY {part} ORDER BY sum(spent) DESC, {part} LIMIT {MAX_GROUPS}
+            ) THEN {part} END
+        """  # noqa: S608
     rows = await tx.fetch(
         f"""
-        SELECT {_GROUPS[group_by]} AS key, sum(calls)::bigint AS calls,
+        SELECT {key} AS key, {group} AS "group", sum(calls)::bigint AS calls,
                sum(input_tokens)::bigint AS input_tokens,
                sum(output_tokens)::bigint AS output_tokens, sum(spent)::bigint AS spent
         FROM usage_days WHERE account_id = $1 AND day BETWEEN $2 AND $3
-        GROUP BY key ORDER BY {order}
+        GROUP BY 1, 2 ORDER BY {order}
         """,  # noqa: S608
         tx.account_id,
         first,
         last,
     )
     return [Usage(**row) for row in rows]
+
+
+async def open_holds(tx: AccountReader, limit: int, offset: int) -> tuple[list[OpenHold], int, int]:
+    """A page of open holds, the largest first, their number and the sum of what they hold."""
+    rows = await tx.fetch(
+        """
+        WITH found AS MATERIALIZED (
+            SELECT task_id, allowance + topup AS held, charged AS used, created_at
+            FROM holds WHERE account_id = $1 AND open
+        )
+        SELECT totals.*, page.* FROM (
+            SELECT count(*) AS number, coalesce(sum(held), 0)::bigint AS total FROM found
+        ) AS totals
+        LEFT JOIN (
+            SELECT * FROM found ORDER BY held DESC, task_id LIMIT $2 OFFSET $3
+        ) AS page ON true
+        ORDER BY held DESC, task_id
+        """,
+        tx.account_id,
+        limit,
+        offset,
+    )
+    found = [
+        OpenHold(row["task_id"], row["held"], row["used"], row["created_at"])
+        for row in rows
+        if row["task_id"] is not None
+    ]
+    return found, rows[0]["number"], rows[0]["total"]
 
 
 async def accounts_with_entries(connection: ReadConnection) -> list[UUID]:

@@ -1,29 +1,31 @@
 """Endpoints: credits and usage."""
 
 from datetime import date, timedelta
-from typing import Annotated
+from typing import Annotated, cast
 
 from fastapi import APIRouter, Depends, Query, Response
-from pydantic import Field
+from pydantic import AfterValidator, Field, WithJsonSchema
+from pydantic_core import PydanticCustomError
 
 from rota.auth.caller import Caller
 from rota.auth.routing import allowed, secured_router
 from rota.credits import schemas
-from rota.credits.queries import MovementFilter
+from rota.credits.ledger import Kind
+from rota.credits.queries import KINDS, MovementFilter
 from rota.credits.schemas import (
     BalanceResponse,
     Day,
+    ForecastResponse,
     GroupBy,
     PatchCreditSettings,
     SettingsResponse,
     TopUp,
     TopUpResponse,
-    TransactionKind,
-    TransactionsResponse,
     UsageResponse,
     UsageTotals,
 )
 from rota.credits.service import Credits
+from rota.credits.transaction_schemas import Transaction, TransactionsResponse
 from rota.platform import clock, ids
 from rota.platform.errors import FieldError, ValidationFailed
 from rota.platform.http import examples
@@ -36,6 +38,21 @@ Reader = Annotated[Caller, Depends(allowed("billing:read"))]
 Writer = Annotated[Caller, Depends(allowed("billing:write"))]
 
 TaskFilter = Annotated[Text, Field(max_length=255)]
+
+
+def _kinds(values: list[str]) -> tuple[Kind, ...]:
+    sent = ",".join(values).split(",")
+    if not set(sent) <= set(KINDS):
+        known = f"{', '.join(KINDS[:-1])} or {KINDS[-1]}"
+        raise PydanticCustomError("kind", f"must be {known}; separate several with commas")
+    return tuple(kind for kind in KINDS if kind in sent)
+
+
+Kinds = Annotated[
+    list[str],
+    AfterValidator(_kinds),
+    WithJsonSchema({"type": "array", "items": {"$ref": "#/components/schemas/TransactionKind"}}),
+]
 
 DEFAULT_DAYS = 30
 MAX_DAYS = 366
@@ -53,18 +70,27 @@ def credit_routes(credits_: Credits) -> APIRouter:
     @router.get("/api/credits/settings", summary="Get the credit settings")
     async def get_credit_settings(caller: Reader) -> SettingsResponse:
         """Returns the settings of the selected account."""
-        allowed_ = await credits_.overflow(caller)
-        return SettingsResponse(settings=schemas.CreditSettings(allow_overflow=allowed_))
+        return SettingsResponse(settings=schemas.CreditSettings.of(await credits_.settings(caller)))
 
     @router.patch(
         "/api/credits/settings",
         summary="Update the credit settings",
     )
     async def patch_credit_settings(caller: Writer, body: PatchCreditSettings) -> SettingsResponse:
-        """Sets whether runs use the top-up balance when the monthly allowance is used up. In a
-        company, only owners and admins can change it."""
-        await credits_.set_overflow(caller, body.allow_overflow)
-        return SettingsResponse(settings=schemas.CreditSettings(allow_overflow=body.allow_overflow))
+        """Sets whether runs use the top-up balance when the monthly allowance is used up, and
+        below which amount the event `credits.low` is sent. In a company, only owners and admins
+        can change the settings."""
+        if not body.model_fields_set:
+            fields = "allowOverflow or alertBelowCents"
+            raise ValidationFailed.of(FieldError("body", f"Send {fields}."))
+        changed = await credits_.change_settings(caller, body)
+        return SettingsResponse(settings=schemas.CreditSettings.of(changed))
+
+    @router.get("/api/credits/forecast", summary="Get a forecast of the balance")
+    async def get_forecast(caller: Reader) -> ForecastResponse:
+        """Returns how long the money lasts if the account goes on spending as in the last seven
+        days."""
+        return ForecastResponse(forecast=schemas.Forecast.of(await credits_.forecast(caller)))
 
     @router.post(
         "/api/credits/topup",
@@ -84,7 +110,12 @@ def credit_routes(credits_: Credits) -> APIRouter:
     async def list_transactions(
         caller: Reader,
         kind: Annotated[
-            TransactionKind | None, Query(description="Only transactions of this kind.")
+            Kinds | None,
+            Query(
+                description="Only transactions of this kind, or of one of several kinds separated "
+                "by commas.",
+                examples=[["charge", "release"]],
+            ),
         ] = None,
         task_id: Annotated[
             TaskFilter | None,
@@ -119,10 +150,11 @@ def credit_routes(credits_: Credits) -> APIRouter:
         task = ids.from_wire("task", task_id) if task_id is not None else None
         if task_id is not None and task is None:
             return TransactionsResponse(transactions=[], total=0)
-        filters = MovementFilter(kind, task, from_, to)
+        # The validator has turned the texts into kinds.
+        filters = MovementFilter(cast(tuple[Kind, ...], kind or ()), task, from_, to)
         found, total = await credits_.movements(caller, filters, limit, offset)
         return TransactionsResponse(
-            transactions=[schemas.Transaction.of(each) for each in found], total=total
+            transactions=[Transaction.of(each) for each in found], total=total
         )
 
     @router.get("/api/usage", summary="Get usage")
@@ -145,7 +177,11 @@ def credit_routes(credits_: Credits) -> APIRouter:
         ] = "day",
     ) -> UsageResponse:
         """Returns model calls, tokens and cost by day, agent or model, for at most 366 days. Days
-        are in UTC, and both ends are included. Default: the last 30 days."""
+        are in UTC, and both ends are included. Default: the last 30 days.
+
+        `day,agent` and `day,model` return an entry for each day and each of the ten agents or
+        models that cost the most, and one for all others together. They leave out days without
+        usage."""
         first, last = _span(from_, to)
         usage = await credits_.usage(caller, first, last, group_by)
         return UsageResponse(

@@ -8,16 +8,15 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypeAliasType
 
-from rota.credits import queries
-from rota.credits.ledger import Kind
+from rota.credits import forecasts, queries
 from rota.credits.money import available_cents, exact_usd, spent_cents, usd
-from rota.credits.queries import Balance, Movement
-from rota.platform import ids
+from rota.credits.queries import Balance
 from rota.platform.http import examples
-from rota.platform.http.schemas import Body, Count, Timestamp, Total, Wire, doc, example_of
+from rota.platform.http.schemas import Body, Count, Timestamp, Wire, doc, example_of
 
 MIN_TOP_UP_CENTS = 500
 MAX_TOP_UP_CENTS = 100_000
+MAX_ALERT_CENTS = 10_000_000
 WARNING_PERCENT = 80
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -47,20 +46,6 @@ Usd = Annotated[str, Field(examples=["12.34"])]
 ExactUsd = Annotated[
     str, doc("US dollars with six decimals, as a string to keep it exact.", "0.011700")
 ]
-TransactionKind = TypeAliasType(
-    "TransactionKind",
-    Annotated[
-        Kind,
-        doc(
-            "`allowance`: the monthly allowance. `top_up`: a payment. `hold`: money set aside for "
-            "a run. `charge`: a model call. `release`: the returned rest of a hold. `expiry`: "
-            "unused allowance of a past month. `refund`: a payment that was returned. "
-            "`refund_reversal`: a refund that failed. `dispute`: a payment that the bank took "
-            "back. `dispute_reversal`: disputed money that came back.",
-            "charge",
-        ),
-    ],
-)
 AllowanceStatus = TypeAliasType(
     "AllowanceStatus",
     Annotated[
@@ -69,7 +54,11 @@ AllowanceStatus = TypeAliasType(
     ],
 )
 GroupBy = TypeAliasType(
-    "GroupBy", Annotated[queries.GroupBy, doc("What usage is grouped by.", "day")]
+    "GroupBy",
+    Annotated[
+        queries.GroupBy,
+        doc("What usage is grouped by. `day,agent` and `day,model` are for charts.", "day"),
+    ],
 )
 
 
@@ -93,10 +82,19 @@ AllowOverflow = Annotated[
 ]
 
 
-class PatchCreditSettings(Body):
-    """New credit settings."""
+ALERT_BELOW = (
+    "US cents, from 0 to 10000000 ($100,000). When less than this is available, the event "
+    "`credits.low` is sent once. Null sends none."
+)
 
-    allow_overflow: AllowOverflow
+
+class PatchCreditSettings(Body):
+    """New credit settings. Absent fields change nothing; one is needed."""
+
+    allow_overflow: Annotated[AllowOverflow | None, doc("Null changes nothing.", True)] = None
+    alert_below_cents: Annotated[int | None, doc(ALERT_BELOW, 1_000, ge=0, le=MAX_ALERT_CENTS)] = (
+        None
+    )
 
 
 class TopUpResponse(Wire):
@@ -117,6 +115,15 @@ class CreditSettings(Wire):
     """The credit settings of an account."""
 
     allow_overflow: AllowOverflow
+    alert_below_cents: Annotated[int | None, doc(ALERT_BELOW, 1_000)]
+
+    @classmethod
+    def of(cls, balance: Balance) -> "CreditSettings":
+        alert_below = balance.alert_below
+        return cls(
+            allow_overflow=balance.allow_overflow,
+            alert_below_cents=None if alert_below is None else available_cents(alert_below),
+        )
 
 
 class SettingsResponse(Wire):
@@ -236,122 +243,6 @@ class BalanceResponse(Wire):
         )
 
 
-class Changes(Wire):
-    """How a transaction changed each part of the balance, in micro-dollars."""
-
-    allowance: Annotated[Micros, doc("Change of the allowance.", 0)]
-    top_up: Annotated[Micros, doc("Change of the top-up balance.", 0)]
-    held: Annotated[Micros, doc("Change of the money on hold.", -11_700)]
-    spent: Annotated[Micros, doc("Change of the money spent.", 11_700)]
-    owed: Annotated[Micros, doc("Change of the money owed. Negative: more is owed.", 0)]
-
-
-class Transaction(Wire):
-    """A movement of money. Transactions never change."""
-
-    id: Annotated[str, doc("The ID of the transaction, `txn_…`.", examples.TRANSACTION_ID)]
-    kind: Annotated[TransactionKind, doc("What kind of movement it is.")]
-    created_at: Annotated[Timestamp, doc("When it happened.", examples.CHARGED)]
-    amount_micros: Annotated[
-        Micros,
-        doc(
-            "The amount in micro-dollars (one cent is 10,000). Negative when money was held, "
-            "spent, expired, refunded or disputed."
-        ),
-    ]
-    amount_cents: Annotated[Cents, doc("The same amount in cents, rounded down.", -2)]
-    changes: Annotated[Changes, doc("How it changed each part of the balance.")]
-    task_id: Annotated[
-        str | None,
-        doc("The task. Null unless a run held or spent the money.", examples.TASK_ID),
-    ]
-    run: Annotated[int | None, doc("The run of the task. Null without a task.", 1)]
-    step: Annotated[int | None, doc("The step of the run. Null except for a charge.", 1)]
-    model: Annotated[
-        str | None, doc("The model that was called. Null except for a charge.", examples.MODEL)
-    ]
-    price_version: Annotated[
-        str | None,
-        doc("The price list that was used. Null except for a charge.", "genai-prices/0.2.8"),
-    ]
-    estimated: Annotated[
-        bool,
-        doc("Whether Rota counted the tokens of a charge, as the provider did not.", False),
-    ]
-    reference: Annotated[
-        str | None,
-        doc(
-            "The payment processor's ID. Null except for payments, refunds and disputes.",
-            None,
-            "pi_3QabcDEF",
-        ),
-    ]
-    description: Annotated[
-        str, doc("What happened, as readable text.", f"Call to {examples.MODEL}")
-    ]
-
-    @classmethod
-    def of(cls, movement: Movement) -> "Transaction":
-        amount = _amount(movement)
-        return cls(
-            id=ids.to_wire("txn", movement.id),
-            kind=movement.kind,
-            created_at=movement.at,
-            amount_micros=amount,
-            amount_cents=available_cents(amount),
-            changes=Changes(
-                allowance=movement.allowance,
-                top_up=movement.topup,
-                held=movement.held,
-                spent=movement.spent,
-                owed=movement.owed,
-            ),
-            task_id=ids.to_wire("task", movement.task_id) if movement.task_id else None,
-            run=movement.run,
-            step=movement.step,
-            model=movement.model,
-            price_version=movement.price_version,
-            estimated=movement.estimated,
-            reference=movement.reference,
-            description=_description(movement),
-        )
-
-
-def _amount(movement: Movement) -> int:
-    return {
-        "allowance": -movement.granted,
-        "expiry": -movement.granted,
-        "hold": -movement.held,
-        "release": -movement.held,
-        "charge": -movement.spent,
-        # Every other kind is a payment, or a part of one that left or came back.
-    }.get(movement.kind, -movement.outside)
-
-
-def _description(movement: Movement) -> str:
-    if movement.kind == "charge":
-        bounded = movement.cost is not None and movement.cost > movement.spent
-        return f"Call to {movement.model}" + (", up to the hold" if bounded else "")
-    return {
-        "allowance": "Monthly allowance",
-        "expiry": "Unused allowance of a past month",
-        "top_up": "Payment",
-        "refund": "Refund of a payment",
-        "refund_reversal": "Refund that failed",
-        "dispute": "Payment disputed at the bank",
-        "dispute_reversal": "Disputed payment returned",
-        "hold": "Held for a run",
-        "release": "Released by a run",
-    }[movement.kind]
-
-
-class TransactionsResponse(Wire):
-    """A page of transactions."""
-
-    transactions: Annotated[list[Transaction], doc("The transactions on this page, newest first.")]
-    total: Total
-
-
 class UsageTotals(Wire):
     """Model calls and what they cost."""
 
@@ -376,10 +267,20 @@ class Usage(UsageTotals):
     key: Annotated[
         str, doc("The day, the name of the agent or the name of the model.", "2026-11-02")
     ]
+    group: Annotated[
+        str | None,
+        doc(
+            "The agent or the model, if `groupBy` is `day,agent` or `day,model`. Null for the "
+            "sum of all except the ten most expensive, and if `groupBy` names one thing.",
+            None,
+            examples.AGENT,
+        ),
+    ]
 
     @classmethod
     def of_one(cls, usage: queries.Usage) -> "Usage":
-        return cls(key=usage.key, **UsageTotals.of([usage]).model_dump())
+        totals = UsageTotals.of([usage]).model_dump()
+        return cls(key=usage.key, group=usage.group, **totals)
 
 
 class UsageResponse(Wire):
@@ -394,3 +295,45 @@ class UsageResponse(Wire):
     to: Annotated[Day, doc("The last day, in UTC.", "2026-11-30")]
     group_by: Annotated[GroupBy, doc("What the entries are grouped by.")]
     totals: Annotated[UsageTotals, doc("The sum of all entries.")]
+
+
+class Forecast(Wire):
+    """How long the money lasts if the account goes on spending as in the last days."""
+
+    window_days: Annotated[
+        int, doc("The number of days that the forecast is based on. Today is the last one.", 7)
+    ]
+    spent_usd: Annotated[ExactUsd, doc("US dollars spent in these days.", "2.100000")]
+    per_day_usd: Annotated[ExactUsd, doc("US dollars spent per day.", "0.300000")]
+    allowance_lasts_until: Annotated[
+        Timestamp | None,
+        doc(
+            "When this month's allowance is used up. Null if it lasts until the next one starts, "
+            "if there is none, or if nothing was spent.",
+            "2026-11-28T06:00:00.000Z",
+        ),
+    ]
+    balance_lasts_until: Annotated[
+        Timestamp | None,
+        doc(
+            "When all money that runs can use is used up, including holds, without new allowances "
+            "and payments. Null if that takes more than ten years, or if nothing was spent.",
+            "2027-01-31T12:00:00.000Z",
+        ),
+    ]
+
+    @classmethod
+    def of(cls, forecast: forecasts.Forecast) -> "Forecast":
+        return cls(
+            window_days=forecasts.WINDOW_DAYS,
+            spent_usd=exact_usd(forecast.spent_micros),
+            per_day_usd=exact_usd(forecast.spent_micros // forecasts.WINDOW_DAYS),
+            allowance_lasts_until=forecast.allowance_lasts_until,
+            balance_lasts_until=forecast.balance_lasts_until,
+        )
+
+
+class ForecastResponse(Wire):
+    """A forecast."""
+
+    forecast: Annotated[Forecast, doc("The forecast.")]

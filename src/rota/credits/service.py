@@ -1,24 +1,28 @@
 """Balances, usage, top-ups and payments."""
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
+from typing import Protocol
+from uuid import UUID
 
 import structlog
 
 from rota.auth.caller import Caller
-from rota.credits import ledger, metrics, queries
+from rota.credits import alerts, ledger, metrics, queries
 from rota.credits.allowance import AllowanceOf, refresh
+from rota.credits.forecasts import WINDOW_DAYS, Forecast, forecast
 from rota.credits.money import available_cents, of_cents
 from rota.credits.payers import Payers
 from rota.credits.queries import Balance, GroupBy, Movement, MovementFilter, Usage
-from rota.credits.schemas import TopUp, TopUpResponse
+from rota.credits.schemas import PatchCreditSettings, TopUp, TopUpResponse
 from rota.events import journal
 from rota.payments import customers
 from rota.payments.intents import intent
 from rota.payments.port import Payment, PaymentState, Processor
 from rota.payments.turns import Turns
 from rota.platform import clock, ids
-from rota.platform.db import AccountTransaction, Database
+from rota.platform.db import AccountReader, AccountTransaction, Database
 from rota.platform.idempotency import Idempotency, Outcome
 
 OPERATION = "POST /api/credits/topup"
@@ -35,6 +39,23 @@ class PaymentChange:
     disputed: int = 0
 
 
+class TaskLabel(Protocol):
+    """What a list of money shows about a task."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def agent(self) -> str | None: ...
+
+
+class TaskLabels(Protocol):
+    """Returns the labels of those of the tasks that exist."""
+
+    async def __call__(
+        self, tx: AccountReader, task_ids: Collection[UUID]
+    ) -> Mapping[UUID, TaskLabel]: ...
+
+
 class Credits:
     def __init__(
         self,
@@ -44,6 +65,7 @@ class Credits:
         payers: Payers,
         turns: Turns,
         allowance_of: AllowanceOf,
+        task_labels: TaskLabels,
     ) -> None:
         self._db = db
         self._idempotency = idempotency
@@ -51,6 +73,7 @@ class Credits:
         self._payers = payers
         self._turns = turns
         self._allowance_of = allowance_of
+        self._task_labels = task_labels
 
     async def balance(self, caller: Caller) -> Balance:
         """The current balance. Starts a new month first if one is due."""
@@ -59,17 +82,31 @@ class Credits:
             if not await queries.is_stale(tx, now):
                 return await queries.balance(tx)
         async with self._db.write(account_id) as tx:
+            # A lock on the account comes before a lock on its balance.
+            await journal.lock_account(tx)
             await refresh(tx, self._allowance_of, now)
             return await queries.balance(tx)
 
-    async def overflow(self, caller: Caller) -> bool:
+    async def forecast(self, caller: Caller) -> Forecast:
+        balance, now = await self.balance(caller), clock.now()
+        first = now.date() - timedelta(WINDOW_DAYS - 1)
         async with self._db.read(caller.account_id) as tx:
-            return (await queries.balance(tx)).allow_overflow
+            days = await queries.usage(tx, first, now.date(), "day")
+        return forecast(balance, sum(day.spent for day in days), now)
 
-    async def set_overflow(self, caller: Caller, allowed: bool) -> None:
+    async def settings(self, caller: Caller) -> Balance:
+        async with self._db.read(caller.account_id) as tx:
+            return await queries.balance(tx)
+
+    async def change_settings(self, caller: Caller, body: PatchCreditSettings) -> Balance:
         caller.check_may_bill()
         async with self._db.write(caller.account_id) as tx:
-            await queries.set_overflow(tx, allowed)
+            if body.allow_overflow is not None:
+                await queries.set_overflow(tx, body.allow_overflow)
+            if "alert_below_cents" in body.model_fields_set:
+                cents = body.alert_below_cents
+                await alerts.set_amount(tx, None if cents is None else of_cents(cents))
+            return await queries.balance(tx)
 
     async def top_up(self, caller: Caller, body: TopUp, idempotency_key: str | None) -> Outcome:
         """Creates a checkout. No transaction is open while the processor is called."""
@@ -114,8 +151,23 @@ class Credits:
     ) -> tuple[list[Movement], int]:
         async with self._db.snapshot(caller.account_id) as tx:
             if filters == MovementFilter():
-                return await queries.movements(tx, limit, offset)
-            return await queries.filtered_movements(tx, filters, limit, offset)
+                found, total = await queries.movements(tx, limit, offset)
+            else:
+                found, total = await queries.filtered_movements(tx, filters, limit, offset)
+            if caller.has_scope("tasks:read"):
+                found = await self._with_tasks(tx, found)
+        return found, total
+
+    async def _with_tasks(self, tx: AccountReader, movements: list[Movement]) -> list[Movement]:
+        """Adds the name and the agent of each movement's task."""
+        task_ids = {each.task_id for each in movements if each.task_id is not None}
+        tasks = await self._task_labels(tx, task_ids)
+        return [
+            replace(each, task_name=task.name, agent=task.agent)
+            if each.task_id is not None and (task := tasks.get(each.task_id))
+            else each
+            for each in movements
+        ]
 
     async def usage(
         self, caller: Caller, first: date, last: date, group_by: GroupBy
@@ -157,6 +209,7 @@ async def _record(
         amount_cents = change.paid - change.refunded - change.disputed
         data = {"amountCents": amount_cents, "reference": payment.id}
         await journal.append(tx, "credits.topped_up", data)
+        await alerts.report(tx)
     if change.disputed > 0:
         log.warning(
             "payment_disputed",

@@ -50,7 +50,17 @@ async def verify(db: Database, account_ids: list[UUID]) -> AsyncIterator[list[Pr
 async def problems(tx: AccountReader) -> list[Problem]:
     """Every difference in an account's books. Needs a snapshot."""
     found = await _balance_problems(tx)
-    for query in (_HELD, _MONTH, _LEAKED, _MISSING, _CHARGED, _CHARGES, _USAGE, _PAYMENTS):
+    for query in (
+        _HELD,
+        _MONTH,
+        _LEAKED,
+        _MISSING,
+        _CHARGED,
+        _CHARGES,
+        _USAGE,
+        _PAYMENTS,
+        _AVAILABLE,
+    ):
         rows = await tx.fetch(query, tx.account_id)
         found += [Problem(tx.account_id, **row) for row in rows]
     return found
@@ -187,4 +197,37 @@ _PAYMENTS = """
         ('more came back from disputes than was disputed', disputed >= 0, 0, disputed)
     ) AS v (description, holds, expected, actual)
     WHERE NOT holds
+"""
+
+# The order of IDs is not always the order in which the balance was locked. So this compares sets:
+# the amounts at which entries start, and the amounts that other entries left. An entry of an older
+# version has no amount, and then nothing is compared.
+_AVAILABLE = """
+    WITH amounts AS (
+        SELECT amount, sum(ends)::bigint AS ends, sum(starts)::bigint AS starts FROM (
+            SELECT 0::bigint AS amount, 1 AS ends, 0 AS starts
+            UNION ALL
+            SELECT allowance + topup, 0, 1 FROM balances WHERE account_id = $1
+            UNION ALL
+            SELECT available_after, 1, 0 FROM entries
+            WHERE account_id = $1 AND allowance + topup <> 0
+            UNION ALL
+            SELECT available_after - allowance - topup, 0, 1 FROM entries
+            WHERE account_id = $1 AND allowance + topup <> 0
+        ) AS points GROUP BY amount
+    ), found AS (
+        SELECT amount || ' micro-dollars' AS location, ends || ' entries' AS expected,
+               starts || ' entries' AS actual
+        FROM amounts WHERE ends <> starts
+        UNION ALL
+        SELECT 'txn_' || replace(id::text, '-', ''), 'an amount that the account had',
+               available_after::text
+        FROM entries WHERE account_id = $1 AND allowance + topup = 0
+            AND available_after NOT IN (SELECT amount FROM amounts)
+    )
+    SELECT 'the balance after an entry is not where the next entry starts' AS description,
+        location, expected, actual
+    FROM found
+    WHERE EXISTS (SELECT FROM balances WHERE account_id = $1) AND NOT EXISTS (
+        SELECT FROM entries WHERE account_id = $1 AND available_after IS NULL)
 """

@@ -6,15 +6,18 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.prompt import IntPrompt
 
 from rota.dev.directory import LOG, DataDirectory, DirectoryError, DirectoryInUseError
 from rota.dev.display import display
+from rota.dev.model_choice import Found, ModelName, ModelUnavailable, choose
 from rota.dev.processes import ComponentError
 from rota.dev.run import Options, run, stop_other, until_signalled
 
@@ -32,6 +35,7 @@ class OptionalComponent(StrEnum):
     MODEL = "model"
     IDP = "idp"
     STRIPE = "stripe"
+    DEMO = "demo"
 
 
 def dev(
@@ -57,6 +61,17 @@ def dev(
     stop: Annotated[
         bool, typer.Option("--stop", help="Stop the `rota dev` that uses --data.")
     ] = False,
+    model: Annotated[
+        ModelName | None,
+        typer.Option(
+            help="The model that agents use. Without it, `rota dev` asks on a terminal if it finds"
+            " a key or Ollama, and else uses the demonstration model."
+        ),
+    ] = None,
+    demo: Annotated[
+        bool,
+        typer.Option("--demo", help="Add a company with a month of history and open approvals."),
+    ] = False,
     without: Annotated[
         list[OptionalComponent] | None,
         typer.Option(help="Leave out this component. Can be repeated."),
@@ -64,16 +79,41 @@ def dev(
 ) -> None:
     """Run everything on this machine: database, queues, model, sign-in and the service.
 
-    Examples: rota dev --detach, rota dev --stop, rota dev --variant b --fresh
+    Examples: rota dev --demo, rota dev --detach, rota dev --stop, rota dev --model ollama
     """
-    options = Options(data, variant, port, fresh, tuple(without or ()))
+    options = Options(data, variant, port, fresh, tuple(without or ()), demo=demo)
     if stop:
-        code = stop_command(options)
-    elif detach:
+        raise typer.Exit(stop_command(options))
+    try:
+        options = replace(options, model=choose_model(model, demo=demo))
+    except ModelUnavailable as error:
+        print_plain(Console(stderr=True), str(error))
+        raise typer.Exit(2) from None
+    if detach:
         code = detach_command(options, [sys.executable, "-m", "rota.dev"])
     else:
         code = run_command(options)
     raise typer.Exit(code)
+
+
+def choose_model(asked: ModelName | None, *, demo: bool) -> str:
+    """The model to use. Asks only a person at a terminal."""
+    ask = ask_person if sys.stdin.isatty() else None
+    return choose(asked, os.environ, demo_data=demo, ask=ask)
+
+
+def ask_person(found: list[Found]) -> ModelName:
+    console = Console()
+    options = [
+        Found(ModelName.DEMO, "the demonstration model: scripted, free, no key"),
+        *found,
+    ]
+    print_plain(console, "Which model should the agents use?")
+    for number, each in enumerate(options, 1):
+        print_plain(console, f"  {number}  {each.name:<10} {each.reason}")
+    numbers = [str(number + 1) for number in range(len(options))]
+    choice = IntPrompt.ask("Number", console=console, choices=numbers, default=1)
+    return options[choice - 1].name
 
 
 def run_command(options: Options) -> int:
@@ -168,6 +208,9 @@ def arguments(options: Options) -> list[str]:
         f"--port={options.port}",
         f"--data={options.data.absolute()}",
         *(["--fresh"] if options.fresh else []),
+        *(["--demo"] if options.demo else []),
+        # Without it, the child makes the same choice again: from the same environment.
+        *([f"--model={options.model}"] if options.model in set(ModelName) else []),
         *(f"--without={name}" for name in options.without),
     ]
 

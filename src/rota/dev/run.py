@@ -9,14 +9,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rota.dev import ports
+from rota.dev import model_choice, ports
 from rota.dev.components import Service, Worker
+from rota.dev.demo import first_use
 from rota.dev.directory import DataDirectory, Running
+from rota.dev.model_choice import CONFIGURED, DESCRIPTIONS, ModelName
 from rota.dev.processes import ComponentError, ComponentState, Status, run_to_end
 from rota.dev.stack import ALL, TEMPORAL_UI, Endpoints, Stack
 
 MIGRATIONS = "migrations"
 CATALOG = "catalog"
+HISTORY = "history"
 # The port of each component is the port of the service plus this number.
 OFFSETS = {
     "postgres": 1,
@@ -26,6 +29,7 @@ OFFSETS = {
     "model": 5,
     "idp": 6,
     "stripe": 8,
+    "demo": 9,
 }
 WORKER_OFFSET = 7
 STOP_WITHIN_S = 60.0
@@ -38,10 +42,14 @@ class Options:
     port: int = 8080
     fresh: bool = False
     without: tuple[str, ...] = ()
+    # The name of the model, and whether to add the company with its history.
+    model: str = ModelName.DEMO
+    demo: bool = False
     migrate: Sequence[str] = (sys.executable, "-m", "rota.cli", "admin", "migrate")
     sync: Sequence[str] = (sys.executable, "-m", "rota.cli", "admin", "agents", "sync")
     serve: Sequence[str] = (sys.executable, "-m", "rota.cli", "serve")
     work: Sequence[str] = (sys.executable, "-m", "rota.cli", "worker")
+    history: Sequence[str] = (sys.executable, "-m", "rota.dev.demo.fill")
 
 
 async def run(
@@ -55,7 +63,7 @@ async def run(
     await directory.claim(fresh=options.fresh)
     stack = Stack(
         directory,
-        components=[name for name in ALL if name not in options.without],
+        components=[name for name in ALL if name not in left_out(options, environ)],
         on_change=on_change,
         ports={name: options.port + offset for name, offset in OFFSETS.items()},
         environ={**environ, "ROTA_VARIANT": options.variant},
@@ -63,13 +71,30 @@ async def run(
     try:
         await stack.start()
         service = await _serve(stack, options, on_change)
-        text = greeting(service.url, stack.endpoints, directory.path)
+        if options.demo and (demo_url := stack.endpoints.demo_url):
+            command = [*options.history, f"--demo-url={demo_url}"]
+            await _run_once(stack, HISTORY, command, service.environment(), on_change)
+        text = greeting(service.url, stack.endpoints, directory.path, model_line(options))
         directory.announce(Running(os.getpid(), service.url, text))
         on_ready(text)
         await stack.supervise()
     finally:
         await stack.stop()
         directory.release()
+
+
+def left_out(options: Options, environ: Mapping[str, str]) -> set[str]:
+    """The components that do not start. The tiny local model starts only if it is used."""
+    external = options.model == CONFIGURED and environ.get("ROTA_MODEL_URL")
+    uses_component = options.model == ModelName.LOCAL or external
+    return {*options.without, *(() if uses_component else ("model",))}
+
+
+def model_line(options: Options) -> str:
+    has_no_model = "model" in options.without or (
+        options.model == ModelName.DEMO and "demo" in options.without
+    )
+    return "none" if has_no_model else DESCRIPTIONS[options.model]
 
 
 async def _serve(
@@ -98,8 +123,26 @@ async def _serve(
         service.note = f"port {options.port} is in use"
     worker_port = ports.find(options.port + WORKER_OFFSET, taken={*taken, port})
     metrics = {"ROTA_METRICS_PORT": str(worker_port)}
-    worker = Worker(stack.site, worker_port, options.work, environment | metrics)
-    await stack.add(service, worker)
+    # Only the worker gets the key of a model.
+    models = None
+    if "model" not in options.without:
+        models = await asyncio.to_thread(
+            model_choice.settings, options.model, stack.site.environ, stack.endpoints.demo_url
+        )
+    variables = environment | metrics | model_choice.as_variable(models)
+    worker = Worker(stack.site, worker_port, options.work, variables)
+
+    async def serve_and_connect() -> None:
+        # The service is ready before the worker, so the people's tools take no extra time.
+        await stack.add(service)
+        await first_use.prepare(stack, service.url, on_change)
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(serve_and_connect())
+            group.create_task(stack.add(worker))
+    except* ComponentError as failures:
+        raise failures.exceptions[0] from None
     return service
 
 
@@ -123,20 +166,21 @@ async def _run_once(
     on_change(ComponentState(name, Status.DONE, log, took_s=took_s))
 
 
-def greeting(service_url: str, at: Endpoints, data: Path) -> str:
+def greeting(service_url: str, at: Endpoints, data: Path, model: str) -> str:
     addresses = {
+        "Model": model,
         "API": service_url,
         "API docs": f"{service_url}/docs",
-        "Billing": f"{service_url}/billing",
         "Temporal": at.temporal_ui_url,
         "Sign-in": at.issuer_url,
         "Checkout": at.stripe_url,
-        "Model": at.model_url,
         "Logs": str(data / "logs"),
     }
-    lines = [f"  {name:<10}{where}" for name, where in addresses.items() if where]
+    who = " and sign in as Ada" if at.issuer_url else ""
+    lines = [f"Open {service_url}{who}.", ""]
+    lines += [f"  {name:<10}{where}" for name, where in addresses.items() if where]
     if at.issuer_url:
-        lines += ["", "Sign in as Ada and show the account:", "", *_first_calls(service_url, at)]
+        lines += ["", "The same with curl:", "", *_first_calls(service_url, at)]
     return "\n".join(lines)
 
 

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Self, TypeVar
 
 from rota.dev import CLIENT_ID, ports
-from rota.dev.components import IdentityProvider, Model, Payments, Redis, Temporal
+from rota.dev.components import Demo, IdentityProvider, Model, Payments, Redis, Temporal
 from rota.dev.directory import DataDirectory
 from rota.dev.postgres import Postgres
 from rota.dev.processes import Component, ComponentError, ComponentState, Site, Status
 
 KINDS: Mapping[str, type[Component]] = {
-    kind.name: kind for kind in (Postgres, Redis, Temporal, IdentityProvider, Payments, Model)
+    kind.name: kind for kind in (Postgres, Redis, Temporal, IdentityProvider, Payments, Model, Demo)
 }
 ALL = tuple(KINDS)
 TEMPORAL_UI = "temporal-ui"
@@ -50,6 +50,8 @@ class Endpoints:
     # The simulated Stripe server. None if Stripe itself is used.
     stripe_url: str | None
     model_url: str | None
+    # The demonstration model and tool servers.
+    demo_url: str | None
 
 
 class Stack:
@@ -160,6 +162,10 @@ class Stack:
         return self._typed(Model)
 
     @property
+    def demo(self) -> Demo:
+        return self._typed(Demo)
+
+    @property
     def endpoints(self) -> Endpoints:
         has = self._components.__contains__
         return Endpoints(
@@ -171,6 +177,7 @@ class Stack:
             issuer_url=self.idp.url if has("idp") else "",
             stripe_url=self.stripe.url if has("stripe") else None,
             model_url=self.model.url if has("model") and self.model.running else None,
+            demo_url=self.demo.url if has("demo") else None,
         )
 
     def environment(self) -> dict[str, str]:

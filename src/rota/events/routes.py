@@ -9,7 +9,7 @@ from starlette.requests import Request
 
 from rota.auth.authenticator import Authenticator
 from rota.auth.caller import Caller
-from rota.auth.routing import allowed, secured_router
+from rota.auth.routing import AUTHORIZATION, allowed, secured_router
 from rota.events.access import may_see
 from rota.events.schemas import Event
 from rota.events.stream import StillAllowed, Streams
@@ -49,7 +49,7 @@ def still_allowed(request: Request, authenticator: Authenticator) -> StillAllowe
     async def check() -> bool:
         try:
             await authenticator.authenticate(
-                request.headers.get("authorization"), request.headers.get("x-service-account")
+                request.scope.get(AUTHORIZATION), request.headers.get("x-service-account")
             )
         except ApiError:
             return False

@@ -27,7 +27,7 @@ class Event(Wire):
             "What happened: `task.created`, `task.started`, `task.waiting_approval`, "
             "`task.approved`, `task.rejected`, `task.completed`, `task.failed`, `task.cancelled`, "
             "`task.retried`, `task.updated`, `credits.topped_up`, `credits.depleted`, "
-            "`subscription.updated`, "
+            "`credits.low`, `subscription.updated`, "
             "`mcp.connected`, `mcp.disconnected`, `mcp.changed`, `key.created`, `key.revoked`, "
             "`session.created` or `session.revoked`. Ignore types that you do not know.",
             "task.completed",

@@ -12,7 +12,8 @@ from starlette.types import Scope
 
 from rota.auth.authenticator import Authenticator
 from rota.auth.caller import Caller
-from rota.auth.routing import ADDRESS, CALLER
+from rota.auth.cookies import Cookies
+from rota.auth.routing import ADDRESS, AUTHORIZATION, CALLER
 from rota.limits.client import client_ip
 from rota.limits.result import Ceilings, LimitResult, full_window, rate_limit_headers
 from rota.limits.window import Window
@@ -24,7 +25,12 @@ from rota.platform.http.responses import json_response
 
 # The payment processor sends its webhooks in bursts from few addresses.
 UNLIMITED = ("/health", "/metrics", "/openapi.json", "/docs", "/.well-known", "/webhooks")
+# The dashboard's pages and files. They are small, and served from memory.
+PAGES = ("/money", "/signin", "/assets", "/favicon.svg")
 AI_PREFIXES = ("/api/agents",)
+# Shared caches keep responses to requests with an Authorization header apart, but not those to
+# requests with a cookie.
+_NOT_SHARED = (b"cache-control", b"private, no-cache")
 
 
 def is_below(path: str, prefixes: tuple[str, ...]) -> bool:
@@ -34,10 +40,15 @@ def is_below(path: str, prefixes: tuple[str, ...]) -> bool:
     )
 
 
+def is_page(path: str) -> bool:
+    return path == "/" or path.startswith("/acct_") or is_below(path, PAGES)
+
+
 class RequestGuard:
     def __init__(
         self,
         authenticator: Authenticator,
+        cookies: Cookies,
         window: Window,
         ceilings_of: Callable[[str], Ceilings],
         *,
@@ -46,6 +57,7 @@ class RequestGuard:
         ai_prefixes: tuple[str, ...] = AI_PREFIXES,
     ) -> None:
         self._authenticator = authenticator
+        self._cookies = cookies
         self._window = window
         self._ceilings_of = ceilings_of
         self._by_address = ceilings_of(lowest_tier)
@@ -55,7 +67,7 @@ class RequestGuard:
 
     async def __call__(self, scope: Scope, headers: dict[bytes, bytes]) -> Admission:
         path: str = scope["path"]
-        if PREFLIGHT in scope or is_below(path, UNLIMITED):
+        if PREFLIGHT in scope or is_below(path, UNLIMITED) or is_page(path):
             return Admission(self._unlimited)
         caller = await self._caller(scope, headers)
         scope[CALLER] = caller
@@ -68,22 +80,25 @@ class RequestGuard:
         else:
             ceilings, key, account = self._by_address, f"ip:{address}", None
         result = await self._window.admit(key, ceilings, ai=ai)
+        response_headers = rate_limit_headers(result)
+        if account and b"authorization" not in headers:
+            response_headers = [*response_headers, _NOT_SHARED]
         return Admission(
-            headers=rate_limit_headers(result),
+            headers=response_headers,
             refusal=None if result.allowed else _too_many_requests(result),
             account=account,
         )
 
     async def _caller(self, scope: Scope, headers: dict[bytes, bytes]) -> Caller | ApiError:
-        if b"authorization" not in headers:
-            return AuthenticationFailed.missing()
         if len(headers) < len(scope["headers"]) and _count(scope, b"authorization") > 1:
             # It is not clear which of them the client means.
             return AuthenticationFailed("Send exactly one Authorization header.")
         selection = headers.get(b"x-service-account")
         try:
+            credential = self._cookies.credential(scope, headers)
+            scope[AUTHORIZATION] = credential.authorization
             return await self._authenticator.authenticate(
-                headers[b"authorization"].decode("latin-1"),
+                credential.authorization,
                 selection.decode("latin-1") if selection is not None else None,
             )
         except Exception as error:

@@ -105,9 +105,11 @@ class ToolClient:
         max_list_age_s: float,
     ) -> types.CallToolResult:
         async with self._session(server) as session:
-            if time.monotonic() - session.listed_at > max_list_age_s:
+            was_down = server.status in ("UNREACHABLE", "AUTH_FAILED")
+            # A list from before the failure does not show that the server responds again.
+            if was_down or time.monotonic() - session.listed_at > max_list_age_s:
                 await session.list()
-            if server.status in ("UNREACHABLE", "AUTH_FAILED"):
+            if was_down:
                 await self._health.record_tools(server, session.tools)
             live = session.tools.get(tool.name)
             if live is None or session.hashes[tool.name] != tool.accepted_hash:
@@ -140,7 +142,7 @@ class ToolClient:
             failure.sent = False
             saved = await self._health.record_failure(server, failure)
             return Check(saved, latency_ms, failure)
-        return Check(await self._health.record_tools(server, tools), latency_ms)
+        return Check(await self._health.record_tools(server, tools, latency_ms), latency_ms)
 
     async def _ping_and_list(self, server: Server) -> tuple[float, dict[str, Definition]]:
         async with self._session(server) as session:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rota.events import journal
-from rota.mcp import queries
+from rota.mcp import history, queries
 from rota.mcp.errors import ServerError, ServerTimeout
 from rota.mcp.model import Definition, Server, ServerTool, Status
 from rota.platform import ids
@@ -27,7 +27,10 @@ class Health:
         return self._check_every_s * random.uniform(0.8, 1.2)  # noqa: S311
 
     async def record_tools(
-        self, server: Server, definitions: Mapping[str, Definition]
+        self,
+        server: Server,
+        definitions: Mapping[str, Definition],
+        latency_ms: float | None = None,
     ) -> Server | None:
         """Saves the server's current tools. Returns None if the server was disconnected."""
         async with self._db.write(server.account_id) as tx:
@@ -35,10 +38,14 @@ class Health:
             if current is None or current.revision != server.revision:
                 # The tools of an older revision may be those of another server.
                 return current
-            return await self.save_tools(tx, current, definitions)
+            return await self.save_tools(tx, current, definitions, latency_ms)
 
     async def save_tools(
-        self, tx: AccountTransaction, server: Server, definitions: Mapping[str, Definition]
+        self,
+        tx: AccountTransaction,
+        server: Server,
+        definitions: Mapping[str, Definition],
+        latency_ms: float | None = None,
     ) -> Server:
         """Saves the tools of a locked server that responds, and its status."""
         before = {tool.name: tool.live_hash for tool in await queries.tools_of(tx, server.id)}
@@ -59,6 +66,7 @@ class Health:
                 tx, server, "mcp.changed", status=status, tools=changed[:MAX_EVENT_TOOLS]
             )
         await queries.set_status(tx, server.id, status, None, self.next_check_in_s)
+        await history.add(tx, server.id, status, latency_ms=latency_ms)
         saved = await queries.find(tx, server.id)
         assert saved is not None
         return saved
@@ -68,6 +76,8 @@ class Health:
         if server.status not in _DOWN:
             status = status_of(server, await queries.tools_of(tx, server.id))
             await queries.set_status(tx, server.id, status, None, self.next_check_in_s)
+            if status != server.status:
+                await history.add(tx, server.id, status)
         saved = await queries.find(tx, server.id)
         assert saved is not None
         return saved
@@ -87,6 +97,7 @@ class Health:
                     tx, current, "mcp.disconnected", status=error.status, reason=message
                 )
             await queries.set_status(tx, server.id, error.status, message, self.next_check_in_s)
+            await history.add(tx, server.id, error.status, error=message)
             return await queries.find(tx, server.id)
 
 

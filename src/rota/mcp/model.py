@@ -65,6 +65,14 @@ class Acceptance:
 
 
 @dataclass(frozen=True, slots=True)
+class AcceptedDefinition:
+    """The hash of the accepted definition of a tool, and who accepted it, if that is known."""
+
+    hash: str
+    acceptance: Acceptance | None
+
+
+@dataclass(frozen=True, slots=True)
 class ServerTool:
     """A tool with its accepted definition and the last definition that the server sent.
 

@@ -1,6 +1,6 @@
 """SQL for tool servers and their tools."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
@@ -8,6 +8,7 @@ from uuid import UUID
 
 from rota.mcp.model import (
     Acceptance,
+    AcceptedDefinition,
     Definition,
     Server,
     ServerTool,
@@ -156,6 +157,29 @@ async def accepted_tools(tx: AccountReader) -> list[tuple[Server, ServerTool]]:
         tx.account_id,
     )
     return [(_joined_server(row), _tool(row)) for row in rows]
+
+
+async def accepted_definitions(
+    tx: AccountReader, tools: Sequence[tuple[UUID, str]]
+) -> dict[tuple[UUID, str], AcceptedDefinition]:
+    """The accepted definitions of these tools, by server and name."""
+    rows = await tx.fetch(
+        """
+        SELECT server_id, name, accepted_hash, accepted_by, accepted_with, accepted_at
+        FROM mcp_tools JOIN unnest($2::uuid[], $3::text[]) AS wanted (server_id, name)
+            USING (server_id, name)
+        WHERE account_id = $1 AND accepted_hash IS NOT NULL
+        """,
+        tx.account_id,
+        [server_id for server_id, _ in tools],
+        [name for _, name in tools],
+    )
+    return {
+        (row["server_id"], row["name"]): AcceptedDefinition(
+            row["accepted_hash"], _acceptance(row) if row["accepted_by"] is not None else None
+        )
+        for row in rows
+    }
 
 
 async def usage(tx: AccountReader, name: str, url: str, *, without: UUID | None = None) -> Usage:

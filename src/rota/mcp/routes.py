@@ -10,7 +10,7 @@ from rota.auth.schemas import DeletedResponse
 from rota.mcp import schemas
 from rota.mcp.request_schemas import AcceptTools, ConnectServer, InvokeTool, UpdateServer
 from rota.mcp.schemas import (
-    ConnectedResponse,
+    ChecksResponse,
     InvokedResponse,
     PingResponse,
     ServerResponse,
@@ -24,7 +24,7 @@ from rota.platform import ids
 from rota.platform.http import examples
 from rota.platform.http.description import documented
 from rota.platform.http.responses import respond
-from rota.platform.http.schemas import Text, path_id
+from rota.platform.http.schemas import Limit, Offset, Text, path_id
 from rota.platform.idempotency import IdempotencyKey
 
 Reader = Annotated[Caller, Depends(allowed("mcp:read"))]
@@ -47,7 +47,7 @@ def mcp_routes(servers: Servers, tool_calls: ToolCalls) -> APIRouter:
     @router.post(
         "/api/mcp",
         status_code=201,
-        response_model=ConnectedResponse,
+        response_model=ServerToolsResponse,
         summary="Connect a tool server",
         responses=documented(409),
     )
@@ -92,6 +92,22 @@ def mcp_routes(servers: Servers, tool_calls: ToolCalls) -> APIRouter:
         """Connects to the server now and updates its status and tools. The response is 200 even
         if the server is down; `ok` is then false."""
         return await servers.ping(caller, ids.from_wire("mcp", id))
+
+    @router.get(
+        "/api/mcp/{id}/checks",
+        summary="List the checks of a tool server",
+        responses=documented(404),
+    )
+    async def list_checks(
+        caller: Reader,
+        id: ServerId,  # noqa: A002
+        limit: Limit = 50,
+        offset: Offset = 0,
+    ) -> ChecksResponse:
+        """Returns the history of the server's status, newest first. The last 500 checks are kept.
+        While the status stays the same, there is at most one entry per minute."""
+        found, total = await servers.checks(caller, ids.from_wire("mcp", id), limit, offset)
+        return ChecksResponse(checks=[schemas.PastCheck.of(each) for each in found], total=total)
 
     @router.get(
         "/api/mcp/{id}/tools", summary="List the tools of a server", responses=documented(404)

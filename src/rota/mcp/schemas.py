@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from typing_extensions import TypeAliasType
 
 from rota.auth.schemas import Actor
-from rota.mcp import model
+from rota.mcp import history, model
 from rota.mcp.model import Acceptance, Server, ServerTool
 from rota.platform import ids
 from rota.platform.http import examples
@@ -185,13 +185,6 @@ class ServersResponse(Wire):
     total: Total
 
 
-class ConnectedResponse(Wire):
-    """A tool server that was just connected."""
-
-    server: Annotated[ToolServer, doc("The server.")]
-    tools: Annotated[list[Tool], doc("Its tools, all of which are now accepted.")]
-
-
 class PingResponse(Wire):
     """The result of a check."""
 
@@ -199,6 +192,42 @@ class PingResponse(Wire):
     status: Annotated[ServerStatus, doc("The status after the check.")]
     latency_ms: Annotated[float, doc("How long the check took, in milliseconds.", 42.125)]
     server: Annotated[ToolServer, doc("The server after the check.")]
+
+
+class PastCheck(Wire):
+    """The status of a tool server at one time."""
+
+    checked_at: Annotated[Timestamp, doc("When it was checked.", examples.CREATED)]
+    status: Annotated[ServerStatus, doc("The status after the check.")]
+    latency_ms: Annotated[
+        float | None,
+        doc(
+            "How long the server took to respond, in milliseconds. Null if it did not respond, "
+            "or if nothing was measured.",
+            42.125,
+        ),
+    ]
+    error: Annotated[
+        str | None,
+        doc("Why the check failed. Null if it succeeded.", None, "Connection refused"),
+    ]
+
+    @classmethod
+    def of(cls, check: history.PastCheck) -> "PastCheck":
+        latency_ms = check.latency_ms
+        return cls(
+            checked_at=check.checked_at,
+            status=check.status,
+            latency_ms=None if latency_ms is None else round(latency_ms, 3),
+            error=check.error,
+        )
+
+
+class ChecksResponse(Wire):
+    """A page of checks."""
+
+    checks: Annotated[list[PastCheck], doc("The checks on this page, newest first.")]
+    total: Total
 
 
 class ToolsResponse(Wire):

@@ -8,7 +8,7 @@ import orjson
 
 from rota.accounts import queries as accounts
 from rota.auth.caller import Caller
-from rota.mcp import queries, schemas
+from rota.mcp import history, queries, schemas
 from rota.mcp.addresses import AUTHORIZATION, changed_address, changed_fields, new_address
 from rota.mcp.allowance import MAX_SERVERS, Allowance, HasPass, Holder
 from rota.mcp.client import ToolClient
@@ -25,9 +25,10 @@ from rota.mcp.errors import (
     TooManyServers,
 )
 from rota.mcp.health import MAX_EVENT_TOOLS, Health, append_event
+from rota.mcp.history import PastCheck
 from rota.mcp.model import Acceptance, Server, ServerTool, seal_context
 from rota.mcp.request_schemas import AcceptTools, ConnectServer, UpdateServer
-from rota.mcp.schemas import ConnectedResponse, PingResponse, ServerToolsResponse
+from rota.mcp.schemas import PingResponse, ServerToolsResponse
 from rota.mcp.session import Address, Session
 from rota.mcp.sessions import Sessions
 from rota.mcp.tool_calls import ToolCalls
@@ -74,6 +75,15 @@ class Servers:
 
     async def get(self, caller: Caller, server_id: UUID | None) -> Server:
         return await self._find(caller, server_id)
+
+    async def checks(
+        self, caller: Caller, server_id: UUID | None, limit: int, offset: int
+    ) -> tuple[list[PastCheck], int]:
+        """A page of the server's past checks, newest first, and their number."""
+        async with self._db.snapshot(caller.account_id) as tx:
+            if server_id is None or await queries.find(tx, server_id) is None:
+                raise ServerNotFound
+            return await history.page(tx, server_id, limit, offset)
 
     async def connect(
         self, caller: Caller, body: ConnectServer, idempotency_key: str | None
@@ -129,7 +139,7 @@ class Servers:
         body: ConnectServer,
         address: Address,
         session: Session,
-    ) -> ConnectedResponse:
+    ) -> ServerToolsResponse:
         account_id = caller.account_id
         # Lock before counting. Otherwise two requests could both count before either one saves.
         await accounts.lock(tx)
@@ -151,6 +161,7 @@ class Servers:
         )
         check_due_at = now + timedelta(seconds=self._health.next_check_in_s)
         await queries.insert(tx, server, check_due_at)
+        await history.add(tx, server_id, server.status)
         # The response shows the tools, so connecting a server accepts them.
         acceptance = await _acceptance(tx, caller, now)
         await queries.save_tools(tx, server_id, session.tools, acceptance=acceptance)
@@ -159,7 +170,7 @@ class Servers:
         saved = await queries.find(tx, server_id)
         assert saved is not None
         tools = await queries.tools_of(tx, server_id)
-        return ConnectedResponse(
+        return ServerToolsResponse(
             server=schemas.ToolServer.of(saved),
             tools=[schemas.Tool.of(saved, tool) for tool in tools],
         )

@@ -1,11 +1,13 @@
 """Endpoints: tier, plan and connect pass."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Response
 
 from rota.auth.caller import Caller
-from rota.auth.routing import allowed, secured_router
+from rota.auth.routing import AnyCaller, allowed, secured_router
+from rota.plans.allowance import TierAllowance
 from rota.plans.purchases import Purchases
 from rota.plans.schemas import (
     BillingResponse,
@@ -13,10 +15,14 @@ from rota.plans.schemas import (
     LowerPlanResponse,
     PassBillingResponse,
     PassCheckoutResponse,
+    PassOffer,
+    PlanOffer,
+    PlansResponse,
     Subscribe,
     SubscriptionResponse,
     SubscriptionsResponse,
 )
+from rota.plans.tiers import Tier
 from rota.platform.http.description import documented
 from rota.platform.http.responses import respond
 from rota.platform.idempotency import IdempotencyKey
@@ -32,6 +38,24 @@ def tier_routes(purchases: Purchases) -> APIRouter:
     async def get_subscription(caller: Reader) -> SubscriptionsResponse:
         """Returns the subscription and the tier of the selected account."""
         return await purchases.overview(caller)
+
+    return router
+
+
+def offer_routes(
+    tiers: Sequence[Tier], pass_cents: int | None, tier_allowance: TierAllowance
+) -> APIRouter:
+    router = secured_router("Subscriptions")
+    offer = PlansResponse(
+        plans=[PlanOffer.of(tier, tier_allowance) for tier in tiers],
+        connect_pass=None if pass_cents is None else PassOffer(price_cents=pass_cents),
+    )
+
+    @router.get("/api/plans", summary="List the plans")
+    async def list_plans(caller: AnyCaller) -> PlansResponse:
+        """Returns the tiers of this deployment, from the lowest to the highest, with what each
+        costs and gives. Any credential can call this."""
+        return offer
 
     return router
 

@@ -7,7 +7,9 @@ from pydantic import Field
 from typing_extensions import TypeAliasType
 
 from rota.auth.schemas import Tier
-from rota.plans import queries, states
+from rota.credits.money import available_cents
+from rota.plans import queries, states, tiers
+from rota.plans.allowance import TierAllowance
 from rota.plans.states import State
 from rota.plans.tiers import MAX_SEATS
 from rota.platform.http import examples
@@ -134,6 +136,45 @@ class LowerPlanResponse(Wire):
             "The subscription. `downgradeTarget` is the next plan.",
             json_schema_extra=example_with(tier="ADVANCED", downgradeTarget="STANDARD"),
         ),
+    ]
+
+
+class PlanOffer(Wire):
+    """A tier, with what it costs and gives."""
+
+    tier: Annotated[Tier, doc("The tier.", "STANDARD")]
+    price_cents: Annotated[
+        int, doc("The price per month, for each seat if the tier has seats. 0 if free.", 2000)
+    ]
+    allowance_cents: Annotated[
+        int, doc("What can be spent each month without a top-up, for each seat.", 1500)
+    ]
+    min_seats: Annotated[
+        int | None, doc("The minimum number of seats. Null if the tier has no seats.", None)
+    ]
+
+    @classmethod
+    def of(cls, tier: tiers.Tier, tier_allowance: TierAllowance) -> "PlanOffer":
+        return cls(
+            tier=tier.name.upper(),
+            price_cents=tier.price_cents,
+            allowance_cents=available_cents(tier_allowance(tier.name, 1)),
+            min_seats=tier.min_seats,
+        )
+
+
+class PassOffer(Wire):
+    """The connect pass, a personal add-on."""
+
+    price_cents: Annotated[int, doc("The price per month.", 900)]
+
+
+class PlansResponse(Wire):
+    """What this deployment sells."""
+
+    plans: Annotated[list[PlanOffer], doc("The tiers, from the lowest to the highest.")]
+    connect_pass: Annotated[
+        PassOffer | None, doc("The connect pass. Null if this deployment does not sell it.", None)
     ]
 
 

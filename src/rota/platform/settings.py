@@ -35,6 +35,8 @@ class Issuer(StrictModel):
 
     issuer: str
     client_id: str
+    # For issuers that require one to exchange a code, such as Google.
+    client_secret: SecretStr | None = None
     name: str = "Sign in"
 
 
@@ -107,7 +109,7 @@ class Settings(BaseSettings):
     temporal_address: str = "127.0.0.1:7233"
     temporal_namespace: str = "default"
 
-    # JSON: [{"issuer": "https://…", "clientId": "…", "name": "…"}]
+    # JSON: [{"issuer": "https://…", "clientId": "…", "clientSecret": "…", "name": "…"}]
     oidc_issuers: Annotated[tuple[Issuer, ...], NoDecode] = ()
     # 32 bytes in base64. Wraps the data keys of all secrets in the database.
     secret_key: SecretStr = SecretStr(DEVELOPMENT_SECRET_KEY)
@@ -131,7 +133,7 @@ class Settings(BaseSettings):
     stripe_webhook_secrets: Annotated[tuple[SecretStr, ...], NoDecode] = ()
     # Another address with a Stripe-compatible API, such as a test server.
     stripe_api_url: str | None = None
-    # Where a checkout sends people afterwards. The default is /billing at the public URL.
+    # Where a checkout sends people afterwards. The default is the dashboard's page about money.
     billing_return_url: str | None = None
 
     # How long a task waits for a person before it is cancelled.
@@ -246,7 +248,7 @@ class Settings(BaseSettings):
     @property
     def return_url(self) -> str:
         """Where the payment processor sends people after a checkout."""
-        return self.billing_return_url or f"{self.public_url}/billing"
+        return self.billing_return_url or f"{self.public_url}/money"
 
     @cached_property
     def trusted_networks(self) -> tuple[IPv4Network | IPv6Network, ...]:

@@ -8,9 +8,11 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import structlog
 from prometheus_client import Counter
 from pydantic_ai.messages import ModelResponse, ToolCallPart
 
+from rota.agents import templates
 from rota.agents.model import AgentVersion
 from rota.platform.canonical import canonical_json, digest
 from rota.platform.db import AccountTransaction
@@ -23,6 +25,8 @@ from rota.tasks import queries, review_queries, seals, transitions
 from rota.tasks.model import Review, Task
 from rota.tasks.schemas import MAX_TEXT
 from rota.tasks.states import TERMINAL, Gate, Trigger
+
+log = structlog.get_logger()
 
 FAILURES = Counter("rota_run_failures_total", "Failed runs, by error code.", ["code"])
 
@@ -143,10 +147,11 @@ class AgentLoop:
         await tool_steps.plan_calls(tx, task.id, task.run, step, planned)
         gated: list[dict[str, Any]] = []
         ready: list[int] = []
+        words = transcript.words_beside_calls(response)
         for row in await steps.calls_of(tx, task.id, task.run, step):
             if row.state == "gated":
                 tool = tools[model_name(row.server, row.name)]
-                gated.append(_review_item(row, tool, None))
+                gated.append(_review_item(agent, row, tool, words, None))
             elif row.state == "planned":
                 ready.append(row.call)
         if gated:
@@ -221,6 +226,7 @@ class AgentLoop:
         self,
         tx: AccountTransaction,
         task: Task,
+        agent: AgentVersion,
         row: Step,
         tool: Tool,
         reason: str,
@@ -232,7 +238,8 @@ class AgentLoop:
         await tool_steps.gate_again(
             tx, task.id, row, sealed, read_only=tool.read_only, maybe_made=maybe_made
         )
-        item = _review_item(replace(row, sealed=sealed), tool, reason)
+        words = await _words_beside(tx, task, row)
+        item = _review_item(agent, replace(row, sealed=sealed), tool, words, reason)
         return await self._open_gate(tx, task, "tool", [item])
 
     async def _open_gate(
@@ -294,7 +301,33 @@ _EMPTY_ITEM: dict[str, Any] = {
 }
 
 
-def _review_item(row: Step, tool: Tool, reason: str | None) -> dict[str, Any]:
+async def _words_beside(tx: AccountTransaction, task: Task, row: Step) -> str | None:
+    """What the model wrote beside an earlier call. None also if its answer was not stored."""
+    model_call = await steps.one(tx, task.id, row.run, row.step, 0)
+    if model_call is None or model_call.result is None:
+        return None
+    return transcript.words_beside_calls(transcript.response_of(model_call))
+
+
+def _template(agent: AgentVersion, tool: Tool) -> str | None:
+    template = agent.describe.get(tool.full_name) if tool.server else tool.describe
+    known = tool.arguments_schema.get("properties")
+    if template is not None and isinstance(known, dict):
+        unknown = [name for name in templates.arguments_of(template) if name not in known]
+        if unknown:
+            log.warning(
+                "describe_argument_unknown",
+                agent=agent.name,
+                version=agent.version,
+                tool=tool.full_name,
+                arguments=unknown,
+            )
+    return template
+
+
+def _review_item(
+    agent: AgentVersion, row: Step, tool: Tool, words: str | None, reason: str | None
+) -> dict[str, Any]:
     assert row.sealed is not None
     asks = tool is ASK_PERSON
     return {
@@ -306,6 +339,12 @@ def _review_item(row: Step, tool: Tool, reason: str | None) -> dict[str, Any]:
         "serverRevision": tool.server_revision[1] if tool.server_revision else None,
         "serverUrl": tool.server_url,
         "toolDescription": tool.description,
+        "toolTitle": tool.title,
+        "annotations": tool.annotations,
+        "definitionHash": tool.server_definition_hash,
+        # The summary is made from this template when the review is shown.
+        "describe": _template(agent, tool),
+        "agentSays": words,
         "arguments": row.sealed_arguments,
         "argumentsSchema": ANSWER_SCHEMA if asks else tool.arguments_schema,
         "reason": reason

@@ -79,12 +79,16 @@ class McpTools:
 def _tool(server: Server, tool: ServerTool) -> Tool:
     """The tool with its accepted definition, or with the current one if it needs acceptance."""
     definition = (tool.accepted if tool.usable else tool.live) or {}
+    annotations = definition.get("annotations")
     return Tool(
         name=tool.name,
         server=server.name,
         description=definition.get("description") or definition.get("title") or "",
         arguments_schema=definition.get("inputSchema") or {"type": "object"},
         read_only=is_read_only(definition),
+        title=definition.get("title") or (annotations or {}).get("title"),
+        annotations=annotations,
+        server_definition_hash=tool.accepted_hash if tool.usable else tool.live_hash,
         offered=tool.usable and server.status in ("CONNECTED", "CHANGED"),
         changed=None if tool.usable else _change_reason(server, tool),
         server_revision=(ids.to_wire("mcp", server.id), server.revision),

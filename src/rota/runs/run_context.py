@@ -2,17 +2,17 @@
 
 import contextlib
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
 
 from rota.agents import queries as agents
-from rota.agents.model import AgentVersion, Approval
+from rota.agents.model import AgentVersion
 from rota.platform import clock, ids
 from rota.platform.db import AccountReader, AccountTransaction, Database, ReadConnection
 from rota.runs import steps
 from rota.runs.contracts import RunInput
 from rota.tasks import queries, review_queries
+from rota.tasks.creation import with_inherited_approval
 from rota.tasks.model import Task
 
 
@@ -40,11 +40,7 @@ class RunContext:
             agent = await agents.find_version(connection, *key)
             assert agent is not None
             self._agents[key] = agent
-        found = self._agents[key]
-        if task.inherited_approval:
-            inherited = tuple(Approval.from_json(policy) for policy in task.inherited_approval)
-            found = replace(found, inherited_approval=inherited)
-        return found
+        return with_inherited_approval(self._agents[key], task)
 
 
 async def has_worked_longer_than(tx: AccountReader, task: Task, limit: timedelta) -> bool:

@@ -33,10 +33,12 @@ StepState = TypeAliasType(
             "approved",
             "rejected",
             "expired",
+            "cancelled",
         ],
         doc(
             "Calls are `planned`, `gated` (waiting for a person), `started`, `delegated` (to a "
-            "subtask) or `finished`. Approvals are `pending`, `approved`, `rejected` or `expired`.",
+            "subtask) or `finished`. Approvals are `pending`, `approved`, `rejected`, "
+            "`expired` or `cancelled` (the task ended, or its text changed).",
             "finished",
         ),
     ],

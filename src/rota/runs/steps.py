@@ -107,6 +107,30 @@ async def of_run(tx: AccountReader, task_id: UUID, run: int) -> list[Step]:
     return [Step(**row) for row in rows]
 
 
+async def progress(tx: AccountReader, task_id: UUID, run: int) -> tuple[int, int, int]:
+    """The number of finished and unfinished calls of a run, and what the finished ones cost.
+
+    A call that a retry copied was paid for in the run that planned it.
+    """
+    row = await tx.fetchrow(
+        """
+        SELECT count(*) FILTER (WHERE s.state = 'finished') AS finished,
+               count(*) FILTER (WHERE s.state <> 'finished') AS unfinished,
+               coalesce(sum(paid.cost_micros) FILTER (WHERE s.state = 'finished'), 0)::bigint
+                   AS cost_micros
+        FROM steps s
+        JOIN steps paid ON paid.account_id = $1 AND paid.task_id = $2
+            AND paid.run = coalesce(s.planned_run, s.run)
+            AND paid.step = s.step AND paid.call = s.call
+        WHERE s.account_id = $1 AND s.task_id = $2 AND s.run = $3
+        """,
+        tx.account_id,
+        task_id,
+        run,
+    )
+    return row["finished"], row["unfinished"], row["cost_micros"]
+
+
 async def any_without_open_tool_call(tx: AccountReader, tasks: Sequence[Task]) -> bool:
     """Whether the current run of one of these tasks has no open tool call.
 

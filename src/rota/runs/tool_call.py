@@ -129,13 +129,15 @@ class ToolCaller:
             tool, source = found
             arguments = row.sealed_arguments
             if interrupted:
-                return await self._loop.reopen_gate(tx, task, row, tool, _UNKNOWN, maybe_made=True)
+                return await self._loop.reopen_gate(
+                    tx, task, agent, row, tool, _UNKNOWN, maybe_made=True
+                )
             if tool.changed is not None:
-                return await self._loop.reopen_gate(tx, task, row, tool, tool.changed)
+                return await self._loop.reopen_gate(tx, task, agent, row, tool, tool.changed)
             if tool.seal(arguments) != row.sealed:
-                return await self._loop.reopen_gate(tx, task, row, tool, _CHANGED)
+                return await self._loop.reopen_gate(tx, task, agent, row, tool, _CHANGED)
             if needs_approval(agent, tool) and not row.is_approved:
-                return await self._loop.reopen_gate(tx, task, row, tool, _NOT_APPROVED)
+                return await self._loop.reopen_gate(tx, task, agent, row, tool, _NOT_APPROVED)
             started_at = await tool_steps.start(tx, task.id, row)
         return Started(tool, source, arguments, started_at)
 
@@ -190,7 +192,10 @@ class ToolCaller:
             row = await _row(tx, task, call_input)
             if not call.is_current(row):
                 return await self._loop.advance(tx, task)
-            return await self._loop.reopen_gate(tx, task, row, tool, reason, maybe_made=maybe_made)
+            agent = await self._context.agent(tx, task)
+            return await self._loop.reopen_gate(
+                tx, task, agent, row, tool, reason, maybe_made=maybe_made
+            )
 
     async def _delegate(self, call_input: CallInput, agent: AgentVersion) -> NextStep:
         async with self._context.locked(call_input.run) as (tx, task):
@@ -198,7 +203,7 @@ class ToolCaller:
                 return NextStep("end")
             row = await _row(tx, task, call_input)
             if row.state == "planned" and needs_approval(agent, DELEGATE) and not row.is_approved:
-                return await self._loop.reopen_gate(tx, task, row, DELEGATE, _NOT_APPROVED)
+                return await self._loop.reopen_gate(tx, task, agent, row, DELEGATE, _NOT_APPROVED)
             if row.state == "planned":
                 await self._delegation.delegate(tx, task, agent, row)
             return await self._loop.advance(tx, task)

@@ -28,6 +28,12 @@ class Tool:
     arguments_schema: dict[str, Any]
     # As declared by the tool server. A tool not declared read-only counts as writing.
     read_only: bool = False
+    # What the tool server says about the tool, and the hash of its definition there.
+    title: str | None = None
+    annotations: dict[str, Any] | None = None
+    server_definition_hash: str | None = None
+    # The template of the sentence that describes a call, if the agent's file has none.
+    describe: str | None = None
     # Whether the model can request it. A call that was requested earlier can still be made.
     offered: bool = True
     # Why a person has to decide again before a call, if the tool differs from the accepted one.
@@ -49,7 +55,16 @@ class Tool:
     @property
     def definition_hash(self) -> str:
         """Changes when anything changes that a review shows."""
-        reviewed = (self.full_name, self.description, self.arguments_schema, self.read_only)
+        reviewed: list[Any] = [
+            self.full_name,
+            self.description,
+            self.arguments_schema,
+            self.read_only,
+        ]
+        # What reviews show since a later version. Tools without it keep their hashes, so a call
+        # that waits during an upgrade does not have to be approved again.
+        if self.title is not None or self.annotations is not None:
+            reviewed += [self.title, self.annotations]
         return digest(canonical_json(reviewed))
 
     def seal(self, arguments: dict[str, Any]) -> str:
@@ -108,6 +123,7 @@ ASK_PERSON = Tool(
         "additionalProperties": False,
     },
     read_only=True,
+    describe="Answer the question {question}",
 )
 
 # The arguments with which a person answers a question.
@@ -136,6 +152,7 @@ DELEGATE = Tool(
         "additionalProperties": False,
     },
     read_only=True,
+    describe="Give the task {name} to the agent {agent}",
 )
 
 

@@ -27,6 +27,9 @@ from rota.tasks.model import Review, Task
 # The model reads this much of one tool result. The timeline keeps more.
 MAX_RESULT_CHARACTERS = 20_000
 
+# A review shows this much of what the model wrote beside a call, in characters.
+MAX_WORDS = 2_000
+
 CUT_OFF_CALL = (
     "The answer was cut off at the output limit, so this call was not made. Call the tool again, "
     "with shorter arguments."
@@ -68,6 +71,14 @@ def response_of(model_call: Step) -> ModelResponse:
     [message] = ModelMessagesTypeAdapter.validate_python([model_call.result])
     assert isinstance(message, ModelResponse)
     return message
+
+
+def words_beside_calls(response: ModelResponse) -> str | None:
+    """What the model wrote beside its tool calls, for people who decide about them."""
+    text = storable(response.text or "").strip()
+    if len(text) > MAX_WORDS:
+        text = text[: MAX_WORDS - 1] + "…"
+    return text or None
 
 
 def is_empty(response: ModelResponse) -> bool:

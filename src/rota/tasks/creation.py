@@ -1,14 +1,14 @@
 """Creates tasks, both for clients and for runs that delegate work."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 from rota.agents import queries as agents
 from rota.agents.access import AgentAccess
-from rota.agents.model import AgentVersion
+from rota.agents.model import AgentVersion, Approval
 from rota.credits import holds, metrics
 from rota.credits.allowance import AllowanceOf
 from rota.credits.money import of_cents
@@ -18,7 +18,7 @@ from rota.platform.db import AccountReader, AccountTransaction
 from rota.tasks import queries, review_queries, seals, transitions
 from rota.tasks.errors import AgentNotInCatalog, NestingTooDeep, ParentEnded
 from rota.tasks.model import Task
-from rota.tasks.states import EVENT_OF, TERMINAL, Status
+from rota.tasks.states import EVENT_OF, TERMINAL, Status, TransitionRefused
 
 # A task without a parent has depth 0, so the deepest subtask has depth 7.
 MAX_DEPTH = 8
@@ -39,6 +39,17 @@ class NewTask:
     input: str = ""
     output: str | None = None
     actions: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPlan:
+    """The next run of a failed task that the service runs."""
+
+    # With the policies of the tasks above the task.
+    agent: AgentVersion
+    opens_run_gate: bool
+    # Whether a text differs from what a person approved at the run gate.
+    text_changed: bool
 
 
 class TaskCreation:
@@ -69,12 +80,30 @@ class TaskCreation:
         self._agent_access.check(agent, tier)
         return agent
 
-    async def is_approved(self, tx: AccountReader, task: Task) -> bool:
-        """Whether the task's work is the work that a person approved, if a person had to."""
+    async def plan_retry(
+        self, tx: AccountReader, task: Task, tier: str, start_at: str
+    ) -> RetryPlan:
+        """What a retry of a hosted task would do. Raises if the tier does not include the agent.
+
+        From failure, the run keeps the agent's version, and its run gate opens only if the work is
+        not the work that a person approved. From the start, the run uses the newest version and
+        every gate opens again. A retired agent has no newer version.
+        """
+        before = await _version_of(tx, task)
+        agent = before
+        if start_at == "start":
+            agent = await agents.find(tx, before.name) or before
+        self._agent_access.check(agent, tier)
+        agent = with_inherited_approval(agent, task)
         approved = await review_queries.approved_run(tx, task.id)
-        if approved is None:
-            return True
-        return seals.is_same_work(approved.sealed, task, await _version_of(tx, task))
+        if start_at == "start":
+            opens_run_gate = approved is not None or agent.asks_before_run
+        else:
+            opens_run_gate = approved is not None and not seals.is_same_work(
+                approved.sealed, task, agent
+            )
+        text_changed = approved is not None and not seals.has_same_texts(approved.sealed, task)
+        return RetryPlan(agent, opens_run_gate, text_changed)
 
     async def create(
         self, tx: AccountTransaction, new: NewTask, tier: str, *, created_by: UUID | None = None
@@ -129,14 +158,13 @@ class TaskCreation:
         self,
         tx: AccountTransaction,
         task: Task,
+        agent: AgentVersion,
         parent: Task | None,
         tier: str,
         *,
         start_at: str,
     ) -> None:
         """Places the hold for a hosted task's next run, and starts the run or opens its gate."""
-        agent = await _version_of(tx, task)
-        self._agent_access.check(agent, tier)
         await self._place_hold(tx, task, agent, parent)
         if task.status == "WAITING_APPROVAL":
             await self.open_first_gate(tx, task, agent, start_at)
@@ -177,6 +205,24 @@ async def _version_of(tx: AccountReader, task: Task) -> AgentVersion:
     return agent
 
 
+def with_inherited_approval(agent: AgentVersion, task: Task) -> AgentVersion:
+    """The agent as the task's run uses it: with the policies of the tasks above the task."""
+    policies = tuple(Approval.from_json(policy) for policy in task.inherited_approval or ())
+    return replace(agent, inherited_approval=policies)
+
+
+async def check_can_retry(tx: AccountReader, task: Task) -> Task | None:
+    """The parent of a task that can be retried. Raises if it cannot."""
+    if task.status != "FAILED":
+        raise TransitionRefused(task.status, "PENDING", "Only a failed task can be retried.")
+    if task.parent_task_id is None:
+        return None
+    parent = await queries.find(tx, task.parent_task_id)
+    if parent is not None and parent.status == "CANCELLED":
+        raise ParentEnded(parent)
+    return parent
+
+
 def check_accepts_subtasks(parent: Task) -> None:
     if parent.status in TERMINAL:
         raise ParentEnded(parent)
@@ -204,6 +250,7 @@ def _build(
         run=1,
         agent=new.agent.name if new.agent else None,
         agent_version=new.agent.version if new.agent else None,
+        budget_cents=new.agent.budget_cents if new.agent and hosted else None,
         project_id=new.project_id,
         parent_task_id=new.parent.id if new.parent else None,
         name=new.name,

@@ -152,6 +152,14 @@ class NotWaiting(Conflict):
         )
 
 
+class NothingWaits(Conflict):
+    def __init__(self, task: Task) -> None:
+        super().__init__(
+            f"A task that is {task.status} does not wait for a decision, so there is nothing to "
+            "put off."
+        )
+
+
 class ReviewStale(Conflict):
     """The decision is not about the review that waits now. The response contains that review."""
 

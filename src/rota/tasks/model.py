@@ -22,6 +22,8 @@ class Task:
     run: int
     agent: str | None
     agent_version: int | None
+    # The most that the current run can cost. None if a client runs the task.
+    budget_cents: int | None
     project_id: str | None
     parent_task_id: UUID | None
     name: str

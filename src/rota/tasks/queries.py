@@ -20,6 +20,8 @@ _COLUMNS = tuple(field.name for field in fields(Task))
 _CHANGEABLE = (
     "status",
     "run",
+    "agent_version",
+    "budget_cents",
     "depth",
     "project_id",
     "parent_task_id",

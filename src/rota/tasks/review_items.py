@@ -9,7 +9,7 @@ from rota.platform.schema import problems
 from rota.tasks import seals
 from rota.tasks.errors import InvalidArguments, ItemDecided, ItemNamedTwice, ItemsNotPending
 from rota.tasks.model import Review
-from rota.tasks.review_schemas import Decision
+from rota.tasks.review_item_schemas import Decision
 
 Items = list[dict[str, Any]]
 

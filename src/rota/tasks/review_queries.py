@@ -30,7 +30,7 @@ async def of_task(tx: AccountReader, task_id: UUID) -> list[Review]:
 TIMELINE_ENTRIES = """
     SELECT format('review-%s', number) AS id, 'approval' AS kind, run, NULL::integer AS step,
            gate AS name, NULL AS server, state, NULL AS outcome,
-           (SELECT coalesce(jsonb_agg(item - 'sealed' ORDER BY position), '[]')
+           (SELECT coalesce(jsonb_agg(item - 'sealed' - 'describe' ORDER BY position), '[]')
             FROM jsonb_array_elements(items) WITH ORDINALITY AS i (item, position)) AS arguments,
            to_jsonb(reason) AS result, NULL::uuid AS child_task_id,
            0 AS input_tokens, 0 AS output_tokens, 0 AS cached_input_tokens,
@@ -76,7 +76,7 @@ async def approved_run(tx: AccountReader, task_id: UUID) -> Review | None:
     return Review(**row) if row else None
 
 
-async def pending(tx: AccountReader, task_ids: Sequence[UUID]) -> dict[UUID, list[Review]]:
+async def pending(tx: AccountReader, task_ids: Sequence[UUID]) -> dict[UUID, Review]:
     """The pending review of each of these tasks that has one."""
     rows = await tx.fetch(
         f"""
@@ -86,12 +86,56 @@ async def pending(tx: AccountReader, task_ids: Sequence[UUID]) -> dict[UUID, lis
         tx.account_id,
         list(task_ids),
     )
-    found: dict[UUID, list[Review]] = {}
+    found: dict[UUID, Review] = {}
     for row in rows:
         columns = dict(row)
         task_id = columns.pop("task_id")
-        found[task_id] = [Review(**columns)]
+        found[task_id] = Review(**columns)
     return found
+
+
+async def snoozes(
+    tx: AccountReader, reviews: Mapping[UUID, Review], now: datetime
+) -> dict[UUID, datetime]:
+    """Until when the user has put off these reviews, by task."""
+    rows = await tx.fetch(
+        """
+        SELECT task_id, until FROM review_snoozes
+        JOIN unnest($3::uuid[], $4::integer[]) AS shown (task_id, number) USING (task_id, number)
+        WHERE account_id = $1 AND user_id = $2 AND until > $5
+        """,
+        tx.account_id,
+        tx.user_id,
+        list(reviews),
+        [review.number for review in reviews.values()],
+        now,
+    )
+    return {row["task_id"]: row["until"] for row in rows}
+
+
+async def save_snooze(tx: AccountTransaction, task_id: UUID, number: int, until: datetime) -> None:
+    await tx.execute(
+        """
+        INSERT INTO review_snoozes (account_id, task_id, user_id, number, until)
+        VALUES ($1, $2, $3, $4, $5)
+        ON CONFLICT (account_id, task_id, user_id)
+            DO UPDATE SET number = excluded.number, until = excluded.until
+        """,
+        tx.account_id,
+        task_id,
+        tx.user_id,
+        number,
+        until,
+    )
+
+
+async def delete_snooze(tx: AccountTransaction, task_id: UUID) -> None:
+    await tx.execute(
+        "DELETE FROM review_snoozes WHERE account_id = $1 AND task_id = $2 AND user_id = $3",
+        tx.account_id,
+        task_id,
+        tx.user_id,
+    )
 
 
 async def time_waited(tx: AccountReader, task_ids: Sequence[UUID], since: datetime) -> timedelta:
@@ -159,9 +203,10 @@ async def close(
     *,
     resumed: bool,
 ) -> None:
-    """Closes the pending review."""
+    """Closes the pending review, and forgets who put it off."""
     await tx.execute(
         """
+        WITH ended AS (DELETE FROM review_snoozes WHERE account_id = $1 AND task_id = $2)
         UPDATE reviews SET state = $3, decided_by = $4, decided_with = $5, reason = $6,
             decided_at = $7, resumed = $8
         WHERE account_id = $1 AND task_id = $2 AND state = 'pending'

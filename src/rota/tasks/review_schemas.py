@@ -1,7 +1,6 @@
 """Public schemas of reviews: what waits for a person, and what was decided."""
 
 import json
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -13,6 +12,7 @@ from rota.platform import ids
 from rota.platform.http import examples
 from rota.platform.http.schemas import (
     Body,
+    BodyTimestamp,
     Timestamp,
     Total,
     Wire,
@@ -21,8 +21,10 @@ from rota.platform.http.schemas import (
     example_with,
     resource_of,
 )
-from rota.tasks import model, states
-from rota.tasks.schemas import Id, Task, TaskId
+from rota.tasks import model, states, summaries
+from rota.tasks.review_item_schemas import DIGEST, Decision, ReviewItem
+from rota.tasks.review_reading import Definitions, TaskReviews
+from rota.tasks.schemas import Task, TaskId
 
 Gate = TypeAliasType(
     "Gate",
@@ -47,20 +49,7 @@ ReviewState = TypeAliasType(
         ),
     ],
 )
-ItemDecision = TypeAliasType(
-    "ItemDecision",
-    Annotated[
-        Literal["approved", "rejected"], doc("What a person decided about an item.", "approved")
-    ],
-)
-_ARGUMENTS = {"title": "Onboarding checklist", "folder": "People"}
-_ARGUMENTS_SCHEMA = {
-    "type": "object",
-    "properties": {"title": {"type": "string"}, "folder": {"type": "string"}},
-    "required": ["title"],
-}
 _WAITING = {"status": "WAITING_APPROVAL", "output": None, "finishedAt": None}
-_DIGEST = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 
 
 def decider(user_id: UUID | None, credential: dict[str, Any] | None) -> Actor | None:
@@ -68,20 +57,6 @@ def decider(user_id: UUID | None, credential: dict[str, Any] | None) -> Actor | 
     if user_id is None or credential is None:
         return None
     return Actor(user_id=ids.to_wire("user", user_id), **credential)
-
-
-class Decision(Body):
-    """One pending item to approve."""
-
-    id: Annotated[Id, doc("The ID of a pending item of the review.", "call-1-1-1")]
-    arguments: Annotated[
-        dict[str, Any] | None,
-        doc(
-            "Changed arguments for the tool call, valid against `argumentsSchema`. "
-            "Default: the arguments that the item shows.",
-            {"title": "Onboarding checklist", "folder": "Operations"},
-        ),
-    ] = None
 
 
 class ReviewRef(Body):
@@ -147,89 +122,6 @@ class RejectTask(Body):
     ] = False
 
 
-@resource_of(Decision)
-class ReviewItem(Wire):
-    """Something that a person decides: a tool call, or an output."""
-
-    id: Annotated[
-        str, doc("The ID of the item, unique within the task. Use it in `decisions`.", "call-1-1-1")
-    ]
-    tool: Annotated[
-        str | None,
-        doc("The tool that the agent wants to call. Null at an output gate.", "create_draft"),
-    ]
-    server: Annotated[
-        str | None,
-        doc("The name of the tool server. Null for an output and for built-in tools.", "docs"),
-    ]
-    server_id: Annotated[
-        str | None,
-        doc(
-            "The ID of the tool server that gets the call. Null like `server`.", examples.SERVER_ID
-        ),
-    ] = None
-    server_revision: Annotated[
-        int | None,
-        doc(
-            "The revision of the tool server, which changes with its URL and credentials. Null "
-            "like `server`.",
-            1,
-        ),
-    ] = None
-    server_url: Annotated[
-        str | None,
-        doc("Where the call is sent. Null like `server`.", "https://mcp.example.com/mcp"),
-    ] = None
-    tool_description: Annotated[
-        str | None,
-        doc("What the tool does, as its server says. Null for an output.", "Creates a draft."),
-    ] = None
-    arguments: Annotated[
-        dict[str, Any] | None,
-        doc("The arguments of the call; at an output gate, the `output`.", _ARGUMENTS),
-    ]
-    edited: Annotated[
-        bool, doc("Whether the arguments were changed when the item was approved.", False)
-    ] = False
-    digest: Annotated[
-        str | None,
-        doc(
-            "The SHA-256 of the call with these arguments. The call is made only if it still has "
-            "this digest. Null for reviews of earlier versions.",
-            _DIGEST,
-        ),
-    ] = None
-    arguments_schema: Annotated[
-        dict[str, Any] | None,
-        doc(
-            "The JSON Schema that changed arguments must match. Null if unknown.", _ARGUMENTS_SCHEMA
-        ),
-    ]
-    reason: Annotated[
-        str | None,
-        doc("Why a person must decide.", "The agent's policy requires approval of this call."),
-    ]
-    decision: Annotated[
-        ItemDecision | None, doc("The decision. Null while the item waits.", None, "approved")
-    ]
-    decided_by: Annotated[Actor | None, doc("Who decided. Null while the item waits.", None)]
-    decided_at: Annotated[
-        Timestamp | None,
-        doc("When it was decided. Null while the item waits.", None, examples.FINISHED),
-    ]
-
-    @classmethod
-    def of(cls, item: Mapping[str, Any]) -> "ReviewItem":
-        shown = dict(item)
-        if "sealed" in item:
-            # Exactly what is decided about. The database changes some numbers.
-            shown["arguments"] = json.loads(item["sealed"])["arguments"]
-        if isinstance(item["decidedBy"], str):
-            # An earlier version stored only the user.
-            shown["decidedBy"] = Actor(user_id=item["decidedBy"], name=None, via=None, key_id=None)
-        return cls(**shown)
-
-
 class ReviewedWork(Wire):
     """What a person approves at a run gate: the work, and who does it with what."""
 
@@ -249,7 +141,7 @@ class PastReview(Wire):
 
     number: Annotated[int, doc("The number of the review, from 1 for each task.", 1)]
     digest: Annotated[
-        str, doc("The SHA-256 of everything that the decision is about, in hexadecimal.", _DIGEST)
+        str, doc("The SHA-256 of everything that the decision is about, in hexadecimal.", DIGEST)
     ]
     state: Annotated[ReviewState, doc("How the review ended.", "approved")]
     gate: Annotated[
@@ -271,7 +163,7 @@ class PastReview(Wire):
     items: Annotated[list[ReviewItem], doc("What was decided. Empty at a run gate.", [])]
 
     @classmethod
-    def of(cls, review: model.Review) -> "PastReview":
+    def of(cls, review: model.Review, definitions: Definitions) -> "PastReview":
         return cls(
             number=review.number,
             digest=review.digest,
@@ -282,8 +174,32 @@ class PastReview(Wire):
             decided_by=decider(review.decided_by, review.decided_with),
             decided_at=review.decided_at,
             reason=review.reason,
-            items=[ReviewItem.of(item) for item in review.items],
+            items=[ReviewItem.of(item, definitions) for item in review.items],
         )
+
+
+class SnoozeTask(Body):
+    """Until when to put off a decision."""
+
+    model_config = example_of("until")
+
+    until: Annotated[
+        BodyTimestamp | None,
+        doc(
+            "A time in the future. A time after `expiresAt` of the review counts as `expiresAt`. "
+            "Null brings the review back.",
+            "2099-01-31T12:00:00Z",
+        ),
+    ]
+
+
+class SnoozeResponse(Wire):
+    """Until when a decision is put off."""
+
+    snoozed_until: Annotated[
+        Timestamp | None,
+        doc("Until when you do not want to see it. Null if it is not put off.", examples.EXPIRES),
+    ]
 
 
 @resource_of(ReviewRef)
@@ -300,7 +216,7 @@ class Review(Wire):
         doc(
             "The SHA-256 of everything that the decision is about, in hexadecimal. Send it back "
             "with `number` when you decide. Null without a review.",
-            _DIGEST,
+            DIGEST,
         ),
     ]
     state: Annotated[ReviewState, doc("The state of the newest review.")]
@@ -323,6 +239,13 @@ class Review(Wire):
         ),
     ]
     work: Annotated[ReviewedWork | None, doc("What will run. Null except at a run gate.", None)]
+    summary: Annotated[
+        str | None,
+        doc(
+            "What is decided, in one sentence that is made by rule. Null without a review.",
+            "Create the draft “Onboarding checklist”",
+        ),
+    ]
     items: Annotated[
         list[ReviewItem], doc("What a person decides. Empty at a run gate and without a review.")
     ]
@@ -331,27 +254,26 @@ class Review(Wire):
     ]
 
     @classmethod
-    def of(cls, task: model.Task, reviews: list[model.Review]) -> "Review":
-        """`reviews` begins with the newest, which is the one that is shown in full."""
-        shapes = [PastReview.of(review) for review in reviews]
+    def of(cls, found: TaskReviews) -> "Review":
+        """The newest review is the one that is shown in full."""
+        shapes = [PastReview.of(review, found.definitions) for review in found.reviews]
         newest = shapes[0] if shapes else None
+        sealed = json.loads(found.reviews[0].sealed) if shapes else {}
+        work = sealed.get("work")
+        items = newest.items if newest else []
         return cls(
-            task_id=ids.to_wire("task", task.id),
+            task_id=ids.to_wire("task", found.task.id),
             number=newest.number if newest else None,
             digest=newest.digest if newest else None,
             state=newest.state if newest else "none",
             gate=newest.gate if newest else None,
             requested_at=newest.requested_at if newest else None,
             expires_at=newest.expires_at if newest else None,
-            work=_work(reviews[0]) if reviews else None,
-            items=newest.items if newest else [],
+            work=ReviewedWork(**work) if work else None,
+            summary=summaries.of_review(sealed, [item.summary for item in items]),
+            items=items,
             history=[shape for shape in shapes if shape.state != "pending"],
         )
-
-
-def _work(review: model.Review) -> ReviewedWork | None:
-    work = json.loads(review.sealed).get("work")
-    return ReviewedWork(**work) if work else None
 
 
 class ReviewResponse(Wire):
@@ -384,6 +306,15 @@ class Approval(Wire):
 
     task: Annotated[Task, doc("The task that waits.", json_schema_extra=example_with(**_WAITING))]
     review: Annotated[Review, doc("What to decide.")]
+    snoozed_until: Annotated[
+        Timestamp | None,
+        doc(
+            "Until when you do not want to see it. Null if you have not put it off, or if that "
+            "time has passed.",
+            None,
+            examples.EXPIRES,
+        ),
+    ]
 
 
 class ApprovalsResponse(Wire):

@@ -7,7 +7,7 @@ it within a few seconds means the same decision, and not the next review.
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any
 from uuid import UUID
@@ -17,20 +17,23 @@ from rota.auth.caller import Caller
 from rota.events import journal
 from rota.platform import clock, ids
 from rota.platform.db import AccountReader, AccountTransaction, Database
+from rota.platform.errors import FieldError, ValidationFailed
 from rota.platform.http.schemas import Body
 from rota.platform.idempotency import Idempotency, Outcome
 from rota.tasks import (
     queries,
     review_items,
     review_queries,
+    review_reading,
     review_schemas,
     schemas,
     seals,
     transitions,
 )
-from rota.tasks.errors import NotWaiting, ReviewStale
+from rota.tasks.errors import NothingWaits, NotWaiting, ReviewStale
 from rota.tasks.model import Review, Task
 from rota.tasks.review_items import Items
+from rota.tasks.review_reading import TaskReviews
 from rota.tasks.review_schemas import (
     ApproveTask,
     DecisionResponse,
@@ -56,11 +59,28 @@ class Reviews:
         self._idempotency = idempotency
         self._weight_of = weight_of
 
-    async def get(self, caller: Caller, task_id: UUID | None) -> tuple[Task, list[Review]]:
+    async def get(self, caller: Caller, task_id: UUID | None) -> TaskReviews:
         """The task and its reviews, newest first."""
         async with self._db.snapshot(caller.account_id, caller.user_id) as tx:
-            task = await queries.get(tx, task_id)
-            return task, await review_queries.of_task(tx, task.id)
+            return await review_reading.read(tx, await queries.get(tx, task_id))
+
+    async def snooze(
+        self, caller: Caller, task_id: UUID | None, until: datetime | None
+    ) -> datetime | None:
+        """Puts off a decision for the caller alone, or brings it back. The deadline stays."""
+        async with self._db.write(caller.account_id, caller.user_id) as tx:
+            task = await queries.get_for_change(tx, task_id)
+            if task.status != "WAITING_APPROVAL":
+                raise NothingWaits(task)
+            if until is None:
+                await review_queries.delete_snooze(tx, task.id)
+                return None
+            if until <= clock.now():
+                raise ValidationFailed.of(FieldError("until", "must be in the future"))
+            review = (await review_queries.pending(tx, [task.id]))[task.id]
+            until = min(until, review.expires_at)
+            await review_queries.save_snooze(tx, task.id, review.number, until)
+            return until
 
     async def approve(
         self, caller: Caller, task_id: UUID | None, body: ApproveTask, key: str | None
@@ -75,45 +95,45 @@ class Reviews:
         caller: Caller,
         key: str | None,
         request: tuple[str, Body],
-        decide: Callable[[AccountTransaction], Awaitable[tuple[Task, list[Review]]]],
+        decide: Callable[[AccountTransaction], Awaitable[TaskReviews]],
     ) -> Outcome:
         """Makes the decision, unless the idempotency key has a response."""
         async with self._db.write(caller.account_id, caller.user_id) as tx:
 
             async def work() -> DecisionResponse:
-                task, reviews = await decide(tx)
+                decided = await decide(tx)
                 return DecisionResponse(
-                    task=schemas.Task.of(task), review=review_schemas.Review.of(task, reviews)
+                    task=schemas.Task.of(decided.task), review=review_schemas.Review.of(decided)
                 )
 
             return await self._idempotency.once(tx, key, request, 200, work)
 
     async def _approve(
         self, tx: AccountTransaction, caller: Caller, task_id: UUID | None, body: ApproveTask
-    ) -> tuple[Task, list[Review]]:
-        before = await queries.get_for_change(tx, task_id)
-        reviews = await review_queries.of_task(tx, before.id)
+    ) -> TaskReviews:
+        found = await review_reading.read(tx, await queries.get_for_change(tx, task_id))
+        before, reviews = found.task, found.reviews
         by = await _decider(tx, caller)
         named = [decision.id for decision in body.decisions or ()]
         if before.status != "WAITING_APPROVAL":
             if _was_approved(before, reviews, body):
                 await _add_answer(tx, before, reviews[0], by, "approved", named)
-                return before, reviews
-            _check_shown(before, reviews, body.review)
-            raise NotWaiting(before, _approved_target(before, reviews), _wire(before, reviews))
-        _check_shown(before, reviews, body.review)
-        _check_not_expired(before, reviews, _approved_target(before, reviews))
+                return found
+            _check_shown(found, body.review)
+            raise NotWaiting(before, _approved_target(before, reviews), _wire(found))
+        _check_shown(found, body.review)
+        _check_not_expired(found, _approved_target(before, reviews))
         if body.review is None:
-            _check_not_repeated(before, reviews, by, "approved", named)
+            _check_not_repeated(found, by, "approved", named)
         if not named:
-            _check_edits_seen(before, reviews, by)
+            _check_edits_seen(found, by)
         await _add_answer(tx, before, reviews[0], by, "approved", named)
         items = review_items.approve_items(reviews[0], body.decisions, by)
         await review_queries.save_items(tx, before.id, items)
         after = before
         if review_items.all_decided(items):
             after = await self._approve_gate(tx, caller, before, reviews[0], items, by)
-        return after, await review_queries.of_task(tx, before.id)
+        return replace(found, task=after, reviews=await review_queries.of_task(tx, before.id))
 
     async def _approve_gate(
         self,
@@ -158,21 +178,21 @@ class Reviews:
 
     async def _reject(
         self, tx: AccountTransaction, caller: Caller, task_id: UUID | None, body: RejectTask
-    ) -> tuple[Task, list[Review]]:
-        before = await queries.get_for_change(tx, task_id)
-        reviews = await review_queries.of_task(tx, before.id)
+    ) -> TaskReviews:
+        found = await review_reading.read(tx, await queries.get_for_change(tx, task_id))
+        before, reviews = found.task, found.reviews
         target: Status = "RUNNING" if body.resume else "CANCELLED"
         by = await _decider(tx, caller)
         if before.status != "WAITING_APPROVAL":
             if _was_rejected(before, reviews, body):
                 await _add_answer(tx, before, reviews[0], by, "rejected")
-                return before, reviews
-            _check_shown(before, reviews, body.review)
-            raise NotWaiting(before, target, _wire(before, reviews))
-        _check_shown(before, reviews, body.review)
-        _check_not_expired(before, reviews, target)
+                return found
+            _check_shown(found, body.review)
+            raise NotWaiting(before, target, _wire(found))
+        _check_shown(found, body.review)
+        _check_not_expired(found, target)
         if body.review is None:
-            _check_not_repeated(before, reviews, by, "rejected")
+            _check_not_repeated(found, by, "rejected")
         if body.resume and reviews[0].gate == "run":
             raise TransitionRefused(
                 before.status, target, "Its run has not started, so it cannot resume."
@@ -199,7 +219,7 @@ class Reviews:
             after = await transitions.cancel(
                 tx, before, before, Trigger.REJECT, event=event, reason=body.reason
             )
-        return after, await review_queries.of_task(tx, before.id)
+        return replace(found, task=after, reviews=await review_queries.of_task(tx, before.id))
 
     async def expire_due(self, limit: int) -> int:
         """Cancels up to `limit` tasks, of all accounts, whose review expired. Returns how many."""
@@ -238,10 +258,10 @@ def _credential(by: dict[str, Any]) -> dict[str, Any]:
     return {name: by[name] for name in ("name", "via", "keyId")}
 
 
-def _check_shown(task: Task, reviews: list[Review], shown: ReviewRef | None) -> None:
+def _check_shown(found: TaskReviews, shown: ReviewRef | None) -> None:
     """Refuses a decision about another review than the newest one."""
-    if shown is not None and not _is_shown(reviews, shown):
-        raise ReviewStale(_wire(task, reviews))
+    if shown is not None and not _is_shown(found.reviews, shown):
+        raise ReviewStale(_wire(found))
 
 
 def _is_shown(reviews: list[Review], shown: ReviewRef) -> bool:
@@ -257,22 +277,21 @@ def _approved_target(task: Task, reviews: list[Review]) -> Status:
     return target
 
 
-def _check_not_expired(task: Task, reviews: list[Review], target: Status) -> None:
+def _check_not_expired(found: TaskReviews, target: Status) -> None:
     """Refuses a decision that comes too late, also before the sweep closes the review."""
-    if reviews[0].expires_at <= clock.now():
-        raise NotWaiting(task, target, _wire(task, reviews))
+    if found.reviews[0].expires_at <= clock.now():
+        raise NotWaiting(found.task, target, _wire(found))
 
 
-def _check_edits_seen(task: Task, reviews: list[Review], by: dict[str, Any]) -> None:
+def _check_edits_seen(found: TaskReviews, by: dict[str, Any]) -> None:
     """Refuses to approve all at once if another person has changed one of the calls."""
-    for item in reviews[0].items:
+    for item in found.reviews[0].items:
         if item.get("edited") and item["decidedBy"] != by:
-            raise ReviewStale(_wire(task, reviews))
+            raise ReviewStale(_wire(found))
 
 
 def _check_not_repeated(
-    task: Task,
-    reviews: list[Review],
+    found: TaskReviews,
     by: dict[str, Any],
     decision: str,
     items: Sequence[str] = (),
@@ -281,11 +300,11 @@ def _check_not_repeated(
 
     A decision that names other items than the earlier one is a new decision.
     """
-    for answer in (answer for review in reviews[1:] for answer in _recent_answers(review)):
+    for answer in (each for review in found.reviews[1:] for each in _recent_answers(review)):
         if (answer["by"], answer["decision"]) != (by, decision):
             continue
         if not items or not answer["items"] or set(items) & set(answer["items"]):
-            raise ReviewStale(_wire(task, reviews))
+            raise ReviewStale(_wire(found))
 
 
 def _recent_answers(review: Review) -> Items:
@@ -308,8 +327,8 @@ async def _add_answer(
     await review_queries.save_answers(tx, task.id, review.number, answers)
 
 
-def _wire(task: Task, reviews: list[Review]) -> dict[str, Any]:
-    return review_schemas.Review.of(task, reviews).model_dump(mode="json", by_alias=True)
+def _wire(found: TaskReviews) -> dict[str, Any]:
+    return review_schemas.Review.of(found).model_dump(mode="json", by_alias=True)
 
 
 def _was_approved(task: Task, reviews: list[Review], body: ApproveTask) -> bool:

@@ -30,6 +30,8 @@ from rota.tasks.review_schemas import (
     Gate,
     RejectTask,
     ReviewResponse,
+    SnoozeResponse,
+    SnoozeTask,
 )
 from rota.tasks.reviews import Reviews
 from rota.tasks.schemas import (
@@ -265,8 +267,24 @@ def task_routes(
     async def review_task(caller: Reader, id: TaskId) -> ReviewResponse:  # noqa: A002
         """Returns what waits for a person, with the arguments of each tool call, and earlier
         reviews."""
-        task, found = await reviews.get(caller, ids.from_wire("task", id))
-        return ReviewResponse(review=review_schemas.Review.of(task, found))
+        found = await reviews.get(caller, ids.from_wire("task", id))
+        return ReviewResponse(review=review_schemas.Review.of(found))
+
+    @router.post(
+        "/api/tasks/{id}/snooze",
+        summary="Put off a decision",
+        responses=documented(404, 409),
+    )
+    async def snooze_task(
+        caller: Approver,
+        id: TaskId,  # noqa: A002
+        body: SnoozeTask,
+    ) -> SnoozeResponse:
+        """Puts off the decision about a task until a time, for you alone. `GET /api/approvals`
+        shows that time as `snoozedUntil`. Nothing is decided, and the task still expires at
+        `expiresAt`. Returns 409 if the task does not wait for a person."""
+        until = await reviews.snooze(caller, ids.from_wire("task", id), body.until)
+        return SnoozeResponse(snoozed_until=until)
 
     @router.get("/api/approvals", summary="List pending approvals")
     async def list_approvals(
@@ -283,9 +301,11 @@ def task_routes(
         found, total = await tasks.waiting(caller, agent, gate, limit, offset)
         approvals = [
             review_schemas.Approval(
-                task=schemas.Task.of(task), review=review_schemas.Review.of(task, pending)
+                task=schemas.Task.of(each.found.task),
+                review=review_schemas.Review.of(each.found),
+                snoozed_until=each.snoozed_until,
             )
-            for task, pending in found
+            for each in found
         ]
         return ApprovalsResponse(approvals=approvals, total=total)
 

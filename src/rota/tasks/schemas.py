@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, WithJsonSchema
 from typing_extensions import TypeAliasType
 
-from rota.credits.money import exact_usd
+from rota.credits.money import exact_usd, of_cents
 from rota.credits.schemas import ExactUsd
 from rota.platform import ids
 from rota.platform.http import examples
@@ -34,13 +34,16 @@ TaskStatus = TypeAliasType(
         ),
     ],
 )
+StartingPoint = Literal["start", "failure"]
+STARTING_POINTS: tuple[StartingPoint, ...] = ("start", "failure")
 RetryFrom = TypeAliasType(
     "RetryFrom",
     Annotated[
-        Literal["start", "failure"],
+        StartingPoint,
         doc(
-            "`start` runs the task from the beginning. `failure` keeps the finished "
-            "steps, and they are not paid for again.",
+            "`start` runs the task from the beginning, with the newest version of the agent, and "
+            "opens every gate again. `failure` keeps the agent's version, the finished steps and "
+            "their approvals, and the steps are not paid for again.",
             "start",
         ),
     ],
@@ -102,6 +105,14 @@ class TaskUsage(Wire):
     input_tokens: Annotated[Count, doc("Tokens sent to models.", 1_840)]
     output_tokens: Annotated[Count, doc("Tokens received from models.", 412)]
     cost_usd: Annotated[ExactUsd, doc("What the model calls cost.")]
+    budget_usd: Annotated[
+        ExactUsd | None,
+        doc(
+            "The most that the current run can cost: the budget of its agent. Null for a task that "
+            "the service does not run.",
+            "0.250000",
+        ),
+    ]
 
 
 class Task(Wire):
@@ -168,6 +179,11 @@ class Task(Wire):
                 input_tokens=task.input_tokens,
                 output_tokens=task.output_tokens,
                 cost_usd=exact_usd(task.cost_micros),
+                budget_usd=(
+                    exact_usd(of_cents(task.budget_cents))
+                    if task.budget_cents is not None
+                    else None
+                ),
             ),
             started_at=task.started_at,
             finished_at=task.finished_at,
@@ -186,6 +202,7 @@ _NEW: dict[str, Any] = {
         "inputTokens": 0,
         "outputTokens": 0,
         "costUsd": "0.000000",
+        "budgetUsd": "0.250000",
     },
     "startedAt": None,
     "finishedAt": None,

@@ -89,6 +89,12 @@ def is_same_work(sealed: str, task: Task, agent: AgentVersion) -> bool:
     return bool(json.loads(sealed).get("work") == run(task, agent, "start")["work"])
 
 
+def has_same_texts(sealed: str, task: Task) -> bool:
+    """Whether the task still has the texts that were approved with this text."""
+    work = json.loads(sealed).get("work") or {}
+    return all(work.get(name) == getattr(task, name) for name in ("name", "description", "input"))
+
+
 def start_of(sealed: str) -> str:
     """Where an approved run starts."""
     return str(json.loads(sealed).get("from", "start"))

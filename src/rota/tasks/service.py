@@ -1,6 +1,7 @@
 """What clients do with tasks: create, list, read, change and retry them."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import datetime
 from uuid import UUID
 
 from rota.auth.caller import Caller
@@ -8,14 +9,32 @@ from rota.events import journal
 from rota.platform import clock, ids
 from rota.platform.db import AccountTransaction, Database
 from rota.platform.idempotency import Idempotency, Outcome
-from rota.tasks import changes, list_queries, queries, review_queries, schemas, seals, transitions
+from rota.tasks import (
+    changes,
+    list_queries,
+    queries,
+    review_queries,
+    review_reading,
+    schemas,
+    seals,
+    transitions,
+)
 from rota.tasks.bodies import CreateTask, PatchTask
-from rota.tasks.creation import NewTask, TaskCreation
-from rota.tasks.errors import ParentEnded, ParentNotFound, TwoAgents
+from rota.tasks.creation import NewTask, TaskCreation, check_can_retry
+from rota.tasks.errors import ParentNotFound, TwoAgents
 from rota.tasks.list_queries import Filter
-from rota.tasks.model import Review, Task
+from rota.tasks.model import Task
+from rota.tasks.review_reading import TaskReviews
 from rota.tasks.schemas import TaskResponse
-from rota.tasks.states import EVENT_OF, Gate, Status, TransitionRefused, Trigger
+from rota.tasks.states import EVENT_OF, Gate, Status, Trigger
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A task with its pending review, and until when the caller has put it off."""
+
+    found: TaskReviews
+    snoozed_until: datetime | None
 
 
 class Tasks:
@@ -72,13 +91,18 @@ class Tasks:
 
     async def waiting(
         self, caller: Caller, agent: str | None, gate: Gate | None, limit: int, offset: int
-    ) -> tuple[list[tuple[Task, list[Review]]], int]:
+    ) -> tuple[list[Waiting], int]:
         """The tasks that wait for a person, longest wait first, each with its review."""
         async with self._db.snapshot(caller.account_id, caller.user_id) as tx:
             found, total = await list_queries.waiting(tx, agent, gate, limit, offset)
             tasks = await list_queries.by_ids(tx, found)
             pending = await review_queries.pending(tx, found)
-        return [(task, pending[task.id]) for task in tasks], total
+            snoozes = await review_queries.snoozes(tx, pending, clock.now())
+            definitions = await review_reading.definitions_of(tx, list(pending.values()))
+        return [
+            Waiting(TaskReviews(task, [pending[task.id]], definitions), snoozes.get(task.id))
+            for task in tasks
+        ], total
 
     async def get(self, caller: Caller, task_id: UUID | None) -> Task:
         async with self._db.read(caller.account_id, caller.user_id) as tx:
@@ -119,30 +143,24 @@ class Tasks:
     async def _retry(
         self, tx: AccountTransaction, caller: Caller, before: Task, start_at: str
     ) -> Task:
-        if before.status != "FAILED":
-            raise TransitionRefused(before.status, "PENDING", "Only a failed task can be retried.")
-        parent = None
-        if before.parent_task_id is not None:
-            parent = await queries.find(tx, before.parent_task_id)
-            if parent is not None and parent.status == "CANCELLED":
-                raise ParentEnded(parent)
+        parent = await check_can_retry(tx, before)
+        fresh = replace(before, run=before.run + 1, started_at=None, finished_at=None, error=None)
+        if not before.hosted:
+            # A client writes the output of an external task, so it stays.
+            return await transitions.apply(
+                tx, before, fresh, "PENDING", Trigger.RETRY, event="task.retried"
+            )
+        plan = await self._creation.plan_retry(tx, before, caller.tier, start_at)
+        agent = plan.agent
         fresh = replace(
-            before,
-            run=before.run + 1,
-            started_at=None,
-            finished_at=None,
-            error=None,
-            # The run writes a hosted task's output; a client writes that of an external task.
-            output=None if before.hosted else before.output,
+            fresh, output=None, agent_version=agent.version, budget_cents=agent.budget_cents
         )
-        approved = not before.hosted or await self._creation.is_approved(tx, before)
-        target: Status = "PENDING" if approved else "WAITING_APPROVAL"
+        target: Status = "WAITING_APPROVAL" if plan.opens_run_gate else "PENDING"
         after = await transitions.apply(
             tx, before, fresh, target, Trigger.RETRY, event="task.retried"
         )
-        if not approved:
+        if plan.opens_run_gate:
             data = transitions.event_data(tx, before.status, after.status)
             await journal.append(tx, EVENT_OF[after.status], data, after.id)
-        if after.hosted:
-            await self._creation.restart(tx, after, parent, caller.tier, start_at=start_at)
+        await self._creation.restart(tx, after, agent, parent, caller.tier, start_at=start_at)
         return after

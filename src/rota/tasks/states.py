@@ -73,7 +73,7 @@ TRANSITIONS: tuple[Transition, ...] = (
     Transition("WAITING_APPROVAL", "CANCELLED", Trigger.EXPIRE, None),
     Transition("WAITING_APPROVAL", "CANCELLED", Trigger.CANCEL, None),
     Transition("FAILED", "PENDING", Trigger.RETRY, None),
-    # The work differs from the work that a person approved at the run gate.
+    # From the start, or the work differs from the work that a person approved at the run gate.
     Transition("FAILED", "WAITING_APPROVAL", Trigger.RETRY, True),
 )
 

@@ -3,41 +3,37 @@
 from collections.abc import Sequence
 from html import escape
 
-from rota.dev.idp_page import HEADERS, STYLE
+from rota.dev import idp_page
+from rota.dev.idp_page import HEADERS
 from rota.dev.stripe.wire import Object
 
 __all__ = ["HEADERS", "checkout", "closed", "home"]
 
-OWN_STYLE = """
-.total { margin: .25rem 0 1rem; font-size: 2rem; font-weight: 600; color: inherit }
-ul { margin: 0 0 1rem; padding: 0; list-style: none }
-li { display: flex; justify-content: space-between; padding: .6rem 0;
-  border-top: 1px solid var(--line) }
+STYLE = """
+.total { margin: 4px 0 16px; font-size: 2rem; font-weight: 600; letter-spacing: -0.02em;
+  font-variant-numeric: tabular-nums; color: inherit }
+ul { margin: 0 0 16px; padding: 0; list-style: none }
+li { display: flex; justify-content: space-between; padding: 10px 0;
+  border-top: 1px solid var(--line); font-variant-numeric: tabular-nums }
 input { width: 100%; font-variant-numeric: tabular-nums }
-.go { width: 100%; margin-top: 1rem }
-.go:focus-visible { outline: 2px solid var(--ink); outline-offset: 2px }
-.problem { padding: .6rem .75rem; color: var(--bad); border: 1px solid; border-radius: .6rem }
-:root { --bad: #b3261e }
-@media (prefers-color-scheme: dark) { :root { --bad: #ff9a92 } }
-.quiet { margin-top: .5rem; background: none; color: var(--soft); border: 1px solid var(--line) }
-.note { margin: 1.25rem 0 0; padding-top: 1rem; font-size: .85rem;
-  border-top: 1px solid var(--line) }
-.cards { display: grid; grid-template-columns: auto 1fr; gap: .25rem .75rem; margin: .5rem 0 0;
-  font-size: .85rem; color: var(--soft) }
+.go { width: 100%; margin-top: 16px }
+.quiet { margin-top: 8px; background: var(--surface); color: var(--ink);
+  border-color: var(--line-strong) }
+.quiet:hover { background: var(--fill) }
+.quiet:active { background: var(--fill-strong) }
+.cards { display: grid; grid-template-columns: auto 1fr; gap: 4px 12px; margin: 8px 0 0;
+  font-size: 0.8125rem; color: var(--ink-2) }
 .cards dt { white-space: nowrap; font-variant-numeric: tabular-nums }
 .cards dd { margin: 0 }
+.test { margin: 20px 0 0; padding-top: 16px; font-size: 0.8125rem;
+  border-top: 1px solid var(--line) }
 """
 
 CARD = "4242 4242 4242 4242"
 
 
 def _page(title: str, body: str) -> str:
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{STYLE}{OWN_STYLE}</style></head>"
-        f"<body><main><h1>{escape(title)}</h1>{body}</main></body></html>"
-    )
+    return idp_page.page(title, body, note="Simulated Stripe server. No money moves.", style=STYLE)
 
 
 def dollars(cents: int) -> str:
@@ -70,7 +66,7 @@ def checkout(
         f'<input id="card" name="card" inputmode="numeric" value="{escape(card)}"{invalid}>'
         '<button class="go" name="action" value="pay">Pay</button>'
         '<button class="go quiet" name="action" value="cancel">Cancel</button></form>'
-        '<p class="note">This is a simulated Stripe page. No money moves. Other test cards:</p>'
+        '<p class="test">Other test cards:</p>'
         '<dl class="cards"><dt>4000 0000 0000 0002</dt><dd>declined</dd>'
         "<dt>4000 0000 0000 0341</dt><dd>accepted now, declined at the next renewal</dd></dl>",
     )

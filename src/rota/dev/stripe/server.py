@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
@@ -28,6 +29,7 @@ from rota.dev.stripe.webhooks import Webhooks
 from rota.dev.stripe.wire import Object, StripeError, check_names, integer, parse
 from rota.payments.port import PaymentFailed, Product
 from rota.payments.stripe import Stripe
+from rota.platform.http.origins import HostCheck
 
 TICK_S = 0.5
 FAULTS = ("timeout", "500", "drop")
@@ -81,7 +83,12 @@ class Server:
             Route("/_control/faults", self.control_faults, methods=["POST"]),
         ]
         handlers: Any = {StripeError: _show_error, 404: _show_not_found}
-        return Starlette(routes=routes, lifespan=self._lifespan, exception_handlers=handlers)
+        return Starlette(
+            routes=routes,
+            lifespan=self._lifespan,
+            exception_handlers=handlers,
+            middleware=[Middleware(HostCheck)],
+        )
 
     @contextlib.asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:

@@ -42,7 +42,16 @@ SECURITY: Json = {
         "(`rota_…`, from `POST /api/keys`) or a session token (a JWT, from "
         "`POST /api/auth/session`). A session token has every scope. An API key has the scopes "
         "that it was created with; each operation names the scope it requires.",
-    }
+    },
+    "cookie": {
+        "type": "apiKey",
+        "in": "cookie",
+        "name": "__Host-rota",
+        "description": "A session token, for pages of this service, in place of `bearer`. "
+        "`POST /api/auth/session` and `POST /api/auth/code` set it. The request must have "
+        "`Sec-Fetch-Site: same-origin`, or this service's own origin in `Origin`. An Authorization "
+        "header takes precedence. On http and a loopback address, the name is `rota`.",
+    },
 }
 
 
@@ -182,6 +191,11 @@ HEADERS: Json = {
         "Present when this is the stored response of an earlier request with the same "
         "Idempotency-Key.",
         {"const": "true", "examples": ["true"]},
+        required=False,
+    ),
+    "Set-Cookie": _header(
+        "The session cookie, if the request asks for one or has one.",
+        {"type": "string", "examples": ["__Host-rota=eyJ…; Path=/; Secure; HttpOnly"]},
         required=False,
     ),
 }

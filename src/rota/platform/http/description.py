@@ -15,7 +15,7 @@ from fastapi.routing import APIRoute
 
 from rota.platform.http import components as shared
 from rota.platform.http.components import Json, documented, ref
-from rota.platform.http.schemas import CHANGES, FIELDS
+from rota.platform.http.schemas import CHANGES, EXTENDS, FIELDS
 
 __all__ = ["describe", "documented"]
 
@@ -62,9 +62,9 @@ class _Description:
             separate_input_output_schemas=app.separate_input_output_schemas,
         )
         self._scopes = {
-            route.unique_id: scope
+            route.unique_id: scopes
             for route in app.routes
-            if isinstance(route, APIRoute) and (scope := _scope(route)) is not None
+            if isinstance(route, APIRoute) and (scopes := _scopes(route))
         }
         # FastAPI's own schemas, for the 422 that is never sent.
         found = self._document["components"]["schemas"]
@@ -77,6 +77,9 @@ class _Description:
             self._schemas[name] |= {"enum": values, "examples": values[:1]}
             for schema in self._schemas.values():
                 _keep_examples(schema, ref("schemas", name)["$ref"], values)
+        for schema in self._schemas.values():
+            if EXTENDS in schema:
+                _extend(schema, self._schemas)
         self._parameters: Json = {}
         self._examples: Json = {}
         self._errors: set[str] = set()
@@ -120,11 +123,12 @@ class _Description:
 
     def _complete_security(self, operation: Json) -> None:
         operation["description"] = _unwrapped(operation.get("description") or operation["summary"])
-        scope = self._scopes.get(operation["operationId"])
+        scopes = self._scopes.get(operation["operationId"], ())
         if {"401", "403"} <= operation["responses"].keys():
-            operation["security"] = [{"bearer": [scope] if scope else []}]
-        if scope:
-            operation["description"] += f"\n\nAn API key needs the scope `{scope}`."
+            operation["security"] = [{"bearer": [*scopes]}]
+        if scopes:
+            noun, names = "scope" if len(scopes) == 1 else "scopes", "` and `".join(scopes)
+            operation["description"] += f"\n\nAn API key needs the {noun} `{names}`."
 
     def _responses(self, operation: Json, limited: bool) -> Json:
         responses = operation["responses"]
@@ -199,6 +203,8 @@ class _Description:
             return schema["const"]
         if "anyOf" in schema:
             return self._example(schema["anyOf"][0])
+        if "allOf" in schema:
+            return {k: v for part in schema["allOf"] for k, v in self._example(part).items()}
         if schema.get("type") == "array":
             return [self._example(schema["items"])]
         fields = schema.get("properties", {})
@@ -206,10 +212,10 @@ class _Description:
         return {name: self._example(fields[name]) for name in names}
 
 
-def _scope(route: APIRoute) -> str | None:
-    """The scope that a route requires through one of its dependencies."""
-    found = [getattr(each.call, "scope", None) for each in route.dependant.dependencies]
-    return next((scope for scope in found if scope is not None), None)
+def _scopes(route: APIRoute) -> tuple[str, ...]:
+    """The scopes that a route requires through one of its dependencies."""
+    found = [getattr(each.call, "scopes", ()) for each in route.dependant.dependencies]
+    return next(filter(None, found), ())
 
 
 def _unwrapped(text: str) -> str:
@@ -288,6 +294,22 @@ def _keep_examples(schema: Json, reference: str, values: list[str]) -> None:
             found = [value for value in each.pop("examples", ()) if value in (None, *values)]
             each |= {"examples": found} if found else {}
         _keep_examples(each, reference, values)
+
+
+def _extend(schema: Json, schemas: Json) -> None:
+    """Describes only what a schema adds to the one that it extends."""
+    parent = schema.pop(EXTENDS)
+    own = {word: schema.pop(word) for word in ("properties", "required")}
+    inherited = schemas[parent]["properties"]
+    schema.pop("type")
+    schema["allOf"] = [
+        ref("schemas", parent),
+        {
+            "type": "object",
+            "properties": {k: v for k, v in own["properties"].items() if k not in inherited},
+            "required": [name for name in own["required"] if name not in inherited],
+        },
+    ]
 
 
 def _drop_markers(schema: Json) -> None:

@@ -31,6 +31,8 @@ COMPONENT = "x-component"
 # it shows.
 CHANGES = "x-example-changes"
 FIELDS = "x-example-fields"
+# The name of the schema that this one adds fields to.
+EXTENDS = "x-extends"
 
 _DIGITS = re.compile(r"-?[0-9]{1,10}")
 

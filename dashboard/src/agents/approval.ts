@@ -1,0 +1,91 @@
+import type { AgentDetails } from '@rota/sdk';
+import { plural } from '../ui/format';
+
+type Policy = AgentDetails['approval'];
+
+export interface Ask {
+  gate: 'run' | 'tools' | 'output';
+  asks: boolean;
+  sentence: string;
+  /** The tools that the sentence is about, as patterns. */
+  patterns: string[];
+}
+
+/** When a person has to approve, in plain sentences: the run, the tool calls, the result. */
+export function asks(policy: Policy, tools: string[]): Ask[] {
+  return [
+    {
+      gate: 'run',
+      asks: policy.run,
+      sentence: policy.run
+        ? 'Before each run starts, a person approves it.'
+        : 'It starts to work at once.',
+      patterns: [],
+    },
+    toolCalls(policy.tools, tools),
+    {
+      gate: 'output',
+      asks: policy.output,
+      sentence: policy.output
+        ? 'Before the task is completed, a person accepts the result.'
+        : 'Its result is final without a decision.',
+      patterns: [],
+    },
+  ];
+}
+
+function toolCalls(policy: Policy['tools'], tools: string[]): Ask {
+  const ask = (asks: boolean, sentence: string, patterns: string[] = []): Ask => ({
+    gate: 'tools',
+    asks,
+    sentence,
+    patterns,
+  });
+  if (!tools.length) return ask(false, 'It has no tools to call.');
+  if (policy === 'never') return ask(false, 'It calls its tools without asking.');
+  if (policy === 'always') return ask(true, 'Before every tool call, a person approves it.');
+  if (policy === 'writes') {
+    return ask(
+      true,
+      'Before every call of a tool that its server does not mark as read only, a person approves it.',
+    );
+  }
+  if (!policy.length) return ask(false, 'It calls its tools without asking.');
+  return ask(true, 'Before every call of these tools, a person approves it:', policy);
+}
+
+/** The same in a few words, for a table: "writes and the result". */
+export function asksBefore(policy: Policy, tools: string[]): string {
+  const calls =
+    !tools.length || policy.tools === 'never'
+      ? null
+      : policy.tools === 'always'
+        ? 'every tool call'
+        : policy.tools === 'writes'
+          ? 'writes'
+          : policy.tools.length
+            ? `${plural(policy.tools.length, 'kind')} of call`
+            : null;
+  const found = [policy.run && 'each run', calls, policy.output && 'the result'].filter(Boolean);
+  if (!found.length) return 'nothing';
+  return found.length > 1
+    ? `${found.slice(0, -1).join(', ')} and ${found.at(-1)}`
+    : String(found[0]);
+}
+
+export interface ToolGroup {
+  server: string;
+  tools: string[];
+}
+
+/** Patterns such as `crm/get_*` by their server, in the order of the agent's file. */
+export function byServer(patterns: string[]): ToolGroup[] {
+  const groups = new Map<string, string[]>();
+  for (const pattern of patterns) {
+    const slash = pattern.indexOf('/');
+    const server = slash < 0 ? '*' : pattern.slice(0, slash);
+    const tool = pattern.slice(slash + 1);
+    groups.set(server, [...(groups.get(server) ?? []), tool]);
+  }
+  return [...groups].map(([server, tools]) => ({ server, tools }));
+}

@@ -1,0 +1,18 @@
+/** The cache of what the API answered. Server state lives here and nowhere else. */
+import { QueryClient } from '@tanstack/react-query';
+import { ApiError } from './client';
+
+export const queryClient = new QueryClient({
+  defaultOptions: {
+    queries: {
+      // The event stream says when something changed, so data is not old by itself.
+      staleTime: 30_000,
+      gcTime: 10 * 60_000,
+      refetchOnWindowFocus: true,
+      retry: (count, error) =>
+        count < 3 && (!(error instanceof ApiError) || error.status === 0 || error.status >= 500),
+      retryDelay: (attempt) => Math.min(500 * 2 ** attempt, 8_000),
+    },
+    mutations: { retry: false },
+  },
+});

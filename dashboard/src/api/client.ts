@@ -1,0 +1,84 @@
+/** The generated client, set up for a browser that is signed in by cookie. */
+import { client } from '@rota/sdk';
+
+export interface FieldProblem {
+  field: string;
+  message: string;
+}
+
+/** An error of the API: its message, what it is about, and the request's id for support. */
+export class ApiError extends Error {
+  constructor(
+    message: string,
+    readonly status: number,
+    readonly code: string | undefined,
+    readonly details: unknown,
+    readonly requestId: string | null,
+  ) {
+    super(message);
+    this.name = 'ApiError';
+  }
+
+  /** The message of one field of a request, if the API named it. */
+  field(name: string): string | undefined {
+    return this.fields.find((problem) => problem.field === name)?.message;
+  }
+
+  get fields(): FieldProblem[] {
+    return Array.isArray(this.details) ? (this.details as FieldProblem[]) : [];
+  }
+}
+
+let account: string | null = null;
+
+/**
+ * Selects the account that requests are about. The URL of the page names it. Returns whether
+ * another one was selected, whose data must not be shown.
+ */
+export function selectAccount(id: string | null): boolean {
+  const changed = account !== null && account !== id;
+  account = id;
+  return changed;
+}
+
+export const accountHeaders = (): Record<string, string> =>
+  account ? { 'X-Service-Account': account } : {};
+
+client.setConfig({ baseUrl: '', throwOnError: true, credentials: 'same-origin' });
+
+client.interceptors.request.use((request) => {
+  if (account) request.headers.set('X-Service-Account', account);
+  return request;
+});
+
+client.interceptors.error.use((error, response) => {
+  const requestId = response?.headers.get('X-Request-Id') ?? null;
+  const body = (error as { error?: Record<string, unknown> } | undefined)?.error;
+  if (response && body && typeof body.message === 'string') {
+    return new ApiError(
+      body.message,
+      response.status,
+      typeof body.code === 'string' ? body.code : undefined,
+      body.details,
+      requestId,
+    );
+  }
+  if (response) {
+    return new ApiError(
+      'The service could not answer.',
+      response.status,
+      undefined,
+      null,
+      requestId,
+    );
+  }
+  return new ApiError('No connection to the service.', 0, 'OFFLINE', null, null);
+});
+
+/** The body of a successful response. Errors are thrown as ApiError. */
+export async function ok<T>(call: Promise<{ data: T }>): Promise<NonNullable<T>> {
+  return (await call).data as NonNullable<T>;
+}
+
+/** A key that makes repeating a POST safe. Make one per action of a person, not per attempt. */
+export const newIdempotencyKey = (): string => crypto.randomUUID();

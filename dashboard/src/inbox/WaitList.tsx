@@ -1,0 +1,59 @@
+import { Fragment } from 'react';
+import { Button } from '../ui/Button';
+import { SafeText } from '../ui/SafeText';
+import { strings } from './strings';
+import type { InboxState } from './useInbox';
+import { WaitCard } from './WaitCard';
+
+/** Everything that waits, oldest first; what is alike stands together. */
+export function WaitList({
+  inbox,
+  selected,
+  checked,
+  onCheck,
+  onTogether,
+}: {
+  inbox: InboxState;
+  selected: string | undefined;
+  checked: ReadonlySet<string>;
+  onCheck: (ids: string[], yes: boolean) => void;
+  /** Selects a whole group. */
+  onTogether: (ids: string[]) => void;
+}) {
+  const later = !!inbox.search.later;
+  return (
+    <ol aria-label={later ? strings.listLater : strings.list}>
+      {inbox.groups.map((group) => (
+        <Fragment key={group.key}>
+          {group.approvals.length > 1 && (
+            <li className="bundle">
+              <span>
+                <strong>{strings.alike(group.approvals.length)}</strong>{' '}
+                <SafeText>{group.words}</SafeText>
+              </span>
+              <Button
+                size="s"
+                className="push"
+                onClick={() => onTogether(group.approvals.map((each) => each.task.id))}
+              >
+                {strings.decideTogether}
+              </Button>
+            </li>
+          )}
+          {group.approvals.map((approval) => (
+            <WaitCard
+              key={approval.task.id}
+              approval={approval}
+              state={{
+                selected: approval.task.id === selected,
+                checked: checked.has(approval.task.id),
+                later,
+                onCheck: (yes) => onCheck([approval.task.id], yes),
+              }}
+            />
+          ))}
+        </Fragment>
+      ))}
+    </ol>
+  );
+}

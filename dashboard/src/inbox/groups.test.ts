@@ -1,0 +1,27 @@
+import type { Approval } from '@rota/sdk';
+import { expect, test } from 'vitest';
+import { groupsOf } from './groups';
+
+const waits = (id: string, agent: string | null, gate: string | null, tool?: string) =>
+  ({
+    task: { id, assignedAgent: agent },
+    review: { gate, items: tool ? [{ tool, serverId: 'srv_1', toolTitle: null }] : [] },
+    snoozedUntil: null,
+  }) as unknown as Approval;
+
+test('what is alike stands together, where the oldest of it stood', () => {
+  const groups = groupsOf([
+    waits('1', 'ticket-responder', 'tool', 'reply_to_ticket'),
+    waits('2', 'payables-clerk', 'tool', 'prepare_payment_batch'),
+    waits('3', 'ticket-responder', 'tool', 'reply_to_ticket'),
+    waits('4', 'ticket-responder', 'tool', 'set_tags'),
+    waits('5', 'ticket-responder', 'run'),
+  ]);
+  expect(groups.map(({ approvals }) => approvals.map(({ task }) => task.id))).toEqual([
+    ['1', '3'],
+    ['2'],
+    ['4'],
+    ['5'],
+  ]);
+  expect(groups[0]?.words).toBe('reply to ticket');
+});

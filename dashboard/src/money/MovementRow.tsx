@@ -1,0 +1,78 @@
+import type { Transaction } from '@rota/sdk';
+import { Link } from '@tanstack/react-router';
+import { useAccount } from '../shell/account';
+import { Badge } from '../ui/Badge';
+import { exact } from '../ui/format';
+import { Cents } from '../ui/Money';
+import { SafeText } from '../ui/SafeText';
+import { exactUsd, signed } from './amounts';
+import { ledgerTime } from './dates';
+import { details, isFromHold } from './ledger';
+import { useAgentFaces } from './names';
+import { strings } from './strings';
+
+const tones: Partial<Record<Transaction['kind'], 'good' | 'bad' | 'wait'>> = {
+  top_up: 'good',
+  refund_reversal: 'good',
+  dispute_reversal: 'good',
+  refund: 'wait',
+  dispute: 'bad',
+};
+
+export function MovementRow({ movement }: { movement: Transaction }) {
+  const { kind, createdAt, amountMicros } = movement;
+  return (
+    <tr>
+      <td className="soft">
+        <time dateTime={createdAt} title={exact(createdAt)}>
+          {ledgerTime(createdAt)}
+        </time>
+      </td>
+      <td>
+        <Badge tone={tones[kind]}>{strings.kinds[kind]}</Badge>
+      </td>
+      <td className="mv-what">
+        <For movement={movement} />
+      </td>
+      <td
+        className={amountMicros > 0 ? 'end money money-in' : 'end money'}
+        title={exactUsd(amountMicros)}
+      >
+        {signed(amountMicros)}
+      </td>
+      <td className="end money soft mv-bal" title={exactUsd(movement.availableAfterMicros)}>
+        {isFromHold(movement) ? strings.fromHold : <Cents value={movement.availableAfterCents} />}
+      </td>
+    </tr>
+  );
+}
+
+function For({ movement }: { movement: Transaction }) {
+  const account = useAccount();
+  const face = useAgentFaces();
+  const { taskId, taskName, agent, step, kind } = movement;
+  const parts = details(movement);
+  const second = agent ? [face(agent).name, ...parts] : parts;
+  return (
+    <>
+      <p className="clip">
+        {taskId ? (
+          <>
+            <Link className="link" to="/$account/tasks/$id" params={{ account, id: taskId }}>
+              <SafeText>{taskName ?? taskId}</SafeText>
+            </Link>
+            {step !== null && strings.step(step)}
+            {kind === 'release' && strings.ended}
+          </>
+        ) : (
+          <SafeText>{movement.description}</SafeText>
+        )}
+      </p>
+      {second.length > 0 && (
+        <p className="tiny faint clip">
+          <SafeText>{second.join(' · ')}</SafeText>
+        </p>
+      )}
+    </>
+  );
+}

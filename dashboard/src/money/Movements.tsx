@@ -1,0 +1,116 @@
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { getRouteApi } from '@tanstack/react-router';
+import { useId, useState } from 'react';
+import { Button } from '../ui/Button';
+import { count } from '../ui/format';
+import { Loading } from '../ui/Loading';
+import { Menu } from '../ui/Menu';
+import { ErrorNotice } from '../ui/Notice';
+import { ExportButton } from './ExportButton';
+import { filterLabel, filters, kindsOf, once } from './ledger';
+import { MovementRow } from './MovementRow';
+import { movementsQuery } from './queries';
+import { strings } from './strings';
+
+const route = getRouteApi('/$account/money');
+
+/** Every movement of money, the newest first. */
+export function Movements() {
+  const id = useId();
+  const kinds = kindsOf(route.useSearch().kind);
+  const navigate = route.useNavigate();
+  const [exportError, setExportError] = useState<unknown>(null);
+  const { data, error, hasNextPage, fetchNextPage, isFetchingNextPage, isPlaceholderData } =
+    useInfiniteQuery(movementsQuery(kinds));
+  const movements = once(data?.pages.flatMap((page) => page.transactions) ?? []);
+  const total = data?.pages.at(-1)?.total ?? 0;
+  const show = (kind: string | undefined) =>
+    navigate({ search: (now) => ({ ...now, kind }), replace: true, resetScroll: false });
+  const problem = exportError ?? error;
+  return (
+    <section className="card" aria-labelledby={id}>
+      <div className="card-head">
+        <h2 id={id}>{strings.movements}</h2>
+        <span className="row push">
+          <Menu
+            label={strings.filterLabel(filterLabel(kinds))}
+            look="quiet"
+            size="s"
+            actions={filters.map((filter) => ({
+              label: filter.label,
+              checked: filter.kinds === kinds,
+              onSelect: () => show(filter.kinds),
+            }))}
+          >
+            {filterLabel(kinds)}
+          </Menu>
+          <ExportButton key={kinds ?? 'all'} kind={kinds} onError={setExportError} />
+        </span>
+      </div>
+      {problem !== null && (
+        <div className="card-pad">
+          <ErrorNotice error={problem} />
+        </div>
+      )}
+      {!data && !error && <Loading />}
+      {data && movements.length === 0 && <None filtered={kinds !== undefined} onShowAll={show} />}
+      {movements.length > 0 && (
+        <>
+          <table className="table table-mv" aria-labelledby={id} aria-busy={isPlaceholderData}>
+            <thead>
+              <tr>
+                <th scope="col">{strings.time}</th>
+                <th scope="col">{strings.kind}</th>
+                <th scope="col">{strings.forWhat}</th>
+                <th scope="col" className="end">
+                  {strings.amount}
+                </th>
+                <th scope="col" className="end">
+                  {strings.availableAfter}
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {movements.map((movement) => (
+                <MovementRow key={movement.id} movement={movement} />
+              ))}
+            </tbody>
+          </table>
+          <div className="card-foot small soft row">
+            <span>{strings.shownOf(count(movements.length), count(total))}</span>
+            {hasNextPage && (
+              <span className="push">
+                <Button size="s" busy={isFetchingNextPage} onClick={() => fetchNextPage()}>
+                  {strings.showMore}
+                </Button>
+              </span>
+            )}
+          </div>
+        </>
+      )}
+    </section>
+  );
+}
+
+function None({
+  filtered,
+  onShowAll,
+}: {
+  filtered: boolean;
+  onShowAll: (kind: undefined) => void;
+}) {
+  return (
+    <div className="card-pad soft">
+      {filtered ? (
+        <p>
+          {strings.noneOfKind}{' '}
+          <button className="undo" type="button" onClick={() => onShowAll(undefined)}>
+            {strings.showAll}
+          </button>
+        </p>
+      ) : (
+        <p>{strings.noMovements}</p>
+      )}
+    </div>
+  );
+}

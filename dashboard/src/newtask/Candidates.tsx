@@ -1,0 +1,98 @@
+import { Link } from '@tanstack/react-router';
+import { useAccount } from '../shell/account';
+import { AgentMark } from '../ui/AgentMark';
+import { Badge } from '../ui/Badge';
+import { cents } from '../ui/format';
+import { ErrorNotice } from '../ui/Notice';
+import { SafeText } from '../ui/SafeText';
+import { strings } from './strings';
+import type { CandidateList, Choice } from './useCandidates';
+
+function Candidate({
+  choice: { agent, score },
+  chosen,
+  onChoose,
+}: {
+  choice: Choice;
+  chosen: boolean;
+  onChoose: () => void;
+}) {
+  const account = useAccount();
+  return (
+    <label className={agent.locked ? 'cand cand-locked' : 'cand'}>
+      <input
+        type="radio"
+        name="agent"
+        checked={chosen}
+        disabled={agent.locked}
+        onChange={onChoose}
+      />
+      <AgentMark initials={agent.initials} rank={agent.tier} />
+      <span className="stack-0">
+        <span className="row row-wrap tight">
+          <span className="strong">
+            <SafeText>{agent.displayName}</SafeText>
+          </span>
+          {agent.locked && (
+            <>
+              <Badge icon="lock">{strings.needs(agent.requiredTier)}</Badge>
+              <Link className="link small" to="/$account/money" params={{ account }}>
+                {strings.seePlans}
+              </Link>
+            </>
+          )}
+        </span>
+        <span className="small soft">
+          <SafeText>{agent.description}</SafeText>
+        </span>
+      </span>
+      <span className="cand-num small">
+        <span className="money">{strings.atMost(cents(agent.budgetCents))}</span>
+        {score !== null && <span className="faint tiny">{strings.match(score)}</span>}
+      </span>
+    </label>
+  );
+}
+
+export function Candidates({
+  candidates,
+  onChoose,
+}: {
+  candidates: CandidateList;
+  onChoose: (name: string) => void;
+}) {
+  const account = useAccount();
+  const { choices, kind, chosen, total, loading, error } = candidates;
+  return (
+    <fieldset aria-busy={loading || undefined}>
+      <legend className="section-head section-legend">
+        <span className="strong">{strings.who}</span>{' '}
+        <span className="small faint">{strings.asYouType}</span>
+      </legend>
+      {error ? <ErrorNotice error={error} /> : null}
+      <p className="small soft cand-note" role="status">
+        {kind === 'none' && strings.noFit}
+        {kind === 'all' && strings.chooseFirst}
+      </p>
+      {choices.length > 0 && (
+        <div className={kind === 'found' ? 'cands' : 'cands cands-all'}>
+          {choices.map((choice) => (
+            <Candidate
+              key={choice.agent.name}
+              choice={choice}
+              chosen={choice.agent.name === chosen}
+              onChoose={() => onChoose(choice.agent.name)}
+            />
+          ))}
+        </div>
+      )}
+      {kind === 'found' && total > 0 && (
+        <p className="small soft cand-more">
+          <Link className="link" to="/$account/agents" params={{ account }}>
+            {strings.seeAll(total)}
+          </Link>
+        </p>
+      )}
+    </fieldset>
+  );
+}

@@ -1,0 +1,151 @@
+import type { AgentDetails } from '@rota/sdk';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { balanceQuery } from '../api/queries';
+import { useAccount } from '../shell/account';
+import { AgentMark } from '../ui/AgentMark';
+import { cents } from '../ui/format';
+import { Icon } from '../ui/Icon';
+import { Cents, Money } from '../ui/Money';
+import { ErrorNotice } from '../ui/Notice';
+import { SafeText } from '../ui/SafeText';
+import { Shape } from '../ui/Status';
+import { stopsOf } from './draft';
+import { agentStatisticsQuery } from './queries';
+import { strings } from './strings';
+import { ToolsNeeded } from './ToolsNeeded';
+
+function Cost({ agent }: { agent: AgentDetails }) {
+  const { data } = useQuery(agentStatisticsQuery(agent.name));
+  const usual = data?.statistics.medianCostUsd;
+  return (
+    <div>
+      <p className="small soft">{strings.most}</p>
+      <p className="money-big">
+        <Cents value={agent.budgetCents} />
+      </p>
+      <p className="small soft">
+        {usual && (
+          <>
+            {strings.usual} <Money usd={usual} />.{' '}
+          </>
+        )}
+        {strings.back}
+      </p>
+    </div>
+  );
+}
+
+function Gates({ agent, waitForGo }: { agent: AgentDetails; waitForGo: boolean }) {
+  const stops = stopsOf(agent, waitForGo);
+  const text = strings.asks(stops) || strings.asksNothing;
+  return (
+    <li>
+      <Shape shape="waiting" />
+      <div>
+        <p className="strong">{strings.asksTitle(stops)}</p>
+        <p className="small soft wrap">
+          <SafeText>{text}</SafeText> {agent.tier < 3 && strings.asksHelpers}
+        </p>
+      </div>
+    </li>
+  );
+}
+
+function Balance({ agent }: { agent: AgentDetails }) {
+  const account = useAccount();
+  const { data } = useQuery(balanceQuery);
+  if (!data) return null;
+  const available = cents(data.totalAvailable);
+  const budget = cents(agent.budgetCents);
+  const isCovered = data.totalAvailable >= agent.budgetCents;
+  return (
+    <li>
+      <Icon name={isCovered ? 'money' : 'alert'} />
+      <div>
+        <p className="strong">{isCovered ? strings.covered : strings.notCovered}</p>
+        <p className="small soft">
+          {isCovered ? strings.held(budget, available) : strings.missing(budget, available)}{' '}
+          {isCovered && data.hasAllowance && strings.allowanceFirst}
+          {!isCovered && (
+            <Link className="link" to="/$account/money" params={{ account }}>
+              {strings.topUp}
+            </Link>
+          )}
+        </p>
+      </div>
+    </li>
+  );
+}
+
+function Lock({ agent }: { agent: AgentDetails }) {
+  const account = useAccount();
+  return (
+    <li>
+      <Icon name="lock" />
+      <div>
+        <p className="strong">{strings.needs(agent.requiredTier)}</p>
+        <p className="small soft">
+          {strings.locked}{' '}
+          <Link className="link" to="/$account/money" params={{ account }}>
+            {strings.seePlans}
+          </Link>
+        </p>
+      </div>
+    </li>
+  );
+}
+
+/** What the task can cost at most, where it will stop, what it may use. */
+export function Quote({
+  agent,
+  error,
+  waitForGo,
+  children,
+}: {
+  agent: AgentDetails | undefined;
+  error: unknown;
+  waitForGo: boolean;
+  children: ReactNode;
+}) {
+  return (
+    <aside className="quote" aria-label={strings.quote}>
+      <div className="card">
+        {agent ? (
+          <>
+            <div className="card-pad stack-4">
+              <p className="row">
+                <AgentMark initials={agent.initials} rank={agent.tier} />
+                <span>
+                  <strong>
+                    <SafeText>{agent.displayName}</SafeText>
+                  </strong>
+                  <br />
+                  <span className="small soft dot-list">
+                    <span>
+                      <SafeText>{agent.department}</SafeText>
+                    </span>
+                    <span>{strings.rank(agent.tier)}</span>
+                    <span>{strings.version(agent.version)}</span>
+                  </span>
+                </span>
+              </p>
+              <Cost agent={agent} />
+            </div>
+            <ul className="quote-list">
+              <Gates agent={agent} waitForGo={waitForGo} />
+              <ToolsNeeded agent={agent} />
+              {agent.locked ? <Lock agent={agent} /> : <Balance agent={agent} />}
+            </ul>
+          </>
+        ) : (
+          <div className="card-pad stack">
+            {error ? <ErrorNotice error={error} /> : <p className="soft">{strings.chooseAgent}</p>}
+          </div>
+        )}
+        <div className="card-foot stack quote-foot">{children}</div>
+      </div>
+    </aside>
+  );
+}

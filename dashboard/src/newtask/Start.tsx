@@ -1,0 +1,82 @@
+import type { AgentDetails } from '@rota/sdk';
+import { Link } from '@tanstack/react-router';
+import { ApiError } from '../api/client';
+import { useAccount } from '../shell/account';
+import { Button, buttonClass } from '../ui/Button';
+import { Cents } from '../ui/Money';
+import { ErrorNotice } from '../ui/Notice';
+import { stopsOf } from './draft';
+import { strings } from './strings';
+
+interface StartProps {
+  disabled: boolean;
+  busy: boolean;
+  waits: boolean;
+}
+
+/** The API's message, with the way to more money or to a higher plan. */
+export function StartError({ error }: { error: unknown }) {
+  const account = useAccount();
+  if (!error) return null;
+  const status = error instanceof ApiError ? error.status : 0;
+  const way = { 402: strings.topUp, 403: strings.seePlans }[status];
+  return (
+    <ErrorNotice
+      error={error}
+      actions={
+        way && (
+          <Link className={buttonClass({})} to="/$account/money" params={{ account }}>
+            {way}
+          </Link>
+        )
+      }
+    />
+  );
+}
+
+export function StartButton({ disabled, busy, waits }: StartProps) {
+  return (
+    <div className="stack not-phone">
+      <Button
+        look="primary"
+        size="l"
+        block
+        type="submit"
+        disabled={disabled}
+        busy={busy}
+        shortcut="⌘↵"
+        aria-keyshortcuts="Meta+Enter Control+Enter"
+      >
+        {waits ? strings.send : strings.start}
+      </Button>
+      <p className="tiny faint center">{strings.startNote}</p>
+    </div>
+  );
+}
+
+/** On a phone, the decision stays in reach of the thumb. */
+export function StartBar({ agent, ...start }: { agent: AgentDetails | undefined } & StartProps) {
+  return (
+    <div className="decide only-phone start-bar">
+      {agent && (
+        <p className="small">
+          <span className="soft">{strings.atMostShort}</span>{' '}
+          <strong>
+            <Cents value={agent.budgetCents} />
+          </strong>
+          <br />
+          <span className="tiny faint">{strings.asksShort(stopsOf(agent, start.waits))}</span>
+        </p>
+      )}
+      <Button
+        look="primary"
+        type="submit"
+        className="push"
+        disabled={start.disabled}
+        busy={start.busy}
+      >
+        {start.waits ? strings.send : strings.start}
+      </Button>
+    </div>
+  );
+}

@@ -1,0 +1,40 @@
+import type { AgentDetails, ToolServer } from '@rota/sdk';
+import { expect, test } from 'vitest';
+import { lengthOf, nameOf, serversNeeded, stopsOf } from './draft';
+
+test('a name is the first sentence, without marks, cut between words', () => {
+  expect(nameOf('')).toBe('');
+  expect(nameOf('\n\n## Check the invoices\nAll of them.')).toBe('Check the invoices');
+  expect(nameOf('Check the invoices of October. Leave out Marlow Hotels.')).toBe(
+    'Check the invoices of October',
+  );
+  expect(nameOf('See rota.example/tasks for what to do')).toBe(
+    'See rota.example/tasks for what to do',
+  );
+  const long = nameOf(`Go ${'through the customers '.repeat(10)}`);
+  expect(lengthOf(long)).toBeLessThanOrEqual(80);
+  expect(long).toMatch(/(through|the|customers)…$/);
+  expect(lengthOf(nameOf('😀'.repeat(200)))).toBe(80);
+});
+
+test('patterns name the servers that an agent needs', () => {
+  const servers = [{ name: 'crm' }, { name: 'mail-eu' }] as ToolServer[];
+  const needed = serversNeeded(['crm/get_*', 'crm/list_*', 'mail*/send', 'bank/*'], servers);
+  expect(needed.map(({ name, tools, connected }) => [name, tools, connected.length])).toEqual([
+    ['crm', ['get_*', 'list_*'], 1],
+    ['mail*', ['send'], 1],
+    ['bank', ['*'], 0],
+  ]);
+});
+
+test('an agent without tools stops at no tool call', () => {
+  const approval = { run: false, tools: 'writes', output: true } as const;
+  const agent = { approval, tools: [] as string[] } as AgentDetails;
+  expect(stopsOf(agent, true)).toEqual({ run: true, tools: null, output: true, atLeast: 2 });
+  expect(stopsOf({ ...agent, tools: ['crm/*'] }, false)).toEqual({
+    run: false,
+    tools: 'writes',
+    output: true,
+    atLeast: 1,
+  });
+});

@@ -1,0 +1,80 @@
+/** What a draft becomes: its name, where it will stop, which tool servers it needs. */
+import type { AgentDetails, ToolServer } from '@rota/sdk';
+
+export const MAX_TEXT = 50_000;
+const MAX_NAME = 80;
+
+/** Characters as the API counts them. */
+export const lengthOf = (text: string): number => {
+  let length = 0;
+  for (const _ of text) length += 1;
+  return length;
+};
+
+/** A name for a task, from the first line of its text: its first sentence, cut between words. */
+export function nameOf(text: string): string {
+  const line =
+    text
+      .split('\n')
+      .map((each) => each.replace(/^[\s#>*+-]+/, '').trim())
+      .find(Boolean) ?? '';
+  const sentence = /^(.{8,}?)[.!?:;](\s|$)/u.exec(line)?.[1] ?? line;
+  const characters = Array.from(sentence.replace(/[.:;,]+$/, ''));
+  if (characters.length <= MAX_NAME) return characters.join('');
+  const cut = characters.slice(0, MAX_NAME - 1).join('');
+  const space = cut.lastIndexOf(' ');
+  return `${(space > MAX_NAME / 2 ? cut.slice(0, space) : cut).replace(/[\s.,:;]+$/, '')}…`;
+}
+
+export interface NeededServer {
+  /** The name in the agent's patterns; it can contain `*`. */
+  name: string;
+  tools: string[];
+  connected: ToolServer[];
+}
+
+const matches = (pattern: string, name: string): boolean =>
+  new RegExp(
+    `^${pattern
+      .split('*')
+      .map((part) => part.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'))
+      .join('.*')}$`,
+    'i',
+  ).test(name);
+
+/** The tool servers that an agent can use, and which connected ones they are. */
+export function serversNeeded(patterns: string[], servers: ToolServer[]): NeededServer[] {
+  const needed = new Map<string, string[]>();
+  for (const pattern of patterns) {
+    const slash = pattern.indexOf('/');
+    const name = slash < 0 ? pattern : pattern.slice(0, slash);
+    const tool = slash < 0 ? '*' : pattern.slice(slash + 1);
+    needed.set(name, [...(needed.get(name) ?? []), tool]);
+  }
+  return [...needed].map(([name, tools]) => ({
+    name,
+    tools,
+    connected: servers.filter((server) => matches(name, server.name)),
+  }));
+}
+
+export interface Stops {
+  run: boolean;
+  /** `writes`, `always`, or patterns; null if no call needs approval. */
+  tools: 'writes' | 'always' | string[] | null;
+  output: boolean;
+  /** How often it asks for certain. */
+  atLeast: number;
+}
+
+/** Where a task of this agent waits for a person. `waitForGo` adds the start. */
+export function stopsOf({ approval, tools }: AgentDetails, waitForGo: boolean): Stops {
+  const run = approval.run || waitForGo;
+  const asks = approval.tools === 'never' || !tools.length ? null : approval.tools;
+  return {
+    run,
+    tools: Array.isArray(asks) && !asks.length ? null : asks,
+    output: approval.output,
+    atLeast: Number(run) + Number(approval.output),
+  };
+}

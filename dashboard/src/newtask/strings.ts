@@ -1,0 +1,101 @@
+import type { Tier } from '@rota/sdk';
+import { count, plural } from '../ui/format';
+import type { Stops } from './draft';
+
+const tiers: Record<Tier, string> = {
+  BASIC: 'Basic',
+  STANDARD: 'Standard',
+  ADVANCED: 'Advanced',
+  CORPORATE: 'Corporate',
+  ENTERPRISE: 'Enterprise',
+  BUSINESS: 'Business',
+};
+
+const ranks: Record<number, string> = { 1: 'Director', 2: 'Lead', 3: 'Specialist' };
+
+function stops({ run, tools, output }: Stops): string {
+  const parts = [
+    run && 'before it starts',
+    tools === 'writes' && 'before each tool call that can change something',
+    tools === 'always' && 'before each tool call',
+    Array.isArray(tools) && `before calls to ${tools.join(', ')}`,
+    output && 'before the result is final',
+  ].filter(Boolean) as string[];
+  const text =
+    parts.length > 1 ? `${parts.slice(0, -1).join(', ')}, and ${parts.at(-1)}` : parts[0];
+  return text ? `${text.charAt(0).toUpperCase()}${text.slice(1)}.` : '';
+}
+
+const times: Record<number, string> = { 1: 'once', 2: 'twice' };
+
+export const strings = {
+  title: 'New task',
+  close: 'Close',
+  work: 'What should be done?',
+  placeholder:
+    'Describe the work as you would to a colleague: what to do, with what, and what to leave out.',
+  name: 'Name:',
+  nameLater: 'from your first line',
+  length: (now: number, most: number) => `${count(now)} of ${count(most)}`,
+  tooLong: (most: number) => `At most ${count(most)} characters.`,
+
+  who: 'Who can do this',
+  asYouType: 'updates as you type',
+  noFit: 'No agent fits these words. Choose one yourself, or say it in other words.',
+  chooseFirst: 'Describe the work to see who fits, or choose one yourself.',
+  atMost: (amount: string) => `at most ${amount}`,
+  match: (score: number) => `${Math.round(score * 100)} % match`,
+  needs: (tier: Tier) => `Needs ${tiers[tier]}`,
+  seePlans: 'See plans',
+  locked: 'Your plan does not include this agent.',
+  seeAll: (total: number) => `See all ${count(total)} agents`,
+  rank: (rank: number) => ranks[rank] ?? '',
+
+  options: 'Options',
+  optionsHint: 'name, description, priority, start',
+  nameField: 'Name',
+  nameHint: 'Without one, the first line of your text is the name.',
+  description: 'Description',
+  descriptionKind: 'also read by the agent',
+  priority: 'Priority',
+  priorityKind: '0 to 10; a higher one runs first',
+  waitForGo: 'Wait for my go before it starts',
+  waitForGoHint: 'The task appears in the inbox and starts when somebody approves it.',
+
+  quote: 'Quote',
+  version: (version: number) => `version ${version}`,
+  most: 'This task can cost at most',
+  usual: 'It usually costs about',
+  back: 'What is not used goes back.',
+  chooseAgent: 'Choose an agent to see what the task can cost and where it will stop.',
+  asksTitle: ({ atLeast, tools }: Stops) => {
+    if (atLeast) return `Will ask you at least ${times[atLeast] ?? `${atLeast} times`}`;
+    return tools ? 'Will ask you' : 'Runs without asking you';
+  },
+  asks: stops,
+  asksNothing: 'It has no gate. It can still ask a question.',
+  asksHelpers: 'Agents that it gives work to ask by their own rules, too.',
+  usesTitle: (servers: number) =>
+    servers ? `May use ${plural(servers, 'tool server')}` : 'Uses no tool servers',
+  usesNothing: 'It works with your text alone.',
+  connected: 'Connected:',
+  trouble: 'Cannot be used at the moment:',
+  notConnected: 'Not connected:',
+  connect: 'Connect',
+  patterns: (tools: number) => `Show ${plural(tools, 'pattern')}`,
+  covered: 'Covered by your balance',
+  held: (budget: string, available: string) => `${budget} of ${available} will be held.`,
+  allowanceFirst: 'The allowance pays first.',
+  notCovered: 'Your balance does not cover it',
+  missing: (budget: string, available: string) => `It needs ${budget}. ${available} is available.`,
+  topUp: 'Top up',
+
+  start: 'Start task',
+  send: 'Ask for my go',
+  startNote: 'You can cancel at any time. Only finished steps are charged.',
+  atMostShort: 'At most',
+  asksShort: ({ atLeast, tools }: Stops) => {
+    if (atLeast) return `asks you at least ${times[atLeast] ?? `${atLeast} times`}`;
+    return tools ? 'asks you at tool calls' : 'asks you nothing';
+  },
+};

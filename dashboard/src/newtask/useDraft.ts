@@ -1,0 +1,64 @@
+import { type CreateTask, createTask } from '@rota/sdk';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { useReducer, useRef } from 'react';
+import { newIdempotencyKey, ok } from '../api/client';
+import { keys } from '../api/keys';
+import { useAccount } from '../shell/account';
+import { nameOf } from './draft';
+
+export interface Draft {
+  text: string;
+  /** Empty: the first line of the text. */
+  name: string;
+  description: string;
+  priority: number;
+  waitForGo: boolean;
+}
+
+const empty: Draft = { text: '', name: '', description: '', priority: 0, waitForGo: false };
+
+export function useDraft(text: string) {
+  return useReducer((draft: Draft, change: Partial<Draft>): Draft => ({ ...draft, ...change }), {
+    ...empty,
+    text,
+  });
+}
+
+export const requestOf = (draft: Draft, agent: string): CreateTask => ({
+  name: draft.name.trim() || nameOf(draft.text),
+  agent,
+  input: draft.text.trim(),
+  ...(draft.description.trim() && { description: draft.description.trim() }),
+  priority: draft.priority,
+  status: draft.waitForGo ? 'WAITING_APPROVAL' : 'PENDING',
+});
+
+/** Creates the task and opens it. The same draft sent twice creates one task. */
+export function useStart() {
+  const account = useAccount();
+  const navigate = useNavigate();
+  const cache = useQueryClient();
+  const sent = useRef({ body: '', key: '' });
+  return useMutation({
+    mutationFn: (body: CreateTask) => {
+      const text = JSON.stringify(body);
+      if (sent.current.body !== text) sent.current = { body: text, key: newIdempotencyKey() };
+      return ok(
+        createTask({
+          body,
+          headers: { 'Idempotency-Key': sent.current.key },
+          throwOnError: true,
+        }),
+      );
+    },
+    onSuccess: (data) => {
+      // It can have started before this answer arrived, so it is read again at once.
+      cache.setQueryData(keys.task(data.task.id), data, { updatedAt: 1 });
+      for (const queryKey of [keys.tasks, keys.approvals, keys.money]) {
+        cache.invalidateQueries({ queryKey });
+      }
+      navigate({ to: '/$account/tasks/$id', params: { account, id: data.task.id } });
+    },
+  });
+}

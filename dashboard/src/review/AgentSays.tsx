@@ -1,0 +1,19 @@
+import { Icon } from '../ui/Icon';
+import { SafeText } from '../ui/SafeText';
+import { strings } from './strings';
+
+/** The agent's own words, apart from what is decided: a model can be talked into a friendly lie. */
+export function AgentSays({ text }: { text: string }) {
+  return (
+    <section className="agent-says" aria-label={strings.agentSays}>
+      <p className="row small strong soft">
+        <Icon name="model" small />
+        {strings.agentSays}
+      </p>
+      <blockquote className="soft">
+        <SafeText>{text}</SafeText>
+      </blockquote>
+      <p className="tiny faint">{strings.agentSaysHint}</p>
+    </section>
+  );
+}

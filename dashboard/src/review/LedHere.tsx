@@ -1,0 +1,81 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useAccount } from '../shell/account';
+import { Icon } from '../ui/Icon';
+import { Money } from '../ui/Money';
+import { SafeText } from '../ui/SafeText';
+import { Shape } from '../ui/Status';
+import { Span } from '../ui/Time';
+import { stepsQuery } from './data';
+import { useReviewView } from './ReviewContext';
+import { ledHere } from './steps';
+import { strings } from './strings';
+
+/** The timeline in short: what the agent did before it asked. */
+export function LedHere() {
+  const account = useAccount();
+  const { data, page } = useReviewView();
+  // A task that runs elsewhere has no steps here.
+  const hosted = data.review.gate !== null;
+  const steps = useQuery({ ...stepsQuery(data.task.id), enabled: hosted }).data;
+  const { shown, earlier } = ledHere(steps?.steps ?? [], steps?.total ?? 0);
+  if (!shown.length) return null;
+  const timeline = (
+    <Link
+      className="link small push"
+      to="/$account/tasks/$id"
+      params={{ account, id: data.task.id }}
+    >
+      {strings.timeline}
+    </Link>
+  );
+  const list = (
+    <ol className={page ? 'steps card-pad-s' : 'steps'}>
+      {earlier > 0 && (
+        <li className="step">
+          <Icon name="dots" />
+          <span className="faint">{strings.earlier(earlier)}</span>
+          <span />
+        </li>
+      )}
+      {shown.map((step) => (
+        <li className="step" key={step.id}>
+          <Icon name={step.icon} />
+          <span>
+            <SafeText>{step.words}</SafeText>{' '}
+            {step.code && (
+              <code className="faint">
+                <SafeText>{step.code}</SafeText>
+              </code>
+            )}
+          </span>
+          <Money usd={step.costUsd} fine />
+        </li>
+      ))}
+      <li className="step" aria-current="step">
+        <Shape shape="waiting" />
+        <span>{strings.waitingForYou}</span>
+        <span className="faint small">
+          {data.review.requestedAt && <Span from={data.review.requestedAt} />}
+        </span>
+      </li>
+    </ol>
+  );
+  return page ? (
+    <section className="card" aria-labelledby="led">
+      <div className="card-head">
+        <h2 id="led">{strings.ledHere}</h2>
+        {timeline}
+      </div>
+      {list}
+    </section>
+  ) : (
+    <section aria-labelledby="led">
+      <div className="section-head">
+        <h3 id="led">{strings.ledHere}</h3>
+        {timeline}
+      </div>
+      {list}
+    </section>
+  );
+}

@@ -1,0 +1,73 @@
+import { useEffect, useRef } from 'react';
+import { ApiError } from '../api/client';
+import { Button } from '../ui/Button';
+import { ErrorNotice, Notice } from '../ui/Notice';
+import { SafeText } from '../ui/SafeText';
+import { endOf, useActorName } from './people';
+import { useReviewView } from './ReviewContext';
+import { strings } from './strings';
+
+/** What became of the review that was on screen, if another one waits now. */
+function Earlier() {
+  const { data, state } = useReviewView();
+  const nameOf = useActorName();
+  const past = state.latest && endOf(state.latest.review, data.review.number);
+  if (!past?.decidedBy) return null;
+  const how = strings.states[past.state].toLowerCase();
+  return (
+    <p>
+      <SafeText>{strings.earlierEnded(how, nameOf(past.decidedBy))}</SafeText>
+    </p>
+  );
+}
+
+function Changed() {
+  const { state } = useReviewView();
+  return (
+    <div role="alert">
+      <Notice
+        tone="wait"
+        title={strings.changedTitle}
+        actions={<Button onClick={state.showLatest}>{strings.showNew}</Button>}
+      >
+        <p>{strings.changedText}</p>
+        <Earlier />
+      </Notice>
+    </div>
+  );
+}
+
+function Replaced() {
+  const { state } = useReviewView();
+  const { replaced } = state;
+  const ref = useRef<HTMLDivElement>(null);
+  // The person has to see that this is another review.
+  useEffect(() => {
+    if (replaced) ref.current?.scrollIntoView({ block: 'center' });
+  }, [replaced]);
+  if (!replaced) return null;
+  return (
+    <div role="alert" ref={ref}>
+      <Notice tone="wait" title={replaced.refused ? strings.refusedTitle : strings.changedTitle}>
+        <p>
+          {strings.refusedText} {replaced.edits === 'kept' && strings.editsKept(state.editCount)}
+          {replaced.edits === 'dropped' && strings.editsDropped}
+        </p>
+      </Notice>
+    </div>
+  );
+}
+
+/** What a person must know before anything else. */
+export function Notices() {
+  const { state } = useReviewView();
+  const error = state.approval.error ?? state.rejection.error;
+  // A refused decision is explained by the review that waits now.
+  const explained = error instanceof ApiError && error.status === 409 && state.replaced?.refused;
+  return (
+    <>
+      {state.changed ? <Changed /> : <Replaced />}
+      {error && !explained && <ErrorNotice error={error} />}
+    </>
+  );
+}

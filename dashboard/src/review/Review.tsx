@@ -1,0 +1,123 @@
+import type { DecisionResponse } from '@rota/sdk';
+import { Link } from '@tanstack/react-router';
+import { type ReactNode, useState } from 'react';
+import { useAccount } from '../shell/account';
+import { Button } from '../ui/Button';
+import { Dialog } from '../ui/Dialog';
+import { useNow } from '../ui/Time';
+import { toast } from '../ui/toast';
+import { definitionChanged, fingerprint, isQuestion, type ReviewData } from './data';
+import { useAgent } from './people';
+import { RejectDialog } from './RejectDialog';
+import { ReviewContext } from './ReviewContext';
+import { hiddenInReview } from './Subject';
+import { strings } from './strings';
+import type { ReviewState } from './useReview';
+import { useSeen } from './useSeen';
+
+function blockedBy(state: ReviewState, { review }: ReviewData, now: number): string | null {
+  if (state.changed) return strings.why.changed;
+  if (review.expiresAt && Date.parse(review.expiresAt) <= now) return strings.why.expired;
+  const calls = state.calls.filter((call) => call.chosen);
+  if (review.gate === 'tool' && !calls.length) return strings.why.nothing;
+  if (calls.some((call) => isQuestion(call.item) && !Object.keys(call.edits).length)) {
+    return strings.why.answer;
+  }
+  if (definitionChanged({ ...review, items: calls.map((call) => call.item) })) {
+    return strings.why.definition;
+  }
+  return state.problems ? strings.why.problems(state.problems) : null;
+}
+
+function useTold() {
+  const account = useAccount();
+  return (words: string, id: string) =>
+    toast(
+      <>
+        {words}{' '}
+        <Link to="/$account/tasks/$id" params={{ account, id }}>
+          {strings.viewTask}
+        </Link>
+      </>,
+    );
+}
+
+/** Everything around the parts of one review: what may be decided now, and the decision. */
+export function Review({
+  state,
+  data,
+  page,
+  onDone,
+  children,
+}: {
+  state: ReviewState;
+  data: ReviewData;
+  page: boolean;
+  /** The review has been decided, and the next one can be shown. */
+  onDone: () => void;
+  children: ReactNode;
+}) {
+  const [dialog, setDialog] = useState<'stop' | 'continue' | 'hidden' | null>(null);
+  const agent = useAgent(data.task.assignedAgent).displayName;
+  const { end, seen } = useSeen(fingerprint(data.review));
+  const told = useTold();
+  const busy = state.approval.isPending || state.rejection.isPending;
+  const { gate } = data.review;
+  const approve = () => {
+    setDialog(null);
+    state.approval.mutate(undefined, {
+      onSuccess: ({ review, task }: DecisionResponse) => {
+        const left = review.items.filter((item) => item.decision === null).length;
+        if (review.state === 'pending') return told(strings.approvedPart(left), task.id);
+        told(gate === 'output' ? strings.approvedOutput : strings.approved(agent), task.id);
+        onDone();
+      },
+    });
+  };
+  const reject = (reason: string, resume: boolean) =>
+    state.rejection.mutate(
+      { reason, resume },
+      {
+        onSuccess: ({ task }) => {
+          told(resume ? strings.rejectedContinue(agent) : strings.rejected, task.id);
+          onDone();
+        },
+        onSettled: () => setDialog(null),
+      },
+    );
+  const view = {
+    state,
+    data,
+    page,
+    end,
+    blocked: blockedBy(state, data, useNow()),
+    unread: !seen,
+    busy,
+    onApprove: () => (hiddenInReview(data) ? setDialog('hidden') : approve()),
+    onReject: setDialog,
+  };
+  return (
+    <ReviewContext value={view}>
+      {children}
+      {dialog === 'hidden' && (
+        <Dialog
+          title={strings.hiddenConfirm}
+          onClose={() => setDialog(null)}
+          actions={
+            <>
+              <Button onClick={() => setDialog(null)}>{strings.backButton}</Button>
+              <Button look="primary" disabled={!!view.blocked} onClick={approve}>
+                {strings.approve}
+              </Button>
+            </>
+          }
+        >
+          <p>{strings.hiddenConfirmText}</p>
+        </Dialog>
+      )}
+      {(dialog === 'stop' || dialog === 'continue') && (
+        <RejectDialog then={dialog} onClose={() => setDialog(null)} onReject={reject} />
+      )}
+    </ReviewContext>
+  );
+}

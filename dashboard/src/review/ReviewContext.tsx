@@ -1,0 +1,27 @@
+import { createContext, type RefObject, useContext } from 'react';
+import type { ReviewData } from './data';
+import type { ReviewState } from './useReview';
+
+export interface ReviewView {
+  state: ReviewState;
+  /** What is on screen. */
+  data: ReviewData;
+  /** The review has the page to itself. In the inbox it stands beside the list. */
+  page: boolean;
+  /** Goes after everything that is decided. */
+  end: RefObject<HTMLDivElement | null>;
+  /** Why this cannot be approved now. */
+  blocked: string | null;
+  unread: boolean;
+  busy: boolean;
+  onApprove: () => void;
+  onReject: (then: 'stop' | 'continue') => void;
+}
+
+export const ReviewContext = createContext<ReviewView | null>(null);
+
+export function useReviewView(): ReviewView {
+  const view = useContext(ReviewContext);
+  if (!view) throw new Error('This part belongs inside a review.');
+  return view;
+}

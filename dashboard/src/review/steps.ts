@@ -1,0 +1,60 @@
+/** The steps that led to a review, in words made by rule. */
+import type { TimelineStep } from '@rota/sdk';
+import { readable } from './schema';
+import { strings } from './strings';
+
+const SHOWN = 8;
+
+export interface LedStep {
+  id: string;
+  icon: 'model' | 'tool' | 'person';
+  words: string;
+  /** The tool with its server. */
+  code: string | null;
+  costUsd: string;
+}
+
+function toolCallsOf(result: unknown): string[] {
+  const calls = (result as { toolCalls?: unknown } | null)?.toolCalls;
+  return Array.isArray(calls) ? calls.filter((call) => typeof call === 'string') : [];
+}
+
+function wordsOf(step: TimelineStep): string {
+  if (step.kind === 'tool') {
+    const name = readable(step.name ?? '');
+    return step.outcome === 'failed' ? strings.failedStep(name) : name;
+  }
+  if (step.kind === 'approval') {
+    const state = step.state === 'approved' || step.state === 'rejected' ? step.state : null;
+    return state ? strings.states[state] : strings.decisionStep;
+  }
+  const calls = [...new Set(toolCallsOf(step.result))].map((name) =>
+    readable(name.split(/\/|__/).at(-1) ?? name).toLowerCase(),
+  );
+  return calls.length ? strings.choseTools(calls.slice(0, 3).join(', ')) : strings.modelStep;
+}
+
+/** The last finished steps of the newest run, and how many came before them. */
+export function ledHere(
+  steps: TimelineStep[],
+  total: number,
+): { shown: LedStep[]; earlier: number } {
+  const run = steps.at(-1)?.run;
+  const finished = steps.filter(
+    (step) =>
+      step.run === run &&
+      (step.kind === 'approval' ? step.decidedBy !== null : step.finishedAt !== null),
+  );
+  const shown = finished.slice(-SHOWN);
+  const unseen = Math.max(0, total - steps.length);
+  return {
+    shown: shown.map((step) => ({
+      id: step.id,
+      icon: step.kind === 'approval' ? 'person' : step.kind,
+      words: wordsOf(step),
+      code: step.kind === 'tool' ? [step.server, step.name].filter(Boolean).join('/') : null,
+      costUsd: step.costUsd,
+    })),
+    earlier: unseen + finished.length - shown.length,
+  };
+}

@@ -1,0 +1,228 @@
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  Outlet,
+  redirect,
+} from '@tanstack/react-router';
+import { queryClient } from './api/cache';
+import { ApiError, selectAccount } from './api/client';
+import { meQuery } from './api/queries';
+import { pendingPayment } from './money/pending';
+import { rememberAccount, rememberedAccount } from './shell/account';
+import { Broken, NotFound } from './shell/Broken';
+import { renewSession, wasSignedIn } from './signin/renewal';
+import { Loading } from './ui/Loading';
+
+const root = createRootRoute({
+  component: Outlet,
+  errorComponent: Broken,
+  notFoundComponent: NotFound,
+});
+
+const text = (value: unknown): string | undefined =>
+  typeof value === 'string' && value ? value : undefined;
+
+/** The caller, or the sign-in page. After sign-in, the browser returns to `href`. */
+async function signedIn(href: string) {
+  if (!wasSignedIn()) throw redirect({ to: '/signin', search: { next: href } });
+  try {
+    return await queryClient.ensureQueryData(meQuery);
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status !== 401) throw error;
+  }
+  try {
+    // The session may live on although its token has expired.
+    await renewSession();
+    return await queryClient.ensureQueryData(meQuery);
+  } catch {
+    throw redirect({ to: '/signin', search: { next: href } });
+  }
+}
+
+const home = createRoute({
+  getParentRoute: () => root,
+  path: '/',
+  beforeLoad: async () => {
+    selectAccount(null);
+    const { accounts, account } = await signedIn('/');
+    const last = rememberedAccount();
+    const known =
+      accounts.find((each) => each.id === last) ??
+      // Work with others comes first.
+      accounts.find((each) => each.kind === 'company') ??
+      account;
+    queryClient.removeQueries({ queryKey: meQuery.queryKey });
+    throw redirect({ to: '/$account', params: { account: known.id } });
+  },
+});
+
+/** Where people return to from a checkout, which does not know the account. */
+const backFromCheckout = createRoute({
+  getParentRoute: () => root,
+  path: '/money',
+  validateSearch: (search): { checkout?: string } => ({ checkout: text(search.checkout) }),
+  beforeLoad: async ({ search, location }) => {
+    const { account } = await signedIn(location.href);
+    const paying = pendingPayment()?.account;
+    const params = { account: paying ?? rememberedAccount() ?? account.id };
+    throw redirect({ to: '/$account/money', params, search });
+  },
+});
+
+const signin = createRoute({
+  getParentRoute: () => root,
+  path: '/signin',
+  validateSearch: (search): { next?: string } =>
+    typeof search.next === 'string' ? { next: search.next } : {},
+  component: lazyRouteComponent(() => import('./signin/SignIn'), 'SignIn'),
+});
+
+const callback = createRoute({
+  getParentRoute: () => root,
+  path: '/signin/callback',
+  component: lazyRouteComponent(() => import('./signin/Callback'), 'Callback'),
+});
+
+const account = createRoute({
+  getParentRoute: () => root,
+  path: '/$account',
+  beforeLoad: async ({ params, location }) => {
+    if (selectAccount(params.account)) queryClient.clear();
+    await signedIn(location.href);
+    rememberAccount(params.account);
+  },
+  component: lazyRouteComponent(() => import('./shell/Shell'), 'Shell'),
+  errorComponent: Broken,
+});
+
+const inbox = createRoute({
+  getParentRoute: () => account,
+  path: '/',
+  validateSearch: (search): { task?: string; agent?: string; later?: boolean } => ({
+    task: text(search.task),
+    agent: text(search.agent),
+    later: search.later === true ? true : undefined,
+  }),
+  component: lazyRouteComponent(() => import('./inbox/Inbox'), 'Inbox'),
+});
+
+const review = createRoute({
+  getParentRoute: () => account,
+  path: '/reviews/$id',
+  component: lazyRouteComponent(() => import('./review/ReviewScreen'), 'ReviewScreen'),
+});
+
+const newTask = createRoute({
+  getParentRoute: () => account,
+  path: '/new',
+  validateSearch: (search): { agent?: string; text?: string } => ({
+    agent: text(search.agent),
+    text: text(search.text),
+  }),
+  component: lazyRouteComponent(() => import('./newtask/NewTask'), 'NewTask'),
+});
+
+const tasks = createRoute({
+  getParentRoute: () => account,
+  path: '/tasks',
+  validateSearch: (search): { status?: string; agent?: string; q?: string } => ({
+    status: text(search.status),
+    agent: text(search.agent),
+    q: text(search.q),
+  }),
+  component: lazyRouteComponent(() => import('./tasks/Tasks'), 'Tasks'),
+});
+
+const task = createRoute({
+  getParentRoute: () => account,
+  path: '/tasks/$id',
+  validateSearch: (search): { tab?: string } => ({ tab: text(search.tab) }),
+  component: lazyRouteComponent(() => import('./tasks/TaskScreen'), 'TaskScreen'),
+});
+
+const agents = createRoute({
+  getParentRoute: () => account,
+  path: '/agents',
+  validateSearch: (search): { q?: string; department?: string; rank?: string; open?: boolean } => ({
+    q: text(search.q),
+    department: text(search.department),
+    rank: text(search.rank),
+    open: search.open === true ? true : undefined,
+  }),
+  component: lazyRouteComponent(() => import('./agents/Agents'), 'Agents'),
+});
+
+const agent = createRoute({
+  getParentRoute: () => account,
+  path: '/agents/$name',
+  validateSearch: (search): { tab?: string; from?: number; to?: number } => ({
+    tab: text(search.tab),
+    from: typeof search.from === 'number' ? search.from : undefined,
+    to: typeof search.to === 'number' ? search.to : undefined,
+  }),
+  component: lazyRouteComponent(() => import('./agents/AgentScreen'), 'AgentScreen'),
+});
+
+const servers = createRoute({
+  getParentRoute: () => account,
+  path: '/servers',
+  component: lazyRouteComponent(() => import('./servers/Servers'), 'Servers'),
+});
+
+const server = createRoute({
+  getParentRoute: () => account,
+  path: '/servers/$id',
+  component: lazyRouteComponent(() => import('./servers/ServerScreen'), 'ServerScreen'),
+});
+
+const money = createRoute({
+  getParentRoute: () => account,
+  path: '/money',
+  validateSearch: (search): { checkout?: string; kind?: string; by?: string } => ({
+    checkout: text(search.checkout),
+    kind: text(search.kind),
+    by: text(search.by),
+  }),
+  component: lazyRouteComponent(() => import('./money/MoneyScreen'), 'MoneyScreen'),
+});
+
+const settings = createRoute({
+  getParentRoute: () => account,
+  path: '/settings/$section',
+  component: lazyRouteComponent(() => import('./settings/Settings'), 'Settings'),
+});
+
+const routeTree = root.addChildren([
+  home,
+  backFromCheckout,
+  signin,
+  callback,
+  account.addChildren([
+    inbox,
+    review,
+    newTask,
+    tasks,
+    task,
+    agents,
+    agent,
+    servers,
+    server,
+    money,
+    settings,
+  ]),
+]);
+
+export const router = createRouter({
+  routeTree,
+  defaultPreload: 'intent',
+  defaultPendingComponent: Loading,
+  scrollRestoration: true,
+});
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: typeof router;
+  }
+}

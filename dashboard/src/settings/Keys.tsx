@@ -1,0 +1,108 @@
+import { type ApiKey, deleteKey, type KeyCreatedResponse, listKeys } from '@rota/sdk';
+import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { ok } from '../api/client';
+import { keys } from '../api/keys';
+import { meQuery } from '../api/queries';
+import { Button } from '../ui/Button';
+import { Loading } from '../ui/Loading';
+import { ErrorNotice } from '../ui/Notice';
+import { SafeText } from '../ui/SafeText';
+import { toast } from '../ui/toast';
+import { ConfirmDialog } from './ConfirmDialog';
+import { CreateKeyDialog } from './CreateKeyDialog';
+import { FreshKey } from './FreshKey';
+import { KeyTable } from './KeyTable';
+import { SectionHead } from './SectionHead';
+import { strings } from './strings';
+
+const words = strings.keys;
+
+const keysQuery = queryOptions({
+  queryKey: keys.apiKeys,
+  queryFn: () => ok(listKeys({ throwOnError: true })),
+});
+
+export function Keys() {
+  const { data: me } = useQuery(meQuery);
+  const { data, error } = useQuery(keysQuery);
+  const [creating, setCreating] = useState(false);
+  // The secret is only here, never in the cache: it goes when the page goes.
+  const [fresh, setFresh] = useState<KeyCreatedResponse | null>(null);
+  const [revoking, setRevoking] = useState<ApiKey | null>(null);
+  return (
+    <>
+      <SectionHead
+        title={words.name}
+        hint={<SafeText>{words.hint(me?.account.name ?? strings.account)}</SafeText>}
+      >
+        {!error && (
+          <Button look="primary" icon="plus" onClick={() => setCreating(true)}>
+            {words.create}
+          </Button>
+        )}
+      </SectionHead>
+      {fresh && <FreshKey created={fresh} onStored={() => setFresh(null)} />}
+      {error && <ErrorNotice error={error} />}
+      {!data && !error && <Loading />}
+      {data && <KeyTable apiKeys={data.keys} onRevoke={setRevoking} />}
+      {data && <p className="small soft">{words.limit}</p>}
+      {creating && (
+        <CreateKeyDialog
+          onClose={() => setCreating(false)}
+          onCreated={(created) => {
+            setCreating(false);
+            setFresh(created);
+          }}
+        />
+      )}
+      {revoking && (
+        <RevokeDialog
+          apiKey={revoking}
+          onClose={() => setRevoking(null)}
+          onRevoked={() => {
+            if (fresh?.key.id === revoking.id) setFresh(null);
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+function RevokeDialog({
+  apiKey,
+  onClose,
+  onRevoked,
+}: {
+  apiKey: ApiKey;
+  onClose: () => void;
+  onRevoked: () => void;
+}) {
+  const cache = useQueryClient();
+  const revoke = useMutation({
+    mutationFn: () => ok(deleteKey({ path: { id: apiKey.id }, throwOnError: true })),
+    onSuccess: () => {
+      onRevoked();
+      onClose();
+      toast(words.revoked);
+    },
+    onSettled: () => cache.invalidateQueries({ queryKey: keys.apiKeys }),
+  });
+  return (
+    <ConfirmDialog
+      title={words.revokeTitle}
+      action={words.revokeAction}
+      busy={revoke.isPending}
+      error={revoke.error}
+      onConfirm={() => revoke.mutate()}
+      onClose={onClose}
+    >
+      <p>
+        <b>
+          <SafeText>{apiKey.name}</SafeText>
+        </b>{' '}
+        (<code>{apiKey.prefix}…</code>) {words.revokeEffect}
+      </p>
+    </ConfirmDialog>
+  );
+}

@@ -1,0 +1,58 @@
+import { getRouteApi, Link, Navigate } from '@tanstack/react-router';
+import { TopBar } from '../shell/TopBar';
+import { Icon } from '../ui/Icon';
+import { groups } from './sections';
+import { strings } from './strings';
+
+const route = getRouteApi('/$account/settings/$section');
+
+export function Settings() {
+  const { account, section } = route.useParams();
+  const found = groups.flatMap((group) => group.sections).find((each) => each.name === section);
+  if (!found) {
+    return (
+      <Navigate to="/$account/settings/$section" params={{ account, section: 'profile' }} replace />
+    );
+  }
+  const Page = found.page;
+  return (
+    <main className="main" id="main">
+      <TopBar title={strings.settings} />
+      <div className="settings">
+        <nav className="subnav" aria-label={strings.settings}>
+          {groups.map((group) => (
+            <div key={group.name} className="subnav-group">
+              <h2 className="tiny faint" id={`settings-${group.name}`}>
+                {group.name}
+              </h2>
+              <ul aria-labelledby={`settings-${group.name}`}>
+                {group.sections.map((each) => (
+                  <li key={each.name}>
+                    <Link
+                      className="rail-item"
+                      to="/$account/settings/$section"
+                      params={{ account, section: each.name }}
+                    >
+                      <Icon name={each.icon} />
+                      <span>{each.label}</span>
+                    </Link>
+                  </li>
+                ))}
+                {group.name === strings.account && (
+                  <li className="only-phone">
+                    <Link className="rail-item" to="/$account/servers" params={{ account }}>
+                      {strings.servers}
+                    </Link>
+                  </li>
+                )}
+              </ul>
+            </div>
+          ))}
+        </nav>
+        <div className="stack-6 settings-body">
+          <Page />
+        </div>
+      </div>
+    </main>
+  );
+}

@@ -1,0 +1,31 @@
+/** The pages of the settings. A new page needs an entry here, and nothing else. */
+import type { ComponentType } from 'react';
+import type { IconName } from '../ui/Icon';
+import { Appearance } from './Appearance';
+import { Keys } from './Keys';
+import { Profile } from './Profile';
+import { Sessions } from './Sessions';
+import { strings } from './strings';
+
+export interface Section {
+  /** Its place in the URL. */
+  name: string;
+  label: string;
+  icon: IconName;
+  page: ComponentType;
+}
+
+export const groups: { name: string; sections: Section[] }[] = [
+  {
+    name: strings.you,
+    sections: [
+      { name: 'profile', label: strings.profile.name, icon: 'person', page: Profile },
+      { name: 'appearance', label: strings.appearance.name, icon: 'later', page: Appearance },
+      { name: 'sessions', label: strings.sessions.name, icon: 'clock', page: Sessions },
+    ],
+  },
+  {
+    name: strings.account,
+    sections: [{ name: 'keys', label: strings.keys.name, icon: 'key', page: Keys }],
+  },
+];

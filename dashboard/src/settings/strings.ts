@@ -1,0 +1,181 @@
+import type { Role, Scope } from '@rota/sdk';
+
+export const strings = {
+  settings: 'Settings',
+  you: 'You',
+  account: 'Account',
+  servers: 'Tool servers',
+  back: 'Back',
+  copy: 'Copy',
+  never: 'never',
+  unknown: 'unknown',
+  action: 'Action',
+
+  profile: {
+    name: 'Profile',
+    hint: 'Your name and email come from the provider that you sign in with.',
+    you: 'You',
+    fullName: 'Name',
+    email: 'Email',
+    none: 'not given',
+    userId: 'User ID',
+    since: 'With Rota since',
+    account: 'This account',
+    accountName: 'Name',
+    kind: 'Kind',
+    kinds: { personal: 'Personal', company: 'Company' },
+    role: 'Your role',
+    roles: { owner: 'Owner', admin: 'Admin', member: 'Member' } satisfies Record<Role, string>,
+    tier: 'Tier',
+    accountId: 'Account ID',
+    accounts: 'Your accounts',
+    shown: 'Shown now',
+    open: 'Open',
+    copyUser: 'Copy user ID',
+    copyAccount: 'Copy account ID',
+  },
+
+  appearance: {
+    name: 'Appearance',
+    hint: 'For this browser only.',
+    theme: 'Theme',
+    system: 'System',
+    systemHint: 'Light or dark, as your device is set.',
+    light: 'Light',
+    lightHint: 'Dark text on a light ground.',
+    dark: 'Dark',
+    darkHint: 'Light text on a dark ground.',
+  },
+
+  sessions: {
+    name: 'Sessions',
+    hint: 'Where you are signed in, in all accounts. End a session that you do not recognise.',
+    active: 'Active sessions',
+    device: 'Device',
+    unknownDevice: 'Unknown device',
+    address: 'Address',
+    signedIn: 'Signed in',
+    lastSeen: 'Last seen',
+    thisOne: 'This one',
+    end: 'End',
+    endOthers: 'End all others',
+    signOut: 'Sign out',
+    endTitle: 'End this session?',
+    endEffect: (device: string) => `${device} is signed out within a second.`,
+    endAction: 'End session',
+    endOthersTitle: (count: string) => `End ${count}?`,
+    endOthersEffect:
+      'Every other device and program is signed out within a second. This one stays.',
+    endOthersAction: 'End all others',
+    ended: 'The session has ended',
+    othersEnded: 'All other sessions have ended',
+  },
+
+  keys: {
+    name: 'API keys',
+    hint: (account: string) =>
+      `A key acts for ${account}. Give each program its own, with as few rights as it needs.`,
+    create: 'Create key',
+    createTitle: 'Create API key',
+    active: 'Active keys',
+    keyName: 'Name',
+    namePlaceholder: 'What will use it?',
+    nameMissing: 'Enter a name of 1 to 100 characters.',
+    scopes: 'Scopes',
+    scopesMissing: 'Choose at least one.',
+    thisKeyCan: 'This key can',
+    created: 'Created',
+    by: (name: string) => `by ${name}`,
+    lastUsed: 'Last used',
+    ends: 'Ends',
+    ended: 'ended',
+    endsOn: (day: string) => `It stops working on ${day}.`,
+    endsNever: 'It works until somebody revokes it.',
+    expiry: { 30: 'In 30 days', 90: 'In 90 days', 365: 'In a year', 0: 'Never' },
+    approveWarning:
+      'A key that may approve can let agents act without a person. Leave this off unless a person stands behind each decision.',
+    ready: 'is ready',
+    shownOnce: 'Shown once',
+    copyNow:
+      'Copy it now and keep it in a password manager. Rota stores only a fingerprint and cannot show the key again.',
+    stored: 'I have stored it',
+    secretGone:
+      'The key exists, but its secret was sent in an answer that did not arrive. Revoke the key and create another one.',
+    leaveTitle: 'Leave without the key?',
+    leaveEffect:
+      'The key is shown only here and only now. If you have not stored it, stay and copy it.',
+    stay: 'Stay',
+    leave: 'I have stored it, leave',
+    revoke: 'Revoke',
+    revokeTitle: 'Revoke this key?',
+    revokeEffect:
+      'stops working within a second, in every program that uses it. This cannot be undone.',
+    revokeAction: 'Revoke key',
+    revoked: 'The key is revoked',
+    none: 'Create a key for a program that gives tasks, reads results or watches costs.',
+    limit: 'All keys and sessions of an account share one rate limit.',
+  },
+};
+
+/** What each scope lets a key do. `GET` requests need the first one of a group. */
+export const scopeGroups: {
+  name: string;
+  scopes: { scope: Scope; label: string; does: string }[];
+}[] = [
+  {
+    name: 'Tasks',
+    scopes: [
+      { scope: 'tasks:read', label: 'Read tasks', does: 'Tasks, their results, and events.' },
+      {
+        scope: 'tasks:write',
+        label: 'Create and cancel tasks',
+        does: 'Starts work, which costs money.',
+      },
+      {
+        scope: 'tasks:approve',
+        label: 'Approve and reject',
+        does: 'Decides in place of a person.',
+      },
+    ],
+  },
+  {
+    name: 'Agents',
+    scopes: [
+      { scope: 'agents:read', label: 'See agents', does: 'The catalog, and who can do what.' },
+    ],
+  },
+  {
+    name: 'Tool servers',
+    scopes: [
+      { scope: 'mcp:read', label: 'See tool servers', does: 'Servers, their tools and health.' },
+      {
+        scope: 'mcp:write',
+        label: 'Connect tool servers',
+        does: 'Connects, removes, and accepts changed tools.',
+      },
+      {
+        scope: 'mcp:invoke',
+        label: 'Call tools directly',
+        does: 'Runs a tool without an agent or a review.',
+      },
+    ],
+  },
+  {
+    name: 'Money',
+    scopes: [
+      {
+        scope: 'billing:read',
+        label: 'Read balance and movements',
+        does: 'Credits, usage and the plan.',
+      },
+      {
+        scope: 'billing:write',
+        label: 'Top up, change plan',
+        does: 'Starts payments and changes settings.',
+      },
+    ],
+  },
+];
+
+/** What most programs need. A decision is for people, so it must be chosen. */
+export const firstScopes: Scope[] = ['tasks:read', 'tasks:write', 'agents:read'];

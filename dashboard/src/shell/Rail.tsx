@@ -1,0 +1,149 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link, useMatchRoute } from '@tanstack/react-router';
+import { approvalsQuery, runningQuery, serversQuery } from '../api/queries';
+import { Icon, type IconName } from '../ui/Icon';
+import { Logo } from '../ui/Logo';
+import { AvailableMoney } from './AvailableMoney';
+import { PersonMenu } from './PersonMenu';
+import { strings } from './strings';
+
+interface Place {
+  to:
+    | '/$account'
+    | '/$account/tasks'
+    | '/$account/agents'
+    | '/$account/servers'
+    | '/$account/money';
+  icon: IconName;
+  label: string;
+  /** Found at the bottom of a phone, too. */
+  phone?: boolean;
+  exact?: boolean;
+}
+
+const places: Place[] = [
+  { to: '/$account', icon: 'inbox', label: strings.inbox, phone: true, exact: true },
+  { to: '/$account/tasks', icon: 'tasks', label: strings.tasks, phone: true },
+  { to: '/$account/agents', icon: 'agents', label: strings.agents, phone: true },
+  { to: '/$account/servers', icon: 'plug', label: strings.servers },
+  { to: '/$account/money', icon: 'money', label: strings.money, phone: true },
+];
+
+function useCounts() {
+  const now = Date.now();
+  const waiting = useQuery(approvalsQuery).data?.approvals.filter(
+    (approval) => !approval.snoozedUntil || Date.parse(approval.snoozedUntil) <= now,
+  ).length;
+  const running = useQuery(runningQuery).data?.total;
+  const changed = useQuery(serversQuery).data?.servers.filter(
+    (server) => server.status !== 'CONNECTED',
+  ).length;
+  return { waiting: waiting ?? 0, running: running ?? 0, changed: changed ?? 0 };
+}
+
+function Count({ place }: { place: Place }) {
+  const { waiting, running, changed } = useCounts();
+  if (place.icon === 'inbox' && waiting) {
+    return (
+      <span className="count count-on">
+        {waiting}
+        <span className="sr"> {strings.waiting}</span>
+      </span>
+    );
+  }
+  if (place.icon === 'tasks' && running) {
+    return (
+      <span className="count">
+        {running}
+        <span className="sr"> {strings.running}</span>
+      </span>
+    );
+  }
+  if (place.icon === 'plug' && changed) {
+    return (
+      <span className="badge badge-wait push">
+        {changed}
+        <span className="sr"> {strings.changed}</span>
+      </span>
+    );
+  }
+  return null;
+}
+
+export function Rail({ account }: { account: string }) {
+  const params = { account };
+  const inSettings = useMatchRoute()({ to: '/$account/settings/$section' }) !== false;
+  return (
+    <header className="rail">
+      <Link className="brand" to="/$account" params={params}>
+        <Logo />
+        <span>Rota</span>
+      </Link>
+      <Link className="btn btn-block" to="/$account/new" params={params}>
+        <Icon name="plus" />
+        <span>{strings.newTask}</span>
+        <span className="kbd push" aria-hidden="true">
+          C
+        </span>
+      </Link>
+      <nav aria-label="Main">
+        <ul>
+          {places.map((place) => (
+            <li key={place.label}>
+              <Link
+                className="rail-item"
+                to={place.to}
+                params={params}
+                activeOptions={{ exact: place.exact ?? false, includeSearch: false }}
+              >
+                <Icon name={place.icon} />
+                <span>{place.label}</span>
+                <Count place={place} />
+              </Link>
+            </li>
+          ))}
+        </ul>
+      </nav>
+      <div className="rail-foot">
+        <AvailableMoney account={account} />
+        <Link
+          className="rail-item"
+          to="/$account/settings/$section"
+          params={{ account, section: 'profile' }}
+          aria-current={inSettings ? 'page' : undefined}
+        >
+          <Icon name="settings" />
+          <span>{strings.settings}</span>
+        </Link>
+        <PersonMenu account={account} />
+      </div>
+    </header>
+  );
+}
+
+export function TabBar({ account }: { account: string }) {
+  const params = { account };
+  const shown = places.filter((place) => place.phone);
+  const link = (place: Place) => (
+    <Link
+      key={place.label}
+      to={place.to}
+      params={params}
+      activeOptions={{ exact: place.exact ?? false, includeSearch: false }}
+    >
+      <Icon name={place.icon} />
+      <span>{place.label}</span>
+      <Count place={place} />
+    </Link>
+  );
+  return (
+    <nav className="tabbar" aria-label="Main">
+      {shown.slice(0, 2).map(link)}
+      <Link to="/$account/new" params={params}>
+        <Icon name="plus" />
+        <span>{strings.newTask}</span>
+      </Link>
+      {shown.slice(2).map(link)}
+    </nav>
+  );
+}

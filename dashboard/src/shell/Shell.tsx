@@ -1,0 +1,42 @@
+import { Outlet, useNavigate } from '@tanstack/react-router';
+import { useEffect, useState } from 'react';
+import { LiveProvider } from '../live/LiveProvider';
+import { renewDaily } from '../signin/renewal';
+import { useShortcuts } from '../ui/shortcuts';
+import { ToastRegion } from '../ui/toast';
+import { useAccount } from './account';
+import { KeyHelp } from './KeyHelp';
+import { Rail, TabBar } from './Rail';
+import { strings } from './strings';
+
+/** What surrounds every screen: navigation, shortcuts, live updates, messages. */
+export function Shell() {
+  const account = useAccount();
+  const navigate = useNavigate();
+  const [help, setHelp] = useState(false);
+  const params = { account };
+  useEffect(renewDaily, []);
+  useShortcuts({
+    c: () => navigate({ to: '/$account/new', params }),
+    '?': () => setHelp(true),
+    'g i': () => navigate({ to: '/$account', params }),
+    'g t': () => navigate({ to: '/$account/tasks', params }),
+    'g a': () => navigate({ to: '/$account/agents', params }),
+    'g s': () => navigate({ to: '/$account/servers', params }),
+    'g m': () => navigate({ to: '/$account/money', params }),
+  });
+  return (
+    <LiveProvider key={account} account={account}>
+      <div className="app">
+        <a className="btn skip" href="#main">
+          {strings.skip}
+        </a>
+        <Rail account={account} />
+        <Outlet />
+        <TabBar account={account} />
+      </div>
+      <ToastRegion />
+      {help && <KeyHelp onClose={() => setHelp(false)} />}
+    </LiveProvider>
+  );
+}

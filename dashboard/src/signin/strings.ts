@@ -1,0 +1,9 @@
+export const strings = {
+  title: 'Sign in to Rota',
+  lead: 'See what your agents do, decide what they may do, and pay for it.',
+  continueWith: (name: string) => `Continue with ${name}`,
+  unreachable: 'Cannot be reached at the moment',
+  finishing: 'Signing in…',
+  again: 'Start again',
+  none: 'No identity provider is configured. Ask the operator to set ROTA_OIDC_ISSUERS.',
+};

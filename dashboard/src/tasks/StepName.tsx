@@ -1,0 +1,97 @@
+import type { TimelineStep } from '@rota/sdk';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { agentsQuery } from '../api/queries';
+import { useAccount } from '../shell/account';
+import { SafeText } from '../ui/SafeText';
+import { decisionWord, editsOf, gateWord } from './decisionWords';
+import { strings } from './strings';
+
+function field(value: unknown, name: string): unknown {
+  return value && typeof value === 'object' ? (value as Record<string, unknown>)[name] : undefined;
+}
+
+/** The agent that a call delegates to, by the name that people know. */
+export function useHelper(step: TimelineStep): string {
+  const name = field(step.arguments, 'agent');
+  const agents = useQuery(agentsQuery).data;
+  const agent = agents?.find((each) => each.name === name);
+  return agent?.displayName ?? (typeof name === 'string' ? name : strings.aSubtask);
+}
+
+/** Models know a tool as `server__tool`. */
+const toolName = (call: unknown): string => String(call).replace(/^.+?__/, '');
+
+function modelWords(step: TimelineStep): string {
+  const calls = field(step.result, 'toolCalls');
+  const tools = Array.isArray(calls) ? calls.map(toolName) : [];
+  if (!step.finishedAt) return strings.works;
+  if (tools.length) {
+    const shown = tools.slice(0, 3);
+    const rest = tools.length - shown.length;
+    return strings.asksFor(rest ? [...shown, `${rest} more`] : shown);
+  }
+  return step.outcome === 'ok' ? strings.answers : strings.couldNot;
+}
+
+function Delegation({ step }: { step: TimelineStep }) {
+  const account = useAccount();
+  const helper = useHelper(step);
+  return (
+    <>
+      {strings.delegate}{' '}
+      {step.childTaskId ? (
+        <Link className="link" to="/$account/tasks/$id" params={{ account, id: step.childTaskId }}>
+          <SafeText>{helper}</SafeText>
+        </Link>
+      ) : (
+        <SafeText>{helper}</SafeText>
+      )}
+    </>
+  );
+}
+
+function Words({ main, more }: { main: string; more?: string | null }) {
+  return (
+    <>
+      <SafeText>{main}</SafeText>{' '}
+      {more && (
+        <span className="faint">
+          <SafeText>{more}</SafeText>
+        </span>
+      )}
+    </>
+  );
+}
+
+function Decision({ step, task }: { step: TimelineStep; task: string }) {
+  const account = useAccount();
+  const edits = editsOf(step);
+  const reason = typeof step.result === 'string' ? step.result : null;
+  if (step.state === 'pending') {
+    return (
+      <Link className="link" to="/$account/reviews/$id" params={{ account, id: task }}>
+        {strings.decision.pending}
+      </Link>
+    );
+  }
+  return (
+    <Words
+      main={decisionWord(step.state, step.decidedBy)}
+      more={edits ? strings.edits(edits) : (reason ?? gateWord(step.name)?.toLowerCase())}
+    />
+  );
+}
+
+/** What a step is, in words. */
+export function StepName({ step, task }: { step: TimelineStep; task: string }) {
+  if (step.kind === 'model') return <Words main={modelWords(step)} more={step.name} />;
+  if (step.kind === 'tool') {
+    if (step.childTaskId || (step.name === 'delegate' && !step.server)) {
+      return <Delegation step={step} />;
+    }
+    if (step.name === 'ask_person' && !step.server) return <Words main={strings.question} />;
+    return <Words main={step.name ?? ''} more={step.server} />;
+  }
+  return <Decision step={step} task={task} />;
+}

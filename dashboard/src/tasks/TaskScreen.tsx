@@ -1,0 +1,60 @@
+import { useQuery } from '@tanstack/react-query';
+import { useParams } from '@tanstack/react-router';
+import { CrumbBar } from '../shell/TopBar';
+import { Loading } from '../ui/Loading';
+import { ErrorNotice } from '../ui/Notice';
+import { CancelTask } from './CancelTask';
+import { CopyAs } from './CopyAs';
+import { FailedCard } from './FailedCard';
+import { Output } from './Output';
+import { isMoving, isOpenStatus, taskQuery } from './queries';
+import { strings } from './strings';
+import { TaskHead } from './TaskHead';
+import { TaskTabs } from './TaskTabs';
+import { spentOf } from './timelineRows';
+import { useTimelines } from './useTimelines';
+import { WaitingNotice, WaitingSubtasks } from './WaitingNotice';
+
+export function TaskScreen() {
+  const { id } = useParams({ from: '/$account/tasks/$id' });
+  // A key of its own: what was opened or typed belongs to this task.
+  return <TaskPage key={id} id={id} />;
+}
+
+function TaskPage({ id }: { id: string }) {
+  const { data, error } = useQuery(taskQuery(id));
+  const task = data?.task;
+  const timeline = useTimelines(id, isMoving(task?.status));
+  return (
+    <main className="main" id="main">
+      <CrumbBar
+        to="/$account/tasks"
+        parent={strings.tasks}
+        here={<span className="mono faint">{id}</span>}
+      >
+        {task && (
+          <span className="not-phone">
+            <CopyAs task={task} />
+          </span>
+        )}
+        {task && isOpenStatus(task.status) && (
+          <CancelTask task={task} spentUsd={spentOf(task, timeline.timelines)} />
+        )}
+      </CrumbBar>
+      <div className="page page-narrow stack-6">
+        {error && <ErrorNotice error={error} />}
+        {!task && !error && <Loading />}
+        {task && (
+          <>
+            <TaskHead task={task} timelines={timeline.timelines} />
+            {task.status === 'WAITING_APPROVAL' && <WaitingNotice task={task} />}
+            {task.status === 'RUNNING' && <WaitingSubtasks task={task} />}
+            {task.status === 'FAILED' && <FailedCard task={task} />}
+            {task.output && <Output task={task} />}
+            <TaskTabs task={task} timeline={timeline} />
+          </>
+        )}
+      </div>
+    </main>
+  );
+}

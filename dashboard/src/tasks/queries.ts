@@ -1,0 +1,118 @@
+import {
+  getTask,
+  listTasks,
+  quoteRetry,
+  type RetryFrom,
+  reviewTask,
+  type TaskStatus,
+  type TimelineStep,
+  taskTimeline,
+} from '@rota/sdk';
+import { queryOptions } from '@tanstack/react-query';
+import { queryClient } from '../api/cache';
+import { newIdempotencyKey, ok } from '../api/client';
+import { keys } from '../api/keys';
+import { PAGE_SIZE } from './windowing';
+
+const POLL_MS = 2_000;
+/** The API's largest page. */
+const STEPS_PAGE = 100;
+
+export const isOpenStatus = (status: TaskStatus): boolean =>
+  status === 'PENDING' || status === 'RUNNING' || status === 'WAITING_APPROVAL';
+
+/** Whether a worker has it, or takes it next. */
+export const isMoving = (status: TaskStatus | undefined): boolean =>
+  status === 'PENDING' || status === 'RUNNING';
+
+export interface TaskFilter {
+  status?: string;
+  agent?: string;
+  q?: string;
+}
+
+const STATUSES: TaskStatus[] = [
+  'PENDING',
+  'RUNNING',
+  'WAITING_APPROVAL',
+  'COMPLETED',
+  'FAILED',
+  'CANCELLED',
+];
+
+/** The states in a URL. What is not a state is ignored. */
+export const statusesOf = (status: string | undefined): TaskStatus[] =>
+  STATUSES.filter((each) => status?.split(',').includes(each));
+
+/** One page of the list. Pages are read by index, so that a jump reads only where it ends. */
+export const taskPageQuery = (filter: TaskFilter, page: number) => {
+  const status = statusesOf(filter.status);
+  const query = {
+    status: status.length ? status : undefined,
+    agent: filter.agent,
+    q: filter.q,
+    limit: PAGE_SIZE,
+    offset: page * PAGE_SIZE,
+  };
+  return queryOptions({
+    queryKey: [...keys.tasks, 'list', query],
+    queryFn: ({ signal }) => ok(listTasks({ query, signal, throwOnError: true })),
+  });
+};
+
+export const taskQuery = (id: string) =>
+  queryOptions({
+    queryKey: keys.task(id),
+    queryFn: () => ok(getTask({ path: { id }, throwOnError: true })),
+    // Events tell about states. Cost also grows between them.
+    refetchInterval: ({ state }) => (isMoving(state.data?.task.status) ? POLL_MS : false),
+  });
+
+export const reviewQuery = (id: string) =>
+  queryOptions({
+    queryKey: [...keys.task(id), 'reviews'],
+    queryFn: () => ok(reviewTask({ path: { id }, throwOnError: true })),
+  });
+
+export const retryQuery = (id: string) =>
+  queryOptions({
+    queryKey: [...keys.task(id), 'retry'],
+    queryFn: () => ok(quoteRetry({ path: { id }, throwOnError: true })),
+  });
+
+export const timelineKey = (id: string) => [...keys.task(id), 'timeline', 'all'];
+
+/** What was read before, up to the first step that can still change. */
+function unchanging(id: string): TimelineStep[] {
+  const known = queryClient.getQueryData<TimelineStep[]>(timelineKey(id)) ?? [];
+  const open = known.findIndex((step) => step.finishedAt === null);
+  return open < 0 ? known : known.slice(0, open);
+}
+
+/** All steps of a task. Finished steps are read once. `live` reads the rest again and again. */
+export const timelineQuery = (id: string, live: boolean) =>
+  queryOptions({
+    queryKey: timelineKey(id),
+    queryFn: async ({ signal }) => {
+      const steps = [...unchanging(id)];
+      for (;;) {
+        const page = await ok(
+          taskTimeline({
+            path: { id },
+            query: { limit: STEPS_PAGE, offset: steps.length },
+            signal,
+            throwOnError: true,
+          }),
+        );
+        steps.push(...page.steps);
+        if (page.steps.length < STEPS_PAGE || steps.length >= page.total) return steps;
+      }
+    },
+    refetchInterval: live ? POLL_MS : false,
+  });
+
+/** One key for each way to retry this run, so that a second click repeats and does not add. */
+export const retryKeys = (): Record<RetryFrom, string> => ({
+  start: newIdempotencyKey(),
+  failure: newIdempotencyKey(),
+});

@@ -1,0 +1,52 @@
+import { type FormEvent, type ReactNode, useEffect, useId, useRef } from 'react';
+
+/** The browser's own dialog: it traps focus, closes on Escape and gives focus back. */
+export function Dialog({
+  title,
+  children,
+  actions,
+  onClose,
+  onSubmit,
+}: {
+  title: string;
+  children: ReactNode;
+  actions: ReactNode;
+  onClose: () => void;
+  /** Also called by ⌘↵ from any field. */
+  onSubmit?: () => void;
+}) {
+  const ref = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useEffect(() => {
+    const dialog = ref.current;
+    if (dialog && !dialog.open) dialog.showModal();
+    return () => dialog?.close();
+  }, []);
+  const submit = (event?: FormEvent) => {
+    event?.preventDefault();
+    onSubmit?.();
+  };
+  return (
+    <dialog
+      ref={ref}
+      aria-labelledby={id}
+      onCancel={(event) => {
+        event.preventDefault();
+        onClose();
+      }}
+      onClick={(event) => event.target === ref.current && onClose()}
+      onKeyDown={(event) => {
+        if (event.key === 'Enter' && (event.metaKey || event.ctrlKey)) submit();
+        event.stopPropagation();
+      }}
+    >
+      <form onSubmit={submit} noValidate>
+        <div className="dialog-body">
+          <h2 id={id}>{title}</h2>
+          {children}
+        </div>
+        <div className="dialog-foot">{actions}</div>
+      </form>
+    </dialog>
+  );
+}

@@ -1,0 +1,59 @@
+import type { ReactNode } from 'react';
+import { ApiError } from '../api/client';
+import { Icon, type IconName } from './Icon';
+
+const icons: Record<'plain' | 'wait' | 'bad' | 'accent', IconName> = {
+  plain: 'info',
+  wait: 'alert',
+  bad: 'alert',
+  accent: 'info',
+};
+
+export function Notice({
+  tone = 'plain',
+  title,
+  children,
+  actions,
+}: {
+  tone?: keyof typeof icons;
+  title?: string;
+  children?: ReactNode;
+  actions?: ReactNode;
+}) {
+  return (
+    <div className={tone === 'plain' ? 'notice' : `notice notice-${tone}`}>
+      <Icon name={icons[tone]} />
+      <div className="stack">
+        {title && <p className="strong">{title}</p>}
+        {children && <div>{children}</div>}
+        {actions && <div className="row row-wrap">{actions}</div>}
+      </div>
+    </div>
+  );
+}
+
+/** The API's own message, what to do next, and the id that support will ask for. */
+export function ErrorNotice({ error, actions }: { error: unknown; actions?: ReactNode }) {
+  const known = error instanceof ApiError ? error : null;
+  const message = known?.message ?? (error instanceof Error ? error.message : String(error));
+  // The message often names the problem of a field already.
+  const problems = known?.fields.filter((problem) => !message.includes(problem.message)) ?? [];
+  return (
+    <div role="alert">
+      <Notice tone="bad" actions={actions}>
+        <p>{message}</p>
+        {problems.map((problem) => (
+          <p key={problem.field} className="small">
+            <code>{problem.field}</code>: {problem.message}
+          </p>
+        ))}
+        {known?.status === 0 && <p className="small soft">Check your connection and try again.</p>}
+        {known?.requestId && (
+          <p className="tiny faint">
+            Request <code>{known.requestId}</code>
+          </p>
+        )}
+      </Notice>
+    </div>
+  );
+}

@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest';
+import { hasHidden, marks } from './SafeText';
+
+test('characters that turn the direction of text are shown as marks', () => {
+  expect(marks('pay\u202Eeht llib').map((part) => part.text)).toEqual([
+    'pay',
+    'U+202E',
+    'eht llib',
+  ]);
+});
+
+test('invisible characters are shown, and visible text of any script is not touched', () => {
+  expect(hasHidden('zero\u200Bwidth')).toBe(true);
+  expect(hasHidden('Grüße, 你好, مرحبا, नमस्ते')).toBe(false);
+});
+
+test('an emoji that is made of several characters stays whole', () => {
+  expect(hasHidden('👩‍💻 ❤️')).toBe(false);
+  expect(hasHidden('plain\u200Dtext')).toBe(true);
+});

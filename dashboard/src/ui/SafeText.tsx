@@ -1,0 +1,64 @@
+/**
+ * Text of others, as it is. Characters that a reader cannot see, or that turn the direction of
+ * what follows, are shown as marks: what a person approves must be what they read.
+ */
+const HIDDEN = new RegExp(
+  `[${[
+    '\\u0000-\\u0008\\u000B-\\u001F\\u007F-\\u009F', // control characters, without tab and newline
+    '\\u00AD\\u034F\\u061C\\u115F\\u1160\\u17B4\\u17B5\\u180B-\\u180F', // no width
+    '\\u200B-\\u200F\\u2028-\\u202E\\u2060-\\u206F', // no width, and direction
+    '\\u3164\\uFE00-\\uFE0F\\uFEFF\\uFFA0\\uFFF9-\\uFFFB',
+    '\\u{1D173}-\\u{1D17A}\\u{E0000}-\\u{E0FFF}', // tags
+  ].join('')}]`,
+  'gu',
+);
+
+/** Joins the parts of an emoji or gives it colour: harmless after a visible symbol. */
+const EMOJI = /\p{Extended_Pictographic}/u;
+
+const isEmojiPart = (text: string, at: number, character: string): boolean =>
+  (character === '\uFE0F' || character === '\u200D') &&
+  EMOJI.test(text.slice(Math.max(0, at - 3), at));
+
+export function hasHidden(text: string): boolean {
+  return marks(text).some((part) => part.hidden);
+}
+
+interface Part {
+  at: number;
+  text: string;
+  hidden: boolean;
+}
+
+export function marks(text: string): Part[] {
+  const parts: Part[] = [];
+  let from = 0;
+  for (const match of text.matchAll(HIDDEN)) {
+    const [character] = match;
+    if (isEmojiPart(text, match.index, character)) continue;
+    if (match.index > from) {
+      parts.push({ at: from, text: text.slice(from, match.index), hidden: false });
+    }
+    const code = character.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0');
+    parts.push({ at: match.index, text: `U+${code}`, hidden: true });
+    from = match.index + character.length;
+  }
+  if (from < text.length) parts.push({ at: from, text: text.slice(from), hidden: false });
+  return parts;
+}
+
+export function SafeText({ children }: { children: string }) {
+  return (
+    <bdi>
+      {marks(children).map((part) =>
+        part.hidden ? (
+          <span key={part.at} className="hidden-mark" title="A character that is not visible">
+            {part.text}
+          </span>
+        ) : (
+          part.text
+        ),
+      )}
+    </bdi>
+  );
+}

@@ -1,0 +1,60 @@
+import { useSyncExternalStore } from 'react';
+import { coarse, day, exact, relative } from './format';
+
+/** What happened since the last tick happened just now. */
+const TICK_MS = 10_000;
+
+/** One clock for the whole page, so that relative times move together. */
+let now = Date.now();
+const listeners = new Set<() => void>();
+let timer: ReturnType<typeof setInterval> | undefined;
+
+function subscribe(listener: () => void): () => void {
+  if (!listeners.size) now = Date.now();
+  listeners.add(listener);
+  timer ??= setInterval(() => {
+    now = Date.now();
+    for (const each of listeners) each();
+  }, TICK_MS);
+  return () => {
+    listeners.delete(listener);
+    if (!listeners.size) {
+      clearInterval(timer);
+      timer = undefined;
+    }
+  };
+}
+
+export const useNow = (): number => useSyncExternalStore(subscribe, () => now);
+
+/** "3 min ago", with the exact time on hover. */
+export function Ago({ at }: { at: string }) {
+  const current = useNow();
+  // The clock moves every ten seconds, so what has just happened can be ahead of it.
+  const ahead = Date.parse(at) - current;
+  return (
+    <time dateTime={at} title={exact(at)}>
+      {relative(at, ahead > 0 && ahead <= TICK_MS ? current + ahead : current)}
+    </time>
+  );
+}
+
+/** "6 d 21 h": how long until then, or since then. */
+export function Span({ to, from }: { to?: string; from?: string }) {
+  const at = to ?? from ?? '';
+  const current = useNow();
+  const ms = to ? Date.parse(to) - current : current - Date.parse(at);
+  return (
+    <time dateTime={at} title={exact(at)}>
+      {coarse(Math.max(0, ms))}
+    </time>
+  );
+}
+
+export function Day({ at }: { at: string }) {
+  return (
+    <time dateTime={at} title={exact(at)}>
+      {day(at)}
+    </time>
+  );
+}

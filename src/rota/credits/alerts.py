@@ -1,0 +1,41 @@
+"""Reports that the available money has fallen below the amount that the account chose."""
+
+from rota.credits.money import available_cents
+from rota.events import journal
+from rota.platform.db import AccountTransaction
+
+# Whether a changed balance `t` crossed the amount since the last report, in either direction.
+CROSSED = "coalesce((t.allowance + t.topup < t.alert_below) <> t.told_low, false)"
+
+
+async def report(tx: AccountTransaction) -> None:
+    """Appends `credits.low` if the balance fell below the amount. The account must be locked.
+
+    A balance that rose again is remembered, so that the next fall is reported.
+    """
+    row = await tx.fetchrow(
+        f"""
+        UPDATE balances t SET told_low = NOT told_low WHERE account_id = $1 AND {CROSSED}
+        RETURNING told_low, allowance + topup AS available, alert_below
+        """,  # noqa: S608
+        tx.account_id,
+    )
+    if row is not None and row["told_low"]:
+        data = {
+            "availableCents": available_cents(row["available"]),
+            "alertBelowCents": available_cents(row["alert_below"]),
+        }
+        await journal.append(tx, "credits.low", data)
+
+
+async def set_amount(tx: AccountTransaction, below_micros: int | None) -> None:
+    """Sets the amount, or turns the report off. A balance that is already below is not reported."""
+    await tx.execute(
+        """
+        UPDATE balances SET alert_below = $2::bigint,
+            told_low = coalesce(allowance + topup < $2, false)
+        WHERE account_id = $1
+        """,
+        tx.account_id,
+        below_micros,
+    )

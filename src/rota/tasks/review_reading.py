@@ -1,0 +1,42 @@
+"""Reads the reviews of a task with everything that is needed to show them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rota.mcp import queries as mcp
+from rota.mcp.model import AcceptedDefinition
+from rota.platform import ids
+from rota.platform.db import AccountReader
+from rota.tasks import review_queries
+from rota.tasks.model import Review, Task
+
+# The accepted definitions of tools, by server ID and tool.
+Definitions = Mapping[tuple[str, str], AcceptedDefinition]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskReviews:
+    """A task and its reviews, newest first."""
+
+    task: Task
+    reviews: list[Review]
+    definitions: Definitions
+
+
+async def read(tx: AccountReader, task: Task) -> TaskReviews:
+    reviews = await review_queries.of_task(tx, task.id)
+    return TaskReviews(task, reviews, await definitions_of(tx, reviews))
+
+
+async def definitions_of(tx: AccountReader, reviews: Sequence[Review]) -> Definitions:
+    """The accepted definitions of the tools in these reviews, in at most one statement."""
+    shown = {
+        (item["serverId"], item["tool"])
+        for review in reviews
+        for item in review.items
+        if item.get("definitionHash") and item.get("serverId")
+    }
+    parsed = [(ids.from_wire("mcp", server), tool) for server, tool in shown]
+    wanted = [(server_id, tool) for server_id, tool in parsed if server_id is not None]
+    found = await mcp.accepted_definitions(tx, wanted) if wanted else {}
+    return {(ids.to_wire("mcp", server), tool): each for (server, tool), each in found.items()}

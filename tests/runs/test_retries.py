@@ -1,0 +1,229 @@
+"""Retries: which version runs, which gates open, and what the quote of a retry says."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from rota.agents.sync import sync
+from rota.composition import Composition
+from rota.dev.stack import Stack
+from tests.assertions import assert_error
+from tests.runs.gated_run import GatedRun
+from tests.runs.runner import until
+from tests.runs.test_stale_decisions import decide
+from tests.service import Service
+from tests.tasks.world import create, newcomer, patch
+
+AGENT = """\
+---
+name: {name}
+displayName: Operator
+description: An agent for tests of retries.
+department: Tests
+tier: 3
+tags: [test]
+premium: false
+requiredTier: {required}
+model: default
+tools: ["peer/*"]
+describe: {{peer/send: "{sentence}"}}
+approval: {{run: {run}, tools: writes, output: {output}}}
+budgetCents: {budget}
+maxSteps: 20
+---
+Follow the script.
+"""
+FIRST = {"budget": 100, "sentence": "Send {text}", "output": "false"}
+SECOND = {"budget": 250, "sentence": "Send {text} to {recipient}", "output": "true"}
+
+
+@pytest.fixture(scope="module", params=["a", "b"])
+async def service(request: pytest.FixtureRequest, stack: Stack) -> AsyncIterator[Service]:
+    name = f"retries_{request.param}"
+    async with Service.start(stack, variant=request.param, name=name) as started:
+        yield started
+
+
+@pytest.fixture
+async def run(service: Service) -> AsyncIterator[GatedRun]:
+    async with Composition(service.settings, pool_size=4) as parts:
+        yield GatedRun(service, parts)
+
+
+async def publish(service: Service, folder: Path, name: str, **fields: Any) -> None:
+    """Makes an agent the whole catalog."""
+    values = {"name": name, "required": "BASIC", "run": "false", **FIRST, **fields}
+    (folder / "agent.md").write_text(AGENT.format(**values))
+    await sync(service.database_url, folder)
+
+
+async def failed(run: GatedRun, agent: str) -> None:
+    """A run that has made one approved call, for 20 micro-dollars, and then fails."""
+    await run.open(agent)
+    await continued(run)
+
+
+async def continued(run: GatedRun) -> None:
+    await run.begin()
+    await run.answer({"text": "hello"})
+    await decide(run, run.one, await run.review(run.one))
+    await run.advance()
+    await run.act()
+    await run.write("UPDATE steps SET cost_micros = 20 WHERE account_id = $1 AND kind = 'model'")
+    await run.fail()
+
+
+async def quote(run: GatedRun) -> dict[str, Any]:
+    response = await run.editor.get(f"{run.path}/retry")
+    assert response.status_code == 200, response.text
+    found: dict[str, Any] = response.json()["retry"]
+    return found
+
+
+async def retry(run: GatedRun, start_at: str) -> dict[str, Any]:
+    response = await run.editor.post(f"{run.path}/retry", {"from": start_at})
+    assert response.status_code == 200, response.text
+    run.run += 1
+    task: dict[str, Any] = response.json()["task"]
+    return task
+
+
+async def version(run: GatedRun) -> int:
+    async with run.service.owner() as connection:
+        found: int = await connection.fetchval(
+            "SELECT agent_version FROM tasks WHERE account_id = $1", run.account_id
+        )
+    return found
+
+
+async def test_a_retry_from_failure_keeps_version_and_approvals_and_one_from_the_start_neither(
+    run: GatedRun, tmp_path: Path
+) -> None:
+    await publish(run.service, tmp_path, "keeper")
+    await failed(run, "keeper")
+    await publish(run.service, tmp_path, "keeper", **SECOND)
+    start, failure = (await quote(run))["options"]
+    assert failure == {
+        "from": "failure",
+        "version": 1,
+        "keptSteps": 2,
+        "repeatedSteps": 0,
+        "keptCostUsd": "0.000020",
+        "maximumCostUsd": "1.000000",
+        "opensGates": ["tool"],
+        "textChanged": False,
+    }
+    assert start == {
+        "from": "start",
+        "version": 2,
+        "keptSteps": 0,
+        "repeatedSteps": 2,
+        "keptCostUsd": "0.000000",
+        "maximumCostUsd": "2.500000",
+        "opensGates": ["tool", "output"],
+        "textChanged": False,
+    }
+
+    assert (await retry(run, "failure"))["usage"]["budgetUsd"] == "1.000000"
+    assert await version(run) == 1
+    run.next = await run.activities.begin(replace(run.run_input, resume=True))
+    assert (run.next.kind, run.next.step) == ("think", 2)
+    assert len(run.client.made) == 1
+    await run.fail()
+    # The kept steps were paid for in the first run.
+    [_, failure] = (await quote(run))["options"]
+    assert (failure["keptSteps"], failure["keptCostUsd"]) == (2, "0.000020")
+
+    assert (await retry(run, "start"))["usage"]["budgetUsd"] == "2.500000"
+    assert await version(run) == 2
+    await run.begin()
+    assert (await run.answer({"text": "hello"})).kind == "wait"
+    assert (await run.review(run.one))["gate"] == "tool"
+    assert len(run.client.made) == 1
+
+
+async def test_a_summary_has_the_sentence_of_the_version_that_runs(
+    run: GatedRun, tmp_path: Path
+) -> None:
+    await publish(run.service, tmp_path, "describer")
+    await run.open("describer")
+    await run.begin()
+    with capture_logs() as logs:
+        await run.answer({"text": "hello"})
+    assert not [entry for entry in logs if entry["event"] == "describe_argument_unknown"]
+    await publish(run.service, tmp_path, "describer", **SECOND)
+    review = await run.review(run.one)
+    assert [item["summary"] for item in review["items"]] == ["Send hello"]
+    await run.fail()
+    await decide(run, run.one, review)
+    await run.fail()
+    await retry(run, "start")
+    await run.begin()
+    with capture_logs() as logs:
+        await run.answer({"text": "hello"})
+    [warning] = [entry for entry in logs if entry["event"] == "describe_argument_unknown"]
+    assert (warning["tool"], warning["arguments"]) == ("peer/send", ["recipient"])
+    review = await run.review(run.one)
+    assert [item["summary"] for item in review["items"]] == ["Send (text: hello)"]
+    assert [item["summary"] for item in review["history"][0]["items"]] == ["Send hello"]
+
+
+async def test_the_quote_says_when_the_run_gate_opens(run: GatedRun, tmp_path: Path) -> None:
+    await publish(run.service, tmp_path, "gated", run="true")
+    await run.open("gated")
+    await decide(run, run.one, await run.review(run.one))
+    await continued(run)
+    start, failure = (await quote(run))["options"]
+    assert (start["opensGates"], failure["opensGates"]) == (["run", "tool"], ["tool"])
+    assert (start["textChanged"], failure["textChanged"]) == (False, False)
+    assert (await patch(run.editor, run.task_id, name="Another")).status_code == 200
+    start, failure = (await quote(run))["options"]
+    assert (start["opensGates"], failure["opensGates"]) == (["run", "tool"], ["run", "tool"])
+    assert (start["textChanged"], failure["textChanged"]) == (True, True)
+    assert (await retry(run, "failure"))["status"] == "WAITING_APPROVAL"
+
+
+async def test_a_newer_version_that_is_locked_leaves_only_the_retry_from_failure(
+    run: GatedRun, tmp_path: Path
+) -> None:
+    await publish(run.service, tmp_path, "locked")
+    await failed(run, "locked")
+    await run.write("UPDATE accounts SET tier = 'basic' WHERE id = $1")
+    await publish(run.service, tmp_path, "locked", required="ENTERPRISE")
+    # The tier of a key is cached for a moment.
+    found = await until(lambda: quote(run), lambda seen: len(seen["options"]) < 2)
+    assert (found["available"], found["reason"]) == (True, None)
+    assert [option["from"] for option in found["options"]] == ["failure"]
+
+
+async def test_a_retired_agent_keeps_its_version(run: GatedRun, tmp_path: Path) -> None:
+    await publish(run.service, tmp_path, "retired")
+    await failed(run, "retired")
+    await publish(run.service, tmp_path, "successor")
+    assert [option["version"] for option in (await quote(run))["options"]] == [1, 1]
+    await retry(run, "start")
+    assert await version(run) == 1
+
+
+async def test_a_quote_says_why_a_task_cannot_be_retried(service: Service) -> None:
+    person = await newcomer(service)
+    task = await create(person)
+    path = f"/api/tasks/{task['id']}/retry"
+    assert (await person.get(path)).json() == {
+        "retry": {
+            "available": False,
+            "reason": "A task that is PENDING cannot become PENDING. Only a failed task can be "
+            "retried.",
+            "options": [],
+        }
+    }
+    await patch(person, task["id"], status="FAILED")
+    # Its client runs it, so there is nothing to keep or to pay.
+    quoted = (await person.get(path)).json()["retry"]
+    assert quoted == {"available": True, "reason": None, "options": []}
+    stranger = await newcomer(service)
+    assert_error(await stranger.get(path), 404, "NOT_FOUND")

@@ -1,0 +1,77 @@
+"""The service serves the dashboard's page and files, safely and without limits."""
+
+import re
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+
+from rota import dashboard
+from tests.service import Service
+
+
+@pytest.fixture
+async def http(service: Service) -> AsyncIterator[httpx.AsyncClient]:
+    async with httpx.AsyncClient(base_url=service.settings.public_url) as client:
+        yield client
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/signin", "/signin/callback?code=x", "/money", "/acct_1/tasks/task_1"]
+)
+async def test_every_screen_is_the_same_page_and_is_never_used_from_a_cache_unchecked(
+    http: httpx.AsyncClient, path: str
+) -> None:
+    response = await http.get(path)
+    assert response.status_code == 200
+    assert response.headers["content-type"].startswith("text/html")
+    assert response.headers["cache-control"] == "no-cache"
+    again = await http.get(path, headers={"If-None-Match": response.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+
+
+async def test_the_page_can_run_only_its_own_scripts(http: httpx.AsyncClient) -> None:
+    response = await http.get("/")
+    policy = response.headers["content-security-policy"]
+    directives = dict(part.strip().split(" ", 1) for part in policy.split(";"))
+    assert directives["default-src"] == "'none'"
+    assert directives["script-src"] == directives["connect-src"] == "'self'"
+    assert directives["trusted-types"] == "'none'"
+    assert "unsafe" not in policy
+    assert not re.search(r"<script(?![^>]*\bsrc=)|\son\w+=|<style", response.text)
+
+
+async def test_files_are_compressed_and_cached_for_good(http: httpx.AsyncClient) -> None:
+    names = re.findall(r'"(/assets/[^"]+)"', (await http.get("/")).text)
+    assert any(name.endswith(".js") for name in names)
+    for name in names:
+        response = await http.get(name)
+        assert response.status_code == 200
+        assert response.headers["cache-control"] == dashboard.FOREVER
+        assert response.headers["content-encoding"] == "gzip"
+        plain = await http.get(name, headers={"Accept-Encoding": "identity"})
+        assert plain.content == response.content
+
+
+@pytest.mark.parametrize(
+    "path", ["/assets/unknown.js", "/assets/..%2Findex.html", "/assets/%2e%2e/index.html", "/tasks"]
+)
+async def test_other_paths_are_not_found(http: httpx.AsyncClient, path: str) -> None:
+    response = await http.get(path)
+    assert response.status_code == 404
+    assert response.json()["error"]["code"] == "NOT_FOUND"
+
+
+async def test_pages_and_files_do_not_count_toward_a_limit(http: httpx.AsyncClient) -> None:
+    for path in ("/", "/favicon.svg", "/acct_1"):
+        headers = (await http.get(path)).headers
+        assert headers["ratelimit-remaining"] == headers["ratelimit-limit"]
+
+
+async def test_without_a_build_the_page_says_what_to_do(
+    http: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dashboard, "_files", dict)
+    response = await http.get("/")
+    assert response.status_code == 503
+    assert "make dashboard" in response.text

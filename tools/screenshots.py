@@ -1,0 +1,365 @@
+"""Takes the pictures in docs/images: every screen, on a desktop and a phone, in light and dark.
+
+    make screenshots
+
+It runs `rota dev --demo` with data and ports of its own, does what is needed to fill each screen,
+and signs in as Ada in Chromium. Names of screens as arguments limit what is taken.
+"""
+
+import argparse
+import io
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+from PIL import Image
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+IMAGES = Path(__file__).parents[1] / "docs" / "images"
+SIZES = {"desktop": (1280, 860), "phone": (390, 844)}
+THEMES = ("light", "dark")
+# Screens have few colours. Without loss, such a picture is smaller and sharper than with it.
+COLOURS = 64
+MOST_BYTES, MOST_ANIMATION_BYTES = 2_000_000, 500_000
+ANIMATION = "first-minute.webp"
+ANIMATION_SIZE = {"width": 1120, "height": 740}
+# The font stack ends in sans-serif. Without this font, pictures differ from machine to machine.
+FONT = "Liberation Sans"
+PORT, PORT_B = 27_400, 27_440
+TIMEOUT_S = 60.0
+
+
+@contextmanager
+def rota_dev(port: int, *options: str) -> Iterator[str]:
+    """`rota dev` in a new folder. Yields the address of the service."""
+    with tempfile.TemporaryDirectory(prefix="rota-screenshots-") as folder:
+        command = [sys.executable, "-m", "rota.cli", "dev", "--data", f"{folder}/data"]
+        start = [*command, "--port", str(port), "--detach", "--model", "demo", *options]
+        try:
+            subprocess.run(start, check=True, stdout=subprocess.DEVNULL)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            subprocess.run([*command, "--stop"], check=True, stdout=subprocess.DEVNULL)
+
+
+class Api:
+    """Ada, in one account, over HTTP."""
+
+    def __init__(self, base: str, account: str | None = None) -> None:
+        issuer = f"http://127.0.0.1:{int(base.rsplit(':', 1)[1]) + 6}"
+        person = {"sub": "ada", "email": "ada@example.test", "name": "Ada Lovelace"}
+        given = httpx.post(f"{issuer}/dev/token", json=person).json()
+        answer = httpx.post(f"{base}/api/auth/session", json={"idToken": given["idToken"]})
+        headers = {"Authorization": f"Bearer {answer.json()['token']}"}
+        self._client = httpx.Client(base_url=base, headers=headers, timeout=TIMEOUT_S)
+        accounts = self.get("/api/me")["accounts"]
+        self.personal = next(each["id"] for each in accounts if each["kind"] == "personal")
+        self.company = next((each["id"] for each in accounts if each["kind"] == "company"), "")
+        self.account = account or self.company or self.personal
+        self._client.headers["X-Service-Account"] = self.account
+
+    def get(self, path: str, **query: Any) -> Any:
+        return self._client.get(path, params=query).raise_for_status().json()
+
+    def post(self, path: str, body: Any) -> Any:
+        return self._client.post(path, json=body).raise_for_status().json()
+
+    def task(self, name: str) -> Any:
+        tasks = self.get("/api/tasks", limit=100)["tasks"]
+        return next(task for task in tasks if task["name"] == name)
+
+    def until(self, task: str, *statuses: str) -> str:
+        deadline = time.monotonic() + TIMEOUT_S
+        while time.monotonic() < deadline:
+            status: str = self.get(f"/api/tasks/{task}")["task"]["status"]
+            if status in statuses:
+                return status
+            time.sleep(0.2)
+        raise TimeoutError(f"{task} did not become {' or '.join(statuses)}.")
+
+    def approve_to_the_end(self, task: str) -> None:
+        while self.until(task, "WAITING_APPROVAL", "COMPLETED") != "COMPLETED":
+            review = self.get(f"/api/tasks/{task}/review")["review"]
+            shown = {"number": review["number"], "digest": review["digest"]}
+            self.post(f"/api/tasks/{task}/approve", {"review": shown})
+
+
+@dataclass(frozen=True)
+class Screen:
+    name: str
+    path: str
+    # Visible when the screen has its content.
+    shows: str
+    act: Callable[[Page], None] = lambda page: None
+    account: str = ""
+    signed_in: bool = True
+
+
+def choose_reply(page: Page) -> None:
+    """Beside the list, where there is room for it."""
+    if page.viewport_size and page.viewport_size["width"] > 720:
+        page.get_by_role("link", name="Reply to ticket T-4822").click()
+        expect(page.get_by_role("textbox", name="Message").first).to_be_visible()
+
+
+def edit(page: Page) -> None:
+    message = page.get_by_role("textbox", name="Message").first
+    message.fill(message.input_value().replace("Every invoice is", "Jonas, every invoice is"))
+    page.get_by_text("Proposed").first.scroll_into_view_if_needed()
+    expect(page.get_by_role("button", name="Approve with 1 edit")).to_be_visible()
+
+
+def decide_together(page: Page) -> None:
+    page.get_by_role("button", name="Decide together").click()
+    page.get_by_role("button", name="Approve 3", exact=True).click()
+    expect(page.get_by_role("dialog")).to_contain_text("Reply to ticket T-4822")
+
+
+def show_plan(page: Page) -> None:
+    page.locator("#plan").scroll_into_view_if_needed()
+    page.locator("#plan").evaluate("plan => scrollBy(0, plan.getBoundingClientRect().top - 80)")
+
+
+def show_timeline(page: Page) -> None:
+    page.get_by_role("tab", name="Timeline").evaluate(
+        "tab => scrollBy(0, tab.getBoundingClientRect().top - 80)"
+    )
+
+
+def prepare(api: Api) -> list[Screen]:
+    """Finishes a task with a subtask, creates keys, and lists the screens."""
+    parent, subtask = api.task("Clear the backlog")["id"], api.task("Reply to ticket T-4825.")["id"]
+    api.approve_to_the_end(subtask)
+    api.approve_to_the_end(parent)
+    for name, scopes in (
+        ("Nightly report", ["tasks:read"]),
+        ("Helpdesk bridge", ["tasks:read", "tasks:write"]),
+    ):
+        api.post("/api/keys", {"name": name, "scopes": scopes})
+    failed = api.task("Follow up with Aiko")["id"]
+    jonas = api.task("Answer Jonas about his invoice")["id"]
+    [changed] = [each for each in api.get("/api/mcp")["servers"] if each["status"] == "CHANGED"]
+    work = "Answer+the+customer+who+asks+for+the+October+invoice"
+    return [
+        Screen("sign-in", "/signin", "Sign in to Rota", signed_in=False),
+        Screen("inbox", "", "Reply to ticket T-4822", choose_reply),
+        Screen("review", f"/reviews/{jonas}", "What will be sent", edit),
+        Screen("bulk", "", "Decide together", decide_together),
+        Screen("new-task", f"/new?text={work}", "This task can cost at most"),
+        Screen("tasks", "/tasks", "Clear the backlog"),
+        Screen("task", f"/tasks/{parent}", "Delegate to", show_timeline),
+        Screen("task-failed", f"/tasks/{failed}", "Retry from the failed step"),
+        Screen("agents", "/agents", "Engineering Director"),
+        Screen("agent", "/agents/ticket-responder", "What it is for"),
+        Screen("tool-servers", "/servers", "Tools to accept"),
+        Screen("tool-server-changed", f"/servers/{changed['id']}", "Offered now"),
+        Screen("money", "/money", "Spent in 30 days"),
+        Screen("plan", "/money", "Enterprise", show_plan),
+        Screen("api-keys", "/settings/keys", "Nightly report"),
+        Screen("sessions", "/settings/sessions", "This one"),
+        Screen("first-use", "", "Start your first task", account=api.personal),
+    ]
+
+
+def sign_in(page: Page, base: str) -> None:
+    page.goto(base)
+    page.get_by_role("button", name="Continue with").click()
+    page.get_by_role("button", name="Ada").click()
+    page.wait_for_url("**/acct_*")
+    # The address of the first screen says that the session is stored.
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+
+
+def settled(page: Page) -> None:
+    """Everything that is loading has arrived."""
+    expect(page.get_by_text("Loading…")).to_have_count(0)
+    page.evaluate("document.fonts.ready")
+
+
+def picture(page: Page) -> Image.Image:
+    image = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+    return image.quantize(COLOURS, dither=Image.Dither.NONE).convert("RGB")
+
+
+def write(page: Page, name: str) -> None:
+    path = IMAGES / f"{name}.webp"
+    picture(page).save(path, lossless=True, quality=100, method=6)
+    print(f"{path.name} {path.stat().st_size / 1000:.0f} KB", flush=True)
+
+
+@dataclass
+class Recording:
+    """Frames of one page, with the time that each of them is shown."""
+
+    page: Page
+    frames: list[Image.Image] = field(default_factory=list)
+    shown_ms: list[int] = field(default_factory=list)
+
+    def frame(self, shown_ms: int) -> None:
+        self.frames.append(picture(self.page))
+        self.shown_ms.append(shown_ms)
+
+    def write(self, path: Path) -> None:
+        first, *rest = self.frames
+        first.save(
+            path,
+            save_all=True,
+            append_images=rest,
+            duration=self.shown_ms,
+            loop=0,
+            lossless=True,
+            quality=100,
+            method=6,
+            minimize_size=True,
+        )
+
+
+def take(browser: Browser, base: str, screens: list[Screen], account: str) -> None:
+    """Every screen, in each size and theme."""
+    first = browser.new_context()
+    sign_in(first.new_page(), base)
+    state = first.storage_state()
+    first.close()
+    for theme in THEMES:
+        for size, (width, height) in SIZES.items():
+            for screen in screens:
+                context = browser.new_context(
+                    viewport={"width": width, "height": height},
+                    color_scheme="dark" if theme == "dark" else "light",
+                    reduced_motion="reduce",
+                    storage_state=state if screen.signed_in else None,
+                )
+                page = context.new_page()
+                place = f"/{screen.account or account}" if screen.signed_in else ""
+                page.goto(f"{base}{place}{screen.path}")
+                expect(page.get_by_text(screen.shows).locator("visible=true").first).to_be_visible()
+                settled(page)
+                screen.act(page)
+                settled(page)
+                write(page, f"{screen.name}-{size}-{theme}")
+                context.close()
+
+
+def record(browser: Browser, api: Api, base: str) -> None:
+    """The first minute: describe a task, see what waits, edit, approve, see what it cost."""
+    context = browser.new_context(viewport=ANIMATION_SIZE, color_scheme="light")  # type: ignore[arg-type]
+    page = context.new_page()
+    sign_in(page, base)
+    film = Recording(page)
+    page.goto(f"{base}/{api.account}/new")
+    work = page.get_by_label("What should be done?")
+    expect(work).to_be_visible()
+    settled(page)
+    film.frame(700)
+    text = "Reply to ticket T-4822: Jonas asks for his invoice"
+    for end in range(8, len(text) + 8, 8):
+        work.fill(text[:end])
+        film.frame(140)
+    expect(page.get_by_text("This task can cost at most")).to_be_visible()
+    film.frame(1900)
+    page.get_by_role("button", name="Start task").click()
+    page.wait_for_url("**/tasks/*")
+    expect(page.get_by_text("Running").first).to_be_visible()
+    film.frame(1100)
+    page.get_by_role("link", name="Inbox").first.click()
+    expect(page.get_by_text("Nothing waits for you").first).to_be_visible()
+    film.frame(900)
+    api.post(
+        "/api/tasks",
+        {"name": "Answer Mina", "agent": "ticket-responder", "input": "Reply to ticket T-4821."},
+    )
+    for ticket in ("T-4822", "T-4821"):
+        card = page.get_by_role("link", name=f"Reply to ticket {ticket}")
+        expect(card).to_be_visible(timeout=60_000)
+        film.frame(900)
+    page.get_by_role("link", name="Reply to ticket T-4822").click()
+    message = page.get_by_role("textbox", name="Message").first
+    expect(message).to_be_visible()
+    settled(page)
+    film.frame(1800)
+    message.scroll_into_view_if_needed()
+    message.focus()
+    film.frame(700)
+    old = message.input_value()
+    greeting = "Hello Jonas,\n\nthank you for your order."
+    for end in range(14, len(greeting) + 9, 9):
+        message.fill(old.replace("Hello Jonas,", greeting[:end], 1))
+        film.frame(160)
+    approve = page.get_by_role("button", name="Approve with 1 edit")
+    page.get_by_role("button", name="Read on").click()
+    expect(approve).to_be_enabled()
+    film.frame(1700)
+    approve.click()
+    expect(page.get_by_text("Approved.")).to_be_visible()
+    film.frame(900)
+    accept = page.get_by_role("link", name="Accept this output")
+    expect(accept.first).to_be_visible(timeout=60_000)
+    accept.first.click()
+    confirm = page.get_by_role("button", name="Accept the output")
+    expect(confirm).to_be_enabled(timeout=15_000)
+    film.frame(1300)
+    confirm.click()
+    task = api.task(text)["id"]
+    api.until(task, "COMPLETED")
+    page.goto(f"{base}/{api.account}/tasks/{task}")
+    expect(page.get_by_text("Completed").first).to_be_visible()
+    expect(page.get_by_text("Total", exact=True).first).to_be_visible()
+    settled(page)
+    film.frame(1500)
+    show_timeline(page)
+    film.frame(3500)
+    film.write(IMAGES / ANIMATION)
+    context.close()
+
+
+def check_sizes() -> None:
+    total = sum(each.stat().st_size for each in IMAGES.iterdir())
+    animation = (IMAGES / ANIMATION).stat().st_size
+    print(f"docs/images: {total / 1000:.0f} KB, of these {ANIMATION}: {animation / 1000:.0f} KB")
+    assert total <= MOST_BYTES, "docs/images is too large. Lower COLOURS."
+    assert animation <= MOST_ANIMATION_BYTES, f"{ANIMATION} is too large. Record fewer frames."
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Take the pictures in docs/images.")
+    parser.add_argument("names", nargs="*", help="screens, or 'animation'; without names, all")
+    names = set(parser.parse_args().names)
+    chromium = shutil.which("chromium")
+    assert chromium, "The pictures need Chromium. Install it: apt-get install chromium"
+    fonts = subprocess.run(["fc-list"], check=True, capture_output=True, text=True).stdout  # noqa: S607
+    assert FONT in fonts, f"The pictures need {FONT}. Install it: apt-get install fonts-liberation"
+    IMAGES.mkdir(parents=True, exist_ok=True)
+    expect.set_options(timeout=20_000)
+
+    def wanted(name: str) -> bool:
+        return not names or name in names
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
+        )
+        if not names or names != {"pass"}:
+            with rota_dev(PORT, "--demo") as base:
+                api = Api(base)
+                screens = [each for each in prepare(api) if wanted(each.name)]
+                take(browser, base, screens, api.company)
+                if wanted("animation"):
+                    record(browser, Api(base, api.personal), base)
+        if wanted("pass"):
+            with rota_dev(PORT_B, "--variant", "b") as base:
+                screen = Screen("pass", "/money", "Connect pass", show_plan)
+                take(browser, base, [screen], Api(base).personal)
+        browser.close()
+    check_sizes()
+
+
+if __name__ == "__main__":
+    main()
