@@ -30,7 +30,11 @@ DEADLINE_MS = int(os.environ.get("ROTA_TEST_BROWSER_MS", "30000"))
 expect.set_options(timeout=DEADLINE_MS)
 
 DESKTOP = {"viewport": {"width": 1280, "height": 860}}
-PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
+PHONE: dict[str, Any] = {
+    "viewport": {"width": 390, "height": 844},
+    "is_mobile": True,
+    "has_touch": True,
+}
 
 REPORT_VIOLATIONS = """
 addEventListener('securitypolicyviolation', (event) =>
