@@ -106,7 +106,7 @@ class Screen:
 def choose_reply(page: Page) -> None:
     """Beside the list, where there is room for it."""
     if page.viewport_size and page.viewport_size["width"] > 720:
-        page.get_by_role("link", name="Reply to ticket T-4822").click()
+        page.get_by_role("link", name="Reply to ticket T-4822 and mark").click()
         expect(page.get_by_role("textbox", name="Message").first).to_be_visible()
 
 
@@ -121,6 +121,11 @@ def decide_together(page: Page) -> None:
     page.get_by_role("button", name="Decide together").click()
     page.get_by_role("button", name="Approve 3", exact=True).click()
     expect(page.get_by_role("dialog")).to_contain_text("Reply to ticket T-4822")
+
+
+def read_to_the_end(page: Page) -> None:
+    """Only what has been on the screen can be approved."""
+    page.locator(".seen-end").evaluate("end => end.scrollIntoView({ block: 'center' })")
 
 
 def show_plan(page: Page) -> None:
@@ -267,6 +272,7 @@ def record(browser: Browser, api: Api, base: str) -> None:
     film.frame(1900)
     page.get_by_role("button", name="Start task").click()
     page.wait_for_url("**/tasks/*")
+    task = page.url.rsplit("/", 1)[1]
     expect(page.get_by_text("Running").first).to_be_visible()
     film.frame(1100)
     page.get_by_role("link", name="Inbox").first.click()
@@ -276,11 +282,12 @@ def record(browser: Browser, api: Api, base: str) -> None:
         "/api/tasks",
         {"name": "Answer Mina", "agent": "ticket-responder", "input": "Reply to ticket T-4821."},
     )
+    waiting = page.get_by_role("region", name="Inbox", exact=True)
     for ticket in ("T-4822", "T-4821"):
-        card = page.get_by_role("link", name=f"Reply to ticket {ticket}")
+        card = waiting.get_by_role("link", name=f"Reply to ticket {ticket}")
         expect(card).to_be_visible(timeout=60_000)
         film.frame(900)
-    page.get_by_role("link", name="Reply to ticket T-4822").click()
+    waiting.get_by_role("link", name="Reply to ticket T-4822").click()
     message = page.get_by_role("textbox", name="Message").first
     expect(message).to_be_visible()
     settled(page)
@@ -294,20 +301,23 @@ def record(browser: Browser, api: Api, base: str) -> None:
         message.fill(old.replace("Hello Jonas,", greeting[:end], 1))
         film.frame(160)
     approve = page.get_by_role("button", name="Approve with 1 edit")
-    page.get_by_role("button", name="Read on").click()
+    film.frame(900)
+    read_to_the_end(page)
     expect(approve).to_be_enabled()
     film.frame(1700)
     approve.click()
     expect(page.get_by_text("Approved.")).to_be_visible()
     film.frame(900)
-    accept = page.get_by_role("link", name="Accept this output")
+    accept = waiting.get_by_role("link", name="Accept this output")
     expect(accept.first).to_be_visible(timeout=60_000)
     accept.first.click()
     confirm = page.get_by_role("button", name="Accept the output")
-    expect(confirm).to_be_enabled(timeout=15_000)
+    expect(confirm).to_be_visible()
     film.frame(1300)
+    read_to_the_end(page)
+    expect(confirm).to_be_enabled()
+    film.frame(600)
     confirm.click()
-    task = api.task(text)["id"]
     api.until(task, "COMPLETED")
     page.goto(f"{base}/{api.account}/tasks/{task}")
     expect(page.get_by_text("Completed").first).to_be_visible()

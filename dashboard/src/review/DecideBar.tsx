@@ -25,6 +25,12 @@ const firstField = () =>
   );
 
 function readOn(): void {
+  const end = document.querySelector('.review-main .seen-end');
+  // Somebody who jumped over the end goes back to it.
+  if (end && end.getBoundingClientRect().bottom < 0) {
+    end.scrollIntoView({ block: 'center' });
+    return;
+  }
   const pane = document.querySelector<HTMLElement>('.review-main')?.closest<HTMLElement>('.pane');
   const scrolls = pane && pane.scrollHeight > pane.clientHeight ? pane : window;
   scrolls.scrollBy({ top: innerHeight * 0.7 });

@@ -1,9 +1,10 @@
 import type { Review, ReviewItem } from '@rota/sdk';
 import { expect, test } from 'vitest';
+import type { ReviewData } from './data';
 import { fingerprint } from './data';
 import { withEdit } from './edits';
 import { fieldsOf, flat } from './schema';
-import { approvalOf, type Call } from './useReview';
+import { approvalOf, type Call, draftFor } from './useReview';
 
 const item = (id: string) =>
   ({ id, tool: 'reply', arguments: { text: 'Hello' }, decision: null }) as unknown as ReviewItem;
@@ -46,4 +47,15 @@ test('another digest, state or decision of an item is another review', () => {
     expect(fingerprint(change)).not.toBe(fingerprint(before));
   }
   expect(fingerprint({ ...before, history: [] })).toBe(fingerprint(before));
+});
+
+test('a review that ended makes way for the next one, a review that waits does not', () => {
+  const data = (number: number, state: string) =>
+    ({ review: { ...review(item('a')), number, state } }) as unknown as ReviewData;
+  const shown = (first: ReviewData, next: ReviewData) =>
+    draftFor(draftFor(null, first), next)?.shown;
+  const [approved, waits, next] = [data(1, 'approved'), data(1, 'pending'), data(2, 'pending')];
+  expect(shown(approved, next)).toBe(next);
+  expect(shown(waits, next)).toBe(waits);
+  expect(shown(waits, approved)).toBe(waits);
 });

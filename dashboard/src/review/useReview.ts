@@ -40,7 +40,6 @@ interface Draft {
 
 const fresh = (shown: ReviewData): Draft => ({ shown, edits: {}, left: [], replaced: null });
 
-const isPending = (data: ReviewData | undefined): boolean => data?.review.state === 'pending';
 
 const fieldsOfItem = (item: ReviewItem): Field[] =>
   item.tool === null ? [] : fieldsOf((item.argumentsSchema ?? null) as never, argumentsOf(item));
@@ -70,6 +69,14 @@ export function adopt(draft: Draft, next: ReviewData, refused: boolean): Draft {
   };
 }
 
+/** What is on screen. In a review that had ended, nothing was being decided: it makes way. */
+export function draftFor(stored: Draft | null, latest: ReviewData | undefined): Draft | null {
+  if (!latest) return stored;
+  if (!stored) return fresh(latest);
+  const ended = stored.shown.review.state !== 'pending';
+  return ended && latest.review.state === 'pending' ? fresh(latest) : stored;
+}
+
 /**
  * A review as a person reads it. What is on screen never changes by itself: when something else
  * waits, `changed` is true until the person has asked for it.
@@ -79,10 +86,8 @@ export function useReview(id: string) {
   const query = useQuery(reviewQuery(id));
   const [stored, setDraft] = useState<Draft | null>(null);
   const latest = query.data;
-  // Something new to decide replaces only what had been decided before the page was opened.
-  const keeps = stored && (stored.shown.review.state === 'pending' || !isPending(latest));
-  if (!keeps && latest) setDraft(fresh(latest));
-  const draft = keeps ? stored : latest ? fresh(latest) : null;
+  const draft = draftFor(stored, latest);
+  if (draft !== stored) setDraft(draft);
   const same =
     !!draft && !!latest && fingerprint(draft.shown.review) === fingerprint(latest.review);
   // What the digest does not cover, such as costs, stays live.
