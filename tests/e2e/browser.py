@@ -84,7 +84,7 @@ class Tab:
         context.on("request", tab._note)
         try:
             yield tab
-            assert tab.unexpected == []
+            assert not tab.unexpected, tab.unexpected
         finally:
             await context.close()
 
@@ -161,7 +161,7 @@ class Tab:
 
     async def enter(self, subject: str, path: str = "/") -> None:
         """Signs in with a cookie, without the pages, for tests about other things."""
-        await self.page.goto("/favicon.svg")
+        await self.page.goto("/signin")
         status = await self.page.evaluate(
             """async (idToken) => {
                 localStorage.setItem('rota.renewed', String(Date.now()));
@@ -203,12 +203,12 @@ class Tab:
 
     async def select(self, menu: str, action: str) -> None:
         """Opens a menu and selects an action of it."""
-        await self.press(menu)
+        await self.press(re.compile(f"{re.escape(menu)}$"))
         await self.page.get_by_role("menu", name=menu).get_by_text(action, exact=True).click()
 
     async def says(self, text: str | re.Pattern[str]) -> None:
         """Waits until a message on the screen says this."""
-        await expect(self.page.get_by_role("status").filter(has_text=text).first).to_be_visible()
+        await expect(self.page.get_by_role("status").get_by_text(text).first).to_be_visible()
 
     async def sees(self, text: str | re.Pattern[str]) -> None:
         await expect(self.page.get_by_text(text).first).to_be_visible()

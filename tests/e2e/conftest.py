@@ -10,6 +10,8 @@ from rota.dev.stack import Stack
 from rota.limits.window import Window
 from tests.e2e.browser import chromium
 from tests.e2e.office import Office
+from tests.mcp.conftest import LOCAL
+from tests.plans.world import World
 from tests.platform.probe import AI_PREFIX, public_probe, secured_probe
 from tests.service import Service
 
@@ -76,3 +78,23 @@ async def office(
     log = tmp_path_factory.mktemp("worker") / "log"
     async with Office.start(stack, request.param, demo, log) as started:
         yield started
+
+
+@pytest.fixture(scope="package")
+async def shop_a(stack: Stack) -> AsyncIterator[World]:
+    """A service with plans that cost money, which can connect to tool servers on this machine."""
+    async with World.start(stack, "a", "shop_a", allowances={}, egress_allow=LOCAL) as started:
+        yield started
+
+
+@pytest.fixture(scope="package")
+async def shop_b(stack: Stack) -> AsyncIterator[World]:
+    async with World.start(stack, "b", "shop_b", allowances={}, egress_allow=LOCAL) as started:
+        yield started
+
+
+@pytest.fixture(params=["shop_a", "shop_b"], ids=["a", "b"])
+def shop(request: pytest.FixtureRequest) -> World:
+    """Both variants."""
+    found: World = request.getfixturevalue(request.param)
+    return found
