@@ -40,7 +40,6 @@ interface Draft {
 
 const fresh = (shown: ReviewData): Draft => ({ shown, edits: {}, left: [], replaced: null });
 
-
 const fieldsOfItem = (item: ReviewItem): Field[] =>
   item.tool === null ? [] : fieldsOf((item.argumentsSchema ?? null) as never, argumentsOf(item));
 

@@ -4,6 +4,7 @@ import { meQuery } from '../api/queries';
 import { useSignOut } from '../signin/useSignOut';
 import { Avatar } from '../ui/AgentMark';
 import { Menu } from '../ui/Menu';
+import { SafeText } from '../ui/SafeText';
 import { strings } from './strings';
 
 /** Who is signed in, in which account; switching accounts and signing out. */
@@ -15,7 +16,7 @@ export function PersonMenu({ account }: { account: string }) {
   const name = data.user.name ?? data.user.email ?? 'You';
   return (
     <Menu
-      label={strings.personAndAccount}
+      label={strings.personAndAccount(name, data.account.name)}
       look="quiet"
       className="person"
       actions={[
@@ -29,9 +30,13 @@ export function PersonMenu({ account }: { account: string }) {
     >
       <Avatar name={name} />
       <span className="who clip">
-        <span className="small strong">{name}</span>
+        <span className="small strong">
+          <SafeText>{name}</SafeText>
+        </span>
         <br />
-        <span className="tiny faint">{data.account.name}</span>
+        <span className="tiny faint">
+          <SafeText>{data.account.name}</SafeText>
+        </span>
       </span>
     </Menu>
   );
