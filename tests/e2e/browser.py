@@ -1,6 +1,5 @@
 """A real browser, and what every test of the dashboard does with it."""
 
-import os
 import re
 import shutil
 from collections.abc import AsyncIterator, Callable
@@ -26,10 +25,10 @@ from tests.service import Service
 # The installed browser. Playwright does not download one.
 CHROMIUM = "chromium"
 # Enough time for a busy machine.
-DEADLINE_MS = int(os.environ.get("ROTA_TEST_BROWSER_MS", "30000"))
+DEADLINE_MS = 30_000
 expect.set_options(timeout=DEADLINE_MS)
 
-DESKTOP = {"viewport": {"width": 1280, "height": 860}}
+DESKTOP: dict[str, Any] = {"viewport": {"width": 1280, "height": 860}}
 PHONE: dict[str, Any] = {
     "viewport": {"width": 390, "height": 844},
     "is_mobile": True,

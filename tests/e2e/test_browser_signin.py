@@ -2,8 +2,7 @@
 
 from urllib.parse import quote
 
-import pytest
-from playwright.async_api import Browser, expect
+from playwright.async_api import expect
 
 from tests.e2e.browser import Tab
 from tests.e2e.office import Office
@@ -33,18 +32,21 @@ async def test_a_person_signs_in_on_the_page_that_was_asked_for_and_signs_out(
     await expect(tab.page.get_by_text("Fernhill Supply")).to_have_count(0)
 
 
-@pytest.mark.parametrize(
-    "elsewhere",
-    ["//evil.example", "/\\evil.example", "https://evil.example/", "/\t/evil.example", "/signin"],
+ELSEWHERE = (
+    "//evil.example",
+    "/\\evil.example",
+    "/\t/evil.example",
+    "https://evil.example/",
+    "/signin",
 )
-async def test_a_link_cannot_send_a_person_who_signs_in_elsewhere(
-    browser: Browser, office: Office, elsewhere: str
-) -> None:
-    async with Tab.open(browser, office.service) as tab:
-        person = await office.service.sign_in()
+
+
+async def test_a_link_cannot_send_a_person_who_signs_in_elsewhere(tab: Tab, office: Office) -> None:
+    person = await office.service.sign_in()
+    for elsewhere in ELSEWHERE:
         await tab.sign_in(person.subject, f"/signin?next={quote(elsewhere, safe='')}")
         await expect(tab.heading("Nothing waits for you yet")).to_be_visible()
-        assert tab.path == "/"
+        assert tab.path == "/", elsewhere
 
 
 async def test_an_answer_that_this_tab_did_not_ask_for_signs_nobody_in(tab: Tab) -> None:

@@ -104,7 +104,7 @@ async ({ rows, every }) => {
   for (let row = 0; row < rows; row += step) {
     const index = firsts.length;
     firsts.push(row);
-    if (!every && index >= 12 && row < rows - 6 * step) row += 9 * step;
+    if (!every && index >= 12 && row < rows - 6 * step) row += 39 * step;
   }
   firsts.push(rows - step);
   for (const first of firsts) {
@@ -150,5 +150,5 @@ async def test_ten_thousand_tasks_scroll_from_top_to_bottom(
     wrong = {row: name for row, name in names.items() if name != f"Row {row + 1:05}"}
     assert not wrong
     assert {0, ROWS - 1} <= names.keys()
-    assert len(names) == ROWS if EVERY_ROW else len(names) > 500
+    assert len(names) == ROWS if EVERY_ROW else len(names) > 300
     assert result["most"] < MAX_NODES
