@@ -29,7 +29,11 @@ DEADLINE_MS = 30_000
 expect.set_options(timeout=DEADLINE_MS)
 
 DESKTOP: dict[str, Any] = {"viewport": {"width": 1280, "height": 860}}
-PHONE: dict[str, Any] = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
+PHONE: dict[str, Any] = {
+    "viewport": {"width": 390, "height": 844},
+    "is_mobile": True,
+    "has_touch": True,
+}
 
 REPORT_VIOLATIONS = """
 addEventListener('securitypolicyviolation', (event) =>
