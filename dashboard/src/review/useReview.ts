@@ -127,6 +127,8 @@ export function useReview(id: string) {
   };
   const settle = (result: ReviewData) => {
     cache.setQueryData(reviewQuery(id).queryKey, result);
+    // Events can be faster than this answer: what waits now may be newer than it.
+    cache.invalidateQueries({ queryKey: reviewQuery(id).queryKey });
     if (result.review.state === 'pending') return change(() => fresh(result));
     cache.setQueryData(approvalsQuery.queryKey, (before) =>
       before
