@@ -75,7 +75,9 @@ class Provider:
             return self._respond("token", self.tokens)
 
         server = uvicorn.Server(
-            uvicorn.Config(app, host="127.0.0.1", port=self.port, log_config=None)
+            uvicorn.Config(
+                app, host="127.0.0.1", port=self.port, log_config=None, timeout_keep_alive=75
+            )
         )
         running = asyncio.create_task(server._serve())
         async with asyncio.timeout(30):

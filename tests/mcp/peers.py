@@ -31,6 +31,7 @@ async def listening(app: Any) -> AsyncIterator[str]:
             log_level="critical",
             lifespan="on",
             ws="none",
+            timeout_keep_alive=75,
             timeout_graceful_shutdown=1,
         )
     )

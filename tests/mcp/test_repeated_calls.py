@@ -137,7 +137,7 @@ async def test_after_a_crash_the_outcome_is_unknown_and_nothing_is_called_again(
             await lost
     refused = await call(person, server, "wait", slow)
     assert refused.status_code == 409
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(90):
         while "in progress" in message(refused):
             await asyncio.sleep(0.1)
             refused = await call(person, server, "wait", slow)

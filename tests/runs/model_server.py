@@ -295,7 +295,14 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--port", type=int, required=True)
     port = parser.parse_args().port
-    uvicorn.run(build_app(), host="127.0.0.1", port=port, log_level="critical", access_log=False)
+    uvicorn.run(
+        build_app(),
+        host="127.0.0.1",
+        port=port,
+        log_level="critical",
+        access_log=False,
+        timeout_keep_alive=75,
+    )
 
 
 if __name__ == "__main__":

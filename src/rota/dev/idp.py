@@ -348,7 +348,13 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     options = parser.parse_args()
     provider = Provider(f"http://127.0.0.1:{options.port}", load_key(options.data))
-    uvicorn.run(build(provider), host="127.0.0.1", port=options.port, log_level="warning")
+    uvicorn.run(
+        build(provider),
+        host="127.0.0.1",
+        port=options.port,
+        log_level="warning",
+        timeout_keep_alive=75,
+    )
 
 
 if __name__ == "__main__":

@@ -269,7 +269,9 @@ class Transport(httpx2.AsyncHTTPTransport):
             ssl_context=egress.tls,
             max_connections=egress.bounds.connections,
             max_keepalive_connections=egress.bounds.connections,
-            keepalive_expiry=30,
+            # Many servers close idle connections after 5 s. A call sent to a closing one would have
+            # an unknown outcome.
+            keepalive_expiry=4,
             network_backend=_CheckedBackend(egress),
         )
 

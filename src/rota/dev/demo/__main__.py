@@ -102,7 +102,14 @@ def main() -> None:
     parser.add_argument("--pace", type=float, default=1)
     options = parser.parse_args()
     app = build(options.data, pace=options.pace)
-    uvicorn.run(app, host="127.0.0.1", port=options.port, log_level="warning", ws="none")
+    uvicorn.run(
+        app,
+        host="127.0.0.1",
+        port=options.port,
+        log_level="warning",
+        ws="none",
+        timeout_keep_alive=75,
+    )
 
 
 if __name__ == "__main__":

@@ -39,6 +39,8 @@ def main() -> None:
         host="127.0.0.1",
         port=given.port,
         log_level="warning",
+        # Longer than any client keeps an idle connection, or a request could meet a closing one.
+        timeout_keep_alive=75,
         # Requests with an injected timeout must not delay the shutdown.
         timeout_graceful_shutdown=1,
     )
