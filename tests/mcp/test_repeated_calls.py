@@ -30,7 +30,7 @@ def message(response: httpx.Response) -> str:
 
 
 async def until_called(peer: Peer) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not peer.calls:
             await asyncio.sleep(0.01)
 
@@ -127,7 +127,7 @@ async def test_after_a_crash_the_outcome_is_unknown_and_nothing_is_called_again(
     person = await newcomer(mcp_service)
     server = await connect(person, peer.url)
     slow = {"seconds": 2}
-    async with mcp_service.process(mcp_connect_s=0.5, mcp_call_s=1.0) as doomed:
+    async with mcp_service.process(mcp_connect_s=10.0, mcp_call_s=1.0) as doomed:
         there = Person(doomed, "p", person.token, person.user_id)
         lost = asyncio.create_task(call(there, server, "wait", slow))
         await until_called(peer)

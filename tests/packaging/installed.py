@@ -23,15 +23,22 @@ def tracked_files(*folders: str) -> tuple[str, ...]:
 
 
 def build_wheel(folder: Path) -> Path:
-    """Builds in a copy of what a clean clone has, with the build tools from requirements.lock."""
+    """Builds in a copy of what a clean clone has after `make dashboard`, with the build tools from
+    requirements.lock."""
     source = folder / "source"
-    for name in tracked_files():
+    for name in (*tracked_files(), *built_files()):
         copy = source / name
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_bytes((REPOSITORY / name).read_bytes())
     _uv("build", "--wheel", "--no-build-isolation", "--out-dir", str(folder), str(source))
     (wheel,) = folder.glob("*.whl")
     return wheel
+
+
+def built_files() -> list[str]:
+    """The dashboard, which is not in git."""
+    static = REPOSITORY / "src" / "rota" / "static"
+    return [str(path.relative_to(REPOSITORY)) for path in static.rglob("*") if path.is_file()]
 
 
 def contents(wheel: Path) -> set[str]:

@@ -17,6 +17,7 @@ from tests.packaging.installed import (
     REPOSITORY,
     Installation,
     build_wheel,
+    built_files,
     contents,
     tracked_files,
 )
@@ -78,8 +79,7 @@ async def served(
 def test_the_wheel_has_every_file_of_the_package_and_nothing_else(wheel: Path) -> None:
     package = {name.removeprefix("src/") for name in tracked_files("src/rota")}
     data = {f"rota/{name}" for name in tracked_files("migrations", "catalog")}
-    static = REPOSITORY / "src" / "rota" / "static"
-    data |= {f"rota/static/{p.relative_to(static)}" for p in static.rglob("*") if p.is_file()}
+    data |= {name.removeprefix("src/") for name in built_files()}
     assert "rota/static/index.html" in data
     about = f"rota-{VERSION}.dist-info"
     files = {f"{about}/{name}" for name in ("METADATA", "WHEEL", "RECORD", "entry_points.txt")}

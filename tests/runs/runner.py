@@ -116,6 +116,7 @@ class Runner:
         name: str,
         log: Path,
         *,
+        variant: str = "a",
         models: str | None = None,
         **changes: Any,
     ) -> AsyncIterator["Runner"]:
@@ -128,7 +129,7 @@ class Runner:
             "run_heartbeat_s": 6.0,
             **changes,
         }
-        async with Service.start(stack, variant="a", name=name, **settings) as service:
+        async with Service.start(stack, variant=variant, name=name, **settings) as service:
             await sync(service.database_url, CATALOG)
             worker = Worker(
                 service.settings.model_copy(

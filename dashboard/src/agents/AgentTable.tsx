@@ -4,8 +4,9 @@ import { Link } from '@tanstack/react-router';
 import { useAccount } from '../shell/account';
 import { AgentMark } from '../ui/AgentMark';
 import { Badge } from '../ui/Badge';
-import { Money } from '../ui/Money';
+import { Cents, Money } from '../ui/Money';
 import { SafeText } from '../ui/SafeText';
+import { asksBefore, byServer } from './approval';
 import { LockLink } from './LockLink';
 import { spentQuery } from './queries';
 import type { Section } from './selection';
@@ -13,14 +14,16 @@ import { rankName, strings } from './strings';
 
 /** Sections with a name get a heading. A section without one is the result of a search. */
 export function AgentTable({ sections, stale }: { sections: Section[]; stale: boolean }) {
-  const models = sections.some((section) => section.agents.some((agent) => agent.model));
   return (
-    <table className="table table-agents" data-models={models || undefined} aria-busy={stale}>
+    <table className="table table-agents" aria-busy={stale}>
       <thead>
         <tr>
           <th scope="col">{strings.columns.agent}</th>
-          <th scope="col">{strings.columns.goodAt}</th>
-          {models && <th scope="col">{strings.columns.model}</th>}
+          <th scope="col">{strings.columns.canUse}</th>
+          <th scope="col">{strings.columns.asks}</th>
+          <th scope="col" className="end">
+            {strings.columns.atMost}
+          </th>
           <th scope="col" className="end">
             {strings.columns.spent}
           </th>
@@ -29,7 +32,7 @@ export function AgentTable({ sections, stale }: { sections: Section[]; stale: bo
       {sections.map(({ department, agents }) => (
         <tbody key={department}>
           <tr className="group">
-            <th colSpan={models ? 4 : 3} scope="rowgroup">
+            <th colSpan={5} scope="rowgroup">
               <span className="strong">
                 {department ? <SafeText>{department}</SafeText> : strings.found}
               </span>{' '}
@@ -39,7 +42,7 @@ export function AgentTable({ sections, stale }: { sections: Section[]; stale: bo
             </th>
           </tr>
           {agents.map((agent) => (
-            <AgentRow key={agent.name} agent={agent} models={models} placed={department !== ''} />
+            <AgentRow key={agent.name} agent={agent} placed={department !== ''} />
           ))}
         </tbody>
       ))}
@@ -47,7 +50,7 @@ export function AgentTable({ sections, stale }: { sections: Section[]; stale: bo
   );
 }
 
-function AgentRow({ agent, models, placed }: { agent: Agent; models: boolean; placed: boolean }) {
+function AgentRow({ agent, placed }: { agent: Agent; placed: boolean }) {
   const account = useAccount();
   const { data: spent } = useQuery(spentQuery);
   const cost = spent?.[agent.name];
@@ -76,20 +79,22 @@ function AgentRow({ agent, models, placed }: { agent: Agent; models: boolean; pl
           </div>
         </div>
       </td>
-      <td data-l={strings.columns.goodAt}>
+      <td data-l={strings.columns.canUse}>
         <span className="row row-wrap tight">
-          {agent.tags.map((tag) => (
-            <Badge key={tag} tone="line">
-              <SafeText>{tag}</SafeText>
+          {byServer(agent.tools).map(({ server, tools }) => (
+            <Badge key={server} tone="line">
+              <SafeText>{server}</SafeText> <b>{tools.length}</b>
             </Badge>
           ))}
+          {!agent.tools.length && <span className="faint">{strings.withoutTools}</span>}
         </span>
       </td>
-      {models && (
-        <td className="soft" data-l={strings.columns.model}>
-          {agent.model && <SafeText>{agent.model}</SafeText>}
-        </td>
-      )}
+      <td className="soft" data-l={strings.columns.asks}>
+        {asksBefore(agent.approval, agent.tools)}
+      </td>
+      <td className="end" data-l={strings.columns.atMost}>
+        <Cents value={agent.budgetCents} />
+      </td>
       <td className="end" data-l={agent.locked ? undefined : strings.columns.spent}>
         {agent.locked ? (
           <LockLink tier={agent.requiredTier} />

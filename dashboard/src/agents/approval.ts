@@ -1,4 +1,5 @@
 import type { AgentDetails } from '@rota/sdk';
+import { plural } from '../ui/format';
 
 type Policy = AgentDetails['approval'];
 
@@ -51,6 +52,25 @@ function toolCalls(policy: Policy['tools'], tools: string[]): Ask {
   }
   if (!policy.length) return ask(false, 'It calls its tools without asking.');
   return ask(true, 'Before every call of these tools, a person approves it:', policy);
+}
+
+/** The same in a few words, for a table: "writes and the result". */
+export function asksBefore(policy: Policy, tools: string[]): string {
+  const calls =
+    !tools.length || policy.tools === 'never'
+      ? null
+      : policy.tools === 'always'
+        ? 'every tool call'
+        : policy.tools === 'writes'
+          ? 'writes'
+          : policy.tools.length
+            ? `${plural(policy.tools.length, 'kind')} of call`
+            : null;
+  const found = [policy.run && 'each run', calls, policy.output && 'the result'].filter(Boolean);
+  if (!found.length) return 'nothing';
+  return found.length > 1
+    ? `${found.slice(0, -1).join(', ')} and ${found.at(-1)}`
+    : String(found[0]);
 }
 
 export interface ToolGroup {

@@ -8,7 +8,14 @@ export const strings = {
   rank: 'Rank',
   anyRank: 'Any rank',
   openToMe: 'Open to me',
-  columns: { agent: 'Agent', goodAt: 'Good at', model: 'Model', spent: 'Spent in 30 days' },
+  columns: {
+    agent: 'Agent',
+    canUse: 'Can use',
+    asks: 'Asks before',
+    atMost: 'At most',
+    spent: 'Spent in 30 days',
+  },
+  withoutTools: 'no tools',
   group: (all: number, locked: number) =>
     locked ? `${plural(all, 'agent')}, ${locked} locked` : plural(all, 'agent'),
   found: 'Best match first',

@@ -13,7 +13,7 @@ export function LiveProvider({ account, children }: { account: string; children:
     const live = new LiveEvents(
       account,
       (event) => applyEvent(cache, event),
-      () => startOver(cache),
+      (start) => startOver(cache, start),
     );
     const unsubscribe = live.subscribe(() => setConnection(live.connection));
     return () => {

@@ -5,7 +5,11 @@ export interface Message {
   data: string;
 }
 
-export async function* messages(body: ReadableStream<Uint8Array>): AsyncGenerator<Message> {
+/** `onBytes` is called for everything that arrives, also for comments. */
+export async function* messages(
+  body: ReadableStream<Uint8Array>,
+  onBytes: () => void = () => undefined,
+): AsyncGenerator<Message> {
   const reader = body
     .pipeThrough(new TextDecoderStream() as never)
     .getReader() as ReadableStreamDefaultReader<string>;
@@ -14,6 +18,7 @@ export async function* messages(body: ReadableStream<Uint8Array>): AsyncGenerato
     for (;;) {
       const { value, done } = await reader.read();
       if (done) return;
+      onBytes();
       rest += value;
       const blocks = rest.split(/\r?\n\r?\n/);
       rest = blocks.pop() ?? '';

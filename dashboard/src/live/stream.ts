@@ -11,10 +11,14 @@ export type Connection = 'connecting' | 'live' | 'offline';
 interface Shared {
   event?: Event;
   connection?: Connection;
+  /** The stream starts without an event to resume from, for the first time or after a cut. */
+  start?: 'first' | 'again';
   /** A tab that opened later asks for the state of the connection. */
   ask?: true;
 }
 
+/** The service sends something every 15 seconds. A stream that is silent for longer is dead. */
+const SILENCE_MS = 40_000;
 const RETRY_MS = [500, 1_000, 2_000, 5_000, 10_000];
 
 export class LiveEvents {
@@ -23,12 +27,13 @@ export class LiveEvents {
   private channel: BroadcastChannel;
   private stop = new AbortController();
   private leads = false;
+  private wasOpen = false;
   private lastId: string | null = null;
 
   constructor(
     account: string,
     private onEvent: (event: Event) => void,
-    private onStart: () => void,
+    private onStart: (start: 'first' | 'again') => void,
   ) {
     this.channel = new BroadcastChannel(`rota.events.${account}`);
     this.channel.onmessage = ({ data }: MessageEvent<Shared>) => this.receive(data);
@@ -51,6 +56,7 @@ export class LiveEvents {
   private receive(shared: Shared): void {
     if (shared.ask && this.leads) this.channel.postMessage({ connection: this.connection });
     if (shared.connection) this.setConnection(shared.connection);
+    if (shared.start) this.onStart(shared.start);
     if (shared.event) {
       // Every tab remembers it: the one that reads next resumes here.
       this.lastId = String(shared.event.sequence);
@@ -70,29 +76,45 @@ export class LiveEvents {
         // The next attempt says whether the service is back.
       }
       if (this.stop.signal.aborted) return;
-      this.share({ connection: failures > 0 ? 'offline' : 'connecting' });
+      const isCut = failures > 0 || !navigator.onLine;
+      this.share({ connection: isCut ? 'offline' : 'connecting' });
       await pause(RETRY_MS[Math.min(failures, RETRY_MS.length - 1)] ?? 10_000, this.stop.signal);
       failures += 1;
     }
   }
 
   private async read(opened: () => void): Promise<void> {
-    const response = await fetch('/api/events', {
-      headers: {
-        ...accountHeaders(),
-        Accept: 'text/event-stream',
-        ...(this.lastId ? { 'Last-Event-ID': this.lastId } : {}),
-      },
-      signal: this.stop.signal,
-    });
-    if (!response.ok || !response.body) throw new Error(`stream: ${response.status}`);
-    opened();
-    this.share({ connection: 'live' });
-    // With an event to resume from, the stream sends what was missed. Without one, it starts with
-    // the next event.
-    if (this.lastId === null) this.onStart();
-    for await (const message of messages(response.body)) {
-      this.share({ event: JSON.parse(message.data) as Event });
+    const cut = new AbortController();
+    const end = () => cut.abort();
+    let silence = setTimeout(end, SILENCE_MS);
+    const heard = () => {
+      clearTimeout(silence);
+      silence = setTimeout(end, SILENCE_MS);
+    };
+    // A network that is gone does not end a stream by itself.
+    addEventListener('offline', end);
+    try {
+      const response = await fetch('/api/events', {
+        headers: {
+          ...accountHeaders(),
+          Accept: 'text/event-stream',
+          ...(this.lastId ? { 'Last-Event-ID': this.lastId } : {}),
+        },
+        signal: AbortSignal.any([this.stop.signal, cut.signal]),
+      });
+      if (!response.ok || !response.body) throw new Error(`stream: ${response.status}`);
+      opened();
+      this.share({ connection: 'live' });
+      // With an event to resume from, the stream sends what was missed. Without one, it starts
+      // with the next event.
+      if (this.lastId === null) this.share({ start: this.wasOpen ? 'again' : 'first' });
+      this.wasOpen = true;
+      for await (const message of messages(response.body, heard)) {
+        this.share({ event: JSON.parse(message.data) as Event });
+      }
+    } finally {
+      clearTimeout(silence);
+      removeEventListener('offline', end);
     }
   }
 

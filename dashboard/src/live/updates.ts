@@ -28,8 +28,12 @@ export function applyEvent(cache: QueryClient, event: Event): void {
   }
 }
 
-/** Fetches what may have changed between its first fetch and the start of the stream. */
-export function startOver(cache: QueryClient): void {
+/** Fetches what may have changed before the start of the stream: after a cut, that is everything. */
+export function startOver(cache: QueryClient, start: 'first' | 'again'): void {
+  if (start === 'again') {
+    cache.invalidateQueries();
+    return;
+  }
   for (const queryKey of [keys.approvals, keys.tasks, ['task']]) {
     cache.invalidateQueries({ queryKey });
   }

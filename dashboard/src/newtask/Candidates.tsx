@@ -1,4 +1,3 @@
-import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useAccount } from '../shell/account';
 import { AgentMark } from '../ui/AgentMark';
@@ -6,16 +5,8 @@ import { Badge } from '../ui/Badge';
 import { cents } from '../ui/format';
 import { ErrorNotice } from '../ui/Notice';
 import { SafeText } from '../ui/SafeText';
-import { agentDetailQuery } from './queries';
 import { strings } from './strings';
 import type { CandidateList, Choice } from './useCandidates';
-
-/** Only candidates, of which there are at most five, are asked for their budget. */
-function Budget({ name }: { name: string }) {
-  const { data } = useQuery(agentDetailQuery(name));
-  if (!data) return null;
-  return <span className="money">{strings.atMost(cents(data.agent.budgetCents))}</span>;
-}
 
 function Candidate({
   choice: { agent, score },
@@ -56,7 +47,7 @@ function Candidate({
         </span>
       </span>
       <span className="cand-num small">
-        {(score !== null || chosen) && <Budget name={agent.name} />}
+        <span className="money">{strings.atMost(cents(agent.budgetCents))}</span>
         {score !== null && <span className="faint tiny">{strings.match(score)}</span>}
       </span>
     </label>

@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { meQuery } from '../api/queries';
+import { useSignOut } from '../signin/useSignOut';
 import { Badge } from '../ui/Badge';
 import { buttonClass } from '../ui/Button';
 import { CopyButton } from '../ui/CopyButton';
@@ -12,7 +13,6 @@ import { SafeText } from '../ui/SafeText';
 import { Day } from '../ui/Time';
 import { SectionHead } from './SectionHead';
 import { strings } from './strings';
-import { useSignOut } from './useSignOut';
 
 const words = strings.profile;
 

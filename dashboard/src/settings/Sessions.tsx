@@ -3,6 +3,7 @@ import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/r
 import { useState } from 'react';
 import { ok } from '../api/client';
 import { keys } from '../api/keys';
+import { useSignOut } from '../signin/useSignOut';
 import { Badge } from '../ui/Badge';
 import { Button } from '../ui/Button';
 import { plural } from '../ui/format';
@@ -14,7 +15,6 @@ import { toast } from '../ui/toast';
 import { ConfirmDialog } from './ConfirmDialog';
 import { SectionHead } from './SectionHead';
 import { strings } from './strings';
-import { useSignOut } from './useSignOut';
 
 const words = strings.sessions;
 

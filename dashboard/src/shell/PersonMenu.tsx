@@ -1,28 +1,22 @@
-import { logout } from '@rota/sdk';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { meQuery } from '../api/queries';
-import { noteSignOut } from '../signin/renewal';
+import { useSignOut } from '../signin/useSignOut';
 import { Avatar } from '../ui/AgentMark';
 import { Menu } from '../ui/Menu';
+import { SafeText } from '../ui/SafeText';
 import { strings } from './strings';
 
 /** Who is signed in, in which account; switching accounts and signing out. */
 export function PersonMenu({ account }: { account: string }) {
   const { data } = useQuery(meQuery);
   const navigate = useNavigate();
-  const cache = useQueryClient();
+  const signOut = useSignOut();
   if (!data) return null;
   const name = data.user.name ?? data.user.email ?? 'You';
-  const signOut = async () => {
-    await logout({ throwOnError: true }).catch(() => undefined);
-    noteSignOut();
-    cache.clear();
-    navigate({ to: '/signin', search: {} });
-  };
   return (
     <Menu
-      label={strings.personAndAccount}
+      label={strings.personAndAccount(name, data.account.name)}
       look="quiet"
       className="person"
       actions={[
@@ -36,9 +30,13 @@ export function PersonMenu({ account }: { account: string }) {
     >
       <Avatar name={name} />
       <span className="who clip">
-        <span className="small strong">{name}</span>
+        <span className="small strong">
+          <SafeText>{name}</SafeText>
+        </span>
         <br />
-        <span className="tiny faint">{data.account.name}</span>
+        <span className="tiny faint">
+          <SafeText>{data.account.name}</SafeText>
+        </span>
       </span>
     </Menu>
   );

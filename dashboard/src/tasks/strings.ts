@@ -167,7 +167,7 @@ export const strings = {
   stepRejected: 'rejected',
   waited: (took: string) => `waited ${took}`,
   waitsFor: (took: string) => `waits ${took}`,
-  edits: (number: number) => plural(number, 'edit'),
+  edits: (number: number) => (number === 1 ? 'edited' : `${plural(number, 'call')} edited`),
   estimated: 'The tokens are estimated, because the provider reported none.',
   decision: {
     gate: { run: 'Start', tool: 'Tool call', output: 'Output' } as Record<Gate, string>,

@@ -1,6 +1,7 @@
 import { type ReactNode, useId, useRef } from 'react';
 import { Button, type ButtonProps } from './Button';
 import { Icon, type IconName } from './Icon';
+import { SafeText } from './SafeText';
 
 export interface MenuAction {
   label: string;
@@ -57,10 +58,11 @@ export function Menu({
           event.preventDefault();
         }}
       >
-        {actions.map((action) => (
+        {actions.map((action, at) => (
           // biome-ignore lint/a11y/useAriaPropsSupportedByRole: the role below supports it.
           <button
-            key={action.label}
+            // biome-ignore lint/suspicious/noArrayIndexKey: two accounts can have the same name.
+            key={at}
             type="button"
             role={action.checked === undefined ? 'menuitem' : 'menuitemradio'}
             aria-checked={action.checked}
@@ -71,7 +73,7 @@ export function Menu({
             }}
           >
             {action.icon && <Icon name={action.icon} small />}
-            {action.label}
+            <SafeText>{action.label}</SafeText>
           </button>
         ))}
       </div>

@@ -1,58 +1,20 @@
 """Public schemas of one agent: what it can use and spend, and its versions."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import ConfigDict
-from typing_extensions import TypeAliasType
 
 from rota.agents import model as catalog
 from rota.agents.access import AgentAccess
-from rota.agents.schemas import Agent, ModelName
+from rota.agents.schemas import Agent, Approval, ApprovalPolicy, BudgetCents, ModelName, Tools
 from rota.platform.http import examples
 from rota.platform.http.schemas import EXTENDS, Timestamp, Total, Wire, doc
 
 _INSTRUCTIONS = "You turn descriptions of work into a procedure."
 
 
-ToolApproval = TypeAliasType(
-    "ToolApproval",
-    Annotated[
-        Literal["never", "writes", "always"],
-        doc("`writes`: calls of tools that their server does not mark as read-only.", "writes"),
-    ],
-)
-
-
-class ApprovalPolicy(Wire):
-    """When a person must approve."""
-
-    run: Annotated[bool, doc("Before each run.", False)]
-    tools: Annotated[
-        ToolApproval | list[str],
-        doc("Before which tool calls. A list has patterns of tools, `server/tool`.", "writes"),
-    ]
-    output: Annotated[bool, doc("Before the output is final.", False)]
-
-    @classmethod
-    def of(cls, approval: catalog.Approval) -> "ApprovalPolicy":
-        tools = approval.tools
-        return cls(
-            run=approval.run,
-            tools=tools if isinstance(tools, str) else list(tools),
-            output=approval.output,
-        )
-
-
 Instructions = Annotated[
     str | None, doc("What the agent is told to do. Null if it is locked.", _INSTRUCTIONS)
-]
-Tools = Annotated[
-    list[str],
-    doc("The tools that it can use, as patterns `server/tool`.", ["docs/*"]),
-]
-Approval = Annotated[ApprovalPolicy, doc("What a person must approve.")]
-BudgetCents = Annotated[
-    int, doc("The most that one run can cost, in US cents. It is held before the start.", 40)
 ]
 MaxSteps = Annotated[int, doc("The most model calls of one run.", 20)]
 
@@ -64,9 +26,6 @@ class AgentDetails(Agent):
 
     version: Annotated[int, doc("The current version. New tasks use it.", 3)]
     instructions: Instructions
-    tools: Tools
-    approval: Approval
-    budget_cents: BudgetCents
     max_steps: MaxSteps
     aliases: Annotated[list[str], doc("Other names that find the agent.", ["runbook-writer"])]
     use_for: Annotated[list[str], doc("The work that the agent is for.", ["write a checklist"])]
@@ -80,9 +39,6 @@ class AgentDetails(Agent):
             **dict(shown),
             version=agent.version,
             instructions=None if shown.locked else agent.instructions,
-            tools=list(agent.tools),
-            approval=ApprovalPolicy.of(agent.approval),
-            budget_cents=agent.budget_cents,
             max_steps=agent.max_steps,
             aliases=list(agent.aliases),
             use_for=list(agent.use_for),

@@ -51,6 +51,9 @@ class Agent:
     model: str
     # None: the first letters of the display name.
     initials: str | None
+    tools: tuple[str, ...]
+    approval: Approval
+    budget_cents: int
 
     @property
     def shown_initials(self) -> str:
@@ -69,11 +72,8 @@ class Definition(Agent):
     # The work that the agent is for. Search and resolve use it.
     use_for: tuple[str, ...]
     aliases: tuple[str, ...]
-    tools: tuple[str, ...]
     # Templates of the sentences that describe tool calls, by `server/tool`.
     describe: dict[str, str]
-    approval: Approval
-    budget_cents: int
     max_steps: int
     instructions: str
 

@@ -1,8 +1,9 @@
 """Public schemas of agents, as an account of a given tier sees them."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, WithJsonSchema
+from typing_extensions import TypeAliasType
 
 from rota.agents import model as catalog
 from rota.agents.access import AgentAccess, Disclosure
@@ -25,6 +26,45 @@ ModelName = Annotated[
         "The model that the agent uses. Absent if your tier does not include this field.",
         "default",
     ),
+]
+
+
+ToolApproval = TypeAliasType(
+    "ToolApproval",
+    Annotated[
+        Literal["never", "writes", "always"],
+        doc("`writes`: calls of tools that their server does not mark as read-only.", "writes"),
+    ],
+)
+
+
+class ApprovalPolicy(Wire):
+    """When a person must approve."""
+
+    run: Annotated[bool, doc("Before each run.", False)]
+    tools: Annotated[
+        ToolApproval | list[str],
+        doc("Before which tool calls. A list has patterns of tools, `server/tool`.", "writes"),
+    ]
+    output: Annotated[bool, doc("Before the output is final.", False)]
+
+    @classmethod
+    def of(cls, approval: catalog.Approval) -> "ApprovalPolicy":
+        tools = approval.tools
+        return cls(
+            run=approval.run,
+            tools=tools if isinstance(tools, str) else list(tools),
+            output=approval.output,
+        )
+
+
+Tools = Annotated[
+    list[str],
+    doc("The tools that it can use, as patterns `server/tool`.", ["docs/*"]),
+]
+Approval = Annotated[ApprovalPolicy, doc("What a person must approve.")]
+BudgetCents = Annotated[
+    int, doc("The most that one run can cost, in US cents. It is held before the start.", 40)
 ]
 
 
@@ -59,6 +99,9 @@ class Agent(Wire):
         bool, doc("True if the tier of the selected account is too low for the agent.", False)
     ]
     model: ModelName = None
+    tools: Tools
+    approval: Approval
+    budget_cents: BudgetCents
 
     @classmethod
     def of(
@@ -77,6 +120,9 @@ class Agent(Wire):
             required_tier=agent_access.required_tier(agent),
             locked=locked,
             model=agent.model if disclosure(tier, locked) else None,
+            tools=list(agent.tools),
+            approval=ApprovalPolicy.of(agent.approval),
+            budget_cents=agent.budget_cents,
         )
 
 

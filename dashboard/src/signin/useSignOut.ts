@@ -1,13 +1,16 @@
 import { logout } from '@rota/sdk';
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
+import { noteSignOut } from './renewal';
 
 export function useSignOut() {
   const cache = useQueryClient();
   const navigate = useNavigate();
   return async () => {
     await logout({ throwOnError: true }).catch(() => undefined);
+    noteSignOut();
+    // First the page goes, then its data: a page that is still there would ask for it again.
+    await navigate({ to: '/signin', search: {} });
     cache.clear();
-    navigate({ to: '/signin', search: {} });
   };
 }
