@@ -13,11 +13,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import httpx
 from PIL import Image
@@ -195,16 +196,23 @@ def settled(page: Page) -> None:
 
 
 def picture(page: Page) -> Image.Image:
-    """A screenshot with at most 256 colours: frequent ones stay, others become the nearest."""
-    image = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
-    kept: list[tuple[int, ...]] = []
-    for _, colour in sorted(image.getcolors(image.width * image.height) or [], reverse=True):
-        rgb = cast(tuple[int, ...], colour)
-        if len(kept) < 256 and not any(near(rgb, other) for other in kept):
-            kept.append(rgb)
+    return Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+
+
+def few_colours(images: list[Image.Image]) -> list[Image.Image]:
+    """The same colours in all images, at most 256: frequent ones, and others by the nearest."""
+    found: Counter[Any] = Counter()
+    for image in images:
+        for number, colour in image.getcolors(image.width * image.height) or []:
+            found[colour] += number
+    kept: list[Any] = []
+    for colour, _ in found.most_common():
+        if len(kept) < 256 and not any(near(colour, other) for other in kept):
+            kept.append(colour)
     palette = Image.new("P", (1, 1))
     palette.putpalette([part for colour in kept for part in colour])
-    return image.quantize(palette=palette, dither=Image.Dither.NONE).convert("RGB")
+    none = Image.Dither.NONE
+    return [image.quantize(palette=palette, dither=none).convert("RGB") for image in images]
 
 
 def near(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
@@ -213,7 +221,8 @@ def near(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
 
 def write(page: Page, name: str) -> None:
     path = IMAGES / f"{name}.webp"
-    picture(page).save(path, lossless=True)
+    [image] = few_colours([picture(page)])
+    image.save(path, lossless=True)
     print(f"{path.name} {path.stat().st_size / 1000:.0f} KB", flush=True)
 
 
@@ -230,7 +239,7 @@ class Recording:
         self.shown_ms.append(shown_ms)
 
     def write(self, path: Path) -> None:
-        first, *rest = self.frames
+        first, *rest = few_colours(self.frames)
         first.save(
             path,
             save_all=True,
@@ -238,6 +247,7 @@ class Recording:
             duration=self.shown_ms,
             loop=0,
             lossless=True,
+            quality=90,
             minimize_size=True,
         )
 

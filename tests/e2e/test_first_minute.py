@@ -60,9 +60,8 @@ async def open_review(page: Page) -> None:
 
 async def approve(page: Page) -> None:
     approve = page.get_by_role("button", name="Approve", exact=True)
-    await page.get_by_role("heading", name="What will be sent").hover()
-    # Approving needs the end of the review on the screen.
-    await page.mouse.wheel(0, 5_000)
+    # Approving needs the end of what is decided on the screen.
+    await page.locator(".seen-end").evaluate("end => end.scrollIntoView({ block: 'center' })")
     await expect(approve).to_be_enabled()
     await approve.click()
     await expect(page.get_by_text("Approved.")).to_be_visible()

@@ -175,7 +175,8 @@ export function Inbox() {
         <KeyLine />
       </section>
       {wide && (
-        <section className="pane pane-detail" aria-label={strings.selected}>
+        // Another review starts at its top.
+        <section key={selected} className="pane pane-detail" aria-label={strings.selected}>
           {selected ? (
             <Suspense fallback={<Loading />}>
               <ReviewPane
