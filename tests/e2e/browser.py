@@ -210,7 +210,7 @@ class Tab:
 
     async def select(self, menu: str, action: str) -> None:
         """Opens a menu and selects an action of it."""
-        await self.press(menu)
+        await self.press(re.compile(f"{re.escape(menu)}$"))
         await self.page.get_by_role("menu", name=menu).get_by_text(action, exact=True).click()
 
     async def says(self, text: str | re.Pattern[str]) -> None:

@@ -4,6 +4,7 @@ import { meQuery } from '../api/queries';
 import { useSignOut } from '../signin/useSignOut';
 import { Avatar } from '../ui/AgentMark';
 import { Menu } from '../ui/Menu';
+import { SafeText } from '../ui/SafeText';
 import { strings } from './strings';
 
 /** Who is signed in, in which account; switching accounts and signing out. */
@@ -29,10 +30,15 @@ export function PersonMenu({ account }: { account: string }) {
     >
       <Avatar name={name} />
       <span className="who clip">
-        <span className="small strong">{name}</span>
+        <span className="small strong">
+          <SafeText>{name}</SafeText>
+        </span>{' '}
         <br />
-        <span className="tiny faint">{data.account.name}</span>
-      </span>
+        <span className="tiny faint">
+          <SafeText>{data.account.name}</SafeText>
+        </span>
+      </span>{' '}
+      <span className="sr">{strings.personAndAccount}</span>
     </Menu>
   );
 }

@@ -1,6 +1,7 @@
 import { type ReactNode, useId, useRef } from 'react';
 import { Button, type ButtonProps } from './Button';
 import { Icon, type IconName } from './Icon';
+import { SafeText } from './SafeText';
 
 export interface MenuAction {
   label: string;
@@ -17,6 +18,9 @@ export function Menu({
   ...button
 }: { label: string; actions: MenuAction[]; children?: ReactNode } & Omit<ButtonProps, 'onClick'>) {
   const id = useId();
+  // A short value, such as "Any rank", needs to say of what. Other buttons are named by what they
+  // show, so that people who speak to their computer can name them.
+  const named = typeof children === 'string' && children !== label ? label : undefined;
   const menu = useRef<HTMLDivElement>(null);
   const anchor = useRef<HTMLSpanElement>(null);
   const place = () => {
@@ -33,7 +37,7 @@ export function Menu({
   };
   return (
     <span ref={anchor}>
-      <Button {...button} popoverTarget={id} aria-haspopup="menu" aria-label={label}>
+      <Button {...button} popoverTarget={id} aria-haspopup="menu" aria-label={named}>
         {children ?? label}
         <Icon name="down" small />
       </Button>
@@ -57,10 +61,11 @@ export function Menu({
           event.preventDefault();
         }}
       >
-        {actions.map((action) => (
+        {actions.map((action, at) => (
           // biome-ignore lint/a11y/useAriaPropsSupportedByRole: the role below supports it.
           <button
-            key={action.label}
+            // biome-ignore lint/suspicious/noArrayIndexKey: two accounts can have the same name.
+            key={at}
             type="button"
             role={action.checked === undefined ? 'menuitem' : 'menuitemradio'}
             aria-checked={action.checked}
@@ -71,7 +76,7 @@ export function Menu({
             }}
           >
             {action.icon && <Icon name={action.icon} small />}
-            {action.label}
+            <SafeText>{action.label}</SafeText>
           </button>
         ))}
       </div>
