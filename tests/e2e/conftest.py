@@ -9,6 +9,8 @@ from rota.dev.stack import Stack
 from rota.limits.window import Window
 from tests.e2e.browser import Tab, chromium
 from tests.e2e.office import Office
+from tests.mcp.conftest import LOCAL
+from tests.plans.world import World
 from tests.platform.probe import AI_PREFIX, public_probe, secured_probe
 from tests.service import Service
 
@@ -71,3 +73,23 @@ async def office(
 async def tab(browser: Browser, office: Office) -> AsyncIterator[Tab]:
     async with Tab.open(browser, office.service) as opened:
         yield opened
+
+
+@pytest.fixture(scope="package")
+async def shop_a(stack: Stack) -> AsyncIterator[World]:
+    """A service with plans that cost money, which can connect to tool servers on this machine."""
+    async with World.start(stack, "a", "shop_a", allowances={}, egress_allow=LOCAL) as started:
+        yield started
+
+
+@pytest.fixture(scope="package")
+async def shop_b(stack: Stack) -> AsyncIterator[World]:
+    async with World.start(stack, "b", "shop_b", allowances={}, egress_allow=LOCAL) as started:
+        yield started
+
+
+@pytest.fixture(params=["shop_a", "shop_b"], ids=["a", "b"])
+def shop(request: pytest.FixtureRequest) -> World:
+    """Both variants."""
+    found: World = request.getfixturevalue(request.param)
+    return found
