@@ -8,7 +8,7 @@ import {
 } from '@tanstack/react-router';
 import { queryClient } from './api/cache';
 import { ApiError, selectAccount } from './api/client';
-import { meQuery } from './api/queries';
+import { approvalsQuery, meQuery } from './api/queries';
 import { pendingPayment } from './money/pending';
 import { rememberAccount, rememberedAccount } from './shell/account';
 import { Broken, NotFound } from './shell/Broken';
@@ -88,13 +88,21 @@ const callback = createRoute({
 const Shell = lazyRouteComponent(() => import('./shell/Shell'), 'Shell');
 const ReviewScreen = lazyRouteComponent(() => import('./review/ReviewScreen'), 'ReviewScreen');
 
+const Inbox = lazyRouteComponent(() => import('./inbox/Inbox'), 'Inbox');
+
 /**
  * A link in a message opens a review, often on a phone. On a slow network each answer takes long,
- * so what the page needs is asked for at once, not after the answer about the caller.
+ * so what the page needs is asked for at once, not after the answer about the caller. The same goes
+ * for the inbox, which most visits start with.
  */
-function startReview(path: string): void {
+function startEarly(path: string): void {
+  if (!wasSignedIn()) return;
+  if (/^\/[^/]+\/?$/.test(path)) {
+    Inbox.preload?.();
+    queryClient.prefetchQuery(approvalsQuery);
+  }
   const id = /^\/[^/]+\/reviews\/([^/]+)/.exec(path)?.[1];
-  if (!id || !wasSignedIn()) return;
+  if (!id) return;
   ReviewScreen.preload?.();
   import('./review/data').then(({ reviewQuery }) => queryClient.prefetchQuery(reviewQuery(id)));
 }
@@ -106,7 +114,7 @@ const account = createRoute({
     if (selectAccount(params.account)) queryClient.clear();
     const caller = signedIn(location.href);
     Shell.preload?.();
-    startReview(location.pathname);
+    startEarly(location.pathname);
     await caller;
     rememberAccount(params.account);
   },
@@ -122,7 +130,7 @@ const inbox = createRoute({
     agent: text(search.agent),
     later: search.later === true ? true : undefined,
   }),
-  component: lazyRouteComponent(() => import('./inbox/Inbox'), 'Inbox'),
+  component: Inbox,
 });
 
 const review = createRoute({

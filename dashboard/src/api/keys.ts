@@ -8,6 +8,7 @@ export const keys = {
   agent: (name: string) => ['agents', name] as const,
   servers: ['servers'] as const,
   server: (id: string) => ['servers', id] as const,
+  disconnect: ['disconnect'] as const,
   money: ['money'] as const,
   plan: ['plan'] as const,
   apiKeys: ['api-keys'] as const,

@@ -19,7 +19,9 @@ export function applyEvent(cache: QueryClient, event: Event): void {
     old(keys.money);
     old(keys.agents);
   } else if (subject === 'mcp') {
-    old(keys.servers);
+    // A server that is being disconnected here has no details to fetch any more.
+    const exact = cache.isMutating({ mutationKey: keys.disconnect }) > 0;
+    cache.invalidateQueries({ queryKey: keys.servers, exact });
     old(keys.approvals);
   } else if (subject === 'key') {
     old(keys.apiKeys);

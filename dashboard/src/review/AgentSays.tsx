@@ -5,7 +5,7 @@ import { strings } from './strings';
 /** The agent's own words, apart from what is decided: a model can be talked into a friendly lie. */
 export function AgentSays({ text }: { text: string }) {
   return (
-    <section className="agent-says" aria-label={strings.agentSays}>
+    <div className="agent-says" role="note" aria-label={strings.agentSays}>
       <p className="row small strong soft">
         <Icon name="model" small />
         {strings.agentSays}
@@ -14,6 +14,6 @@ export function AgentSays({ text }: { text: string }) {
         <SafeText>{text}</SafeText>
       </blockquote>
       <p className="tiny faint">{strings.agentSaysHint}</p>
-    </section>
+    </div>
   );
 }

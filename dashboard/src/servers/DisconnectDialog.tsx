@@ -17,6 +17,7 @@ export function DisconnectDialog({ server, onClose }: { server: ToolServer; onCl
   const account = useAccount();
   const navigate = useNavigate();
   const disconnect = useMutation({
+    mutationKey: keys.disconnect,
     mutationFn: () => ok(disconnectServer({ path: { id: server.id }, throwOnError: true })),
     onSuccess: async () => {
       await navigate({ to: '/$account/servers', params: { account } });

@@ -28,7 +28,7 @@ export function Broken({ error, reset }: { error: unknown; reset: () => void }) 
 export function NotFound() {
   return (
     <main className="signin">
-      <Empty title={strings.notFound}>
+      <Empty title={strings.notFound} page>
         <p>{strings.notFoundHint}</p>
         <Link className={buttonClass({})} to="/">
           {strings.toInbox}

@@ -1,0 +1,108 @@
+"""What acts for a person: API keys and sessions, in a real browser."""
+
+import re
+
+from playwright.async_api import Browser, expect
+
+from tests.e2e.browser import PHONE, Tab
+from tests.plans.world import World
+from tests.service import Person
+
+
+async def test_a_key_is_shown_once_works_and_stops_when_it_is_revoked(
+    browser: Browser, shop: World
+) -> None:
+    person = await shop.service.sign_in()
+    async with Tab.open(browser, shop.service) as tab:
+        await tab.enter(person.subject)
+        await tab.go("/settings/keys")
+        await tab.press("Create key")
+        await tab.press("Create key", inside=tab.dialog)
+        await expect(tab.dialog).to_contain_text("Enter a name of 1 to 100 characters.")
+        await tab.dialog.get_by_label("Name").fill("Nightly export")
+        await expect(tab.dialog.get_by_label("Approve and reject")).not_to_be_checked()
+        await tab.dialog.get_by_label("Approve and reject").check()
+        await expect(tab.dialog).to_contain_text("can let agents act without a person")
+        await tab.dialog.get_by_label("Approve and reject").uncheck()
+        await tab.dialog.get_by_label("Create and cancel tasks").uncheck()
+        await tab.press("Create key", inside=tab.dialog)
+
+        fresh = tab.page.get_by_role("region", name="is ready")
+        await expect(fresh).to_be_focused()
+        secret = await fresh.locator("code").inner_text()
+        program = Person(shop.service, "key", secret)
+        assert (await program.get("/api/tasks")).status_code == 200
+        refused = await program.post("/api/tasks", {"name": "Not allowed"})
+        assert refused.status_code == 403
+
+        # Nothing else on the page or in storage has the secret, and leaving asks first.
+        assert (await tab.page.content()).count(secret) == 1
+        stored = await tab.page.evaluate("JSON.stringify([{...localStorage}, {...sessionStorage}])")
+        assert secret not in stored
+        await tab.link("Appearance").click()
+        await expect(tab.dialog).to_contain_text("Leave without the key?")
+        await tab.press("Stay", inside=tab.dialog)
+        await tab.press("I have stored it")
+        await expect(fresh).to_have_count(0)
+        await tab.page.reload()
+        row = tab.page.get_by_role("row", name=re.compile("Nightly export"))
+        await expect(row).to_contain_text(secret[:8])
+        assert secret not in await tab.page.content()
+
+        await tab.press("Revoke Nightly export")
+        await tab.press("Revoke key", inside=tab.dialog)
+        await tab.says("The key is revoked")
+        await expect(row).to_have_count(0)
+    assert (await program.get("/api/tasks")).status_code == 401
+
+
+async def test_ending_another_session_signs_that_browser_out(browser: Browser, shop: World) -> None:
+    person = await shop.service.sign_in()
+    async with (
+        Tab.open(browser, shop.service) as here,
+        Tab.open(browser, shop.service, **PHONE) as there,
+    ):
+        await there.enter(person.subject)
+        await expect(there.page.get_by_role("heading", name="Inbox")).to_be_visible()
+        await here.enter(person.subject)
+        await here.go("/settings/sessions")
+        rows = here.page.get_by_role("table", name="Active sessions").get_by_role("row")
+        # The heading, both browsers, and the session that prepared this test.
+        await expect(rows).to_have_count(4)
+        await expect(rows.filter(has_text="This one")).to_have_count(1)
+        await here.press("End all others")
+        await here.press("End all others", inside=here.dialog)
+        await here.says("All other sessions have ended")
+        await expect(rows).to_have_count(2)
+
+        there.expect_error("status of 401")
+        await there.page.reload()
+        await expect(there.heading("Sign in to Rota")).to_be_visible()
+        await here.page.reload()
+        await expect(rows).to_have_count(2)
+
+
+async def test_one_session_can_be_ended_alone(browser: Browser, shop_a: World) -> None:
+    person = await shop_a.service.sign_in()
+    async with Tab.open(browser, shop_a.service) as tab:
+        await tab.enter(person.subject)
+        await tab.go("/settings/sessions")
+        await tab.press(re.compile("^End (?!all)"))
+        await tab.press("End session", inside=tab.dialog)
+        await tab.says("The session has ended")
+        await expect(tab.button(re.compile("^End "))).to_have_count(0)
+    assert (await person.get("/api/me")).status_code == 401
+
+
+async def test_the_theme_stays_in_this_browser(browser: Browser, shop_a: World) -> None:
+    person = await shop_a.service.sign_in()
+    async with Tab.open(browser, shop_a.service) as tab:
+        await tab.enter(person.subject)
+        await tab.go("/settings/appearance")
+        light = await tab.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        await tab.page.get_by_role("radio", name="Dark Light text").check()
+        dark = await tab.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert light != dark
+        await tab.page.reload()
+        await expect(tab.page.get_by_role("radio", name="Dark Light text")).to_be_checked()
+        assert dark == await tab.page.evaluate("getComputedStyle(document.body).backgroundColor")

@@ -1,0 +1,65 @@
+"""What the built dashboard loads, measured on a cold visit to the inbox."""
+
+import re
+from urllib.parse import urlsplit
+
+from playwright.async_api import Browser, Response, expect
+
+from tests.e2e import scenes
+from tests.e2e.browser import PHONE, Tab
+from tests.plans.world import World
+
+INITIAL_KB = 140
+
+
+async def test_the_inbox_needs_little_javascript_from_our_origin_only(
+    browser: Browser, shop_a: World
+) -> None:
+    person = await shop_a.service.sign_in()
+    waiting = scenes.Task(
+        "WAITING_APPROVAL", gate="tool", items=[scenes.call(0, {"ticketId": "T-4821"})]
+    )
+    await scenes.write(person, waiting)
+    async with Tab.open(browser, shop_a.service, **PHONE) as tab:
+        await tab.enter(person.subject)
+        session = await tab.context.new_cdp_session(tab.page)
+        await session.send("Network.setCacheDisabled", {"cacheDisabled": True})
+        loaded: list[Response] = []
+        tab.page.on("response", lambda response: loaded.append(response))
+        await tab.go("")
+        await expect(tab.page.get_by_role("link", name=re.compile("T-4821"))).to_be_visible()
+        sizes = {
+            response.url: int((await response.all_headers())["content-length"])
+            for response in loaded
+            if response.request.resource_type in ("script", "stylesheet")
+            and (await response.all_headers())["content-encoding"] == "gzip"
+        }
+        scripts = {url: size for url, size in sizes.items() if url.endswith(".js")}
+        for url, size in sorted(scripts.items(), key=lambda each: -each[1]):
+            print(f"{size / 1000:7.1f} KB  {urlsplit(url).path}")
+        total = sum(scripts.values()) / 1000
+        print(f"{total:7.1f} KB of JavaScript in {len(scripts)} files")
+        assert scripts
+        assert total <= INITIAL_KB
+        assert {urlsplit(response.url).netloc for response in loaded} == {
+            urlsplit(tab.origin).netloc
+        }
+
+
+async def test_the_build_has_no_source_maps_and_no_inline_scripts(shop_a: World) -> None:
+    http = shop_a.service.http
+    page = (await http.get("/")).text
+    assert not re.search(r"<script(?![^>]*\bsrc=\"/assets/)", page)
+    assert not re.search(r"\s(style|on\w+)=", page)
+    seen: set[str] = set()
+    ahead = set(re.findall(r"/(assets/[\w.-]+)", page))
+    while ahead:
+        name = ahead.pop()
+        seen.add(name)
+        response = await http.get(f"/{name}")
+        assert response.status_code == 200, name
+        assert "sourceMappingURL" not in response.text, name
+        assert (await http.get(f"/{name}.map")).status_code == 404
+        named = re.findall(r"[\"'`](?:\./|/?assets/)([\w.-]+\.(?:js|css))[\"'`]", response.text)
+        ahead |= {f"assets/{each}" for each in named} - seen
+    assert len(seen) > 20
