@@ -13,6 +13,21 @@ export default defineConfig({
     target: 'es2022',
     modulePreload: { polyfill: false },
     assetsInlineLimit: 0,
+    rolldownOptions: {
+      output: {
+        // A request costs more than the bytes of a small file, above all on a phone. Every screen
+        // shares one file, and everything that a review needs is another.
+        codeSplitting: {
+          groups: [
+            {
+              name: 'shared',
+              test: /src[\\/](ui[\\/](?!Markdown)|api|shell|live|inbox[\\/](?!Bulk|Welcome|Example|welcome)|review[\\/](data|people|schema|strings))/,
+            },
+            { name: 'review', test: /src[\\/]review[\\/]/ },
+          ],
+        },
+      },
+    },
   },
   server: { proxy: { '/api': { target: service } } },
   test: { environment: 'happy-dom', include: ['src/**/*.test.{ts,tsx}'] },

@@ -10,6 +10,7 @@ import { queryClient } from './api/cache';
 import { ApiError, selectAccount } from './api/client';
 import { approvalsQuery, meQuery } from './api/queries';
 import { pendingPayment } from './money/pending';
+import { reviewQuery } from './review/data';
 import { rememberAccount, rememberedAccount } from './shell/account';
 import { Broken, NotFound } from './shell/Broken';
 import { renewSession, wasSignedIn } from './signin/renewal';
@@ -104,7 +105,7 @@ function startEarly(path: string): void {
   const id = /^\/[^/]+\/reviews\/([^/]+)/.exec(path)?.[1];
   if (!id) return;
   ReviewScreen.preload?.();
-  import('./review/data').then(({ reviewQuery }) => queryClient.prefetchQuery(reviewQuery(id)));
+  queryClient.prefetchQuery(reviewQuery(id));
 }
 
 const account = createRoute({

@@ -3,8 +3,34 @@ import type { Event } from '@rota/sdk';
 import type { QueryClient } from '@tanstack/react-query';
 import { keys } from '../api/keys';
 
+/** Parts that are being fetched again, and whether they have become old once more meanwhile. */
+const refreshing = new Map<string, boolean>();
+const PAUSE_MS = 50;
+
+/**
+ * Fetches a part again. Many events at once lead to one fetch at a time, never to a fetch that
+ * cancels the one before, and to pauses as long as a fetch takes.
+ */
+function refresh(cache: QueryClient, queryKey: readonly unknown[], exact = false): void {
+  const name = JSON.stringify([queryKey, exact]);
+  if (refreshing.has(name)) {
+    refreshing.set(name, true);
+    return;
+  }
+  refreshing.set(name, false);
+  const started = performance.now();
+  cache.invalidateQueries({ queryKey, exact }).finally(() => {
+    const pause = Math.max(PAUSE_MS, performance.now() - started);
+    setTimeout(() => {
+      const again = refreshing.get(name);
+      refreshing.delete(name);
+      if (again) refresh(cache, queryKey, exact);
+    }, pause);
+  });
+}
+
 export function applyEvent(cache: QueryClient, event: Event): void {
-  const old = (queryKey: readonly unknown[]) => cache.invalidateQueries({ queryKey });
+  const old = (queryKey: readonly unknown[]) => refresh(cache, queryKey);
   const [subject] = event.type.split('.');
   if (subject === 'task') {
     if (event.taskId) old(keys.task(event.taskId));
@@ -21,7 +47,7 @@ export function applyEvent(cache: QueryClient, event: Event): void {
   } else if (subject === 'mcp') {
     // A server that is being disconnected here has no details to fetch any more.
     const exact = cache.isMutating({ mutationKey: keys.disconnect }) > 0;
-    cache.invalidateQueries({ queryKey: keys.servers, exact });
+    refresh(cache, keys.servers, exact);
     old(keys.approvals);
   } else if (subject === 'key') {
     old(keys.apiKeys);

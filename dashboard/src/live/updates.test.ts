@@ -1,0 +1,38 @@
+import type { Event } from '@rota/sdk';
+import { QueryClient, QueryObserver } from '@tanstack/react-query';
+import { expect, test, vi } from 'vitest';
+import { keys } from '../api/keys';
+import { applyEvent } from './updates';
+
+const event = { id: 'evt_1', type: 'credits.changed', data: {} } as unknown as Event;
+
+test('many events lead to one fetch at a time, and the last one is not missed', async () => {
+  vi.useFakeTimers();
+  const cache = new QueryClient();
+  let fetches = 0;
+  let cancelled = 0;
+  const queryFn = async ({ signal }: { signal: AbortSignal }) => {
+    fetches += 1;
+    signal.addEventListener('abort', () => {
+      cancelled += 1;
+    });
+    await new Promise((done) => setTimeout(done, 100));
+    return fetches;
+  };
+  const stop = new QueryObserver(cache, { queryKey: keys.money, queryFn }).subscribe(() => {});
+  await vi.advanceTimersByTimeAsync(150);
+  expect(fetches).toBe(1);
+
+  for (let number = 0; number < 50; number += 1) {
+    applyEvent(cache, event);
+    await vi.advanceTimersByTimeAsync(2);
+  }
+  expect(fetches).toBe(2);
+  await vi.advanceTimersByTimeAsync(1_000);
+  // One more fetch for the events that came during the first.
+  expect(fetches).toBe(3);
+  expect(cancelled).toBe(0);
+  expect(cache.getQueryData(keys.money)).toBe(3);
+  stop();
+  vi.useRealTimers();
+});
