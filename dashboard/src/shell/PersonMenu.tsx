@@ -16,7 +16,7 @@ export function PersonMenu({ account }: { account: string }) {
   const name = data.user.name ?? data.user.email ?? 'You';
   return (
     <Menu
-      label={strings.personAndAccount(name, data.account.name)}
+      label={strings.personAndAccount}
       look="quiet"
       className="person"
       actions={[
@@ -32,12 +32,13 @@ export function PersonMenu({ account }: { account: string }) {
       <span className="who clip">
         <span className="small strong">
           <SafeText>{name}</SafeText>
-        </span>
+        </span>{' '}
         <br />
         <span className="tiny faint">
           <SafeText>{data.account.name}</SafeText>
         </span>
-      </span>
+      </span>{' '}
+      <span className="sr">{strings.personAndAccount}</span>
     </Menu>
   );
 }

@@ -13,7 +13,7 @@ export const strings = {
   changed: 'changed',
   available: 'Available',
   allowanceLeft: (amount: string) => `${amount} of the allowance left`,
-  personAndAccount: (name: string, account: string) => `${name}, ${account}: Account and settings`,
+  personAndAccount: 'Account and settings',
   signOut: 'Sign out',
   live: 'Live',
   connecting: 'Connecting…',

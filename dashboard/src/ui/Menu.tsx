@@ -18,6 +18,9 @@ export function Menu({
   ...button
 }: { label: string; actions: MenuAction[]; children?: ReactNode } & Omit<ButtonProps, 'onClick'>) {
   const id = useId();
+  // A short value, such as "Any rank", needs to say of what. Other buttons are named by what they
+  // show, so that people who speak to their computer can name them.
+  const named = typeof children === 'string' && children !== label ? label : undefined;
   const menu = useRef<HTMLDivElement>(null);
   const anchor = useRef<HTMLSpanElement>(null);
   const place = () => {
@@ -34,7 +37,7 @@ export function Menu({
   };
   return (
     <span ref={anchor}>
-      <Button {...button} popoverTarget={id} aria-haspopup="menu" aria-label={label}>
+      <Button {...button} popoverTarget={id} aria-haspopup="menu" aria-label={named}>
         {children ?? label}
         <Icon name="down" small />
       </Button>

@@ -1,0 +1,357 @@
+"""Every screen with axe, at both widths and in both themes, and with the keyboard alone."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from tests.e2e import scenes
+from tests.e2e.browser import Tab
+from tests.e2e.scenes import Task
+from tests.mcp.conftest import connect
+from tests.mcp.peers import Peer, definition
+from tests.plans.world import World
+from tests.service import Person
+
+AXE = Path(__file__).parents[2] / "node_modules/axe-core/axe.min.js"
+TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+HEIGHT = 860
+
+RUN_AXE = """async (rules) => {
+    const options = { runOnly: rules, resultTypes: ['violations'], preload: false };
+    const { violations } = await axe.run(document, options);
+    return violations.flatMap(({ id, nodes }) =>
+        nodes.map((node) => `${id}: ${node.html.slice(0, 160)} ${node.failureSummary}`));
+}"""
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "ticketId": {"type": "string", "title": "Ticket", "description": "Which ticket."},
+        "message": {"type": "string", "maxLength": 2_000},
+        "status": {"type": "string", "enum": ["open", "pending", "solved"]},
+        "refundCents": {"type": "integer", "minimum": 0},
+        "notify": {"type": "boolean"},
+        "tags": {"type": "array", "items": {"type": "string"}},
+        "lines": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"item": {"type": "string"}, "amount": {"type": "number"}},
+            },
+        },
+    },
+    "required": ["ticketId", "message"],
+}
+ARGUMENTS = {
+    "ticketId": "T-4821",
+    "message": "Hello Mina,\n\nyour parcel is on its way. I am sorry for the wait.",
+    "status": "solved",
+    "refundCents": 450,
+    "notify": True,
+    "tags": ["late", "parcel"],
+    "lines": [{"item": "Lamp", "amount": 12.5}, {"item": "Shade", "amount": 4}],
+}
+OUTPUT = (
+    "# Reply\n\nI **answered** Mina and closed the [ticket](https://helpdesk.example/T-4821).\n\n"
+    "| step | result |\n|---|---|\n| read | ok |\n| reply | sent |\n\n- one\n- two\n\n> Thanks!\n\n"
+    "```\ncurl https://helpdesk.example\n```"
+)
+CALLS = [
+    ("get_ticket", "helpdesk", {"ticketId": "T-4821"}, {"subject": "Where is my order?"}),
+    ("search_articles", "helpcenter", {"query": "late parcel"}, {"articles": 3}),
+]
+
+
+def waiting(gate: str, **more: Any) -> Task:
+    return Task("WAITING_APPROVAL", name=f"Waits at the {gate} gate", gate=gate, **more)
+
+
+TOOL = waiting("tool", items=[scenes.call(0, ARGUMENTS, schema=SCHEMA)], calls=CALLS)
+ALIKE = [waiting("tool", items=[scenes.call(0, ARGUMENTS, schema=SCHEMA)]) for _ in range(2)]
+SEVERAL = waiting(
+    "tool", items=[scenes.call(n, {"ticketId": f"T-{n}", "message": "Hello"}) for n in range(3)]
+)
+RUN = waiting("run", description="For Monday.")
+GATE = waiting("output", items=[scenes.output_item(OUTPUT)], rejected=["Shorter, please."])
+EXTERNAL = waiting("external", agent=None, output="Done by a client.")
+COMPLETED = Task("COMPLETED", output=OUTPUT, calls=CALLS, actions=["Read the ticket"])
+FAILED = Task(
+    "FAILED",
+    error={"code": "MODEL_ERROR", "message": "The model did not respond.", "retryable": True},
+    calls=CALLS,
+)
+RUNNING = Task("RUNNING", calls=CALLS[:1])
+TASKS = [TOOL, *ALIKE, SEVERAL, RUN, GATE, EXTERNAL, COMPLETED, FAILED, RUNNING]
+TASKS += [Task("PENDING"), Task("CANCELLED")]
+
+
+@asynccontextmanager
+async def busy(world: World) -> AsyncIterator[tuple[Person, str]]:
+    """A person with tasks in every state, a server that changed and money that moved."""
+    person = await world.service.sign_in()
+    await world.buy(person, "advanced")
+    await person.post("/api/tasks", {"name": "Minutes", "agent": "meeting-scribe", "input": "Hi"})
+    await person.post("/api/keys", {"name": "Nightly", "scopes": ["tasks:read", "tasks:approve"]})
+    async with Peer().serve() as peer:
+        server = await connect(person, peer.url, "notes")
+        peer.tools["note"] = definition("note", "Writes a note and sends it to others.")
+        peer.tools["burn"] = definition("burn", "Deletes notes.", properties={"id": {}})
+        await person.post(f"/api/mcp/{server['id']}/ping")
+        await scenes.write(person, *TASKS)
+        yield person, server["id"]
+
+
+async def screens_of_the_busy(tab: Tab, server: str) -> AsyncIterator[str]:
+    page = tab.page
+    await expect(tab.button("Approve")).to_be_visible()
+    yield "inbox"
+    for box in (await page.get_by_role("checkbox", name="Select:").all())[:3]:
+        await box.check()
+    await tab.button("Approve 3", exact=False).first.click()
+    await expect(tab.dialog).to_be_visible()
+    yield "bulk dialog"
+    for task in (TOOL, SEVERAL, RUN, GATE, EXTERNAL):
+        await tab.go(f"/reviews/{task.wire}")
+        await expect(tab.button("Reject")).to_be_visible()
+        yield f"{task.name}, {len(task.items)}"
+    await tab.press("Reject")
+    await expect(tab.dialog).to_be_visible()
+    yield "reject dialog"
+    for path, text in {
+        "/new": "New task",
+        "/tasks": "Tasks",
+        f"/tasks/{COMPLETED.wire}": "Output",
+        f"/tasks/{COMPLETED.wire}?tab=input": "Input",
+        f"/tasks/{COMPLETED.wire}?tab=raw": "Raw steps",
+        f"/tasks/{GATE.wire}?tab=reviews": "Reviews",
+        f"/tasks/{FAILED.wire}": "The task failed",
+        f"/tasks/{RUNNING.wire}": "Timeline",
+        f"/tasks/{TOOL.wire}": "Timeline",
+        "/agents": "Agents",
+        "/agents?q=ticket": "Agents",
+        "/agents/ticket-responder": "Instructions",
+        "/agents/ticket-responder?tab=versions": "Versions",
+        "/agents/ticket-responder?tab=runs": "Last runs",
+        "/agents/sales-director": "Overview",
+        "/servers": "notes",
+        f"/servers/{server}": "wait for you to accept",
+        "/money": "Movements",
+        "/settings/profile": "With Rota since",
+        "/settings/appearance": "Theme",
+        "/settings/sessions": "Active sessions",
+        "/settings/keys": "Nightly",
+        "/nowhere": "This page does not exist",
+    }.items():
+        await tab.go(path)
+        await expect(page.locator("main").get_by_text(text).first).to_be_visible()
+        await expect(page.get_by_role("status").filter(has_text="Loading")).to_have_count(0)
+        yield path
+    for path, button in {
+        "/servers": "Connect a server",
+        "/money": "Top up",
+        "/settings/keys": "Create key",
+    }.items():
+        await tab.go(path)
+        await tab.press(button)
+        await expect(tab.dialog).to_be_visible()
+        yield f"dialog: {button}"
+
+
+async def screens_of_others(tab: Tab, world: World) -> AsyncIterator[str]:
+    await tab.page.goto("/signin")
+    await expect(tab.button("Continue with", exact=False)).to_be_visible()
+    yield "sign-in"
+    newcomer = await world.service.sign_in()
+    await tab.enter(newcomer.subject)
+    await expect(tab.heading("Start your first task")).to_be_visible()
+    yield "first use"
+    await tab.press("Open the example")
+    yield "the example of an approval"
+    await tab.go("/servers")
+    await expect(tab.page.get_by_text("No tool server is connected yet")).to_be_visible()
+    yield "no servers"
+    await scenes.write(newcomer, Task("COMPLETED"))
+    await tab.go("")
+    await expect(tab.page.get_by_text("Nothing waits for you")).to_be_visible()
+    yield "an empty inbox"
+
+
+async def violations(tab: Tab, screen: str) -> list[str]:
+    """What axe finds. A theme changes nothing but colours."""
+    found = []
+    rules: dict[str, Any] = {"type": "tag", "values": TAGS}
+    colours = {"type": "rule", "values": ["color-contrast"]}
+    for width in (1280, 390):
+        await tab.page.set_viewport_size({"width": width, "height": HEIGHT})
+        for scheme in ("light", "dark"):
+            await tab.page.emulate_media(color_scheme=scheme)
+            ran = await tab.page.evaluate(RUN_AXE, rules if scheme == "light" else colours)
+            found += [f"{screen}, {width} px, {scheme}: {each}" for each in ran]
+        wide = await tab.page.evaluate(TOO_WIDE)
+        found += [f"{screen}, {width} px: too wide: {each}" for each in wide[-2:]]
+    await tab.page.set_viewport_size({"width": 1280, "height": HEIGHT})
+    await tab.page.emulate_media(color_scheme="light")
+    return found
+
+
+@asynccontextmanager
+async def reader(browser: Browser, world: World, **options: Any) -> AsyncIterator[Tab]:
+    async with Tab.open(browser, world.service, reduced_motion="reduce", **options) as tab:
+        # As the browser's own script: the policy of the page allows no other ones.
+        await tab.context.add_init_script(path=AXE)
+        yield tab
+
+
+async def test_axe_finds_nothing_on_any_screen(browser: Browser, shop_a: World) -> None:
+    found: list[str] = []
+    async with busy(shop_a) as (person, server), reader(browser, shop_a) as tab:
+        await tab.enter(person.subject)
+        async for screen in screens_of_the_busy(tab, server):
+            found += await violations(tab, screen)
+    assert not found, "\n".join(found)
+
+
+async def test_axe_finds_nothing_before_there_is_anything(browser: Browser, shop_b: World) -> None:
+    found: list[str] = []
+    async with reader(browser, shop_b) as tab:
+        async for screen in screens_of_others(tab, shop_b):
+            found += await violations(tab, screen)
+        # The pass is only here.
+        await tab.go("/money")
+        await expect(tab.heading("Connect pass")).to_be_visible()
+        found += await violations(tab, "money with the pass")
+    assert not found, "\n".join(found)
+
+
+@pytest.fixture(scope="module")
+async def decider(shop_a: World) -> Person:
+    person = await shop_a.service.sign_in()
+    await scenes.write(
+        person,
+        *[
+            Task("WAITING_APPROVAL", gate="tool", items=TOOL.items, calls=CALLS),
+            Task("WAITING_APPROVAL", gate="tool", items=TOOL.items),
+            Task("WAITING_APPROVAL", gate="output", items=GATE.items),
+        ],
+    )
+    return person
+
+
+TOO_WIDE = """() => document.documentElement.scrollWidth <= innerWidth ? []
+    : [...document.querySelectorAll('body *')]
+        .filter((each) => each.getBoundingClientRect().right > innerWidth)
+        .map((each) => each.outerHTML.slice(0, 120))"""
+CUT = """() => [...document.querySelectorAll('main *')].filter((each) => {
+    const { overflowX, overflowY } = getComputedStyle(each);
+    const hidden = (value) => value === 'hidden' || value === 'clip';
+    return each.checkVisibility() && each.textContent.trim() && !each.closest('.sr') && (
+        (hidden(overflowX) && each.scrollWidth > each.clientWidth + 1) ||
+        (hidden(overflowY) && each.scrollHeight > each.clientHeight + 1));
+}).map((each) => each.outerHTML.slice(0, 200))"""
+
+
+async def test_text_of_twice_the_size_needs_no_sideways_scrolling_and_is_not_cut(
+    browser: Browser, shop_a: World, decider: Person
+) -> None:
+    async with reader(browser, shop_a) as tab:
+        await tab.enter(decider.subject)
+        await tab.context.add_init_script(
+            "addEventListener('DOMContentLoaded', "
+            "() => document.documentElement.style.setProperty('font-size', '200%'))"
+        )
+        await tab.go("")
+        first = tab.page.locator("[data-task]").first
+        await expect(first).to_be_visible()
+        task = await first.get_attribute("data-task")
+        for path in ("", f"/reviews/{task}", "/tasks", "/agents", "/servers", "/money"):
+            await tab.go(path)
+            await expect(tab.page.locator("main h1, main h2").first).to_be_visible()
+            assert await tab.page.evaluate(TOO_WIDE) == [], path
+        await tab.go(f"/reviews/{task}")
+        await expect(tab.button("Reject")).to_be_visible()
+        assert await tab.page.evaluate(CUT) == []
+
+
+async def test_nothing_moves_for_people_who_asked_for_that(
+    browser: Browser, shop_a: World, decider: Person
+) -> None:
+    async with reader(browser, shop_a) as tab:
+        await tab.enter(decider.subject)
+        for path in ("", "/tasks", "/money"):
+            await tab.go(path)
+            await expect(tab.page.locator("main h1").first).to_be_visible()
+            moving = await tab.page.evaluate(
+                """() => [...document.querySelectorAll('*')].filter((each) => {
+                    const style = getComputedStyle(each);
+                    const long = (times) => times.split(',').some((s) => parseFloat(s) > 0.01);
+                    return (style.animationName !== 'none' && long(style.animationDuration))
+                        || long(style.transitionDuration);
+                }).map((each) => each.outerHTML.slice(0, 120))"""
+            )
+            assert moving == [], path
+
+
+# Marks what can be used with a pointer, and returns how many there are.
+MARK = """() => {
+    const usable = 'a[href], button, input, select, textarea, summary, [tabindex]';
+    const radios = new Set();
+    let marked = 0;
+    for (const each of document.querySelectorAll(usable)) {
+        if (each.disabled || each.tabIndex < 0 || !each.checkVisibility()) continue;
+        if (each.type === 'radio') {
+            if (radios.has(each.name)) continue;
+            radios.add(each.name);
+        }
+        each.dataset.wanted = String(marked++);
+    }
+    return marked;
+}"""
+FOCUSED = """() => {
+    const each = document.activeElement;
+    if (!each || each === document.body) return null;
+    const box = each.getBoundingClientRect();
+    const shows = (element) => {
+        const { outlineStyle, outlineWidth, boxShadow } = getComputedStyle(element);
+        return (outlineStyle !== 'none' && parseFloat(outlineWidth) >= 1) || boxShadow !== 'none';
+    };
+    return {
+        wanted: each.dataset.wanted ?? null,
+        html: each.outerHTML.slice(0, 160),
+        visible: box.width > 0 && box.height > 0 && box.bottom > 0 && box.top < innerHeight,
+        focus: shows(each) || (each.parentElement !== null && shows(each.parentElement)),
+    };
+}"""
+
+
+@pytest.mark.parametrize("screen", ["inbox", "review"])
+async def test_everything_is_reached_by_tab_with_visible_focus(
+    browser: Browser, shop_a: World, decider: Person, screen: str
+) -> None:
+    async with reader(browser, shop_a) as tab:
+        await tab.enter(decider.subject)
+        first = tab.page.locator("[data-task]").first
+        await expect(first).to_be_visible()
+        if screen == "review":
+            await tab.go(f"/reviews/{await first.get_attribute('data-task')}")
+        await expect(tab.button("Reject")).to_be_visible()
+        wanted = await tab.page.evaluate(MARK)
+        reached: set[str] = set()
+        for _ in range(wanted * 2):
+            await tab.page.keyboard.press("Tab")
+            focused = await tab.page.evaluate(FOCUSED)
+            if focused is None:
+                break
+            assert focused["visible"], focused
+            assert focused["focus"], focused
+            reached |= {focused["wanted"]} - {None}
+        missing = [
+            await tab.page.locator(f'[data-wanted="{n}"]').evaluate("(e) => e.outerHTML")
+            for n in range(wanted)
+            if str(n) not in reached
+        ]
+        assert missing == []
+        assert wanted > 15
