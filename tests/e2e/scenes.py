@@ -51,7 +51,7 @@ def call(
 ) -> dict[str, Any]:
     """An item of a review: a tool call that waits."""
     sealed = canonical_json({"arguments": arguments})
-    properties = {name: {} for name in arguments}
+    properties: dict[str, Any] = {name: {} for name in arguments}
     return {
         "id": f"call-1-1-{number}",
         "tool": "reply_to_ticket",

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 from playwright.async_api import Browser, Locator, Route, expect
@@ -67,7 +68,7 @@ async def test_a_server_is_connected_with_all_it_offers_and_disconnected(
 
 @pytest.mark.parametrize("device", [{}, PHONE], ids=["desktop", "phone"])
 async def test_a_person_accepts_only_what_is_shown(
-    browser: Browser, shop_a: World, peer: Peer, device: dict[str, object]
+    browser: Browser, shop_a: World, peer: Peer, device: dict[str, Any]
 ) -> None:
     person = await shop_a.service.sign_in()
     server = await connect(person, peer.url, "notes")
