@@ -234,7 +234,7 @@ class StripeServer:
 
 
 async def _until_up(
-    http: httpx.AsyncClient, process: asyncio.subprocess.Process, deadline_s: float = 30
+    http: httpx.AsyncClient, process: asyncio.subprocess.Process, deadline_s: float = 120
 ) -> None:
     async with asyncio.timeout(deadline_s):
         while True:
