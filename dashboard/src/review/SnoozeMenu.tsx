@@ -3,6 +3,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { ok } from '../api/client';
 import { approvalsQuery } from '../api/queries';
 import { Menu } from '../ui/Menu';
+import { SafeText } from '../ui/SafeText';
 import { useNow } from '../ui/Time';
 import { toast } from '../ui/toast';
 import { useReviewView } from './ReviewContext';
@@ -41,7 +42,7 @@ export function SnoozeMenu({ onSnoozed, large }: { onSnoozed: () => void; large:
       toast(snoozedUntil ? strings.snoozed : strings.unsnoozed);
       if (snoozedUntil) onSnoozed();
     },
-    onError: (error) => toast(error.message),
+    onError: (error) => toast(<SafeText>{error.message}</SafeText>),
   });
   const choices = snoozeChoices(new Date(), data.review.expiresAt);
   return (

@@ -30,9 +30,11 @@ async function challengeOf(verifier: string): Promise<string> {
 
 /** Only a path of our own: a link must not send a person who signed in elsewhere. */
 export function ownPath(next: string | null | undefined): string {
-  if (!next?.startsWith('/')) return '/';
+  if (!next?.startsWith('/') || !URL.canParse(next, location.origin)) return '/';
   const url = new URL(next, location.origin);
   if (url.origin !== location.origin || url.pathname.startsWith('/signin')) return '/';
+  // The path of "/.//evil.example" is "//evil.example", which as a link is another server.
+  if (url.pathname.startsWith('//')) return '/';
   return url.pathname + url.search + url.hash;
 }
 

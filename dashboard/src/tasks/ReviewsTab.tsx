@@ -21,7 +21,7 @@ const shapes: Partial<Record<string, StatusShape>> = {
 function Item({ item }: { item: ReviewItem }) {
   return (
     <li className="stack">
-      <p className="row row-wrap">
+      <p className="row row-wrap wrap">
         <SafeText>{item.summary}</SafeText>
         {item.edited && <Badge tone="accent">{strings.edits(1)}</Badge>}
       </p>

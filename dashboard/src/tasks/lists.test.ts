@@ -26,7 +26,7 @@ test('new tasks on top move the list by as much as they need', () => {
 
 test('a copied command cannot be broken out of, and hides nothing', () => {
   const task = {
-    name: `it's "$(rm -rf /)" \u202Etxt`,
+    name: `it's "$(rm -rf /)" \u202Etxt\u3164\u00A0`,
     assignedAgent: 'bug-triager',
     input: 'a\nb',
     description: null,
@@ -34,9 +34,9 @@ test('a copied command cannot be broken out of, and hides nothing', () => {
     projectId: null,
   } as Task;
   const curl = asCurl(task, 'https://rota.example', 'acct_1');
-  expect(curl).toContain(`"name": "it'\\''s \\"$(rm -rf /)\\" \\u202etxt"`);
+  expect(curl).toContain(`"name": "it'\\''s \\"$(rm -rf /)\\" \\u202etxt\\u3164\\u00a0"`);
   expect(curl).toContain('"input": "a\\nb"');
   expect(asPython(task, 'https://rota.example', 'acct_1')).toContain(
-    `"name": "it's \\"$(rm -rf /)\\" \\u202etxt",`,
+    `"name": "it's \\"$(rm -rf /)\\" \\u202etxt\\u3164\\u00a0",`,
   );
 });

@@ -2,7 +2,7 @@
 import type { Task } from '@rota/sdk';
 
 /** Characters that a person cannot see in what they paste. */
-const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+const UNSEEN = /(?! )[\p{C}\p{Z}\p{DI}]/gu;
 
 function body(task: Task): [string, string | number][] {
   const fields: [string, string | number | null][] = [

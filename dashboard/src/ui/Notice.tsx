@@ -1,6 +1,7 @@
 import type { ReactNode } from 'react';
 import { ApiError } from '../api/client';
 import { Icon, type IconName } from './Icon';
+import { SafeText } from './SafeText';
 
 const icons: Record<'plain' | 'wait' | 'bad' | 'accent', IconName> = {
   plain: 'info',
@@ -41,10 +42,12 @@ export function ErrorNotice({ error, actions }: { error: unknown; actions?: Reac
   return (
     <div role="alert">
       <Notice tone="bad" actions={actions}>
-        <p>{message}</p>
+        <p>
+          <SafeText>{message}</SafeText>
+        </p>
         {problems.map((problem) => (
           <p key={problem.field} className="small">
-            <code>{problem.field}</code>: {problem.message}
+            <code>{problem.field}</code>: <SafeText>{problem.message}</SafeText>
           </p>
         ))}
         {known?.status === 0 && <p className="small soft">Check your connection and try again.</p>}
