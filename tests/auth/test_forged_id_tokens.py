@@ -132,7 +132,6 @@ async def test_a_published_symmetric_key_is_not_used(realm: Realm) -> None:
         {"nbf": 0},
         {"sub": "s" * 255},
         {"sub": "ünïcödé 🙂"},
-        {"iat": time.time()},
         {"email": 7, "name": ["x"]},
     ],
 )
@@ -140,6 +139,10 @@ async def test_unusual_but_valid_claims_are_accepted(
     realm: Realm, mint: Mint, changes: dict[str, object]
 ) -> None:
     assert (await realm.start(mint.token(claims=changes))).status_code == 200
+
+
+async def test_a_time_with_a_fraction_is_accepted(realm: Realm, mint: Mint) -> None:
+    assert (await realm.start(mint.token(claims={"iat": time.time() - 0.5}))).status_code == 200
 
 
 async def test_a_token_without_typ_is_accepted(realm: Realm, mint: Mint) -> None:
