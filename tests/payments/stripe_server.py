@@ -147,7 +147,7 @@ class StripeServer:
     async def send_to(self, webhook_url: str) -> None:
         await self._ok("POST", "/_control/webhooks", {"url": webhook_url})
 
-    async def settled(self, deadline_s: float = 30) -> None:
+    async def settled(self, deadline_s: float = 120) -> None:
         """Waits until every event that is not held is delivered."""
         async with asyncio.timeout(deadline_s):
             while True:

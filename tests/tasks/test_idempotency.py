@@ -56,13 +56,15 @@ class KillableService:
 
 async def send_until_response(wire: Wire, body: Any, key: str) -> HttpResponse:
     """Sends the same request until it gets a response, as a careful client does."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(180):
         while True:
             try:
                 headers = {"Idempotency-Key": key}
                 response = await wire.request("POST", "/api/tasks", body, headers)
             except (OSError, asyncio.IncompleteReadError):
                 wire.close()
+                # The restart needs the processor more than these attempts do.
+                await asyncio.sleep(0.1)
             else:
                 if response.status == 201:
                     return response
