@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 
 async def seconds_until(
-    condition: Callable[[], Awaitable[bool]], *, deadline_s: float = 10
+    condition: Callable[[], Awaitable[bool]], *, deadline_s: float = 60
 ) -> float:
     """Waits until the condition is true. Returns how long it took."""
     started = time.monotonic()

@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 async def until(
-    look: Callable[[], Awaitable[T]], holds: Callable[[T], object] = bool, deadline_s: float = 60
+    look: Callable[[], Awaitable[T]], holds: Callable[[T], object] = bool, deadline_s: float = 120
 ) -> T:
     """Calls `look` until `holds` is true for its result. Fails after the deadline."""
     seen: T | None = None
@@ -159,7 +159,7 @@ class Runner:
         return found
 
     async def until(
-        self, person: Person, task: dict[str, Any], *statuses: str, deadline_s: float = 60
+        self, person: Person, task: dict[str, Any], *statuses: str, deadline_s: float = 120
     ) -> dict[str, Any]:
         """The task once it has one of these states. Fails at once if it ends in another state."""
 

@@ -199,7 +199,7 @@ async def test_parallel_subtasks_together_cannot_exceed_the_hold_of_their_parent
         says("All."),
     )
     task = await shop.begin(person, "director", script)
-    await shop.until(person, task, "COMPLETED", "FAILED", deadline_s=40)
+    await shop.until(person, task, "COMPLETED", "FAILED", deadline_s=120)
     after = await until_free(person)
     assert after["totalSpentCents"] <= 100
     assert after["totalAvailable"] == 100 - after["totalSpentCents"]
