@@ -1,38 +1,109 @@
-"""Runs Alembic: one connection and one transaction for all pending migrations.
+"""Runs Alembic: each migration in its own transaction.
 
 The statements of a migration are in a `.sql` file with the name of its `.py` file. There are no
-downgrades: a later migration corrects a mistake.
+downgrades: a later migration corrects a mistake. CONTRIBUTING.md says how to write one.
 """
 
 import asyncio
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
+import asyncpg
 from alembic import context, op
 from sqlalchemy import Connection, pool
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.util import await_only
 
+URL: str = context.config.attributes["url"]
+# A statement that waits for a lock blocks everybody behind it, so it waits only this long. Then
+# the migration is tried again.
+LOCK_TIMEOUT_S: float = context.config.attributes["lock_timeout_s"]
+
 
 def run_sql(migration: str) -> None:
     """Sends the whole SQL file. The driver accepts several statements at once."""
-    driver = op.get_bind().connection.driver_connection
+    connection = op.get_bind()
+    # This also begins the transaction, which the next line does not.
+    connection.exec_driver_sql(f"SET LOCAL lock_timeout = {int(LOCK_TIMEOUT_S * 1000)}")
+    driver = connection.connection.driver_connection
     assert driver is not None
-    await_only(driver.execute(Path(migration).with_suffix(".sql").read_text()))
+    await_only(driver.execute(_sql(migration)))
+
+
+def run_concurrently(migration: str) -> None:
+    """Sends each statement by itself and outside a transaction, as CREATE INDEX CONCURRENTLY
+    needs. Every statement ends with a semicolon at the end of a line."""
+    await_only(_run_each(re.split(r";[ \t]*$", _sql(migration), flags=re.MULTILINE)))
+
+
+async def _run_each(statements: list[str]) -> None:
+    connection = await connect()
+    try:
+        for statement in statements:
+            if statement.strip():
+                await connection.execute(statement)
+    finally:
+        await connection.close()
+
+
+def _sql(migration: str) -> str:
+    return Path(migration).with_suffix(".sql").read_text()
 
 
 def apply(connection: Connection) -> None:
     context.config.attributes["run_sql"] = run_sql
-    context.configure(connection=connection, transaction_per_migration=False)
+    context.config.attributes["run_concurrently"] = run_concurrently
+    context.configure(connection=connection, transaction_per_migration=True)
     with context.begin_transaction():
-        # Deployments that start at the same time run one after the other.
-        connection.exec_driver_sql("SELECT pg_advisory_xact_lock(727168)")
         context.run_migrations()
 
 
+class PlainConnection(asyncpg.Connection):  # type: ignore[misc]
+    """Without SQLAlchemy's codecs for JSON, which it sets outside a transaction: a pooler could
+    run their statements on different connections."""
+
+    async def set_type_codec(self, *_: Any, **__: Any) -> None:
+        pass
+
+
+async def connect(**_: Any) -> Any:
+    # The driver parses the URL, so every form that the service accepts works here as well.
+    # Without prepared statements, because a pooler may not support them.
+    return await asyncpg.connect(URL, statement_cache_size=0, connection_class=PlainConnection)
+
+
+@asynccontextmanager
+async def one_at_a_time() -> AsyncIterator[None]:
+    """Deployments that start at the same time run one after the other.
+
+    A lock of a transaction, because a pooler cannot keep one of a session. The transaction has no
+    snapshot, so concurrent indexes do not wait for it.
+    """
+    connection = await connect()
+    try:
+        await connection.execute(
+            "BEGIN; SET LOCAL idle_in_transaction_session_timeout = 0; "
+            "SET LOCAL lock_timeout = 0; SELECT pg_advisory_xact_lock(727168)"
+        )
+        yield
+    finally:
+        await connection.close()
+
+
 async def main() -> None:
-    url = context.config.attributes["url"].replace("postgresql://", "postgresql+asyncpg://", 1)
-    engine = create_async_engine(url, poolclass=pool.NullPool)
-    async with engine.connect() as connection:
+    engine = create_async_engine(
+        "postgresql+asyncpg://",
+        poolclass=pool.NullPool,
+        connect_args={
+            "async_creator_fn": connect,
+            "prepared_statement_cache_size": 0,
+            "prepared_statement_name_func": lambda: "",
+        },
+    )
+    async with one_at_a_time(), engine.connect() as connection:
         await connection.run_sync(apply)
         await connection.commit()
     await engine.dispose()

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import socket
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -17,6 +18,7 @@ import httpx
 import structlog
 import uvicorn
 from fastapi import APIRouter
+from pydantic import SecretStr
 from starlette.types import ASGIApp
 
 from rota.app import create_app
@@ -198,11 +200,31 @@ async def prepared_settings(stack: Stack, variant: str, name: str, **changes: An
         allowances=PLENTY,
         log_level="WARNING",
         shutdown_grace_s=5,
+        # A machine that runs several lanes of tests is slow. Tests of the limits set their own.
+        database_pool_timeout_s=60,
+        database_lock_timeout_s=60,
+        database_statement_timeout_s=60,
     ).model_copy(update=changes)
     url = settings.database_url.get_secret_value()
     await asyncio.to_thread(migrate, url)
     await rotation.ensure_key(url, Vault(settings.secret_key_bytes))
+    if settings.env == "production":
+        admin = endpoints.admin_database_url
+        assert admin is not None
+        login = SecretStr(await _own_nothing(admin, url))
+        return settings.model_copy(update={"database_url": login})
     return settings
+
+
+async def _own_nothing(admin_url: str, url: str) -> str:
+    """The URL with a login that owns nothing, as production wants it."""
+    connection = await asyncpg.connect(admin_url)
+    await connection.execute(
+        "DO $$ BEGIN CREATE ROLE production LOGIN NOINHERIT PASSWORD 'production' "
+        "IN ROLE rota_app, rota_relay; EXCEPTION WHEN duplicate_object THEN NULL; END $$"
+    )
+    await connection.close()
+    return re.sub("//[^@]+@", "//production:production@", url)
 
 
 _databases: list[str] = []
@@ -217,12 +239,18 @@ async def _create_database(url: str, name: str) -> int:
     return len(_databases)
 
 
+SECRETS = (
+    *("database_url", "migration_database_url", "redis_url", "secret_key", "stripe_secret_key"),
+    *("temporal_api_key", "temporal_codec_key"),
+)
+
+
 def environment(settings: Settings) -> Mapping[str, str]:
     """The settings as environment variables for a separate process."""
     plain = settings.model_dump(mode="json", exclude_none=True, by_alias=True)
     secret = {
         name: getattr(settings, name).get_secret_value()
-        for name in ("database_url", "redis_url", "secret_key", "stripe_secret_key")
+        for name in SECRETS
         if getattr(settings, name) is not None
     }
     issuers = [issuer.model_dump_json(by_alias=True) for issuer in settings.oidc_issuers]
@@ -234,6 +262,9 @@ def environment(settings: Settings) -> Mapping[str, str]:
         "cors_origins": ",".join(settings.cors_origins),
         "egress_allow": ",".join(settings.egress_allow),
         "secret_keys_old": ",".join(k.get_secret_value() for k in settings.secret_keys_old),
+        "temporal_codec_keys_old": ",".join(
+            key.get_secret_value() for key in settings.temporal_codec_keys_old
+        ),
         "stripe_webhook_secrets": ",".join(
             secret.get_secret_value() for secret in settings.stripe_webhook_secrets
         ),

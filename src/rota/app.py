@@ -4,6 +4,7 @@ import gc
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
+import structlog
 from fastapi import APIRouter, FastAPI, Response
 from fastapi.responses import PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
@@ -32,9 +33,12 @@ from rota.platform.http.origins import LOOPBACK_ADDRESSES, HostCheck
 from rota.platform.http.responses import add_handlers
 from rota.platform.http.routes import by_name
 from rota.platform.settings import Settings
+from rota.platform.start_checks import StartRefused
 from rota.runs.routes import run_routes
 from rota.tasks.overview_routes import hold_routes, statistics_routes
 from rota.tasks.routes import task_routes
+
+log = structlog.get_logger()
 
 DESCRIPTION = """\
 Give tasks to AI agents and approve what they do.
@@ -84,11 +88,16 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with parts:
-            # These objects live as long as the process, so the collector can skip them.
-            gc.collect()
-            gc.freeze()
-            yield
+        try:
+            async with parts:
+                await parts.check_redis()
+                # These objects live as long as the process, so the collector can skip them.
+                gc.collect()
+                gc.freeze()
+                yield
+        except StartRefused as error:
+            log.error("start_refused", reason=str(error))
+            raise
 
     app = FastAPI(
         title="Rota",
@@ -132,7 +141,7 @@ def create_app(
         jwks_routes(parts.key_ring),
         health_routes(
             {"postgres": parts.db.ping},
-            {"redis": parts.limiter_redis.ping, "temporal": parts.temporal.ping},
+            {"redis": parts.ping_redis, "temporal": parts.temporal.ping},
         ),
         docs_routes("Rota"),
         dashboard_routes(),

@@ -4,6 +4,7 @@ A part is built when it is first used, so a command pays only for what it needs.
 before `open`, so the API can be described without a running database.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from datetime import timedelta
@@ -11,7 +12,9 @@ from functools import cached_property
 from typing import Self
 
 import httpx
+import structlog
 from redis.asyncio import Redis
+from redis.exceptions import RedisError
 
 from rota.agents.catalog import Catalog
 from rota.auth.authenticator import Authenticator
@@ -28,6 +31,7 @@ from rota.credits.service import Credits
 from rota.events import journal
 from rota.events.fanout import Fanout
 from rota.events.stream import Streams
+from rota.events.wakes import Wakes
 from rota.limits import window
 from rota.limits.window import Window
 from rota.mcp import sessions as tool_sessions
@@ -44,13 +48,14 @@ from rota.plans.purchases import Purchases
 from rota.plans.reconcile import Reconciliation
 from rota.plans.service import Plans
 from rota.plans.tiers import Tiers
+from rota.platform import redis as redis_clients
 from rota.platform.crypto import Vault
-from rota.platform.db import Database
+from rota.platform.db import Database, DatabaseTimeouts
 from rota.platform.egress import Bounds, Egress
 from rota.platform.http.origins import OwnOrigin
 from rota.platform.idempotency import Idempotency
 from rota.platform.settings import Settings
-from rota.platform.temporal import Temporal
+from rota.platform.temporal import Temporal, temporal_of
 from rota.runs.retries import Retries
 from rota.runs.timeline import Timelines
 from rota.tasks import overview_queries
@@ -59,6 +64,8 @@ from rota.tasks.overview import Overview
 from rota.tasks.reviews import Reviews
 from rota.tasks.service import Tasks
 from rota.variants import VARIANTS
+
+log = structlog.get_logger()
 
 
 class Composition:
@@ -82,10 +89,34 @@ class Composition:
     def _closes(self, close: Callable[[], Awaitable[object]]) -> None:
         self._closing.push_async_callback(close)
 
+    async def check_redis(self) -> None:
+        """Refuses a Redis that the service cannot use. It works without one that is down."""
+        try:
+            async with asyncio.timeout(2):
+                await self.ping_redis()
+        except (RedisError, OSError) as error:
+            log.warning("redis_unavailable", error=repr(error))
+
+    async def ping_redis(self) -> None:
+        await redis_clients.check(self.limiter_redis)
+
     @cached_property
     def db(self) -> Database:
-        url = self.settings.database_url.get_secret_value()
-        return Database(url, pool_size=self._pool_size, announce=self.fanout.announce)
+        settings = self.settings
+        return Database(
+            settings.database_url.get_secret_value(),
+            pool_size=self._pool_size,
+            announce=self.fanout.announce,
+            wake=self.wakes.announce,
+            timeouts=DatabaseTimeouts(
+                pool_s=settings.database_pool_timeout_s,
+                lock_s=settings.database_lock_timeout_s,
+                statement_s=settings.database_statement_timeout_s,
+                idle_s=settings.database_idle_timeout_s,
+            ),
+            statement_cache=settings.database_statement_cache,
+            production=settings.env == "production",
+        )
 
     @cached_property
     def vault(self) -> Vault:
@@ -97,15 +128,26 @@ class Composition:
 
     @cached_property
     def temporal(self) -> Temporal:
-        return Temporal(self.settings.temporal_address, self.settings.temporal_namespace)
+        return temporal_of(self.settings)
+
+    @cached_property
+    def redis(self) -> Redis:
+        settings = self.settings
+        redis = redis_clients.connect(settings.redis_url.get_secret_value(), settings.redis_ca_file)
+        self._closes(redis.aclose)
+        return redis
 
     @cached_property
     def fanout(self) -> Fanout:
-        redis = Redis.from_url(self.settings.redis_url.get_secret_value())
-        fanout = Fanout(redis)
-        self._closes(redis.aclose)
+        fanout = Fanout(self.redis)
         self._closes(fanout.aclose)
         return fanout
+
+    @cached_property
+    def wakes(self) -> Wakes:
+        wakes = Wakes(self.redis, lambda: self.db.identity())
+        self._closes(wakes.aclose)
+        return wakes
 
     @cached_property
     def streams(self) -> Streams:
@@ -113,7 +155,8 @@ class Composition:
 
     @cached_property
     def limiter_redis(self) -> Redis:
-        redis = window.connect(self.settings.redis_url.get_secret_value())
+        settings = self.settings
+        redis = window.connect(settings.redis_url.get_secret_value(), settings.redis_ca_file)
         self._closes(redis.aclose)
         return redis
 

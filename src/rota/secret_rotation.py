@@ -107,7 +107,7 @@ async def _rotate(db: Database, vault: Vault, column: _SealedColumn) -> Counts:
 async def _rotate_signing_keys(owner_url: str, vault: Vault) -> Counts:
     """Only the owner of the database can write this table."""
     rewrapped = unreadable = 0
-    async with owner_connection(owner_url) as connection:
+    async with owner_connection(owner_url) as connection, connection.transaction():
         for row in await connection.fetch("SELECT kid, sealed_private FROM signing_keys"):
             kid, sealed = row["kid"], row["sealed_private"]
             if vault.is_current(sealed):

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
+from typing import Any
 
 import structlog
 from temporalio.client import Client
@@ -11,30 +12,41 @@ from temporalio.worker import Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
 from rota.composition import Composition
-from rota.events.outbox import Relay
+from rota.events import outbox
+from rota.events.relay import Relay
 from rota.mcp.checks import Checks, ensure_schedule
 from rota.mcp.workflow import CheckServers
+from rota.platform import clock
 from rota.platform.settings import Settings
 from rota.platform.temporal import Temporal
+from rota.runs.abandoned import AbandonedCalls
 from rota.runs.activities import Activities
 from rota.runs.agent_loop import AgentLoop
-from rota.runs.contracts import TASK_QUEUE
+from rota.runs.bounds import Bounds
+from rota.runs.contracts import SLICES_QUEUE, TASK_QUEUE
 from rota.runs.delegation import Delegation
 from rota.runs.dispatcher import RunDispatcher
 from rota.runs.error_redaction import RedactErrors
+from rota.runs.heartbeat import STOPPING_S
 from rota.runs.mcp_tools import McpTools
-from rota.runs.model_call import Bounds, ModelCaller
+from rota.runs.model_call import MAX_CALL_S, ModelCaller
 from rota.runs.models import Models
 from rota.runs.run_context import RunContext
+from rota.runs.slice_workflow import TaskRun
+from rota.runs.slices import Slices
 from rota.runs.tool_call import ToolCaller
 from rota.runs.tools import Toolbox, ToolSource
 from rota.runs.workflow import Run
 
 log = structlog.get_logger()
 
-# Loops that read the outbox. Each waits for Temporal while it handles a batch.
-RELAYS = 4
 SWEEP_EVERY_S = 5.0
+END_WITHIN_S = 5.0
+COUNT_EVERY_S = 30.0
+# Found at a time. A sweep takes all that are due.
+SWEEP_PAGE = 500
+# A payment processor that is down for hours must not turn instructions into dead letters.
+PLAN_ATTEMPTS = 200
 # Workflow tasks at the same time. Each takes one thread for a moment.
 MAX_WORKFLOW_TASKS = 20
 # Workflows kept in memory. The others are replayed from their history when they continue.
@@ -46,23 +58,62 @@ async def run_worker(
 ) -> None:
     """Runs until `stop` is set, then lets calls in progress finish."""
     async with Composition(settings) as parts, contextlib.AsyncExitStack() as stack:
+        await parts.db.check_relay()
+        await parts.check_redis()
         dispatcher = RunDispatcher(parts.temporal, parts.db, heartbeat_s=settings.run_heartbeat_s)
-        relay = Relay(parts.db, dispatcher.handlers)
+        # A relay that is silent for as long as a dead worker counts as dead, too.
+        relay = Relay(parts.db, dispatcher.handlers, parts.wakes, lease_s=settings.run_heartbeat_s)
         # A separate relay, so that a slow payment processor does not delay runs.
-        plan_relay = Relay(parts.db, parts.plans.handlers)
+        plan_relay = Relay(
+            parts.db, parts.plans.handlers, parts.wakes, lease_s=60, max_attempts=PLAN_ATTEMPTS
+        )
         background = [
-            *(asyncio.create_task(relay.run()) for _ in range(RELAYS)),
-            asyncio.create_task(plan_relay.run()),
-            asyncio.create_task(_sweep(parts.reviews.expire_due)),
-            asyncio.create_task(_sweep(parts.plans.expire_due)),
+            asyncio.create_task(work)
+            for work in (
+                relay.run(),
+                plan_relay.run(),
+                _sweep(lambda: parts.reviews.expire_due(SWEEP_PAGE)),
+                _sweep(lambda: parts.plans.expire_due(SWEEP_PAGE)),
+                _sweep(lambda: outbox.count_dead(parts.db), COUNT_EVERY_S),
+            )
         ]
-        stack.callback(lambda: [task.cancel() for task in background])
-        activities = run_activities(parts, sources)
+        stack.push_async_callback(_end, background)
+        built = _run_parts(parts, sources)
+        activities, slices = Activities(*built), _slices(parts, built)
+        stack.push_async_callback(slices.abandoned.aclose)
         checks = Checks(parts.db, parts.tool_client)
         client = await _connected(parts.temporal, stop)
         if client is None:
             return
-        worker = Worker(
+        options: dict[str, Any] = {
+            "interceptors": [RedactErrors()],
+            "max_concurrent_activities": settings.worker_calls,
+            # Temporal distributes waiting work fairly between accounts, but not what a worker has
+            # already taken. So the worker takes no more than it can do at once.
+            "max_concurrent_workflow_tasks": max(2, min(MAX_WORKFLOW_TASKS, settings.worker_calls)),
+            "max_cached_workflows": CACHED_RUNS,
+            # Reloading our own modules for every run would cost more than the run itself.
+            "workflow_runner": SandboxedWorkflowRunner(
+                restrictions=SandboxRestrictions.default.with_passthrough_modules("rota.runs")
+            ),
+            # Work that is assigned to a worker that does not respond goes to another one.
+            "sticky_queue_schedule_to_start_timeout": timedelta(
+                seconds=min(10, settings.run_heartbeat_s)
+            ),
+            # By default the client sends heartbeats only after 0.8 times the timeout, and on a busy
+            # machine a worker that is a little late counts as dead.
+            "max_heartbeat_throttle_interval": timedelta(seconds=settings.run_heartbeat_s / 4),
+            "graceful_shutdown_timeout": timedelta(seconds=shutdown_grace_s(settings)),
+        }
+        runs = Worker(
+            client,
+            task_queue=SLICES_QUEUE,
+            workflows=[TaskRun],
+            activities=[slices.carry, activities.fail],
+            **options,
+        )
+        # Runs that an earlier version started, until the last of them has ended.
+        earlier_runs = Worker(
             client,
             task_queue=TASK_QUEUE,
             workflows=[Run, CheckServers],
@@ -74,29 +125,43 @@ async def run_worker(
                 activities.call_tool,
                 checks.sweep,
             ],
-            interceptors=[RedactErrors()],
-            max_concurrent_activities=settings.worker_calls,
-            # Temporal distributes waiting work fairly between accounts, but not what a worker has
-            # already taken. So the worker takes no more than it can do at once.
-            max_concurrent_workflow_tasks=max(2, min(MAX_WORKFLOW_TASKS, settings.worker_calls)),
-            max_cached_workflows=CACHED_RUNS,
-            # Reloading our own modules for every run would cost more than the run itself.
-            workflow_runner=SandboxedWorkflowRunner(
-                restrictions=SandboxRestrictions.default.with_passthrough_modules("rota.runs")
-            ),
-            # Work that is assigned to a worker that does not respond goes to another one.
-            sticky_queue_schedule_to_start_timeout=timedelta(
-                seconds=min(10, settings.run_heartbeat_s)
-            ),
-            graceful_shutdown_timeout=timedelta(seconds=settings.shutdown_grace_s),
+            **options,
         )
         await ensure_schedule(client, TASK_QUEUE)
-        log.info("worker_ready", queue=TASK_QUEUE)
-        async with worker:
+        log.info("worker_ready", queue=SLICES_QUEUE)
+        async with earlier_runs, runs:
             await stop.wait()
+            # Both at the same time: neither takes anything new while the other finishes.
+            await asyncio.gather(runs.shutdown(), earlier_runs.shutdown())
+
+
+def shutdown_grace_s(settings: Settings) -> float:
+    """By default a call in progress can finish, however long it takes."""
+    if settings.shutdown_grace_s is not None:
+        return settings.shutdown_grace_s
+    return max(MAX_CALL_S, settings.mcp_call_s) + STOPPING_S
 
 
 def run_activities(parts: Composition, sources: Sequence[ToolSource] = ()) -> Activities:
+    return Activities(*_run_parts(parts, sources))
+
+
+RunParts = tuple[RunContext, AgentLoop, ModelCaller, ToolCaller]
+
+
+def _slices(parts: Composition, built: RunParts) -> Slices:
+    settings = parts.settings
+    return Slices(
+        *built,
+        parts.fanout,
+        # As many as a worker's slots.
+        AbandonedCalls(settings.worker_calls),
+        seconds=settings.slice_seconds,
+        max_steps=settings.slice_steps,
+    )
+
+
+def _run_parts(parts: Composition, sources: Sequence[ToolSource]) -> RunParts:
     settings = parts.settings
     context, loop = RunContext(parts.db), AgentLoop(gate_time=parts.gate_time)
     toolbox = Toolbox([*sources, McpTools(parts.db, parts.tool_client)])
@@ -107,19 +172,25 @@ def run_activities(parts: Composition, sources: Sequence[ToolSource] = ()) -> Ac
         loop,
         Bounds(settings.run_max_tokens, timedelta(hours=settings.run_max_hours)),
     )
-    delegation = Delegation(parts.task_creation)
-    tool_caller = ToolCaller(context, toolbox, loop, delegation)
-    return Activities(context, loop, model_caller, tool_caller)
+    tool_caller = ToolCaller(context, toolbox, loop, Delegation(parts.task_creation))
+    return context, loop, model_caller, tool_caller
 
 
-async def _sweep(expire_due: Callable[[int], Awaitable[object]]) -> None:
-    """Periodically expires what has waited too long for a person or a payment."""
+async def _sweep(work: Callable[[], Awaitable[object]], every_s: float = SWEEP_EVERY_S) -> None:
+    """Does something periodically, not at the same moment as other workers."""
     while True:
         try:
-            await expire_due(100)
+            await work()
         except Exception as error:
             log.exception("sweep_failed", error=repr(error))
-        await asyncio.sleep(SWEEP_EVERY_S)
+        await asyncio.sleep(clock.about(every_s))
+
+
+async def _end(background: Sequence[asyncio.Task[None]]) -> None:
+    for task in background:
+        task.cancel()
+    # The relays give back what they have claimed.
+    await asyncio.wait(background, timeout=END_WITHIN_S)
 
 
 async def _connected(temporal: Temporal, stop: asyncio.Event) -> Client | None:

@@ -17,7 +17,8 @@ from rota.agents.model import Approval
 from rota.agents.sync import Change, Report, sync
 from rota.cli import cli
 from rota.dev.stack import Stack
-from rota.platform.db import APPLICATION_ROLE, use_json
+from rota.platform.db import use_json
+from rota.platform.roles import APPLICATION_ROLE
 from tests.agents.conftest import Folder, agent_text
 
 

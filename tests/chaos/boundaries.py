@@ -11,6 +11,7 @@ outcome is unknown, and a person decides.
 import argparse
 import asyncio
 import json
+import signal
 import sys
 import tempfile
 import time
@@ -49,41 +50,48 @@ class Boundary:
     @property
     def needs_decision(self) -> bool:
         """Whether it is unknown if the write took effect."""
-        return (self.at, self.number, self.when) in (("act", 3, "after"), ("act", 4, "before"))
+        return self._place in (WRITE_STARTED, WRITE_MADE)
+
+    @property
+    def _place(self) -> tuple[str, int, str]:
+        return self.at, self.number, self.when
 
     def writes(self, *, approved: bool) -> int:
         """How often the write tool acts in total."""
-        if (self.at, self.number, self.when) == ("act", 3, "after"):
+        if self._place == WRITE_STARTED:
             return 1 if approved else 0
-        if (self.at, self.number, self.when) == ("act", 4, "before"):
+        if self._place == WRITE_MADE:
             return 2 if approved else 1
         return 1
 
     @property
     def reads(self) -> int:
-        return 2 if (self.at, self.number, self.when) == ("act", 2, "before") else 1
+        return 2 if self._place == READ_MADE else 1
 
     def model_calls(self) -> dict[int, int]:
         """How often each turn is called: twice if its answer was not charged yet."""
-        charges = self.at == "think" and self.number % 2 == 1
-        again = self.number // 2 if charges and self.when == "before" else None
+        again = self.number // 3 if self._place in ANSWERED else None
         return {turn: 2 if turn == again else 1 for turn in range(3)}
 
 
-_MEANINGS = {
-    ("relay", 1): "the relay starts the run",
-    ("begin", 1): "the run starts",
-    ("think", 1): "the first answer is charged",
-    ("think", 2): "the first answer is applied",
-    ("act", 1): "the read starts",
-    ("act", 2): "the read's result",
-    ("think", 3): "the second answer is charged",
-    ("think", 4): "the second answer is applied",
-    ("act", 3): "the write starts",
-    ("act", 4): "the write's result",
-    ("think", 5): "the last answer is charged",
-    ("think", 6): "the last answer is applied",
+# The commits of a run's slice, in order.
+COMMITS = (
+    "the run starts",
+    "the first answer is charged",
+    "the first answer is applied, and the read starts",
+    "the read's result",
+    "the second answer is charged",
+    "the second answer is applied, and the write starts",
+    "the write's result",
+    "the last answer is charged",
+    "the last answer is applied",
+)
+_MEANINGS = {("relay", 1): "the relay starts the run"} | {
+    ("slice", number): meaning for number, meaning in enumerate(COMMITS, 1)
 }
+ANSWERED = [("slice", number, "before") for number in (2, 5, 8)]
+READ_MADE = ("slice", 4, "before")
+WRITE_STARTED, WRITE_MADE = ("slice", 6, "after"), ("slice", 7, "before")
 BOUNDARIES = [Boundary(*at, when) for at in _MEANINGS for when in ("before", "after")]
 
 
@@ -125,26 +133,30 @@ class Lane:
         world, person = self.world, self.person
         script = await world.six_steps()
         deaths = self.deaths
-        wanted = {"at": boundary.at, "number": boundary.number, "when": boundary.when}
-        self.kill.write_text(json.dumps(wanted))
+        self.select(boundary, signal.SIGKILL)
         began = time.monotonic()
         task_id = await world.create(person, "writer", script)
         self.tasks.append(task_id)
         statuses = ("WAITING_APPROVAL",) if boundary.needs_decision else ("COMPLETED",)
         await world.until(person, task_id, *statuses, "FAILED")
         if boundary.needs_decision:
-            await self._decide(task_id, approve=approve)
+            await self.decide(task_id, approve=approve)
         task = await world.until(person, task_id, "COMPLETED", "FAILED")
         self.seconds.setdefault(boundary, []).append(time.monotonic() - began)
         assert task["status"] == "COMPLETED", (boundary, task["error"])
-        await self._check(boundary, script, task, approve=approve)
+        await self.check(boundary, script, task, approve=approve)
         await until(self._count_deaths, lambda count: count == deaths + 1, 5)
         self.died += 1
 
     async def _count_deaths(self) -> int:
         return self.deaths
 
-    async def _decide(self, task_id: str, *, approve: bool) -> None:
+    def select(self, boundary: Boundary, what: signal.Signals) -> None:
+        """Where the worker gets this signal."""
+        wanted = {"at": boundary.at, "number": boundary.number, "when": boundary.when}
+        self.kill.write_text(json.dumps(wanted | {"signal": int(what)}))
+
+    async def decide(self, task_id: str, *, approve: bool) -> None:
         self.asked += 1
         answer = await self.person.get(f"/api/tasks/{task_id}/review")
         [item] = answer.json()["review"]["items"]
@@ -154,7 +166,7 @@ class Lane:
         answer = await self.person.post(f"/api/tasks/{task_id}/{verb}", body)
         assert answer.status_code == 200, answer.text
 
-    async def _check(
+    async def check(
         self, boundary: Boundary, script: str, task: dict[str, object], *, approve: bool
     ) -> None:
         scripted = self.world.scripted
@@ -177,7 +189,9 @@ class Lane:
 
 
 @asynccontextmanager
-async def lanes(stack: Stack, count: int = LANES) -> AsyncIterator[list[Lane]]:
+async def lanes(
+    stack: Stack, prefix: str = "boundary", count: int = LANES
+) -> AsyncIterator[list[Lane]]:
     """Each lane has its own database and namespace, so they do not share work."""
     async with AsyncExitStack() as exits:
         folder = Path(exits.enter_context(tempfile.TemporaryDirectory()))
@@ -185,7 +199,7 @@ async def lanes(stack: Stack, count: int = LANES) -> AsyncIterator[list[Lane]]:
         found: list[Lane] = []
 
         async def open_lane(number: int) -> None:
-            name = f"boundary_{number}"
+            name = f"{prefix}_{number}"
             namespace = name.replace("_", "-")
             await new_namespace(stack.endpoints.temporal_address, namespace)
             service = await exits.enter_async_context(

@@ -4,9 +4,11 @@
 
 Every FOLDER/NAME.lane has the environment variables of one worker. Each worker is a fork of this
 process, which has already imported everything, so a replacement starts quickly. FOLDER/NAME.kill
-selects where that worker dies next, for example `{"at": "act", "number": 3, "when": "before"}`:
-before its third commit in activities of that name. The product has no hook for this: only the
-class of the database connections is replaced.
+selects where that worker dies next, for example
+`{"at": "slice", "number": 3, "when": "before", "signal": 9}`: before its third commit in activities
+of that name. With the signal SIGSTOP the worker is only paused. It is replaced all the same, and
+FOLDER/NAME.paused has its process ID. The product has no hook for this: only the class of the
+database connections is replaced.
 """
 
 import asyncio
@@ -46,9 +48,11 @@ class KillSwitch:
 
     def reach(self, kind: str, number: int, when: str) -> None:
         with contextlib.suppress(FileNotFoundError):
-            if json.loads(self._file.read_text()) == {"at": kind, "number": number, "when": when}:
+            selected = json.loads(self._file.read_text())
+            what = selected.pop("signal")
+            if selected == {"at": kind, "number": number, "when": when}:
                 self._file.unlink()
-                os.kill(os.getpid(), signal.SIGKILL)
+                os.kill(os.getpid(), what)
 
 
 class KillableConnection(asyncpg.Connection):  # type: ignore[misc]
@@ -105,11 +109,16 @@ def main(folder: Path) -> None:
     lanes = {fork(lane): lane for lane in sorted(folder.glob("*.lane"))}
     (folder / "ready").touch()
     while True:
-        pid, _ = os.wait()
-        lane = lanes.pop(pid)
+        pid, status = os.waitpid(-1, os.WUNTRACED)
+        lane = lanes.pop(pid, None)
+        if lane is None:
+            continue  # It was paused and replaced, and has died now.
         # A worker that cannot start must not keep the machine busy.
         time.sleep(0.1)
         lanes[fork(lane)] = lane
+        if os.WIFSTOPPED(status):
+            lane.with_suffix(".paused").write_text(str(pid))
+            continue
         with lane.with_suffix(".deaths").open("a") as deaths:
             deaths.write(f"{time.time()}\n")
 

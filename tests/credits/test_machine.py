@@ -33,12 +33,12 @@ from rota.credits.ledger import Charge, Return, RunId
 from rota.credits.verify import BOOKS, problems
 from rota.platform import clock, ids
 from rota.platform.db import (
-    APPLICATION_ROLE,
     NO_USER,
     AccountReader,
     AccountTransaction,
     use_json,
 )
+from rota.platform.roles import APPLICATION_ROLE
 from tests.credits.model import Books, Hold, allowance_of
 
 EXAMPLES = int(os.environ.get("ROTA_TEST_LEDGER_EXAMPLES", "100"))

@@ -121,3 +121,9 @@ def test_serve_and_worker_start_with_the_settings(monkeypatch: pytest.MonkeyPatc
         result = CliRunner().invoke(cli, [command], env={"ROTA_PORT": "8123"})
         assert result.exit_code == 0, result.output
     assert started == [(8123, False), (8123, True)]
+
+
+def test_a_file_that_cannot_be_read_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(typer.Exit), exit_on_error():
+        raise PermissionError(13, "Permission denied", "/etc/rota/temporal.key")
+    assert capsys.readouterr().err == "Cannot read /etc/rota/temporal.key: Permission denied.\n"

@@ -1,6 +1,7 @@
 """A service for tests of events."""
 
 from collections.abc import AsyncIterator
+from uuid import uuid4
 
 import pytest
 
@@ -25,3 +26,9 @@ async def db(board: Service) -> AsyncIterator[Database]:
     await database.open()
     yield database
     await database.close()
+
+
+@pytest.fixture
+def kind() -> str:
+    """A kind of instruction that only this test handles, in a lane of its own."""
+    return f"t{uuid4().hex}.do"

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+
 from rota.limits.result import Ceilings, LimitResult
 from rota.limits.window import Window, connect
 
@@ -91,6 +93,7 @@ async def test_a_hundred_thousand_requests_in_four_processes_are_limited_exactly
             assert all(b - a >= WINDOW_US for a, b in zip(log, log[ceiling:], strict=False))
 
 
+@pytest.mark.timed
 async def test_a_request_passes_after_waiting_exactly_retry_after(
     redis_url: str,
 ) -> None:

@@ -34,7 +34,8 @@ from rota.credits.allowance import MonthlyAllowance, refresh
 from rota.credits.ledger import Charge, RunId
 from rota.dev.stack import Stack
 from rota.platform import clock, ids
-from rota.platform.db import APPLICATION_ROLE, AccountReader, AccountTransaction, Database
+from rota.platform.db import AccountReader, AccountTransaction, Database
+from rota.platform.roles import APPLICATION_ROLE
 from rota.platform.telemetry import configure_logging
 from tests.load.statements import Recorder
 from tests.service import prepared_settings

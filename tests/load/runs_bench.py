@@ -61,7 +61,7 @@ async def bare_worker(world: World) -> AsyncIterator[None]:
     )
     assert process.stdout is not None
     try:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             await process.stdout.readline()
         yield
     finally:

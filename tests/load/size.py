@@ -29,8 +29,9 @@ from rota.dev.seed import Plan, seed
 from rota.dev.stack import Stack
 from rota.platform import ids
 from rota.platform.crypto import Vault
-from rota.platform.db import APPLICATION_ROLE, AccountTransaction, use_json
+from rota.platform.db import AccountTransaction, use_json
 from rota.platform.migrate import migrate
+from rota.platform.roles import APPLICATION_ROLE
 from rota.platform.settings import Settings
 from rota.tasks import list_queries, queries
 from rota.tasks.list_queries import Filter

@@ -209,8 +209,9 @@ async def test_a_failed_seed_leaves_nothing(service: Service, schema: list[str])
 def test_production_is_refused() -> None:
     environment = {
         "ROTA_ENV": "production",
-        "ROTA_SECRET_KEY": base64.b64encode(bytes(32)).decode(),
+        "ROTA_SECRET_KEY": base64.b64encode(bytes(range(32))).decode(),
         "ROTA_METRICS_PORT": "9090",
+        "ROTA_PUBLIC_URL": "https://rota.example",
         "ROTA_OIDC_ISSUERS": '[{"issuer": "https://id.example", "clientId": "rota"}]',
     }
     result = CliRunner().invoke(cli, ["admin", "seed", "--tasks", "10"], env=environment)

@@ -317,7 +317,7 @@ async def test_a_manipulated_model_cannot_write_or_reach_another_account(
             script = await scripted.script(reads, attacks, says("Done."))
             tasks.append(await runner.begin(person, "operator", script))
         for task in tasks:
-            await runner.until(person, task, "WAITING_APPROVAL", deadline_s=120)
+            await runner.until(person, task, "WAITING_APPROVAL")
         assert len(injected) == 100
         assert {name for name, _ in peer.calls} == {"add"}
         assert theirs.calls == []

@@ -68,7 +68,7 @@ async def served(
     )
     try:
         async with httpx.AsyncClient(base_url=settings["ROTA_PUBLIC_URL"], timeout=30) as http:
-            await until_live(http, process, deadline_s=120)
+            await until_live(http, process)
             yield http
     finally:
         if process.returncode is None:

@@ -13,6 +13,7 @@ PRODUCTION: dict[str, Any] = {
     "secret_key": SecretStr("bm90LXRoZS1kZXZlbG9wbWVudC1rZXktYXQtYWxsISE="),
     "oidc_issuers": (Issuer(issuer="https://login.example", client_id="rota"),),
     "metrics_port": 9090,
+    "public_url": "https://rota.example",
 }
 
 

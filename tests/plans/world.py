@@ -17,7 +17,7 @@ from rota.auth import secrets
 from rota.auth.caller import ALL_SCOPES
 from rota.cli import cli
 from rota.dev.stack import Stack
-from rota.events.outbox import Relay
+from rota.events.relay import Relay
 from rota.payments.stripe import Stripe
 from rota.payments.turns import Turns
 from rota.plans.service import Plans

@@ -24,7 +24,8 @@ async def until_refused(service: Service) -> None:
         while True:
             try:
                 _, writer = await asyncio.open_connection("127.0.0.1", service.settings.port)
-            except ConnectionRefusedError:
+            # A connection still in the queue of the socket when it closes is reset.
+            except (ConnectionRefusedError, ConnectionResetError):
                 return
             writer.close()
             await asyncio.sleep(0.01)

@@ -14,7 +14,8 @@ import asyncpg
 import pytest
 
 from rota.dev.stack import Stack
-from rota.platform.db import APPLICATION_ROLE, DATABASE_ERRORS, Database
+from rota.platform.db import DATABASE_ERRORS, Database
+from rota.platform.roles import APPLICATION_ROLE
 from tests.service import Person, Service
 
 # Tables without tenants: they locate accounts, or belong to the service itself.
@@ -248,7 +249,7 @@ async def one_connection(service_a: Service) -> AsyncIterator[Database]:
 async def settings_left(database: Database) -> list[str]:
     """The settings that a transaction without an account finds on the connection."""
     async with database.directory() as connection:
-        names = ("rota.account_id", "rota.user_id", "rota.relay")
+        names = ("rota.account_id", "rota.user_id")
         values = [
             await connection.fetchval("SELECT current_setting($1, true)", name) for name in names
         ]

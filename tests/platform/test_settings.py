@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from ipaddress import ip_network
+from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
@@ -19,7 +20,9 @@ PRODUCTION: dict[str, str] = {
     "ROTA_SECRET_KEY": KEY,
     "ROTA_OIDC_ISSUERS": json.dumps([ISSUER]),
     "ROTA_METRICS_PORT": "9100",
+    "ROTA_PUBLIC_URL": "https://rota.example.test",
 }
+ZERO_KEY = base64.b64encode(bytes(32)).decode()
 
 
 @pytest.fixture
@@ -59,12 +62,82 @@ def test_production_with_everything_set_starts(environment: pytest.MonkeyPatch) 
         ("ROTA_OIDC_ISSUERS", "[]"),
         ("ROTA_OIDC_ISSUERS", json.dumps([ISSUER, ISSUER | {"issuer": "http://id.example.test"}])),
         ("ROTA_METRICS_PORT", None),
+        ("ROTA_SECRET_KEY", ZERO_KEY),
+        ("ROTA_PUBLIC_URL", None),
+        ("ROTA_PUBLIC_URL", "http://rota.example.test"),
+        ("ROTA_DATABASE_URL", "postgresql://rota@db.example.test/rota"),
+        ("ROTA_DATABASE_URL", "postgresql://rota@127.0.0.1,10.0.0.7:5433/rota?sslmode=prefer"),
+        ("ROTA_DATABASE_URL", "postgresql:///rota?host=db.example.test"),
+        ("ROTA_MIGRATION_DATABASE_URL", "postgres://rota@[2001:db8::1]:5432/rota?sslmode=allow"),
+        ("ROTA_REDIS_URL", "redis://:word@redis.example.test:6379/0"),
+        ("ROTA_TEMPORAL_TLS", None),
     ],
 )
 def test_production_rejects_unsafe_values_and_names_the_variable(
     environment: pytest.MonkeyPatch, variable: str, value: str | None
 ) -> None:
-    assert variable in error_of(environment, **PRODUCTION | {variable: value})
+    away = {"ROTA_TEMPORAL_ADDRESS": "temporal.example.test:7233", "ROTA_TEMPORAL_TLS": "true"}
+    environment.delenv(variable, raising=False)
+    changed = PRODUCTION | away | {variable: value}
+    assert variable in error_of(environment, **changed)
+
+
+def test_production_shows_all_problems_at_once(environment: pytest.MonkeyPatch) -> None:
+    error = error_of(
+        environment,
+        ROTA_ENV="production",
+        ROTA_DATABASE_URL="postgresql://rota@db.example.test/rota",
+        ROTA_REDIS_URL="redis://redis.example.test:6379/0",
+        ROTA_TEMPORAL_ADDRESS="temporal.example.test:7233",
+    )
+    for name in (
+        *("SECRET_KEY", "OIDC_ISSUERS", "METRICS_PORT", "PUBLIC_URL"),
+        *("DATABASE_URL", "REDIS_URL", "TEMPORAL_TLS", "ALLOW_PLAINTEXT"),
+    ):
+        assert f"ROTA_{name}" in error
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"ROTA_DATABASE_URL": "postgresql://rota@db.example.test/rota?sslmode=verify-full"},
+        {"ROTA_DATABASE_URL": "postgresql://rota@/rota?host=/run/postgresql"},
+        {"ROTA_DATABASE_URL": "postgresql://rota@%2Frun%2Fpostgresql/rota"},
+        {"ROTA_DATABASE_URL": "postgres://rota@[::1]:5432,127.0.0.1/rota"},
+        {"ROTA_DATABASE_URL": "postgres://rota@db/rota", "PGSSLMODE": "require"},
+        {"ROTA_REDIS_URL": "rediss://redis.example.test:6379/0"},
+        {"ROTA_REDIS_URL": "unix:///run/redis.sock"},
+        {"ROTA_TEMPORAL_ADDRESS": "temporal.example.test:7233", "ROTA_TEMPORAL_API_KEY": "word"},
+        {
+            "ROTA_ALLOW_PLAINTEXT": "true",
+            "ROTA_DATABASE_URL": "postgresql://rota@10.0.0.7/rota",
+            "ROTA_REDIS_URL": "redis://10.0.0.8:6379/0",
+            "ROTA_TEMPORAL_ADDRESS": "10.0.0.9:7233",
+        },
+    ],
+)
+def test_production_accepts_encrypted_local_and_private_connections(
+    environment: pytest.MonkeyPatch, variables: dict[str, str]
+) -> None:
+    assert read(environment, **PRODUCTION | variables).env == "production"
+
+
+@pytest.mark.parametrize("env", ["development", "test", "production"])
+def test_the_development_key_is_refused_on_other_addresses(
+    environment: pytest.MonkeyPatch, env: str
+) -> None:
+    variables = PRODUCTION | {"ROTA_ENV": env, "ROTA_SECRET_KEY": DEVELOPMENT_SECRET_KEY}
+    assert "ROTA_SECRET_KEY" in error_of(environment, **variables, ROTA_HOST="0.0.0.0")
+
+
+def test_a_client_certificate_needs_its_key(
+    environment: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "cert.pem").write_text("x")
+    error = error_of(environment, ROTA_TEMPORAL_TLS_CERT_FILE=str(tmp_path / "cert.pem"))
+    assert "ROTA_TEMPORAL_TLS_KEY_FILE" in error
+    absent = str(tmp_path / "absent.pem")
+    assert "temporal_tls_ca_file" in error_of(environment, ROTA_TEMPORAL_TLS_CA_FILE=absent)
 
 
 @pytest.mark.parametrize(

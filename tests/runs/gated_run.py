@@ -4,6 +4,7 @@ The activities are the worker's own. The test is the model, Temporal and the too
 decides what happens between any two steps.
 """
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 from uuid import UUID
@@ -17,6 +18,7 @@ from rota.mcp.client import ToolClient
 from rota.mcp.errors import ServerUnreachable
 from rota.mcp.model import Acceptance, Definition, Server, ServerTool
 from rota.platform import clock, ids
+from rota.platform.db import AccountReader
 from rota.runs import steps
 from rota.runs.agent_loop import AgentLoop
 from rota.runs.contracts import CallInput, FailInput, NextStep, RunInput
@@ -27,6 +29,7 @@ from rota.runs.steps import Step
 from rota.runs.tool_call import ToolCaller
 from rota.runs.tools import Toolbox
 from rota.tasks import queries as tasks
+from rota.tasks.model import Task
 from rota.worker import run_activities
 from tests.service import Person, Service
 from tests.tasks.world import create, newcomers
@@ -56,8 +59,16 @@ class RecordingClient:
     keys: list[str] = field(default_factory=list)
 
     async def call(
-        self, server: Server, tool: ServerTool, arguments: dict[str, Any], *, key: str, **_: Any
+        self,
+        server: Server,
+        tool: ServerTool,
+        arguments: dict[str, Any],
+        *,
+        key: str,
+        before_send: Callable[[], Awaitable[None]],
+        **_: Any,
     ) -> types.CallToolResult:
+        await before_send()
         assert tool.accepted is not None
         self.keys.append(key)
         if self.unavailable:
@@ -245,6 +256,7 @@ class GatedRun:
 
     async def status(self) -> str:
         async with self.parts.db.read(self.account_id) as tx:
-            row_id = ids.from_wire("task", self.task_id)
-            task = await tasks.get(tx, row_id)
-        return task.status
+            return (await self.context_task(tx)).status
+
+    async def context_task(self, tx: AccountReader) -> Task:
+        return await tasks.get(tx, ids.from_wire("task", self.task_id))

@@ -25,6 +25,11 @@ def calls(*tools: tuple[str, Any], **more: Any) -> Turn:
     return {"toolCalls": [{"name": name, "arguments": given} for name, given in tools], **more}
 
 
+def delegates(agent: str, script: str, name: str = "A part of it") -> tuple[str, dict[str, Any]]:
+    """A tool call that gives a part of the work to another agent."""
+    return "delegate", {"agent": agent, "name": name, "input": f"Help, please. {script}"}
+
+
 class Scripted:
     def __init__(self, url: str) -> None:
         self.url = url

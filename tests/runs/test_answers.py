@@ -117,7 +117,7 @@ async def test_of_2100_tool_calls_in_one_answer_64_are_made_and_the_model_learns
         calls(*[("desk__lookup", {"ref": "many"})] * 2_100), says("Enough.")
     )
     task = await runner.begin(person, "writer", script)
-    task = await runner.until(person, task, "COMPLETED", deadline_s=120)
+    task = await runner.until(person, task, "COMPLETED")
     assert task["output"] == "Enough."
     assert len(await scripted.done("many")) == 64
     _, second = await scripted.asked(script)

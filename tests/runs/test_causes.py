@@ -19,12 +19,13 @@ from rota.platform.db import Database
 from rota.runs import heartbeat
 from rota.runs.activities import Activities
 from rota.runs.agent_loop import AgentLoop
+from rota.runs.bounds import Bounds
 from rota.runs.contracts import CallInput, FailInput, NextStep, RunInput
 from rota.runs.delegation import Delegation
 from rota.runs.dispatcher import priority_key
 from rota.runs.error_redaction import RedactErrors
 from rota.runs.heartbeat import retry_database
-from rota.runs.model_call import Bounds, ModelCaller
+from rota.runs.model_call import ModelCaller
 from rota.runs.models import BudgetExceeded, Models, max_answer_tokens
 from rota.runs.prices import fixed_price
 from rota.runs.run_context import RunContext

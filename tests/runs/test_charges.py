@@ -323,7 +323,7 @@ async def test_a_worker_that_dies_after_the_charge_applies_the_answer_without_a_
         assert (await model_steps(shop, person, task))[0]["state"] == "started"
         await shop.worker.kill()
     await shop.worker.start()
-    task = await shop.until(person, task, "COMPLETED", deadline_s=120)
+    task = await shop.until(person, task, "COMPLETED")
     assert await scripted.count(script) == {0: 1, 1: 1}
     assert len(await scripted.done(ref)) == 1
     assert [(c["run"], c["step"]) for c in await charges(person)] == [(1, 1), (1, 2)]
@@ -346,7 +346,7 @@ async def test_a_worker_that_dies_after_a_filtered_answer_does_not_continue_from
         await until(fails)
         await shop.worker.kill()
     await shop.worker.start()
-    task = await shop.until(person, task, "FAILED", deadline_s=120)
+    task = await shop.until(person, task, "FAILED")
     assert task["error"]["code"] == "CONTENT_FILTERED"
     assert await scripted.count(script) == {0: 1}
     assert len(await charges(person)) == 1

@@ -3,8 +3,7 @@
 from typing import Any
 
 from tests.runs.runner import Runner, until
-from tests.runs.scripted import Scripted, calls, says
-from tests.runs.test_questions_and_delegation import delegates
+from tests.runs.scripted import Scripted, calls, delegates, says
 from tests.service import Person
 from tests.tasks.world import uuid_of
 

@@ -1,8 +1,8 @@
 """What Temporal stores of runs: it can be replayed, is small and contains no text of tasks.
 
-tests/runs/histories has histories of finished runs. A change of the workflow that cannot replay
-them would break runs in progress. After an intended change that is guarded by workflow.patched,
-renew them with:
+tests/runs/histories has histories of finished runs: those of versions before slices, and in
+`slices` those of this version. A change of a workflow that cannot replay them would break runs in
+progress. After an intended change that is guarded by workflow.patched, renew the latter with:
 
     ROTA_RENEW_HISTORIES=1 pytest tests/runs/test_history.py
 """
@@ -22,6 +22,7 @@ from temporalio.workflow import NondeterminismError
 
 from rota.dev.components import program
 from rota.runs.contracts import CALL_FINISHED, CallInput, FailInput, NextStep, RunInput
+from rota.runs.slice_workflow import TaskRun
 from rota.runs.workflow import Run
 from tests.runs.changed_workflow import ChangedRun
 from tests.runs.runner import Runner, until
@@ -29,6 +30,7 @@ from tests.runs.scripted import Scripted, calls, says
 from tests.service import Person
 
 HISTORIES = Path(__file__).parent / "histories"
+SLICES = HISTORIES / "slices"
 STORED = ("answered", "approved", "delegated", "failed", "cancelled")
 # Temporal warns about payloads over 256 KB, and of histories over 10,240 events or 10 MB.
 MAX_PAYLOAD = 64 * 1024
@@ -39,13 +41,17 @@ PLANTED = "PLANTED"
 
 
 def stored() -> Sequence[Any]:
-    return [pytest.param(HISTORIES / f"{name}.json", id=name) for name in STORED]
+    return [
+        pytest.param(folder / f"{name}.json", id=f"{folder.name}-{name}")
+        for folder in (HISTORIES, SLICES)
+        for name in STORED
+    ]
 
 
 @pytest.mark.parametrize("path", stored())
 async def test_runs_of_earlier_versions_replay(path: Path) -> None:
     history = WorkflowHistory.from_json(path.stem, path.read_text())
-    await Replayer(workflows=[Run]).replay_workflow(history)
+    await Replayer(workflows=[Run, TaskRun]).replay_workflow(history)
 
 
 async def test_an_incompatible_change_is_detected() -> None:
@@ -101,19 +107,19 @@ async def test_new_runs_replay_and_temporal_has_no_text_of_them(
     for task in [*tasks.values(), *children]:
         await runner.history_ends(task)
         history = await runner.history(task)
-        await Replayer(workflows=[Run]).replay_workflow(history)
+        await Replayer(workflows=[TaskRun]).replay_workflow(history)
         for event in history.events:
             written = event.SerializeToString()
             assert PLANTED.encode() not in written
             assert len(written) < MAX_PAYLOAD
 
     if os.environ.get("ROTA_RENEW_HISTORIES"):
-        HISTORIES.mkdir(exist_ok=True)
+        SLICES.mkdir(exist_ok=True)
         for name, task in tasks.items():
             text = (await runner.history(task)).to_json()
             # The name of the machine does not belong into the repository.
             text = re.sub(r'"identity": ?"[^"]*"', '"identity": "worker"', text)
-            (HISTORIES / f"{name}.json").write_text(text + "\n")
+            (SLICES / f"{name}.json").write_text(text + "\n")
 
 
 async def test_a_run_of_five_hundred_steps_stays_within_temporals_limits(

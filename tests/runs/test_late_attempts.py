@@ -11,6 +11,7 @@ from rota.agents.sync import sync
 from rota.composition import Composition
 from rota.dev.stack import Stack
 from rota.runs.contracts import CallInput
+from rota.runs.run_context import FencedOut
 from rota.runs.tool_call import _UNKNOWN, Started
 from rota.runs.tools import ToolUnavailable
 from tests.runs.gated_run import GatedRun
@@ -76,6 +77,20 @@ async def test_a_late_attempt_does_not_undo_a_rejection(run: GatedRun) -> None:
     assert (await run.one.post(f"{run.path}/reject", body)).status_code == 200
     await run.tool_caller._reset(call_input, late)
     await work(run)
+    assert run.client.made == []
+
+
+async def test_a_late_attempt_does_not_make_a_call_that_a_person_rejected(run: GatedRun) -> None:
+    await begin(run, "trusting")
+    # The worker is paused after it marked the call as started, before it sends the request.
+    late = await attempt(run)
+    await run.act()
+    body = {"review": shown(await run.review(run.one)), "resume": True, "reason": "No."}
+    assert (await run.one.post(f"{run.path}/reject", body)).status_code == 200
+    await run.advance()
+    paused = replace(late, checked_s=late.checked_s - 60)
+    with pytest.raises(FencedOut):
+        await run.tool_caller.make(CallInput(run.run_input, *CALL), paused)
     assert run.client.made == []
 
 

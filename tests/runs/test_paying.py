@@ -18,8 +18,7 @@ from rota.runs.contracts import RunInput
 from rota.runs.run_context import RunContext
 from tests.assertions import assert_error
 from tests.runs.runner import Runner, until
-from tests.runs.scripted import Scripted, calls, says
-from tests.runs.test_questions_and_delegation import delegates
+from tests.runs.scripted import Scripted, calls, delegates, says
 from tests.service import Person
 from tests.tasks.world import newcomers, uuid_of
 
@@ -199,7 +198,7 @@ async def test_parallel_subtasks_together_cannot_exceed_the_hold_of_their_parent
         says("All."),
     )
     task = await shop.begin(person, "director", script)
-    await shop.until(person, task, "COMPLETED", "FAILED", deadline_s=120)
+    await shop.until(person, task, "COMPLETED", "FAILED")
     after = await until_free(person)
     assert after["totalSpentCents"] <= 100
     assert after["totalAvailable"] == 100 - after["totalSpentCents"]

@@ -4,13 +4,9 @@ from typing import Any
 
 from tests.assertions import assert_error
 from tests.runs.runner import Runner, until
-from tests.runs.scripted import Scripted, calls, last_message, says
+from tests.runs.scripted import Scripted, calls, delegates, last_message, says
 from tests.service import Person
 from tests.tasks.world import create, expire_reviews, uuid_of
-
-
-def delegates(agent: str, script: str, name: str = "A part of it") -> tuple[str, dict[str, Any]]:
-    return "delegate", {"agent": agent, "name": name, "input": f"Help, please. {script}"}
 
 
 async def test_a_person_gets_the_question_and_the_model_gets_the_answer(
@@ -116,6 +112,25 @@ async def test_delegation_stops_at_the_deepest_level_of_subtasks(
         last_message((await scripted.asked(script))[1])
         == "Tasks can be nested at most 8 levels deep."
     )
+
+
+async def test_a_call_that_is_repeated_later_does_not_end_the_wait_for_a_subtask(
+    runner: Runner, scripted: Scripted, person: Person
+) -> None:
+    # It fails often enough to end the slice, so that the next one starts with this call alone.
+    await scripted.behave("beside", *[{"unavailable": True}] * 3)
+    held = await scripted.script(says("The part is done.", hold=True))
+    script = await scripted.script(
+        calls(delegates("writer", held), ("desk__lookup", {"ref": "beside"})), says("All done.")
+    )
+    task = await runner.begin(person, "lead", script)
+    await until(lambda: scripted.done("beside"))
+    await until(lambda: scripted.asked(held))
+    assert await scripted.count(script) == {0: 1}
+    await scripted.release(held)
+    await runner.until(person, task, "COMPLETED")
+    told = [m["content"] for m in (await scripted.asked(script))[1]["messages"]]
+    assert "The part is done." in told
 
 
 async def test_waiting_subtasks_are_listed_longest_wait_first_while_their_parent_runs(

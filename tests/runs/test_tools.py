@@ -119,9 +119,9 @@ async def test_a_worker_killed_during_calls_loses_nothing_and_repeats_no_write(
     await runner.worker.kill()
     await runner.worker.start()
 
-    read = await runner.until(person, tasks[1], "COMPLETED", deadline_s=120)
-    answered = await runner.until(person, tasks[2], "COMPLETED", deadline_s=120)
-    await runner.until(person, tasks[0], "WAITING_APPROVAL", deadline_s=120)
+    read = await runner.until(person, tasks[1], "COMPLETED")
+    answered = await runner.until(person, tasks[2], "COMPLETED")
+    await runner.until(person, tasks[0], "WAITING_APPROVAL")
     review = await runner.review(person, tasks[0])
     assert review["items"][0]["reason"] == _UNKNOWN
     assert len(await scripted.done("killed-send")) == 1

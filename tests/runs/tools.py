@@ -1,6 +1,6 @@
 """The tools of the scripted tool server, for runs."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -46,8 +46,14 @@ class ScriptedTools:
         return next((tool for tool in tools if (tool.server, tool.name) == (server_id, name)), None)
 
     async def call(
-        self, account_id: UUID, tool: Tool, arguments: dict[str, Any], key: str
+        self,
+        account_id: UUID,
+        tool: Tool,
+        arguments: dict[str, Any],
+        key: str,
+        before_send: Callable[[], Awaitable[None]],
     ) -> ToolResult:
+        await before_send()
         try:
             answer = await self._http.post(
                 f"/tools/{tool.name}", json={"arguments": arguments, "key": key}

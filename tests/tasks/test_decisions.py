@@ -4,6 +4,8 @@ import asyncio
 import os
 from collections import Counter
 
+import structlog
+
 from rota.platform import ids
 from rota.tasks.reviews import Reviews
 from tests.service import Person, Service
@@ -121,3 +123,46 @@ async def test_a_decision_after_the_expiry_is_refused_before_the_sweep(
     assert (await approval).status_code == 409
     assert await sweep == 1
     assert (await person.get(f"/api/tasks/{task['id']}")).json()["task"]["status"] == "CANCELLED"
+
+
+async def test_one_sweep_expires_all_that_is_due_and_two_share_the_work(
+    board_a: Service, reviews: Reviews
+) -> None:
+    people = [await newcomer(board_a) for _ in range(3)]
+    tasks = [await create(person, status="WAITING_APPROVAL") for person in people for _ in range(4)]
+    async with board_a.owner() as connection:
+        await expire_reviews(connection, *tasks)
+        both = await asyncio.gather(reviews.expire_due(5), reviews.expire_due(5))
+        # Each skips an account while the other expires its reviews.
+        assert sum(both) == len(tasks)
+        assert await reviews.expire_due(5) == 0
+
+
+async def test_an_account_whose_reviews_cannot_expire_does_not_delay_the_others(
+    board_a: Service, reviews: Reviews
+) -> None:
+    broken, other = await newcomer(board_a), await newcomer(board_a)
+    tasks = [await create(person, status="WAITING_APPROVAL") for person in (broken, other)]
+    async with board_a.owner() as connection:
+        await connection.execute(
+            f"""
+            CREATE FUNCTION refuse_expiry() RETURNS trigger LANGUAGE plpgsql AS $$
+            BEGIN
+                IF NEW.account_id = '{broken.user_id}' THEN RAISE 'refused'; END IF;
+                RETURN NEW;
+            END $$;
+            CREATE TRIGGER refuse_expiry BEFORE UPDATE ON reviews
+                FOR EACH ROW EXECUTE FUNCTION refuse_expiry()
+            """
+        )
+        try:
+            await connection.execute("ALTER TABLE reviews DISABLE TRIGGER refuse_expiry")
+            await expire_reviews(connection, *tasks)
+            await connection.execute("ALTER TABLE reviews ENABLE TRIGGER refuse_expiry")
+            with structlog.testing.capture_logs() as logs:
+                assert await reviews.expire_due(1) == 1
+        finally:
+            await connection.execute("DROP TRIGGER refuse_expiry ON reviews")
+            await connection.execute("DROP FUNCTION refuse_expiry")
+        assert "review_expiry_failed" in {line["event"] for line in logs}
+        assert await reviews.expire_due(1) == 1

@@ -27,9 +27,11 @@ def call(arguments: dict[str, Any], number: int = 0, **fields: Any) -> dict[str,
     }
 
 
-async def waits(board: Service, person: Person, *items: dict[str, Any], gate: str = "tool") -> str:
+async def waits(
+    board: Service, person: Person, *items: dict[str, Any], gate: str = "tool", **task_fields: Any
+) -> str:
     """The path of a task that waits for a decision about these items."""
-    task = await create(person, agent=AGENT)
+    task = await create(person, agent=AGENT, **task_fields)
     async with board.owner() as connection:
         await place(connection, task, "WAITING_APPROVAL", gate)
         await connection.execute(
@@ -74,6 +76,19 @@ SENTENCES: list[tuple[dict[str, Any], str | None, str]] = [
         "Send 6 invoices and 3 letters to “Ada Lovelace”",
     ),
     ({"box": {"length": 30}}, "Ship {box.length} cm", "Ship 30 cm"),
+    # Sums are exact. A list with anything else than numbers has none.
+    (
+        {"invoices": [{"amount": 1240.0}, {"amount": 860.5}, {"amount": 0.1}, {"amount": 0.2}]},
+        "Pay ${invoices.amount.sum}",
+        "Pay $2,100.80",
+    ),
+    ({"rows": [{"n": 900}, {"n": 900}]}, "Book {rows.n.sum}", "Book 1,800"),
+    ({"rows": [{"n": 0.125}, {"n": 1}]}, "Book {rows.n.sum}", "Book 1.125"),
+    ({"rows": []}, "Book {rows.n.sum}", "Book 0"),
+    ({"rows": [{"n": "9"}]}, "Book {rows.n.sum}", "Reply to ticket (1 row)"),
+    ({"rows": [{"n": True}, {}]}, "Book {rows.n.sum}", "Reply to ticket (2 rows)"),
+    ({"rows": [{"n": 1e300}]}, "Book {rows.n.sum}", "Reply to ticket (1 row)"),
+    ({"rows": {"sum": 5}}, "Book {rows.sum}", "Book 5"),
     ({"invoices": [{}], "box": {"a": 1}}, "Ship {invoices}, {box}", "Ship 1 invoice, 1 field"),
     ({"invoices": [{}] * 6}, None, "Reply to ticket (6 invoices)"),
     ({"customer": {"a": 1, "b": 2}}, None, "Reply to ticket (customer: 2 fields)"),
@@ -128,6 +143,8 @@ async def test_a_summary_never_has_more_than_200_characters(board: Service) -> N
         ({"toolTitle": " "}, "Reply to ticket (ticketId: 5)"),
         ({"tool": "createDraftBill"}, "Create draft bill (ticketId: 5)"),
         ({"tool": "send-PDF.now"}, "Send PDF now (ticketId: 5)"),
+        ({"tool": "ask_person", "server": None}, "Answer a question"),
+        ({"tool": "ask_person"}, "Ask person (ticketId: 5)"),
     ],
 )
 async def test_without_a_template_the_title_or_the_name_of_the_tool_is_shown(
@@ -160,9 +177,12 @@ async def test_a_review_as_a_whole_has_a_summary_at_every_gate(board: Service) -
     external = await create(person, status="WAITING_APPROVAL", name="Import")
     review = await review_of(person, f"/api/tasks/{external['id']}")
     assert review["summary"] == "Approve the task Import"
-    output = await waits(board, person, item("item-0", "output"), gate="output")
+    output = await waits(
+        board, person, item("item-0", "output"), gate="output", name="Sort the bugs"
+    )
     review = await review_of(person, output)
-    assert review["summary"] == "Accept this output of 12 characters"
+    assert review["summary"] == "Accept the result of “Sort the bugs”"
+    assert review["items"][0]["summary"] == "Accept the result"
     none = await create(person)
     assert (await review_of(person, f"/api/tasks/{none['id']}"))["summary"] is None
 

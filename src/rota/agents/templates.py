@@ -1,7 +1,8 @@
 """Templates of the sentences that describe tool calls: text with placeholders for arguments.
 
-`{ticketId}` is an argument, `{customer.name}` a field of an object, and `{invoices.length}` the
-length of a list or a text. There is nothing else: no other braces, no format, no code.
+`{ticketId}` is an argument, `{customer.name}` a field of an object, `{invoices.length}` the length
+of a list or a text, and `{invoices.amountUsd.sum}` the sum of a field of all objects of a list.
+There is nothing else: no other braces, no format, no code.
 """
 
 import re

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from rota.cli import admin
-from rota.cli.runtime import load_settings
+from rota.cli.runtime import exit_on_error, load_settings
 from rota.dev.command import dev
 
 cli = typer.Typer(
@@ -78,7 +78,8 @@ def worker() -> None:
             asyncio.get_running_loop().add_signal_handler(name, stop.set)
         await run_worker(settings, stop)
 
-    uvloop.run(work())
+    with exit_on_error():
+        uvloop.run(work())
 
 
 cli.add_typer(admin.commands, name="admin")

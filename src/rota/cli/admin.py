@@ -35,6 +35,7 @@ signing_keys = _group("signing-keys", "Rotate the keys that sign session tokens.
 secrets = _group("secrets", "Rotate the key that encrypts stored secrets.")
 ledger = _group("ledger", "Check the ledger.")
 payments = _group("payments", "Set up Stripe and compare its records with the ledger.")
+outbox = _group("outbox", "Look at instructions to the worker, and retry those that failed.")
 
 
 @commands.command()
@@ -254,6 +255,40 @@ def reconcile(
     with_composition(
         load_settings(), lambda parts: reconcile_command(parts.reconciliation, start, apply=apply)
     )
+
+
+@outbox.command("list")
+def list_outbox(
+    dead: Annotated[
+        bool, typer.Option("--dead", help="Only dead letters: what failed and is not retried.")
+    ] = False,
+    limit: Annotated[int, typer.Option(min=1, help="The maximum number of rows.")] = 100,
+) -> None:
+    """List the oldest instructions that are waiting, with the error of the last attempt.
+
+    Example: rota admin outbox list --dead
+    """
+    from rota.events.commands import list_command
+
+    with_composition(load_settings(), lambda parts: list_command(parts.db, dead, limit))
+
+
+@outbox.command("retry")
+def retry_outbox(
+    instruction: Annotated[
+        int | None, typer.Argument(metavar="ID", help="The dead letter's ID in the list.")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Retry every dead letter.")] = False,
+) -> None:
+    """Try a dead letter again, or all of them. A worker takes them within seconds.
+
+    Example: rota admin outbox retry --all
+    """
+    from rota.events.commands import retry_command
+
+    if (instruction is None) != everything:
+        raise typer.BadParameter("Use either an ID or --all.")
+    with_composition(load_settings(), lambda parts: retry_command(parts.db, instruction))
 
 
 @commands.command()

@@ -26,7 +26,7 @@ def load_settings() -> Settings:
             variable, *inner = [str(part) for part in problem["loc"]] or [""]
             names = [f"ROTA_{variable.upper()}"] if variable else []
             names += [".".join(inner)] if inner else []
-            typer.secho(": ".join([*names, problem["msg"]]), err=True)
+            typer.secho(": ".join([*names, problem["msg"].removeprefix("Value error, ")]), err=True)
         raise typer.Exit(2) from None
 
 
@@ -58,14 +58,19 @@ def exit_on_error() -> Iterator[None]:
     from sqlalchemy.exc import DBAPIError
 
     from rota.platform.errors import ApiError
+    from rota.platform.start_checks import StartRefused
 
     try:
         yield
     except ApiError as error:
         fail(error.message)
+    except StartRefused as error:
+        fail(str(error))
     except asyncpg.UndefinedTableError as error:
         fail(f"The database schema is not up to date ({error}). Run: rota admin migrate")
     except (OSError, asyncpg.PostgresError, DBAPIError) as error:
+        if isinstance(error, OSError) and error.filename:
+            fail(f"Cannot read {error.filename}: {error.strerror}.")
         fail(f"Cannot use the database ({error}). Check ROTA_DATABASE_URL.")
 
 

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-import uvicorn
 from joserfc import jwt
 from joserfc.jwk import RSAKey
 from starlette.applications import Starlette
@@ -32,6 +31,7 @@ from starlette.routing import Route
 
 from rota.dev import CLIENT_ID, idp_page
 from rota.dev.directory import DataDirectory
+from rota.dev.serving import serve
 from rota.platform.http.origins import HostCheck
 
 CODE_LIFE_S = 60
@@ -348,13 +348,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     options = parser.parse_args()
     provider = Provider(f"http://127.0.0.1:{options.port}", load_key(options.data))
-    uvicorn.run(
-        build(provider),
-        host="127.0.0.1",
-        port=options.port,
-        log_level="warning",
-        timeout_keep_alive=75,
-    )
+    serve(build(provider), options.port)
 
 
 if __name__ == "__main__":

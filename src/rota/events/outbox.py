@@ -1,35 +1,25 @@
 """The outbox: instructions written in the transaction of a change and handled after its commit.
 
-The relay is a loop in every worker. In one transaction it locks due rows, calls the handler of
-each and deletes the rows. After a crash, the rows are handled again. So a handler must
-tolerate being called twice, and being called after the handler of a later instruction.
+The relay in each worker handles them (`relay.py`). An instruction's lane is the part of its kind
+before the first dot; each lane has its own relay. After a crash, instructions are handled again.
+So a handler must tolerate being called twice, and being called after the handler of a later
+instruction.
 """
 
-import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-import structlog
-from prometheus_client import Counter
+from prometheus_client import Gauge
 
-from rota.platform.db import AccountTransaction, Database, WriteConnection
+from rota.platform.db import AccountTransaction, Database
 
-log = structlog.get_logger()
+DEAD = Gauge("rota_outbox_dead", "Dead letters: instructions that failed and are not retried.")
 
-RELAYED = Counter("rota_outbox_relayed_total", "Instructions handled.", ["kind"])
-FAILED = Counter("rota_outbox_failed_total", "Instructions that failed and are retried.", ["kind"])
-
-POLL_EVERY_S = 0.5
-MAX_BACKOFF_S = 60
-# Instructions that one relay handles at the same time, in one transaction.
-BATCH = 20
-# Accounts take turns among this many of the oldest due instructions, so that an account with
-# hundreds of instructions does not delay the others.
-CANDIDATES = 1_000
-# A handler keeps a row locked and a connection in use, so its time is limited.
-HANDLER_TIMEOUT_S = 30
+# How often relays look for instructions that no message told them of.
+POLL_EVERY_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,22 +32,37 @@ class Instruction:
 
 @dataclass(frozen=True, slots=True)
 class Reschedule:
-    """Returned by a handler to keep the instruction: its next kind, and the delay until then."""
+    """Returned by a handler to keep the instruction: its next kind, and the delay until then.
+
+    If the account has another instruction with the same key, that one is kept instead.
+    """
 
     kind: str
     delay_s: float
-    # Failures in a row.
-    attempts: int = 0
+    key: str | None = None
+
+
+class Unavailable(Exception):
+    """Raised by a handler whose peer is down. The instruction is not at fault and is kept."""
 
 
 Handler = Callable[[Instruction], Awaitable[Reschedule | None]]
 
 
+def lane_of(kind: str) -> str:
+    return kind.partition(".")[0]
+
+
+def note(tx: AccountTransaction, kind: str) -> None:
+    """Wakes a relay after the commit of a transaction that writes such an instruction."""
+    tx.wakes |= {lane_of(kind)}
+
+
 async def put(tx: AccountTransaction, instruction: Instruction, delay_s: float = 0) -> None:
     await tx.execute(
         """
-        INSERT INTO outbox (account_id, kind, task_id, payload, due_at)
-        VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5))
+        INSERT INTO outbox (account_id, kind, task_id, payload, ready, due_at)
+        VALUES ($1, $2, $3, $4, $5::float = 0, now() + make_interval(secs => $5))
         """,
         instruction.account_id,
         instruction.kind,
@@ -65,82 +70,59 @@ async def put(tx: AccountTransaction, instruction: Instruction, delay_s: float =
         instruction.payload,
         delay_s,
     )
+    # Polling finds the others in time. A relay that it wakes sleeps until the instruction is due.
+    if delay_s < POLL_EVERY_S:
+        note(tx, instruction.kind)
 
 
-class Relay:
-    def __init__(self, db: Database, handlers: Mapping[str, Handler]) -> None:
-        self._db = db
-        self._handlers = handlers
-
-    async def run(self) -> None:
-        """Handles due instructions until it is cancelled."""
-        while True:
-            try:
-                if not await self.step():
-                    await asyncio.sleep(POLL_EVERY_S)
-            except Exception:
-                # Usually the database is down. The rows stay in it.
-                log.exception("relay_failed")
-                await asyncio.sleep(POLL_EVERY_S)
-
-    async def step(self) -> bool:
-        """Handles one batch of due instructions. Returns whether there were any."""
-        async with self._db.relay() as connection:
-            rows = await connection.fetch(
-                """
-                SELECT o.id, o.account_id, o.kind, o.task_id, o.payload, o.attempts
-                FROM (
-                    SELECT id, row_number()
-                        OVER (PARTITION BY account_id ORDER BY due_at, id) AS turn
-                    FROM (
-                        SELECT id, account_id, due_at FROM outbox
-                        WHERE due_at <= now() AND kind = ANY($1) ORDER BY due_at, id LIMIT $3
-                    ) AS oldest
-                ) AS fair
-                JOIN outbox AS o USING (id)
-                WHERE o.due_at <= now() AND o.kind = ANY($1)
-                ORDER BY fair.turn, o.due_at, o.id LIMIT $2 FOR UPDATE OF o SKIP LOCKED
-                """,
-                list(self._handlers),
-                BATCH,
-                CANDIDATES,
-            )
-            outcomes = await asyncio.gather(*map(self._handle, rows))
-            await _save_outcomes(connection, list(zip(rows, outcomes, strict=True)))
-        return bool(rows)
-
-    async def _handle(self, row: Any) -> Reschedule | None:
-        """Calls the handler. A failed instruction is rescheduled with a growing delay."""
-        kind = row["kind"]
-        instruction = Instruction(row["account_id"], kind, row["task_id"], row["payload"])
-        try:
-            async with asyncio.timeout(HANDLER_TIMEOUT_S):
-                outcome = await self._handlers[kind](instruction)
-        except Exception as error:
-            FAILED.labels(kind).inc()
-            log.warning("instruction_failed", kind=kind, error=repr(error))
-            delay_s = min(MAX_BACKOFF_S, 2 ** min(row["attempts"], 6))
-            return Reschedule(kind, delay_s, attempts=row["attempts"] + 1)
-        RELAYED.labels(kind).inc()
-        return outcome
+async def drop(tx: AccountTransaction, task_id: UUID, kinds: Sequence[str]) -> None:
+    """Deletes the task's instructions of these kinds, also those that a relay is handling."""
+    # A function, because a plan for an empty table would read all of a long queue.
+    await tx.execute("SELECT drop_instructions($1, $2)", task_id, kinds)
 
 
-async def _save_outcomes(
-    connection: WriteConnection, outcomes: list[tuple[Any, Reschedule | None]]
-) -> None:
-    if done := [row["id"] for row, outcome in outcomes if outcome is None]:
-        await connection.execute("DELETE FROM outbox WHERE id = ANY($1)", done)
-    if again := [(row["id"], outcome) for row, outcome in outcomes if outcome is not None]:
-        await connection.execute(
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An instruction as an operator sees it."""
+
+    id: int
+    account_id: UUID
+    kind: str
+    task_id: UUID | None
+    attempts: int
+    due_at: datetime
+    dead_at: datetime | None
+    error: str | None
+
+
+async def entries(db: Database, *, dead: bool, limit: int) -> list[Entry]:
+    """The oldest instructions of all accounts, or the oldest dead letters."""
+    async with db.relay() as connection:
+        rows = await connection.fetch(
             """
-            UPDATE outbox SET kind = r.kind, attempts = r.attempts,
-                due_at = now() + make_interval(secs => r.delay_s)
-            FROM unnest($1::bigint[], $2::text[], $3::integer[], $4::float[])
-                AS r (id, kind, attempts, delay_s)
-            WHERE outbox.id = r.id
+            SELECT id, account_id, kind, task_id, attempts, due_at, dead_at, error
+            FROM outbox WHERE dead_at IS NOT NULL OR NOT $1 ORDER BY id LIMIT $2
             """,
-            [row_id for row_id, _ in again],
-            [outcome.kind for _, outcome in again],
-            [outcome.attempts for _, outcome in again],
-            [outcome.delay_s for _, outcome in again],
+            dead,
+            limit,
         )
+    return [Entry(**row) for row in rows]
+
+
+async def revive(db: Database, instruction_id: int | None) -> int:
+    """Lets relays try one dead letter again, or all of them. Returns how many."""
+    async with db.relay() as connection:
+        rows = await connection.fetch(
+            """
+            UPDATE outbox SET ready = true, due_at = now(), attempts = 0, dead_at = NULL
+            WHERE dead_at IS NOT NULL AND ($1::bigint IS NULL OR id = $1) RETURNING id
+            """,
+            instruction_id,
+        )
+    return len(rows)
+
+
+async def count_dead(db: Database) -> None:
+    """Sets the gauge of dead letters."""
+    async with db.relay() as connection:
+        DEAD.set(await connection.fetchval("SELECT count(*) FROM outbox WHERE dead_at IS NOT NULL"))

@@ -7,6 +7,7 @@ takes over.
 import asyncio
 from hashlib import sha1
 from importlib.resources import files
+from pathlib import Path
 from typing import NamedTuple
 
 from redis.asyncio import Redis
@@ -17,6 +18,7 @@ from redis.exceptions import NoScriptError
 from rota.limits.breaker import CircuitBreaker, RedisUnavailable
 from rota.limits.fallback import FallbackLimiter
 from rota.limits.result import WINDOW_S, Ceilings, LimitResult, policy
+from rota.platform import redis as redis_clients
 
 SCRIPT = files(__package__).joinpath("window.lua").read_text()
 SCRIPT_SHA = sha1(SCRIPT.encode(), usedforsecurity=False).hexdigest()
@@ -37,7 +39,7 @@ class ScriptReply(NamedTuple):
     at_us: int
 
 
-def connect(url: str) -> Redis:
+def connect(url: str, ca_file: Path | None = None) -> Redis:
     """A Redis client with the settings that the window needs. Other code uses its own client.
 
     - No socket timeout: redis-py would wrap every write in `asyncio.wait_for`, which on Python 3.11
@@ -46,7 +48,8 @@ def connect(url: str) -> Redis:
     - RESP2: with RESP3, redis-py expects server messages at any time and no longer checks whether a
       pooled connection is closed or has an unread reply.
     """
-    return Redis.from_url(url, socket_timeout=None, retry=Retry(NoBackoff(), 1), protocol=2)
+    retry = Retry(NoBackoff(), 1)
+    return redis_clients.connect(url, ca_file, socket_timeout=None, retry=retry, protocol=2)
 
 
 class Window:

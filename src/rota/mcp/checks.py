@@ -5,6 +5,7 @@ one worker claims each of them.
 """
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
 
@@ -19,6 +20,7 @@ from temporalio.client import (
     ScheduleOverlapPolicy,
     SchedulePolicy,
     ScheduleSpec,
+    ScheduleUpdate,
 )
 
 from rota.mcp import queries
@@ -69,7 +71,8 @@ class Checks:
 
 
 async def ensure_schedule(client: Client, task_queue: str) -> None:
-    """Creates the schedule, unless it exists."""
+    """Creates the schedule, or brings it up to date: its input is encrypted with a key that an
+    operator may remove one day."""
     action = ScheduleActionStartWorkflow(
         WORKFLOW, SweepInput(BATCH_SIZE), id=SCHEDULE_ID, task_queue=task_queue
     )
@@ -81,4 +84,7 @@ async def ensure_schedule(client: Client, task_queue: str) -> None:
     try:
         await client.create_schedule(SCHEDULE_ID, schedule)
     except ScheduleAlreadyRunningError:
-        log.debug("schedule_exists", schedule=SCHEDULE_ID)
+        # An operator may have paused it.
+        await client.get_schedule_handle(SCHEDULE_ID).update(
+            lambda found: ScheduleUpdate(replace(schedule, state=found.description.schedule.state))
+        )

@@ -1,6 +1,7 @@
 """Calls tools, but only those that a person accepted, and only with the accepted definition."""
 
 import time
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any
@@ -83,15 +84,19 @@ class ToolClient:
         *,
         key: str | None = None,
         max_list_age_s: float | None = None,
+        before_send: Callable[[], Awaitable[None]] | None = None,
     ) -> types.CallToolResult:
-        """Calls a tool. `key` stays the same when the same call is repeated."""
+        """Calls a tool. `key` stays the same when the same call is repeated.
+
+        `before_send` runs when everything else is done, and can still raise.
+        """
         max_age_s = MAX_LIST_AGE_S if max_list_age_s is None else max_list_age_s
         try:
             try:
-                return await self._call(server, tool, arguments, key, max_age_s)
+                return await self._call(server, tool, arguments, key, max_age_s, before_send)
             except SessionEnded:
                 # The server did not run the call, so it is safe to repeat it in a new session.
-                return await self._call(server, tool, arguments, key, max_age_s)
+                return await self._call(server, tool, arguments, key, max_age_s, before_send)
         except ServerError as error:
             await self._health.record_failure(server, error)
             raise
@@ -103,6 +108,7 @@ class ToolClient:
         arguments: dict[str, Any],
         key: str | None,
         max_list_age_s: float,
+        before_send: Callable[[], Awaitable[None]] | None,
     ) -> types.CallToolResult:
         async with self._session(server) as session:
             was_down = server.status in ("UNREACHABLE", "AUTH_FAILED")
@@ -125,7 +131,7 @@ class ToolClient:
                         live_hash=definition_hash(live),
                     )
                 )
-            return await session.call(tool.name, arguments, key)
+            return await session.call(tool.name, arguments, key, before_send)
 
     async def refresh(self, server: Server) -> Check:
         """Pings the server, lists its tools and saves its status and its tools."""

@@ -258,7 +258,11 @@ class Session:
         await self._request(ping)
 
     async def call(
-        self, tool: str, arguments: dict[str, Any], key: str | None = None
+        self,
+        tool: str,
+        arguments: dict[str, Any],
+        key: str | None = None,
+        before_send: Callable[[], Awaitable[None]] | None = None,
     ) -> types.CallToolResult:
         # Not `call_tool`, because it validates the result against the server's schema, and a
         # hostile schema could keep this process busy forever.
@@ -266,9 +270,13 @@ class Session:
         request = types.CallToolRequest(
             params=types.CallToolRequestParams(name=tool, arguments=arguments, _meta=meta)
         )
-        return await self._request(
-            lambda session: session.send_request(request, types.CallToolResult)
-        )
+
+        async def send(session: ClientSession) -> types.CallToolResult:
+            if before_send is not None:
+                await before_send()
+            return await session.send_request(request, types.CallToolResult)
+
+        return await self._request(send)
 
     async def close(self) -> None:
         """Closes the session, and cancels its task if that takes too long."""

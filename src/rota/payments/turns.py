@@ -11,6 +11,10 @@ from rota.platform.db import NO_USER, AccountTransaction, Database
 MAX_CONCURRENT = 2
 
 
+class Busy(Exception):
+    """Another turn of the account is in progress."""
+
+
 class Turns:
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -18,14 +22,22 @@ class Turns:
 
     @asynccontextmanager
     async def of(
-        self, account_id: UUID, user_id: UUID = NO_USER
+        self, account_id: UUID, user_id: UUID = NO_USER, *, wait: bool = True
     ) -> AsyncIterator[AccountTransaction]:
         """A transaction that can ask the processor about the account.
 
         Other turns of the account wait, so the processor's answer stays current until the commit.
-        It locks no row, so a slow processor does not block the account's other work.
+        Without `wait`, it raises Busy instead of waiting for another turn. It locks no row, so a
+        slow processor does not block the account's other work.
         """
         number = int.from_bytes(account_id.bytes[8:], "big", signed=True)
         async with self._slots, self._db.write(account_id, user_id) as tx:
-            await tx.execute("SELECT pg_advisory_xact_lock($1)", number)
+            # The processor can be slower than a lock or an idle transaction may be otherwise.
+            await tx.execute(
+                "SET LOCAL lock_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0"
+            )
+            if wait:
+                await tx.execute("SELECT pg_advisory_xact_lock($1)", number)
+            elif not await tx.fetchval("SELECT pg_try_advisory_xact_lock($1)", number):
+                raise Busy
             yield tx

@@ -28,6 +28,8 @@ class Row:
     account_id: UUID
     product: ProductKind
     state: State
+    # When the sweep updates it, if it was found by that.
+    due_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,17 +115,24 @@ async def is_due(tx: AccountReader, product: ProductKind, now: datetime) -> bool
     )
 
 
-async def due(connection: ReadConnection, now: datetime, limit: int) -> list[Row]:
+async def due(
+    connection: ReadConnection, now: datetime, limit: int, after: Row | None = None
+) -> list[Row]:
     """The due subscriptions of every account, oldest first. Needs a relay's transaction."""
     rows = await connection.fetch(
         f"""
-        SELECT account_id, product, {_COLUMNS} FROM subscriptions
-        WHERE due_at <= $1 ORDER BY due_at LIMIT $2
+        SELECT account_id, product, due_at, {_COLUMNS} FROM subscriptions
+        WHERE due_at <= $1
+          AND ($3::timestamptz IS NULL OR (due_at, account_id, product) > ($3, $4, $5))
+        ORDER BY due_at, account_id, product LIMIT $2
         """,  # noqa: S608
         now,
         limit,
+        after and after.due_at,
+        after and after.account_id,
+        after and after.product,
     )
-    return [Row(row["account_id"], row["product"], _state(row)) for row in rows]
+    return [Row(row["account_id"], row["product"], _state(row), row["due_at"]) for row in rows]
 
 
 async def lock_account(tx: AccountTransaction) -> bool:

@@ -1,6 +1,6 @@
 """Keeps subscriptions in sync with the processor, and accounts' tiers with subscriptions."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
 from typing import Any
@@ -13,7 +13,7 @@ from rota.events import journal, outbox
 from rota.events.outbox import Handler, Instruction, Reschedule
 from rota.payments import customers
 from rota.payments.port import CONNECT_PASS, PaymentFailed, Processor, Subscription
-from rota.payments.turns import Turns
+from rota.payments.turns import Busy, Turns
 from rota.plans import queries, schemas, states
 from rota.plans.queries import PASS, PLAN, ProductKind, Row
 from rota.plans.states import Plan, State, next_state
@@ -131,19 +131,31 @@ class Plans:
         )
 
     async def expire_due(self, limit: int) -> int:
-        """Updates subscriptions of any account that are due. Returns how many were due."""
-        async with self._db.relay() as connection:
-            due = await queries.due(connection, clock.now(), limit)
-        failures = 0
+        """Updates all due subscriptions, reading `limit` at a time. Returns how many were due."""
+        now, found, failures = clock.now(), 0, 0
+        due: list[Row] = []
+        while not found or len(due) == limit:
+            async with self._db.relay() as connection:
+                due = await queries.due(connection, now, limit, due[-1] if due else None)
+            if not due:
+                break
+            found += len(due)
+            failures = await self._update_all(due, failures)
+        return found
+
+    async def _update_all(self, due: Sequence[Row], failures: int) -> int:
+        """Updates these subscriptions. Returns how often in a row the processor has failed."""
         for row in due:
             try:
                 answered = await self._update_due(row, ask_processor=failures < MAX_FAILURES)
                 failures = 0 if answered else failures + 1
+            except Busy:
+                continue  # Another worker is updating it.
             except Exception:
                 # A failure must not delay the other subscriptions.
                 subscription_id = row.state.processor_id
                 log.exception("subscription_update_failed", subscription_id=subscription_id)
-        return len(due)
+        return failures
 
     async def _update_due(self, row: Row, *, ask_processor: bool) -> bool:
         """Saves the state that follows from the processor, or from the time if it does not respond.
@@ -151,7 +163,7 @@ class Plans:
         Returns whether the processor answered.
         """
         account_id, answered = row.account_id, False
-        async with self.locked_for_sync(account_id) as tx:
+        async with self._turns.of(account_id, wait=False) as tx:
             if not await queries.is_due(tx, row.product, clock.now()):
                 return True  # Another worker has updated it.
             reported: Subscription | None = None

@@ -1,11 +1,17 @@
 """Time: always UTC, with milliseconds and `Z` on the wire."""
 
 import calendar
+import random
 from datetime import UTC, datetime
 
 
 def now() -> datetime:
     return datetime.now(UTC)
+
+
+def about(seconds: float) -> float:
+    """Within a fifth of it, so that processes do not all do the same thing at the same moment."""
+    return seconds * random.uniform(0.8, 1.2)  # noqa: S311
 
 
 def to_wire(moment: datetime) -> str:

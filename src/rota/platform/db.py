@@ -3,16 +3,29 @@
 Row-level security reads two settings that last as long as the transaction: the account and the
 user. A transaction without them can read no tenant's rows. Reads and writes have different types,
 so a read cannot write by mistake and can be sent to a replica.
+
+The role, the plan mode and the timeouts also last as long as the transaction. So connections carry
+no state, and a pooler such as PgBouncer can give each transaction another one.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any, Protocol
 from uuid import UUID
 
 import asyncpg
+from prometheus_client import Counter
 
 from rota.platform import json
+from rota.platform.roles import APPLICATION_ROLE, RELAY_ROLE, check_role
+
+TIMEOUTS = Counter(
+    "rota_database_timeouts_total",
+    "Transactions that waited too long for a connection, a lock or a statement.",
+    ["kind"],
+)
 
 # Raised when the database or the network to it fails. asyncpg raises InternalClientError when a
 # connection is lost in the middle of a protocol exchange.
@@ -25,8 +38,24 @@ DATABASE_ERRORS = (
 # Raised when PostgreSQL cannot store a value. The same statement fails again.
 REJECTED_VALUES = (asyncpg.DataError, asyncpg.ProgramLimitExceededError)
 
-# The role of the service: it owns nothing and is subject to row security.
-APPLICATION_ROLE = "rota_app"
+
+class PoolExhausted(TimeoutError):
+    """No database connection became free in time. TimeoutError is an OSError."""
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseTimeouts:
+    """The longest waits of a transaction, in seconds: for a connection, for a lock, for one
+    statement, and between two statements."""
+
+    pool_s: float = 15
+    lock_s: float = 5
+    statement_s: float = 30
+    # A process that stops in the middle of a transaction must not keep the account locked.
+    idle_s: float = 15
+
+
+DEFAULT_TIMEOUTS = DatabaseTimeouts()
 
 
 class ReadConnection(Protocol):
@@ -69,14 +98,19 @@ class AccountReader:
 
 
 class AccountTransaction(AccountReader):
-    """A transaction that changes one account. Its events are announced after the commit."""
+    """A transaction that changes one account.
 
-    __slots__ = ("has_events",)
+    Its events and instructions are announced after the commit.
+    """
+
+    __slots__ = ("has_events", "wakes")
 
     def __init__(self, connection: Any, account_id: UUID, user_id: UUID) -> None:
         super().__init__(connection, account_id, user_id)
         # Set by the code that appends to the event journal.
         self.has_events = False
+        # The lanes of the outbox that the transaction writes to.
+        self.wakes: frozenset[str] = frozenset()
 
     def execute(self, query: str, *args: object) -> Coroutine[Any, Any, str]:
         done: Coroutine[Any, Any, str] = self._connection.execute(query, *args)
@@ -90,8 +124,8 @@ class AccountTransaction(AccountReader):
 NO_USER = UUID(int=0)
 
 
-def _announce_nothing(account_id: UUID) -> None:
-    """For commands and tests that have no live streams to wake."""
+def _announce_nothing(_: object) -> None:
+    """For commands and tests that have no live streams or relays to wake."""
 
 
 def _encode_json(value: Any) -> str:
@@ -100,16 +134,19 @@ def _encode_json(value: Any) -> str:
 
 async def use_json(connection: Any) -> None:
     """Makes json and jsonb columns Python objects in both directions."""
-    for name in ("json", "jsonb"):
-        await connection.set_type_codec(
-            name, schema="pg_catalog", encoder=_encode_json, decoder=json.exact
-        )
+    # In a transaction, because a pooler may run each statement outside one on another connection.
+    async with connection.transaction():
+        for name in ("json", "jsonb"):
+            await connection.set_type_codec(
+                name, schema="pg_catalog", encoder=_encode_json, decoder=json.exact
+            )
 
 
 @asynccontextmanager
 async def owner_connection(url: str) -> AsyncIterator[Any]:
     """A single connection for operator commands, outside the pool and without row security."""
-    connection = await asyncpg.connect(url)
+    # Without prepared statements: a pooler would keep them for the next client, with their names.
+    connection = await asyncpg.connect(url, statement_cache_size=0)
     try:
         await use_json(connection)
         yield connection
@@ -121,42 +158,58 @@ async def _skip_reset(connection: Any) -> None:
     """Replaces the pool's reset. Transactions here leave nothing to clean up."""
 
 
-def _begin(mode: str, account_id: UUID, user_id: UUID) -> str:
-    # One simple query instead of BEGIN and two set_config calls saves two round trips. A UUID
-    # prints as hexadecimal digits and dashes only, so it needs no quoting.
-    return (
-        f"BEGIN {mode}; SET LOCAL rota.account_id = '{account_id}'; "
-        f"SET LOCAL rota.user_id = '{user_id}'"
-    )
-
-
 class Database:
     def __init__(
-        self, url: str, *, pool_size: int, announce: Callable[[UUID], None] = _announce_nothing
+        self,
+        url: str,
+        *,
+        pool_size: int,
+        announce: Callable[[UUID], None] = _announce_nothing,
+        wake: Callable[[frozenset[str]], None] = _announce_nothing,
+        timeouts: DatabaseTimeouts = DEFAULT_TIMEOUTS,
+        statement_cache: int = 100,
+        production: bool = False,
     ) -> None:
         self._url = url
         self._pool_size = pool_size
         # Called with the account after a transaction with events has committed.
         self._announce = announce
+        # Called with the lanes after a transaction with instructions has committed.
+        self._wake = wake
+        self._timeouts = timeouts
+        self._statement_cache = statement_cache
+        self._production = production
+        self._application = _session(APPLICATION_ROLE, timeouts)
+        self._relay = _session(RELAY_ROLE, timeouts)
         self._pool: Any = None
 
     async def open(self) -> None:
+        """Connects. Refuses a role or a login that row security does not limit."""
         self._pool = await asyncpg.create_pool(
             self._url,
             min_size=min(2, self._pool_size),
             max_size=self._pool_size,
             timeout=10,
-            command_timeout=30,
+            # The server ends a statement first, with a better error.
+            command_timeout=self._timeouts.statement_s + 5,
+            statement_cache_size=self._statement_cache,
             init=use_json,
             reset=_skip_reset,
-            server_settings={
-                "role": APPLICATION_ROLE,
-                "application_name": "rota",
-                # Every statement names its account, so one plan serves all accounts. On a
-                # partitioned table, planning a statement takes longer than running it.
-                "plan_cache_mode": "force_generic_plan",
-            },
+            # PgBouncer refuses most other startup parameters.
+            server_settings={"application_name": "rota"},
         )
+        try:
+            begin = f"BEGIN; {self._application}"
+            await check_role(
+                lambda: self._transaction(begin), APPLICATION_ROLE, production=self._production
+            )
+        except BaseException:
+            await self.close()
+            raise
+
+    async def check_relay(self) -> None:
+        """Refuses a login that cannot use the relay's role. Workers need it."""
+        await check_role(self.relay, RELAY_ROLE, production=self._production)
 
     async def close(self) -> None:
         if self._pool is not None:
@@ -166,9 +219,25 @@ class Database:
         async with self._pool.acquire() as connection:
             await connection.execute("SELECT 1")
 
+    async def identity(self) -> str:
+        """Tells this database from all others, however a process is connected to it."""
+        async with self._pool.acquire() as connection:
+            found: str = await connection.fetchval(
+                "SELECT system_identifier || '.' || current_database() FROM pg_control_system()"
+            )
+        return found
+
+    def _begin(self, mode: str, account_id: UUID, user_id: UUID) -> str:
+        # One simple query, so that all of it takes one round trip. A UUID prints as hexadecimal
+        # digits and dashes only, so it needs no quoting.
+        return (
+            f"BEGIN {mode}; {self._application}; SET LOCAL rota.account_id = '{account_id}'; "
+            f"SET LOCAL rota.user_id = '{user_id}'"
+        )
+
     @asynccontextmanager
     async def read(self, account_id: UUID, user_id: UUID = NO_USER) -> AsyncIterator[AccountReader]:
-        async with self._transaction(_begin("READ ONLY", account_id, user_id)) as connection:
+        async with self._transaction(self._begin("READ ONLY", account_id, user_id)) as connection:
             yield AccountReader(connection, account_id, user_id)
 
     @asynccontextmanager
@@ -177,45 +246,109 @@ class Database:
     ) -> AsyncIterator[AccountReader]:
         """A read in which all statements see the database at the same moment."""
         mode = "ISOLATION LEVEL REPEATABLE READ READ ONLY"
-        async with self._transaction(_begin(mode, account_id, user_id)) as connection:
+        async with self._transaction(self._begin(mode, account_id, user_id)) as connection:
             yield AccountReader(connection, account_id, user_id)
 
     @asynccontextmanager
     async def write(
         self, account_id: UUID, user_id: UUID = NO_USER
     ) -> AsyncIterator[AccountTransaction]:
-        async with self._transaction(_begin("", account_id, user_id)) as connection:
+        async with self._transaction(self._begin("", account_id, user_id)) as connection:
             tx = AccountTransaction(connection, account_id, user_id)
             yield tx
         if tx.has_events:
             self._announce(account_id)
+        if tx.wakes:
+            self._wake(tx.wakes)
 
     @asynccontextmanager
     async def directory(self) -> AsyncIterator[WriteConnection]:
         """A transaction without an account: it can find accounts but reads no tenant's rows."""
-        async with self._transaction("BEGIN") as connection:
+        async with self._transaction(f"BEGIN; {self._application}") as connection:
             yield connection
 
     @asynccontextmanager
-    async def relay(self) -> AsyncIterator[WriteConnection]:
-        """A transaction of the relay, which can read the instructions of every account."""
-        async with self._transaction("BEGIN; SET LOCAL rota.relay = 'on'") as connection:
+    async def relay(self, *, by_index: bool = False) -> AsyncIterator[WriteConnection]:
+        """A transaction of the relay, which can read the instructions of every account.
+
+        With `by_index`, plans use indexes only. A queue is usually empty when a plan is made or
+        its table analysed, and a plan for an empty table is slow when the queue is long.
+        """
+        begin = f"BEGIN; {self._relay}"
+        if by_index:
+            begin += (
+                "; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off"
+                "; SET LOCAL enable_sort = off; SET LOCAL enable_hashjoin = off"
+                "; SET LOCAL enable_mergejoin = off"
+            )
+        async with self._transaction(begin) as connection:
             yield connection
 
     @asynccontextmanager
     async def _transaction(self, begin: str) -> AsyncIterator[WriteConnection]:
-        async with self._pool.acquire() as connection:
-            try:
-                await connection.execute(begin)
-                yield connection
-                if await connection.execute("COMMIT") != "COMMIT":
-                    # PostgreSQL responds to a COMMIT after a failed statement with "ROLLBACK".
-                    raise asyncpg.InFailedSQLTransactionError(
-                        "nothing was committed because an earlier statement failed"
-                    )
-            except BaseException:
-                await _abandon(connection)
-                raise
+        connection = await self._acquire()
+        try:
+            await self._start(connection, begin)
+            yield connection
+            if await connection.execute("COMMIT") != "COMMIT":
+                # PostgreSQL responds to a COMMIT after a failed statement with "ROLLBACK".
+                raise asyncpg.InFailedSQLTransactionError(
+                    "nothing was committed because an earlier statement failed"
+                )
+        except BaseException as error:
+            _count_timeout(error)
+            await _abandon(connection)
+            raise
+        finally:
+            await self._pool.release(connection)
+
+    async def _start(self, connection: Any, begin: str) -> None:
+        try:
+            # Behind a pooler, BEGIN is what waits for a connection.
+            await connection.execute(begin, timeout=self._timeouts.pool_s)
+        except TimeoutError:
+            # A pooler ignores the cancellation of what still waits, and ROLLBACK would wait too.
+            connection.terminate()
+            raise self._exhausted() from None
+
+    async def _acquire(self) -> Any:
+        deadline = asyncio.timeout(self._timeouts.pool_s)
+        try:
+            async with deadline:
+                return await self._pool.acquire()
+        except TimeoutError:
+            if not deadline.expired():
+                raise  # PostgreSQL did not accept a new connection in time.
+            raise self._exhausted() from None
+
+    def _exhausted(self) -> PoolExhausted:
+        TIMEOUTS.labels("pool").inc()
+        return PoolExhausted(f"no database connection was free within {self._timeouts.pool_s:g} s")
+
+
+def _session(role: str, timeouts: DatabaseTimeouts) -> str:
+    """What every transaction of a role sets first."""
+    milliseconds = {
+        "lock_timeout": timeouts.lock_s,
+        "statement_timeout": timeouts.statement_s,
+        "idle_in_transaction_session_timeout": timeouts.idle_s,
+    }
+    return "; ".join(
+        (
+            f"SET LOCAL ROLE {role}",
+            # Every statement names its account, so one plan serves all accounts. On a partitioned
+            # table, planning a statement takes longer than running it.
+            "SET LOCAL plan_cache_mode = force_generic_plan",
+            *(f"SET LOCAL {name} = {int(s * 1000)}" for name, s in milliseconds.items()),
+        )
+    )
+
+
+def _count_timeout(error: BaseException) -> None:
+    if isinstance(error, asyncpg.LockNotAvailableError):
+        TIMEOUTS.labels("lock").inc()
+    elif isinstance(error, asyncpg.QueryCanceledError):
+        TIMEOUTS.labels("statement").inc()
 
 
 async def _abandon(connection: Any) -> None:

@@ -14,17 +14,18 @@ from functools import cached_property
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Annotated, Literal, Self
 
-from pydantic import ConfigDict, Field, SecretStr, field_validator, model_validator
+from pydantic import ConfigDict, Field, FilePath, SecretStr, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from rota.platform.start_checks import is_loopback, production_problems
 from rota.platform.strict import StrictModel, nearest
 
 DAY_S = 86_400
 _ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]+)?|https?://\[[0-9a-f:]+\](:[0-9]+)?")
 
 PREFIX = "ROTA_"
-# For development only. Production refuses it.
+# For development only. It is public, so it is accepted on a loopback address only.
 DEVELOPMENT_SECRET_KEY = base64.b64encode(b"rota-development-key-not-secret!").decode()
 
 
@@ -99,15 +100,42 @@ class Settings(BaseSettings):
     trusted_proxies: Annotated[tuple[str, ...], NoDecode] = ()
     # The origins whose web pages can call the API from a browser, such as https://app.example.com.
     cors_origins: Annotated[tuple[str, ...], NoDecode] = ()
-    shutdown_grace_s: float = 20
+    # How long requests and calls in progress may take on shutdown. The default is 20 s for
+    # `rota serve`, and the time of the longest call for `rota worker`.
+    shutdown_grace_s: Annotated[float, Field(ge=0)] | None = None
 
     database_url: SecretStr = SecretStr("postgresql://rota@127.0.0.1:5432/rota")
     # The login that applies migrations, if it is not the one in `database_url`.
     migration_database_url: SecretStr | None = None
     database_pool_size: Annotated[int, Field(ge=1)] = 10
+    # Prepared statements per connection. PgBouncer before 1.21 needs 0.
+    database_statement_cache: Annotated[int, Field(ge=0)] = 100
+    # The longest waits: for a connection of the pool, for a lock, for one statement, and between
+    # two statements of a transaction.
+    database_pool_timeout_s: Annotated[float, Field(gt=0)] = 15
+    database_lock_timeout_s: Annotated[float, Field(gt=0)] = 5
+    database_statement_timeout_s: Annotated[float, Field(gt=0)] = 30
+    database_idle_timeout_s: Annotated[float, Field(gt=0)] = 15
     redis_url: SecretStr = SecretStr("redis://127.0.0.1:6379/0")
+    # The authority that signed the certificate of Redis, as a PEM file.
+    redis_ca_file: FilePath | None = None
     temporal_address: str = "127.0.0.1:7233"
     temporal_namespace: str = "default"
+    # TLS with the system's authorities. Each of the settings below turns TLS on as well.
+    temporal_tls: bool = False
+    temporal_tls_ca_file: FilePath | None = None
+    # The name in the certificate of the server, if it is not the host in `temporal_address`.
+    temporal_tls_server_name: str | None = None
+    # The client's certificate and its key, as PEM files. Both or neither.
+    temporal_tls_cert_file: FilePath | None = None
+    temporal_tls_key_file: FilePath | None = None
+    temporal_api_key: SecretStr | None = None
+    # 32 bytes in base64. If set, payloads in Temporal are encrypted.
+    temporal_codec_key: SecretStr | None = None
+    # Separated by commas. They only decrypt.
+    temporal_codec_keys_old: Annotated[tuple[SecretStr, ...], NoDecode] = ()
+    # Lets production use unencrypted connections to other machines.
+    allow_plaintext: bool = False
 
     # JSON: [{"issuer": "https://…", "clientId": "…", "clientSecret": "…", "name": "…"}]
     oidc_issuers: Annotated[tuple[Issuer, ...], NoDecode] = ()
@@ -147,8 +175,12 @@ class Settings(BaseSettings):
     run_max_hours: Annotated[int, Field(ge=1)] = 24
     # A worker without a heartbeat for this long during a call is considered dead.
     run_heartbeat_s: Annotated[float, Field(gt=0)] = 15
-    # The maximum number of model and tool calls in progress per worker.
+    # The maximum number of runs that a worker carries forward at the same time.
     worker_calls: Annotated[int, Field(ge=1)] = 50
+    # How long, and for how many model calls, a run keeps its place in a worker before another
+    # account's run can take it.
+    slice_seconds: Annotated[float, Field(gt=0)] = 20
+    slice_steps: Annotated[int, Field(ge=1)] = 25
 
     # Networks (10.1.0.0/16) and host names that tool servers and webhooks can use although they are
     # not on the public internet.
@@ -173,6 +205,7 @@ class Settings(BaseSettings):
         "cors_origins",
         "egress_allow",
         "secret_keys_old",
+        "temporal_codec_keys_old",
         "stripe_webhook_secrets",
         mode="before",
     )
@@ -206,10 +239,15 @@ class Settings(BaseSettings):
                 )
         return value
 
-    @field_validator("secret_keys_old")
+    @field_validator("secret_keys_old", "temporal_codec_keys_old")
     @classmethod
     def _are_keys(cls, value: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
         return tuple(cls._is_key(key) for key in value)
+
+    @field_validator("temporal_codec_key")
+    @classmethod
+    def _is_key_or_none(cls, value: SecretStr | None) -> SecretStr | None:
+        return cls._is_key(value) if value is not None else None
 
     @field_validator("secret_key")
     @classmethod
@@ -223,27 +261,41 @@ class Settings(BaseSettings):
         return value
 
     @model_validator(mode="after")
-    def _is_safe_in_production(self) -> Self:
-        if self.env != "production":
-            return self
-        if self.secret_key.get_secret_value() == DEVELOPMENT_SECRET_KEY:
-            raise ValueError("ROTA_SECRET_KEY must be set in production: openssl rand -base64 32")
-        if not self.oidc_issuers:
-            raise ValueError("ROTA_OIDC_ISSUERS must have at least one issuer in production")
-        if insecure := [i.issuer for i in self.oidc_issuers if not i.issuer.startswith("https://")]:
-            raise ValueError(
-                f"ROTA_OIDC_ISSUERS must start with https:// in production: {', '.join(insecure)}"
+    def _is_safe(self) -> Self:
+        problems: list[str] = []
+        if self.env == "production":
+            problems += production_problems(self, DEVELOPMENT_SECRET_KEY)
+        elif not is_loopback(self.host) and (
+            self.secret_key.get_secret_value() == DEVELOPMENT_SECRET_KEY
+        ):
+            problems.append(
+                f"ROTA_SECRET_KEY must be set if ROTA_HOST is {self.host}: the default is public. "
+                "Create one with: openssl rand -base64 32"
             )
-        if self.metrics_port is None:
-            raise ValueError(
-                "ROTA_METRICS_PORT must be set in production: /metrics needs no authentication"
+        if (self.temporal_tls_cert_file is None) != (self.temporal_tls_key_file is None):
+            problems.append(
+                "set both ROTA_TEMPORAL_TLS_CERT_FILE and ROTA_TEMPORAL_TLS_KEY_FILE, or neither"
             )
-        if self.stripe_secret_key and not self.stripe_webhook_secrets:
-            raise ValueError(
-                "ROTA_STRIPE_WEBHOOK_SECRETS must be set with ROTA_STRIPE_SECRET_KEY: payments are "
-                "recorded only from webhooks"
-            )
+        if problems:
+            raise ValueError("\n".join(problems))
         return self
+
+    @property
+    def uses_temporal_tls(self) -> bool:
+        return self.temporal_tls or any(
+            (
+                self.temporal_tls_ca_file,
+                self.temporal_tls_server_name,
+                self.temporal_tls_cert_file,
+                self.temporal_api_key,
+            )
+        )
+
+    @cached_property
+    def temporal_codec_keys(self) -> tuple[bytes | None, ...]:
+        """The key that encrypts, if any, then those that only decrypt."""
+        keys = (self.temporal_codec_key, *self.temporal_codec_keys_old)
+        return tuple(base64.b64decode(key.get_secret_value()) if key else None for key in keys)
 
     @property
     def return_url(self) -> str:

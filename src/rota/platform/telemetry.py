@@ -71,6 +71,10 @@ def _without_secrets(name: str, value: Any) -> Any:
     return _without_secrets("", str(value))
 
 
+def without_secrets(text: str) -> str:
+    return _SECRET_TEXTS.sub(HIDDEN, text)
+
+
 def redact(_: object, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     for name, value in event.items():
         event[name] = _without_secrets(name, value)

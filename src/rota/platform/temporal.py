@@ -1,25 +1,102 @@
 """The connection to Temporal, opened on first use."""
 
-from temporalio.client import Client
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from temporalio.client import Client, TLSConfig
+from temporalio.converter import DataConverter
+
+from rota.platform.settings import Settings
+from rota.platform.temporal_codec import encrypting_converter
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """Files in PEM format. Without `ca`, the system's authorities are trusted."""
+
+    ca: Path | None = None
+    cert: Path | None = None
+    key: Path | None = None
+    # The name in the certificate of the server, if it is not the host that is called.
+    server_name: str | None = None
+
+    def read(self) -> TLSConfig:
+        ca, cert, key = (file.read_bytes() if file else None for file in self._files)
+        return TLSConfig(
+            server_root_ca_cert=ca,
+            domain=self.server_name,
+            client_cert=cert,
+            client_private_key=key,
+        )
+
+    def versions(self) -> tuple[int, ...]:
+        """Changes when one of the files does."""
+        return tuple(file.stat().st_mtime_ns for file in self._files if file)
+
+    @property
+    def _files(self) -> tuple[Path | None, ...]:
+        return self.ca, self.cert, self.key
 
 
 class Temporal:
     """Connects lazily, so that the service starts and works while Temporal is down."""
 
-    def __init__(self, address: str, namespace: str) -> None:
+    def __init__(
+        self,
+        address: str,
+        namespace: str,
+        *,
+        tls: Tls | None = None,
+        api_key: str | None = None,
+        codec_keys: Sequence[bytes | None] = (),
+    ) -> None:
         self._address = address
         self._namespace = namespace
+        self._tls = tls
+        self._api_key = api_key
+        self._converter: DataConverter = encrypting_converter(codec_keys)
         self._client: Client | None = None
+        self._versions: tuple[int, ...] = ()
 
     async def client(self) -> Client:
-        if self._client is None:
-            self._client = await Client.connect(self._address, namespace=self._namespace, lazy=True)
+        """A new one after a certificate was renewed."""
+        versions = self._tls.versions() if self._tls else ()
+        if self._client is None or versions != self._versions:
+            self._client = await Client.connect(self._address, **self._options(), lazy=True)
+            self._versions = versions
         return self._client
 
     async def connect(self) -> Client:
         """A connected client, as a worker needs it. Fails while Temporal is down."""
-        return await Client.connect(self._address, namespace=self._namespace)
+        return await Client.connect(self._address, **self._options())
 
     async def ping(self) -> None:
         if not await (await self.client()).service_client.check_health():
             raise ConnectionError("Temporal is not serving")
+
+    def _options(self) -> dict[str, Any]:
+        return {
+            "namespace": self._namespace,
+            "tls": self._tls.read() if self._tls else False,
+            "api_key": self._api_key,
+            "data_converter": self._converter,
+        }
+
+
+def temporal_of(settings: Settings) -> Temporal:
+    tls = Tls(
+        settings.temporal_tls_ca_file,
+        settings.temporal_tls_cert_file,
+        settings.temporal_tls_key_file,
+        settings.temporal_tls_server_name,
+    )
+    api_key = settings.temporal_api_key
+    return Temporal(
+        settings.temporal_address,
+        settings.temporal_namespace,
+        tls=tls if settings.uses_temporal_tls else None,
+        api_key=api_key.get_secret_value() if api_key else None,
+        codec_keys=settings.temporal_codec_keys,
+    )

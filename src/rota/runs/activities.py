@@ -1,4 +1,6 @@
-"""The activities of a run. Each opens its own transactions, commits, and may call out.
+"""The activities of runs that earlier versions started, and of failing a run.
+
+Each opens its own transactions, commits, and may call out. New runs use slices.py.
 
 Every activity can be repeated at any point. It reads from the database what has already happened,
 so a finished model call is never charged twice, and a call to a write tool with an unknown
@@ -32,7 +34,7 @@ from rota.runs.contracts import (
 from rota.runs.heartbeat import heartbeats, retry_database
 from rota.runs.model_call import ModelCaller
 from rota.runs.models import GiveUp, TryAgain
-from rota.runs.run_context import RunContext
+from rota.runs.run_context import FencedOut, RunContext
 from rota.runs.tool_call import ToolCaller
 from rota.runs.tools import ToolUnavailable
 from rota.tasks import transitions
@@ -84,6 +86,11 @@ class Activities:
         async with self._context.locked(fail_input.run) as (tx, task):
             if task is None:
                 return NextStep("end")
+            if fail_input.finished is not None:
+                finished, *_ = await steps.progress(tx, task.id, task.run)
+                if finished > fail_input.finished:
+                    # The run goes on, and the workflow has to know from where.
+                    return NextStep("think", finished)
             # Decisions are applied first, so that a retry from failure continues from them.
             next_step = await self._loop.advance(tx, task)
             if task.status != "RUNNING":
@@ -96,7 +103,7 @@ class Activities:
     async def call_model(self, call_input: CallInput) -> NextStep:
         async with heartbeats():
             try:
-                with _span(CALL_MODEL, call_input):
+                with span_of(CALL_MODEL, call_input):
                     next_step = await self._model_caller.call(call_input)
             except GiveUp as error:
                 # Written to the database here: Temporal must not receive the message's text.
@@ -119,10 +126,12 @@ class Activities:
     async def call_tool(self, call_input: CallInput) -> NextStep:
         async with heartbeats():
             try:
-                with _span(CALL_TOOL, call_input):
+                with span_of(CALL_TOOL, call_input):
                     next_step = await self._tool_caller.call(call_input)
             except ToolUnavailable:
                 raise _tool_unavailable() from None
+            except FencedOut:
+                return NextStep("end")  # Another attempt has taken the call over.
             if next_step is not None:
                 return next_step
             return await retry_database(lambda: self.advance(call_input.run))
@@ -132,7 +141,7 @@ def _tool_unavailable() -> ApplicationError:
     return ApplicationError("A tool server is not available.", type=TOOL_UNAVAILABLE)
 
 
-def _span(name: str, call_input: CallInput) -> AbstractContextManager[Span]:
+def span_of(name: str, call_input: CallInput) -> AbstractContextManager[Span]:
     attributes: dict[str, str | int | float] = {
         "rota.task": call_input.run.task_id,
         "rota.run": call_input.run.run,

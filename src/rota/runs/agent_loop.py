@@ -3,7 +3,7 @@
 Everything here works on rows in the database, inside the caller's transaction. Nothing calls out.
 """
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -35,23 +35,30 @@ FAILURES = Counter("rota_run_failures_total", "Failed runs, by error code.", ["c
 MAX_CALLS = 64
 
 
+# Starts planned calls of a run, in the transaction that planned them.
+Start = Callable[[AccountTransaction, Task, AgentVersion, list[Step]], Awaitable[None]]
+
+
 class AgentLoop:
     def __init__(self, *, gate_time: timedelta) -> None:
         self._gate_time = gate_time
 
-    async def advance(self, tx: AccountTransaction, task: Task) -> NextStep:
+    async def advance(
+        self, tx: AccountTransaction, task: Task, rows: list[Step] | None = None
+    ) -> NextStep:
         """Applies new decisions and results of subtasks to the steps, and returns what is next."""
         if task.status == "WAITING_APPROVAL":
             return NextStep("wait")
         if task.status != "RUNNING":
             return NextStep("end")
-        rows = await steps.of_run(tx, task.id, task.run)
+        if rows is None:
+            rows = await steps.of_run(tx, task.id, task.run)
         if not rows:
             return NextStep("think", 1)
         last = rows[-1].step
         model_call = next(row for row in rows if row.step == last and row.kind == "model")
-        if model_call.state == "started":
-            # The answer is charged, but the run has not applied it yet.
+        if model_call.state in ("planned", "started"):
+            # The call has failed before. Or its answer is charged, but not applied yet.
             return NextStep("think", last)
         tool_calls = [row for row in rows if row.step == last and row.kind == "tool"]
         reviews = await review_queries.of_task(tx, task.id)
@@ -130,8 +137,12 @@ class AgentLoop:
         step: int,
         response: ModelResponse,
         tools: Mapping[str, Tool],
+        start: Start | None = None,
     ) -> NextStep:
-        """Plans the tool calls that the model requests, opens a gate, or completes the task."""
+        """Plans the tool calls that the model requests, opens a gate, or completes the task.
+
+        `start` gets the calls that can be made at once, in the same transaction.
+        """
         if not response.tool_calls:
             return await self._apply_answer(tx, task, agent, step, response)
         requested = len(response.tool_calls)
@@ -144,19 +155,23 @@ class AgentLoop:
         elif response.finish_reason == "length":
             # The arguments of the last call may be incomplete, even if they are valid.
             planned[-1] = replace(planned[-1], problem=transcript.CUT_OFF_CALL, gated=False)
-        await tool_steps.plan_calls(tx, task.id, task.run, step, planned)
+        rows = await tool_steps.plan_calls(tx, task.id, task.run, step, planned)
         gated: list[dict[str, Any]] = []
-        ready: list[int] = []
+        ready: list[Step] = []
         words = transcript.words_beside_calls(response)
-        for row in await steps.calls_of(tx, task.id, task.run, step):
+        for row in rows:
             if row.state == "gated":
                 tool = tools[model_name(row.server, row.name)]
                 gated.append(_review_item(agent, row, tool, words, None))
             elif row.state == "planned":
-                ready.append(row.call)
+                ready.append(row)
         if gated:
             return await self._open_gate(tx, task, "tool", gated)
-        return NextStep("act", step, ready) if ready else NextStep("think", step + 1)
+        if not ready:
+            return NextStep("think", step + 1)
+        if start is not None:
+            await start(tx, task, agent, ready)
+        return NextStep("act", step, [row.call for row in ready])
 
     async def _apply_answer(
         self,

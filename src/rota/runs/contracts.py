@@ -6,10 +6,13 @@ Histories store these names and values. Fields can be added, but not renamed or 
 from dataclasses import dataclass, field
 from typing import Literal
 
+# Runs that earlier versions started, and the checks of tool servers.
 TASK_QUEUE = "rota-runs"
+SLICES_QUEUE = "rota-slices"
 
 # Registered names of the activities.
 BEGIN, ADVANCE, FAIL, CALL_MODEL, CALL_TOOL = "begin", "look", "fail", "think", "act"
+SLICE = "slice"
 
 # Why a call failed on its last attempt: the type of the activity's error and the task's error code.
 MODEL_UNAVAILABLE, TOOL_UNAVAILABLE, TOOL_FAILED = (
@@ -36,6 +39,8 @@ class RunInput:
     heartbeat_s: float = 15.0
     # The parent span, if tracing is enabled.
     trace: str | None = None
+    # The number of the slice that carries the run. If the task has another one, the slice is late.
+    fence: int | None = None
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,8 @@ class FailInput:
     code: str
     message: str
     retryable: bool
+    # The run fails only if it has no more finished calls than this.
+    finished: int | None = None
 
 
 @dataclass(frozen=True)
@@ -73,3 +80,20 @@ class NextStep:
 # A tool call returns this when it is finished; the other calls of its step decide what is next.
 # It is `think` without a step: histories and workers of earlier versions know no other kind.
 CALL_FINISHED = NextStep("think")
+
+
+@dataclass(frozen=True)
+class SliceEnd:
+    """How a slice ended, and what its run does next.
+
+    - `again`: start another slice, after `after_s` seconds.
+    - `wait`: wait until the run is woken.
+    - `end`: the run is over.
+    """
+
+    kind: Literal["again", "wait", "end"]
+    # The finished calls of the run.
+    finished: int = 0
+    after_s: float = 0
+    # Whether the slice ended early because its worker stops.
+    stopped: bool = False

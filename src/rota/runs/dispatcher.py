@@ -2,10 +2,12 @@
 
 Each handler can be called more than once for the same instruction. Starting a run that exists and
 cancelling a run that has ended do nothing. After a start, the instruction stays in the outbox as a
-periodic check: if Temporal has lost the run, the check starts it again from its rows.
+periodic check: if Temporal has lost the run, the check starts it again from its rows. A run has one
+check, which is deleted when its task ends.
 """
 
 import contextlib
+import functools
 from collections.abc import Awaitable
 from datetime import timedelta
 
@@ -14,18 +16,25 @@ from temporalio.common import Priority
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
-from rota.events.outbox import Handler, Instruction, Reschedule
+from rota.events.outbox import Handler, Instruction, Reschedule, Unavailable
 from rota.platform import ids
 from rota.platform.db import Database
 from rota.platform.temporal import Temporal
-from rota.runs.contracts import TASK_QUEUE, RunInput, workflow_id
+from rota.runs.contracts import SLICES_QUEUE, RunInput, workflow_id
+from rota.runs.slice_workflow import TaskRun
 from rota.runs.workflow import Run
 from rota.tasks import queries
 from rota.tasks.states import Status
-from rota.tasks.transitions import CANCEL, START, WAKE
+from rota.tasks.transitions import CANCEL, CHECK, START, WAKE
 
-CHECK = "run.check"
 CHECK_EVERY_S = 900
+
+# Errors of Temporal that another attempt does not change. All others are outages.
+_REFUSED = (
+    RPCStatusCode.INVALID_ARGUMENT,
+    RPCStatusCode.FAILED_PRECONDITION,
+    RPCStatusCode.OUT_OF_RANGE,
+)
 
 
 class RunDispatcher:
@@ -36,7 +45,8 @@ class RunDispatcher:
 
     @property
     def handlers(self) -> dict[str, Handler]:
-        return {START: self.start, CANCEL: self.cancel, WAKE: self.wake, CHECK: self.check}
+        found = {START: self.start, CANCEL: self.cancel, WAKE: self.wake, CHECK: self.check}
+        return {kind: functools.partial(_naming_outages, call) for kind, call in found.items()}
 
     async def start(self, instruction: Instruction) -> Reschedule | None:
         task_id, run = _names(instruction)
@@ -51,10 +61,10 @@ class RunDispatcher:
         client = await self._temporal.client()
         with contextlib.suppress(WorkflowAlreadyStartedError):
             await client.start_workflow(
-                Run.run,
+                TaskRun.run,
                 run_input,
                 id=workflow_id(task_id, run),
-                task_queue=TASK_QUEUE,
+                task_queue=SLICES_QUEUE,
                 # A worker that does not respond counts as dead, as it does during calls.
                 task_timeout=timedelta(seconds=min(10, self._heartbeat_s)),
                 priority=Priority(
@@ -64,19 +74,20 @@ class RunDispatcher:
                     fairness_weight=instruction.payload.get("weight", 1.0),
                 ),
             )
-        return Reschedule(CHECK, CHECK_EVERY_S)
+        return _check_later(instruction)
 
     async def check(self, instruction: Instruction) -> Reschedule | None:
         # A run that waits for a person needs no check: the decision wakes it or starts it again.
         return await self._start_again(instruction, "PENDING", "RUNNING")
 
-    async def cancel(self, instruction: Instruction) -> None:
+    async def cancel(self, instruction: Instruction) -> Reschedule | None:
         await _exists((await self._handle(instruction)).cancel())
+        return None
 
     async def wake(self, instruction: Instruction) -> Reschedule | None:
         if await _exists((await self._handle(instruction)).signal(Run.wake)):
             # A run that only looks again is not new, so it is checked already.
-            return None if instruction.payload.get("again") else Reschedule(CHECK, CHECK_EVERY_S)
+            return None if instruction.payload.get("again") else _check_later(instruction)
         # The start of a PENDING run is in the outbox too, and only that says where the run starts.
         return await self._start_again(instruction, "RUNNING")
 
@@ -97,6 +108,23 @@ class RunDispatcher:
 def priority_key(priority: float) -> int:
     """Maps a task's priority, 0 to 10, to Temporal's, 5 to 1. Temporal runs 1 first."""
     return 5 - round(priority / 10 * 4)
+
+
+async def _naming_outages(handler: Handler, instruction: Instruction) -> Reschedule | None:
+    try:
+        return await handler(instruction)
+    except RPCError as error:
+        if error.status in _REFUSED:
+            raise
+        raise Unavailable(f"Temporal: {error.status.name}: {error.message}") from error
+    except RuntimeError as error:
+        # The client raises it when it cannot connect.
+        raise Unavailable(f"Temporal: {error}") from error
+
+
+def _check_later(instruction: Instruction) -> Reschedule:
+    key = f"{CHECK}/{instruction.task_id}/{instruction.payload['run']}"
+    return Reschedule(CHECK, CHECK_EVERY_S, key)
 
 
 def _names(instruction: Instruction) -> tuple[str, int]:

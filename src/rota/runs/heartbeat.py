@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -21,20 +22,42 @@ STOPPING_S = 10
 DATABASE_ATTEMPTS = 120
 
 
+class Pulse:
+    """Notices that this process was paused for so long that Temporal may count it as dead."""
+
+    def __init__(self, limit_s: float) -> None:
+        self._limit_s = limit_s
+        self._last_s = time.monotonic()
+        self._stopped = False
+
+    def beat(self) -> None:
+        self._stopped = self.stopped
+        self._last_s = time.monotonic()
+
+    @property
+    def stopped(self) -> bool:
+        return self._stopped or time.monotonic() - self._last_s > self._limit_s
+
+
 @contextlib.asynccontextmanager
-async def heartbeats() -> AsyncIterator[None]:
+async def heartbeats() -> AsyncIterator[Pulse]:
     """Sends heartbeats to Temporal during a call."""
     timeout = activity.info().heartbeat_timeout or timedelta(seconds=15)
+    timeout_s = timeout.total_seconds()
+    # Temporal receives a heartbeat every third of the timeout.
+    pulse = Pulse(timeout_s * 0.4)
 
     async def beat() -> None:
         while True:
-            # Waits first: most calls end before a heartbeat is due.
-            await asyncio.sleep(timeout.total_seconds() / 3)
+            for _ in range(4):
+                # Waits first: most calls end before a heartbeat is due.
+                await asyncio.sleep(timeout_s / 12)
+                pulse.beat()
             activity.heartbeat()
 
     beating = asyncio.create_task(beat())
     try:
-        yield
+        yield pulse
     finally:
         beating.cancel()
 

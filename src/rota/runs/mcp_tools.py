@@ -1,7 +1,7 @@
 """Offers the tools of an account's tool servers to its agents."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -56,12 +56,17 @@ class McpTools:
         return _tool(server, tool)
 
     async def call(
-        self, account_id: UUID, tool: Tool, arguments: dict[str, Any], key: str
+        self,
+        account_id: UUID,
+        tool: Tool,
+        arguments: dict[str, Any],
+        key: str,
+        before_send: Callable[[], Awaitable[None]],
     ) -> ToolResult:
         server, known = tool.target
         try:
             result = await self._tool_client.call(
-                server, known, arguments, key=key, max_list_age_s=0
+                server, known, arguments, key=key, max_list_age_s=0, before_send=before_send
             )
         except DefinitionChanged as changed:
             raise ToolChanged(_tool(server, changed.tool)) from None

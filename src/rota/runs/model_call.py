@@ -2,14 +2,14 @@
 
 import asyncio
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 import structlog
 from opentelemetry.trace import SpanKind
 from prometheus_client import Counter
-from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse
+from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
@@ -20,23 +20,29 @@ from rota.credits import charges, holds
 from rota.credits.ledger import Charge, RunId
 from rota.events import journal
 from rota.platform import clock, json, tracing
-from rota.platform.db import DATABASE_ERRORS, REJECTED_VALUES
-from rota.runs import steps, token_estimate, transcript
-from rota.runs.agent_loop import AgentLoop
+from rota.platform.db import DATABASE_ERRORS, REJECTED_VALUES, AccountReader
+from rota.runs import steps, transcript
+from rota.runs.agent_loop import AgentLoop, Start
+from rota.runs.bounds import Bounds
 from rota.runs.contracts import CallInput, NextStep
 from rota.runs.heartbeat import finish_despite_cancellation, retry_database
+from rota.runs.metering import measure
 from rota.runs.models import (
     ContentFiltered,
-    GiveUp,
     ModelAnswerUnusable,
     Models,
     PricedModel,
     classify_error,
     max_answer_tokens,
-    usage_of,
 )
-from rota.runs.prices import Price, TokenUsage
-from rota.runs.run_context import RunContext, has_worked_longer_than, ids_of
+from rota.runs.run_context import (
+    FencedOut,
+    History,
+    RunContext,
+    check_fence,
+    has_worked_longer_than,
+    ids_of,
+)
 from rota.runs.steps import ModelCallRecord, Step
 from rota.runs.tools import Tool, Toolbox
 from rota.tasks import queries, transitions
@@ -63,50 +69,6 @@ class ParentBusy(Exception):
     """Only the parent's hold can pay, and it has to pay for the parent's own call first."""
 
 
-class StepLimitReached(GiveUp):
-    code = "STEP_LIMIT"
-    retryable = True
-
-    def __init__(self, max_steps: int) -> None:
-        super().__init__(
-            f"The run reached its limit of {max_steps} steps. Retry the task from the failed step "
-            "to continue with a new limit."
-        )
-        self.max_steps = max_steps
-
-
-class TokenLimitReached(GiveUp):
-    code = "TOKEN_LIMIT"
-    retryable = True
-
-    def __init__(self, max_tokens: int) -> None:
-        super().__init__(
-            f"The run reached its limit of {max_tokens} tokens. Retry the task from the failed "
-            "step to continue with a new limit."
-        )
-        self.max_tokens = max_tokens
-
-
-class TimeLimitReached(GiveUp):
-    code = "TIME_LIMIT"
-    retryable = True
-
-    def __init__(self, max_time: timedelta) -> None:
-        super().__init__(
-            f"The run worked for longer than {max_time.total_seconds() / 3600:g} hours. Retry the "
-            "task from the failed step to continue with a new limit."
-        )
-        self.max_time = max_time
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """The limits of every run, whatever its agent's file says."""
-
-    max_tokens: int
-    max_time: timedelta
-
-
 @dataclass(frozen=True, slots=True)
 class ModelCallInput:
     """What a model call needs from the database."""
@@ -120,6 +82,8 @@ class ModelCallInput:
     out_of_time: bool
     # Whether the answer is stored and charged, but not applied. An earlier attempt was interrupted.
     answered: bool
+    # Failed attempts.
+    attempts: int
 
 
 class ModelCaller:
@@ -132,47 +96,87 @@ class ModelCaller:
         self._loop = loop
         self._bounds = bounds
 
-    async def call(self, call_input: CallInput) -> NextStep | None:
-        """Makes the call. None if the run has moved on and the call is no longer needed."""
-        start = await retry_database(lambda: self._read_input(call_input))
+    async def call(
+        self,
+        call_input: CallInput,
+        *,
+        start: ModelCallInput | None = None,
+        history: History | None = None,
+        start_calls: Start | None = None,
+    ) -> NextStep | None:
+        """Makes the call. None if the run has moved on and the call is no longer needed.
+
+        `start` is what this slice has already read with `prepare`.
+        """
+        history = history or History()
+        if start is None:
+            start = await retry_database(lambda: self._read_input(call_input, history))
         if start is None:
             return None
         if not start.answered:
-            self._check_bounds(start)
-        box = await self._toolbox.open(start.account_id, start.agent)
+            self._bounds.check(start.rows, start.agent.max_steps, out_of_time=start.out_of_time)
+        account_id, agent = start.account_id, start.agent
+        box = await retry_database(lambda: self._toolbox.open(account_id, agent))
         tools = {name: tool for name, (tool, _) in box.items() if tool.offered}
+        answer = None
         if not start.answered:
+            if history.lost:
+                raise FencedOut
             try:
                 record = await self._request(start, tools)
             except ParentBusy:
                 return NextStep("wait")
-            await self._charge(call_input, start.agent, record)
-        return await self._apply(call_input, start.agent, tools)
+            if await self._charge(call_input, start.agent, record):
+                answer = record.response
+        return await self._apply(call_input, start.agent, tools, answer, start_calls)
 
-    async def _read_input(self, call_input: CallInput) -> ModelCallInput | None:
+    async def _read_input(self, call_input: CallInput, history: History) -> ModelCallInput | None:
         account_id, task_id = ids_of(call_input.run)
         async with self._context.db.read(account_id) as tx:
             task = await queries.find(tx, task_id)
+            check_fence(call_input.run, task)
             if task is None or task.run != call_input.run.run or task.status != "RUNNING":
                 return None
-            rows = await steps.of_run(tx, task_id, task.run)
-            found = next((row for row in rows if row.step == call_input.step), None)
-            if found is not None and found.state == "finished":
-                return None
-            agent = await self._context.agent(tx, task)
-            left_micros = await holds.left(tx, task.run_id)
-            out_of_time = await has_worked_longer_than(tx, task, self._bounds.max_time)
-        answered = found is not None
-        return ModelCallInput(account_id, task, agent, rows, left_micros, out_of_time, answered)
+            return await self.prepare(tx, task, call_input.step, history)
 
-    def _check_bounds(self, start: ModelCallInput) -> None:
-        bounds, max_steps = self._bounds, start.agent.max_steps
-        if sum(row.kind == "model" and not row.copied for row in start.rows) >= max_steps:
-            raise StepLimitReached(max_steps)
-        if sum(row.input_tokens + row.output_tokens for row in start.rows) >= bounds.max_tokens:
-            raise TokenLimitReached(bounds.max_tokens)
-        if start.out_of_time:
-            raise TimeLimitReached(bounds.max_time)
+    async def prepare(
+        self,
+        tx: AccountReader,
+        task: Task,
+        step: int,
+        history: History,
+        newer: list[Step] | None = None,
+    ) -> ModelCallInput | None:
+        """Reads what the model call of this step needs. None if the call is finished.
+
+        `newer` are the calls that are not in the history, if they are known.
+        """
+        if newer is None:
+            newer = await steps.of_run(tx, task.id, task.run, first_step=history.next_step)
+        rows = history.rows + newer
+        history.settle(rows, step)
+        found = next((row for row in newer if row.step == step), None)
+        if found is not None and found.state == "finished":
+            return None
+        return ModelCallInput(
+            account_id=tx.account_id,
+            task=task,
+            agent=await self._context.agent(tx, task),
+            rows=rows,
+            left_micros=await holds.left(tx, task.run_id),
+            out_of_time=await has_worked_longer_than(tx, task, self._bounds.max_time),
+            answered=found is not None and found.is_answered,
+            attempts=found.attempts if found else 0,
+        )
+
+    async def count_failure(self, call_input: CallInput) -> int:
+        """Counts a failed attempt of the call. Returns how many have failed."""
+        async with self._context.locked(call_input.run) as (tx, task):
+            assert task is not None
+            agent = await self._context.agent(tx, task)
+            return await steps.count_model_failure(
+                tx, task.id, task.run, call_input.step, agent.model
+            )
 
     async def _request(self, start: ModelCallInput, tools: dict[str, Tool]) -> ModelCallRecord:
         chosen = self._models.get(start.agent.model)
@@ -201,7 +205,9 @@ class ModelCaller:
             with tracing.span(f"model {chosen.name}", kind=SpanKind.CLIENT):
                 response = await finish_despite_cancellation(asyncio.wait_for(request, MAX_CALL_S))
         except Exception as error:
-            raise classify_error(error, activity.info().attempt) from error
+            # Slices count attempts in the step. Runs of earlier versions let Temporal count.
+            attempt = max(start.attempts + 1, activity.info().attempt)
+            raise classify_error(error, attempt) from error
         usage, cost_micros = await measure(
             chosen.price, started_at, conversation, definitions, response, input_characters
         )
@@ -254,35 +260,39 @@ class ModelCaller:
 
     async def _charge(
         self, call_input: CallInput, agent: AgentVersion, record: ModelCallRecord
-    ) -> None:
-        """Stores and charges the call, before anything is done with the answer."""
+    ) -> bool:
+        """Stores and charges the call. Returns whether the stored answer is this one."""
         took = clock.now() - record.started_at
         steps.DURATION_SECONDS.labels("model").observe(took.total_seconds())
+        storable = record.response is not None
         try:
             is_new = await retry_database(lambda: self._record(call_input, agent, record))
         except REJECTED_VALUES:
             # PostgreSQL cannot store the answer. The call is charged all the same.
+            storable = False
             without_answer = replace(record, response=None)
             is_new = await retry_database(lambda: self._record(call_input, agent, without_answer))
         if is_new:
             COST_MICROS.labels(record.model).inc(record.cost_micros)
             if record.usage.estimated:
                 ESTIMATED.labels(record.model).inc()
+        return is_new and storable
 
     async def _record(
         self, call_input: CallInput, agent: AgentVersion, record: ModelCallRecord
     ) -> bool:
-        """Stores and charges the call. Returns False if that has already happened."""
-        _, task_id = ids_of(call_input.run)
+        """Stores and charges the call. Returns False if that has already happened.
+
+        The provider bills the call, so it is charged even if its run has ended or another slice has
+        taken the run over.
+        """
+        account_id, task_id = ids_of(call_input.run)
         run_id = RunId(task_id, call_input.run.run)
         usage = record.usage
-        async with self._context.locked(call_input.run) as (tx, task):
+        async with self._context.db.write(account_id) as tx:
+            await journal.lock_account(tx)
             if not await steps.record_model_call(tx, task_id, run_id.run, call_input.step, record):
                 return False
-            # The provider bills the call, so it is charged even if its run has ended. The answer of
-            # a failed run stays unapplied: a retry from failure asks the model again.
-            if task is not None and task.status == "CANCELLED":
-                await steps.finish_model_call(tx, task_id, run_id.run, call_input.step)
             charge = Charge(
                 run_id,
                 call_input.step,
@@ -295,80 +305,74 @@ class ModelCaller:
                 estimated=usage.estimated,
             )
             spent_micros = await charges.charge(tx, charge)
-            await queries.add_usage(
+            status, run = await queries.add_usage(
                 tx,
                 task_id,
                 input_tokens=usage.input_tokens,
                 output_tokens=usage.output_tokens,
                 cost_micros=spent_micros,
             )
+            # The answer of a failed run stays unapplied: a retry from failure asks the model again.
+            if (status, run) == ("CANCELLED", run_id.run):
+                await steps.finish_model_call(tx, task_id, run_id.run, call_input.step)
         return True
 
     async def _apply(
-        self, call_input: CallInput, agent: AgentVersion, tools: dict[str, Tool]
+        self,
+        call_input: CallInput,
+        agent: AgentVersion,
+        tools: dict[str, Tool],
+        answer: Any,
+        start_calls: Start | None,
     ) -> NextStep:
         """Applies the stored answer. If that fails, the run fails: the same answer fails again."""
         try:
-            return await retry_database(lambda: self._apply_stored(call_input, agent, tools))
+            return await retry_database(
+                lambda: self._apply_stored(call_input, agent, tools, answer, start_calls)
+            )
+        except FencedOut:
+            raise
         except Exception as error:
             if isinstance(error, DATABASE_ERRORS) and not isinstance(error, REJECTED_VALUES):
                 raise
+            if start_calls is not None:
+                # The start of the calls may have failed, and not the answer.
+                return await self._apply(call_input, agent, tools, answer, None)
             # Without the message, which can quote the answer.
             log.error("model_answer_unusable", error=type(error).__name__)
             raise ModelAnswerUnusable from error
 
     async def _apply_stored(
-        self, call_input: CallInput, agent: AgentVersion, tools: dict[str, Tool]
+        self,
+        call_input: CallInput,
+        agent: AgentVersion,
+        tools: dict[str, Tool],
+        answer: Any,
+        start_calls: Start | None,
     ) -> NextStep:
+        """`answer` is what this slice has just stored. If it is None, the answer is read."""
         async with self._context.locked(call_input.run) as (tx, task):
             if task is None or task.status != "RUNNING":
-                return NextStep("end")
-            row = await steps.one(tx, task.id, task.run, call_input.step, 0)
-            assert row is not None
-            if row.state == "finished":
-                return await self._loop.advance(tx, task)
-            response = transcript.response_of(row)
+                return await self._loop.advance(tx, task) if task else NextStep("end")
+            if answer is None:
+                row = await steps.one(tx, task.id, task.run, call_input.step, 0)
+                assert row is not None
+                if row.state == "finished":
+                    return await self._loop.advance(tx, task)
+                answer = row.result
+            response = transcript.parsed(answer)
             if response.finish_reason == "content_filter":
                 # The step is not finished, so a retry from failure asks the model again.
                 error = ContentFiltered()
                 return await self._loop.fail(
                     tx, task, error.code, error.message, retryable=error.retryable
                 )
-            await steps.finish_model_call(tx, task.id, task.run, call_input.step)
+            if not await steps.finish_model_call(tx, task.id, task.run, call_input.step):
+                # The commit of an earlier attempt succeeded, although its connection was lost.
+                return await self._loop.advance(tx, task)
             return await self._loop.apply_response(
-                tx, task, agent, call_input.step, response, tools
+                tx, task, agent, call_input.step, response, tools, start_calls
             )
-
-
-async def measure(
-    price: Price,
-    at: datetime,
-    conversation: list[ModelMessage],
-    tools: list[ToolDefinition],
-    response: ModelResponse,
-    input_characters: int,
-) -> tuple[TokenUsage, int]:
-    """The tokens of a call and its cost. The provider bills the call, so there is always a cost."""
-    try:
-        usage = await _count_tokens(conversation, tools, response)
-        return usage, price.cost_micros(usage, at)
-    except Exception as error:
-        # Without the message, which can quote the conversation.
-        log.error("token_count_failed", error=type(error).__name__)
-        usage = token_estimate.by_characters(input_characters, response)
-        return usage, price.cost_micros(usage, at)
-
-
-async def _count_tokens(
-    conversation: list[ModelMessage], tools: list[ToolDefinition], response: ModelResponse
-) -> TokenUsage:
-    usage = usage_of(response)
-    if token_estimate.is_complete(usage, response):
-        return usage
-    # In a thread, because counting takes long. It finishes even if the task is cancelled.
-    return await finish_despite_cancellation(
-        asyncio.to_thread(token_estimate.complete, usage, conversation, tools, response)
-    )
 
 
 def _wait_s(start: ModelCallInput) -> float:

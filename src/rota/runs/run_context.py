@@ -1,7 +1,12 @@
-"""Looks up the run that an input names: its task in the database, and its agent."""
+"""Looks up the run that an input names: its task in the database, and its agent.
+
+A slice raises the task's fence when it begins, and keeps the number in its input. Whoever raises
+the fence later takes the run over, so a worker that was paused or cut off cannot change it.
+"""
 
 import contextlib
 from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
 from datetime import timedelta
 from uuid import UUID
 
@@ -11,9 +16,33 @@ from rota.platform import clock, ids
 from rota.platform.db import AccountReader, AccountTransaction, Database, ReadConnection
 from rota.runs import steps
 from rota.runs.contracts import RunInput
+from rota.runs.steps import Step
 from rota.tasks import queries, review_queries
 from rota.tasks.creation import with_inherited_approval
 from rota.tasks.model import Task
+
+
+class FencedOut(Exception):
+    """This slice no longer carries the run. It stores what it has in hand, and nothing else."""
+
+
+@dataclass(slots=True)
+class History:
+    """The calls of a run that its slice has read and that cannot change anymore.
+
+    Only the slice that holds the fence writes the rows of its run, so it reads each of them once.
+    """
+
+    rows: list[Step] = field(default_factory=list)
+    # Every earlier step is in `rows`.
+    next_step: int = 1
+    # Set when the slice has lost its run. Then it starts no call.
+    lost: bool = False
+
+    def settle(self, rows: list[Step], before_step: int) -> None:
+        """Keeps the rows of the steps before this one."""
+        self.rows = [row for row in rows if row.step < before_step]
+        self.next_step = before_step
 
 
 class RunContext:
@@ -25,11 +54,23 @@ class RunContext:
     async def locked(
         self, run_input: RunInput
     ) -> AsyncIterator[tuple[AccountTransaction, Task | None]]:
-        """Locks the task. The task is None if a newer run has replaced this one."""
+        """Locks the task. The task is None if a newer run has replaced this one.
+
+        Raises if the input has a fence that is not the task's.
+        """
         account_id, task_id = ids_of(run_input)
         async with self.db.write(account_id) as tx:
             task = await queries.find_for_change(tx, task_id)
-            yield tx, task if task and task.run == run_input.run else None
+            current = task if task and task.run == run_input.run else None
+            check_fence(run_input, current)
+            yield tx, current
+
+    async def holds_fence(self, run_input: RunInput) -> bool:
+        """Whether the slice with this input still carries its run."""
+        account_id, task_id = ids_of(run_input)
+        async with self.db.read(account_id) as tx:
+            task = await queries.find(tx, task_id)
+        return task is not None and (task.run, task.fence) == (run_input.run, run_input.fence)
 
     async def agent(self, connection: ReadConnection, task: Task) -> AgentVersion:
         assert task.agent is not None
@@ -41,6 +82,11 @@ class RunContext:
             assert agent is not None
             self._agents[key] = agent
         return with_inherited_approval(self._agents[key], task)
+
+
+def check_fence(run_input: RunInput, task: Task | None) -> None:
+    if run_input.fence is not None and (task is None or task.fence != run_input.fence):
+        raise FencedOut
 
 
 async def has_worked_longer_than(tx: AccountReader, task: Task, limit: timedelta) -> bool:

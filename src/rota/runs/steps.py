@@ -60,6 +60,13 @@ class Step:
     planned_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
+    # Failed attempts. A model call has a row in the state `planned` once it has failed.
+    attempts: int = 0
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether this is a model call with an answer."""
+        return self.kind == "model" and self.state != "planned"
 
     @property
     def item_id(self) -> str:
@@ -91,18 +98,21 @@ class Step:
         return self.sealed is not None and self.approved_digest == digest(self.sealed)
 
 
-_COLUMNS = ", ".join(field.name for field in fields(Step))
+COLUMNS = ", ".join(field.name for field in fields(Step))
 
 
-async def of_run(tx: AccountReader, task_id: UUID, run: int) -> list[Step]:
+async def of_run(tx: AccountReader, task_id: UUID, run: int, *, first_step: int = 1) -> list[Step]:
+    """The calls of a run, from this step on."""
     rows = await tx.fetch(
         f"""
-        SELECT {_COLUMNS} FROM steps WHERE account_id = $1 AND task_id = $2 AND run = $3
+        SELECT {COLUMNS} FROM steps
+        WHERE account_id = $1 AND task_id = $2 AND run = $3 AND step >= $4
         ORDER BY step, call
         """,  # noqa: S608
         tx.account_id,
         task_id,
         run,
+        first_step,
     )
     return [Step(**row) for row in rows]
 
@@ -123,6 +133,7 @@ async def progress(tx: AccountReader, task_id: UUID, run: int) -> tuple[int, int
             AND paid.run = coalesce(s.planned_run, s.run)
             AND paid.step = s.step AND paid.call = s.call
         WHERE s.account_id = $1 AND s.task_id = $2 AND s.run = $3
+          AND NOT (s.kind = 'model' AND s.state = 'planned')
         """,
         tx.account_id,
         task_id,
@@ -155,7 +166,7 @@ async def calls_of(tx: AccountReader, task_id: UUID, run: int, step: int) -> lis
     """The tool calls of one step."""
     rows = await tx.fetch(
         f"""
-        SELECT {_COLUMNS} FROM steps
+        SELECT {COLUMNS} FROM steps
         WHERE account_id = $1 AND task_id = $2 AND run = $3 AND step = $4 AND call > 0
         ORDER BY call
         """,  # noqa: S608
@@ -171,7 +182,7 @@ async def delegated_calls(tx: AccountReader, task_id: UUID, run: int) -> list[St
     """The calls of a run that wait for a subtask."""
     rows = await tx.fetch(
         f"""
-        SELECT {_COLUMNS} FROM steps
+        SELECT {COLUMNS} FROM steps
         WHERE account_id = $1 AND task_id = $2 AND run = $3 AND state = 'delegated'
         ORDER BY step, call
         """,  # noqa: S608
@@ -206,7 +217,7 @@ async def delegated_tasks(tx: AccountReader, task_id: UUID, run: int) -> list[UU
 async def one(tx: AccountReader, task_id: UUID, run: int, step: int, call: int) -> Step | None:
     row = await tx.fetchrow(
         f"""
-        SELECT {_COLUMNS} FROM steps
+        SELECT {COLUMNS} FROM steps
         WHERE account_id = $1 AND task_id = $2 AND run = $3 AND step = $4 AND call = $5
         """,  # noqa: S608
         tx.account_id,
@@ -234,16 +245,28 @@ class ModelCallRecord:
 async def record_model_call(
     tx: AccountTransaction, task_id: UUID, run: int, step: int, record: ModelCallRecord
 ) -> bool:
-    """Stores a model call whose answer is not applied yet. False if it is already stored."""
+    """Stores a model call whose answer is not applied yet. False if it is already stored.
+
+    The first answer stays, whoever stores it.
+    """
     usage = record.usage
     recorded = await tx.fetchval(
         """
-        INSERT INTO steps (account_id, task_id, run, step, call, kind, state, name, result,
+        INSERT INTO steps AS s (account_id, task_id, run, step, call, kind, state, name, result,
             input_tokens, output_tokens, cost_micros, price_version, planned_at, started_at,
             finished_at, cache_read_tokens, cache_write_tokens, reasoning_tokens, estimated)
         VALUES ($1, $2, $3, $4, 0, 'model', 'started', $5, $6, $7, $8, $9, $10, $11, $11,
             clock_timestamp(), $12, $13, $14, $15)
-        ON CONFLICT DO NOTHING RETURNING true
+        ON CONFLICT (account_id, task_id, run, step, call) DO UPDATE
+        SET state = excluded.state, name = excluded.name, result = excluded.result,
+            input_tokens = excluded.input_tokens, output_tokens = excluded.output_tokens,
+            cost_micros = excluded.cost_micros, price_version = excluded.price_version,
+            started_at = excluded.started_at, finished_at = excluded.finished_at,
+            cache_read_tokens = excluded.cache_read_tokens,
+            cache_write_tokens = excluded.cache_write_tokens,
+            reasoning_tokens = excluded.reasoning_tokens, estimated = excluded.estimated
+        WHERE s.state = 'planned'
+        RETURNING true
         """,
         tx.account_id,
         task_id,
@@ -264,18 +287,43 @@ async def record_model_call(
     return bool(recorded)
 
 
-async def finish_model_call(tx: AccountTransaction, task_id: UUID, run: int, step: int) -> None:
-    """Marks the answer of a stored model call as applied."""
-    await tx.execute(
+async def count_model_failure(
+    tx: AccountTransaction, task_id: UUID, run: int, step: int, model: str
+) -> int:
+    """Counts a failed attempt of a model call. Returns how many have failed."""
+    attempts: int | None = await tx.fetchval(
+        """
+        INSERT INTO steps AS s (account_id, task_id, run, step, call, kind, state, name, attempts)
+        VALUES ($1, $2, $3, $4, 0, 'model', 'planned', $5, 1)
+        ON CONFLICT (account_id, task_id, run, step, call)
+            DO UPDATE SET attempts = s.attempts + 1
+        RETURNING attempts
+        """,
+        tx.account_id,
+        task_id,
+        run,
+        step,
+        model,
+    )
+    assert attempts is not None
+    return attempts
+
+
+async def finish_model_call(tx: AccountTransaction, task_id: UUID, run: int, step: int) -> bool:
+    """Marks the answer of a stored model call as applied. False if it already is."""
+    finished = await tx.fetchval(
         """
         UPDATE steps SET state = 'finished', outcome = 'ok'
         WHERE account_id = $1 AND task_id = $2 AND run = $3 AND step = $4 AND call = 0
+          AND state = 'started'
+        RETURNING true
         """,
         tx.account_id,
         task_id,
         run,
         step,
     )
+    return bool(finished)
 
 
 async def add_note(tx: AccountTransaction, task_id: UUID, at: Step, text: str) -> None:
@@ -301,13 +349,13 @@ async def copy_previous_run(tx: AccountTransaction, task_id: UUID, run: int) -> 
     """
     await tx.execute(
         f"""
-        INSERT INTO steps (account_id, task_id, {_COLUMNS})
+        INSERT INTO steps (account_id, task_id, {COLUMNS})
         SELECT account_id, task_id, $3, step, call, kind, state, name, server, call_id, read_only,
             arguments, sealed, approved_digest, maybe_made, coalesce(planned_run, run), result,
             outcome, note, child_task_id, 0, 0, 0, 0, 0, estimated, 0, price_version, true,
-            planned_at, started_at, finished_at
+            planned_at, started_at, finished_at, 0
         FROM steps WHERE account_id = $1 AND task_id = $2 AND run = $3 - 1
-          AND NOT (kind = 'model' AND state = 'started')
+          AND NOT (kind = 'model' AND state IN ('planned', 'started'))
         ON CONFLICT DO NOTHING
         """,  # noqa: S608
         tx.account_id,

@@ -47,6 +47,7 @@ _ENTRIES = f"""
            estimated, cost_micros, price_version, coalesce(started_at, planned_at) AS started_at,
            finished_at, NULL::uuid AS decided_by, NULL::jsonb AS decided_with
     FROM steps WHERE account_id = $1 AND task_id = $2 AND NOT copied
+      AND NOT (kind = 'model' AND state = 'planned')
     UNION ALL
     {review_queries.TIMELINE_ENTRIES}
 """  # noqa: S608

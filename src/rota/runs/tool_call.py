@@ -1,6 +1,8 @@
 """A tool call: made when it is allowed, and never repeated if that could do harm."""
 
-from dataclasses import dataclass
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -9,14 +11,15 @@ from opentelemetry.trace import SpanKind
 from temporalio.exceptions import ApplicationError
 
 from rota.agents.model import AgentVersion
+from rota.events import journal
 from rota.platform import clock, tracing
 from rota.platform.db import AccountTransaction
 from rota.runs import steps, tool_steps
 from rota.runs.agent_loop import AgentLoop, needs_approval
-from rota.runs.contracts import CALL_FINISHED, TOOL_FAILED, CallInput, NextStep
+from rota.runs.contracts import CALL_FINISHED, TOOL_FAILED, CallInput, NextStep, RunInput
 from rota.runs.delegation import Delegation
 from rota.runs.heartbeat import retry_database
-from rota.runs.run_context import RunContext, ids_of
+from rota.runs.run_context import FencedOut, RunContext, ids_of
 from rota.runs.steps import Step
 from rota.runs.tools import (
     DELEGATE,
@@ -31,6 +34,14 @@ from rota.tasks import queries
 from rota.tasks.model import Task
 
 log = structlog.get_logger()
+
+# A worker that was silent for longer than this part of the heartbeat timeout looks again before it
+# sends a call. Temporal can miss the heartbeats of almost the whole timeout before that.
+MAX_PAUSE = 0.1
+
+# What the start of a call can lead to: a gate is open, or the rows say what is next.
+WAITS_FOR_PERSON = NextStep("wait")
+LOOK_AGAIN = NextStep("act")
 
 _UNKNOWN = (
     "The call was interrupted, so it is unknown whether it took effect. Check the tool's system. "
@@ -58,10 +69,13 @@ _EARLIER_VERSION = (
 class Started:
     """A call that is marked as started: what to call, and with what."""
 
+    row: Step
     tool: Tool
     source: ToolSource
     arguments: dict[str, Any]
     started_at: datetime
+    # When this process began to mark it, on its monotonic clock.
+    checked_s: float
 
     def is_current(self, row: Step) -> bool:
         """Whether this attempt still owns the call. A slow one may have been replaced."""
@@ -87,12 +101,55 @@ class ToolCaller:
             return None
         if row.state == "finished":
             return CALL_FINISHED
-        if row.name == DELEGATE.name and row.server is None:
+        if _delegates(row):
             return await retry_database(lambda: self._delegate(call_input, agent))
         started = await retry_database(lambda: self._start(call_input, agent))
         if isinstance(started, NextStep):
             return started
-        return await self._call(call_input, row, started)
+        return await self.make(call_input, started)
+
+    async def start(
+        self, run_input: RunInput, step: int, calls: Sequence[int]
+    ) -> dict[int, "Started | NextStep"]:
+        """Like `start_in`, in a transaction of its own."""
+        async with self._context.locked(run_input) as (tx, task):
+            if task is None or task.status != "RUNNING":
+                return {}
+            agent = await self._context.agent(tx, task)
+            rows = await steps.calls_of(tx, task.id, task.run, step)
+            # With calls that wait for a subtask, so that the step does not seem finished.
+            wanted = [row for row in rows if row.call in calls or row.state == "delegated"]
+            return await self.start_in(tx, task, agent, wanted)
+
+    async def start_in(
+        self,
+        tx: AccountTransaction,
+        task: Task,
+        agent: AgentVersion,
+        rows: Sequence[Step],
+    ) -> dict[int, "Started | NextStep"]:
+        """Marks these calls of a step as started, and creates the subtasks that they delegate.
+
+        A call for which a person has to decide again stops the run, so those after it are left out.
+        """
+        found: dict[int, Started | NextStep] = {}
+        ready: list[Started] = []
+        for row in rows:
+            if row.state == "finished":
+                found[row.call] = CALL_FINISHED
+                continue
+            outcome = (
+                await self._delegate_in(tx, task, agent, row)
+                if _delegates(row)
+                else await self._check(tx, task, agent, row)
+            )
+            if isinstance(outcome, Started):
+                ready.append(outcome)
+                continue
+            found[row.call] = outcome
+            if outcome == WAITS_FOR_PERSON:
+                break
+        return found | await _mark_started(tx, task, ready)
 
     async def _find(self, call_input: CallInput) -> tuple[Task, Step, AgentVersion] | None:
         run_input = call_input.run
@@ -115,40 +172,58 @@ class ToolCaller:
             row = await _row(tx, task, call_input)
             if task.status != "RUNNING" or row.state not in ("planned", "started"):
                 return await self._loop.advance(tx, task)
-            server_id = row.sealed_server_id
-            found = (
-                await self._toolbox.current(tx, agent, server_id, row.name) if server_id else None
-            )
-            interrupted = row.state == "started" and not row.read_only
-            if found is None:
-                why = _GONE if row.sealed else _EARLIER_VERSION
-                if interrupted or row.maybe_made:
-                    why = _UNKNOWN_AND_GONE
-                await tool_steps.finish(tx, task.id, row, why, "failed")
-                return CALL_FINISHED
-            tool, source = found
-            arguments = row.sealed_arguments
-            if interrupted:
-                return await self._loop.reopen_gate(
-                    tx, task, agent, row, tool, _UNKNOWN, maybe_made=True
-                )
-            if tool.changed is not None:
-                return await self._loop.reopen_gate(tx, task, agent, row, tool, tool.changed)
-            if tool.seal(arguments) != row.sealed:
-                return await self._loop.reopen_gate(tx, task, agent, row, tool, _CHANGED)
-            if needs_approval(agent, tool) and not row.is_approved:
-                return await self._loop.reopen_gate(tx, task, agent, row, tool, _NOT_APPROVED)
-            started_at = await tool_steps.start(tx, task.id, row)
-        return Started(tool, source, arguments, started_at)
+            outcome = await self._check(tx, task, agent, row)
+            if isinstance(outcome, Started):
+                [outcome] = (await _mark_started(tx, task, [outcome])).values()
+            return outcome
 
-    async def _call(self, call_input: CallInput, row: Step, call: "Started") -> NextStep:
+    async def _check(
+        self, tx: AccountTransaction, task: Task, agent: AgentVersion, row: Step
+    ) -> "Started | NextStep":
+        """What to call, and with what, if it is still the call that was planned or approved."""
+        if row.state not in ("planned", "started"):
+            return LOOK_AGAIN
+        checked_s = time.monotonic()
+        server_id = row.sealed_server_id
+        found = await self._toolbox.current(tx, agent, server_id, row.name) if server_id else None
+        interrupted = row.state == "started" and not row.read_only
+        if found is None:
+            why = _GONE if row.sealed else _EARLIER_VERSION
+            if interrupted or row.maybe_made:
+                why = _UNKNOWN_AND_GONE
+            await tool_steps.finish(tx, task.id, row, why, "failed")
+            return CALL_FINISHED
+        tool, source = found
+        arguments = row.sealed_arguments
+        if interrupted:
+            return await self._loop.reopen_gate(
+                tx, task, agent, row, tool, _UNKNOWN, maybe_made=True
+            )
+        if tool.changed is not None:
+            return await self._loop.reopen_gate(tx, task, agent, row, tool, tool.changed)
+        if tool.seal(arguments) != row.sealed:
+            return await self._loop.reopen_gate(tx, task, agent, row, tool, _CHANGED)
+        if needs_approval(agent, tool) and not row.is_approved:
+            return await self._loop.reopen_gate(tx, task, agent, row, tool, _NOT_APPROVED)
+        return Started(row, tool, source, arguments, row.planned_at, checked_s)
+
+    async def make(self, call_input: CallInput, call: "Started") -> NextStep:
+        """Makes a call that is marked as started, and stores its result."""
         account_id, task_id = ids_of(call_input.run)
-        tool = call.tool
+        row, tool = call.row, call.tool
         started = clock.now()
         key = f"{task_id.hex}-{row.key}"
         try:
             with tracing.span(f"tool {tool.full_name}", kind=SpanKind.CLIENT):
-                result = await call.source.call(account_id, tool, call.arguments, key)
+                result = await call.source.call(
+                    account_id,
+                    tool,
+                    call.arguments,
+                    key,
+                    before_send=lambda: self._check_not_late(call_input, call),
+                )
+        except FencedOut:
+            raise  # The tool was not called.
         except ToolUnavailable:
             # The call did not reach the tool, so it can be repeated even if the tool writes.
             await retry_database(lambda: self._reset(call_input, call))
@@ -172,10 +247,44 @@ class ToolCaller:
 
         async def finish() -> NextStep:
             async with self._context.db.write(account_id) as tx:
+                # Locked, so that another slice sees either the result or a call in progress.
+                await journal.lock_account(tx)
                 await tool_steps.finish(tx, task_id, row, storable(result.content), outcome)
             return CALL_FINISHED
 
         return await retry_database(finish)
+
+    async def _check_not_late(self, call_input: CallInput, call: "Started") -> None:
+        """Looks again before the call is sent, if this process was paused since it was marked.
+
+        Another worker may have taken over the run meanwhile, and a person may have rejected the
+        call because its outcome was unknown.
+        """
+        run_input = call_input.run
+        account_id, task_id = ids_of(run_input)
+        while time.monotonic() - call.checked_s > MAX_PAUSE * run_input.heartbeat_s:
+            looked_s = time.monotonic()
+
+            async def look() -> tuple[Task | None, Step | None]:
+                async with self._context.db.read(account_id) as tx:
+                    place = (run_input.run, call_input.step, call_input.call)
+                    return await queries.find(tx, task_id), await steps.one(tx, task_id, *place)
+
+            task, row = await retry_database(look)
+            if task is None or task.run != run_input.run or task.status == "CANCELLED":
+                raise FencedOut
+            if run_input.fence not in (None, task.fence) or not (row and call.is_current(row)):
+                raise FencedOut
+            call = replace(call, checked_s=looked_s)
+
+    async def count_failure(self, call_input: CallInput) -> int:
+        """Counts a failed attempt of a call that can be repeated. Returns how many have failed."""
+        async with self._context.locked(call_input.run) as (tx, task):
+            assert task is not None
+            row = await _row(tx, task, call_input)
+            if row.state not in ("planned", "started"):
+                raise FencedOut
+            return await tool_steps.count_failure(tx, task.id, row)
 
     async def _reset(self, call_input: CallInput, call: "Started") -> None:
         """Lets the call be made again, unless another attempt has taken it over."""
@@ -202,11 +311,32 @@ class ToolCaller:
             if task is None or task.status != "RUNNING":
                 return NextStep("end")
             row = await _row(tx, task, call_input)
-            if row.state == "planned" and needs_approval(agent, DELEGATE) and not row.is_approved:
-                return await self._loop.reopen_gate(tx, task, agent, row, DELEGATE, _NOT_APPROVED)
-            if row.state == "planned":
-                await self._delegation.delegate(tx, task, agent, row)
+            if await self._delegate_in(tx, task, agent, row) == WAITS_FOR_PERSON:
+                return WAITS_FOR_PERSON
             return await self._loop.advance(tx, task)
+
+    async def _delegate_in(
+        self, tx: AccountTransaction, task: Task, agent: AgentVersion, row: Step
+    ) -> NextStep:
+        if row.state == "planned" and needs_approval(agent, DELEGATE) and not row.is_approved:
+            return await self._loop.reopen_gate(tx, task, agent, row, DELEGATE, _NOT_APPROVED)
+        if row.state == "planned":
+            await self._delegation.delegate(tx, task, agent, row)
+        return LOOK_AGAIN
+
+
+def _delegates(row: Step) -> bool:
+    return row.name == DELEGATE.name and row.server is None
+
+
+async def _mark_started(
+    tx: AccountTransaction, task: Task, ready: Sequence["Started"]
+) -> dict[int, "Started | NextStep"]:
+    if not ready:
+        return {}
+    calls = [call.row.call for call in ready]
+    started_at = await tool_steps.start(tx, task.id, task.run, ready[0].row.step, calls)
+    return {call.row.call: replace(call, started_at=started_at[call.row.call]) for call in ready}
 
 
 async def _row(tx: AccountTransaction, task: Task, call_input: CallInput) -> Step:

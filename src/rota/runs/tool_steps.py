@@ -6,8 +6,9 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from rota.platform import json
 from rota.platform.db import AccountTransaction
-from rota.runs.steps import State, Step
+from rota.runs.steps import COLUMNS, State, Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,35 +30,35 @@ async def plan_calls(
     run: int,
     step: int,
     calls: Sequence[PlannedCall],
-) -> None:
-    await tx.executemany(
-        """
+) -> list[Step]:
+    """Stores the calls that an answer requests, in one statement."""
+    rows = await tx.fetch(
+        f"""
         INSERT INTO steps (account_id, task_id, run, step, call, kind, state, name, server,
             call_id, read_only, arguments, sealed, result, outcome, finished_at)
-        VALUES ($1, $2, $3, $4, $5, 'tool', $6, $7, $8, $9, $10, $11, $12, $13,
-            CASE WHEN $6 = 'finished' THEN 'failed' END,
-            CASE WHEN $6 = 'finished' THEN clock_timestamp() END)
-        ON CONFLICT DO NOTHING
-        """,
-        [
-            (
-                tx.account_id,
-                task_id,
-                run,
-                step,
-                number,
-                "finished" if call.problem else "gated" if call.gated else "planned",
-                call.name,
-                call.server,
-                call.call_id,
-                call.read_only,
-                call.arguments,
-                call.sealed,
-                call.problem,
-            )
-            for number, call in enumerate(calls, 1)
-        ],
+        SELECT $1, $2, $3, $4, c.call, 'tool', c.state, c.name, c.server, c.call_id, c.read_only,
+            c.arguments::jsonb, c.sealed, to_jsonb(c.problem),
+            CASE WHEN c.state = 'finished' THEN 'failed' END,
+            CASE WHEN c.state = 'finished' THEN clock_timestamp() END
+        FROM unnest($5::text[], $6::text[], $7::text[], $8::text[], $9::boolean[], $10::text[],
+                    $11::text[], $12::text[]) WITH ORDINALITY
+            AS c (state, name, server, call_id, read_only, arguments, sealed, problem, call)
+        RETURNING {COLUMNS}
+        """,  # noqa: S608
+        tx.account_id,
+        task_id,
+        run,
+        step,
+        ["finished" if call.problem else "gated" if call.gated else "planned" for call in calls],
+        [call.name for call in calls],
+        [call.server for call in calls],
+        [call.call_id for call in calls],
+        [call.read_only for call in calls],
+        [json.dumps(call.arguments).decode() for call in calls],
+        [call.sealed for call in calls],
+        [call.problem for call in calls],
     )
+    return sorted((Step(**row) for row in rows), key=lambda row: row.call)
 
 
 async def set_state(
@@ -86,13 +87,13 @@ async def set_state(
     )
 
 
-async def start(tx: AccountTransaction, task_id: UUID, at: Step) -> datetime:
-    """Marks a call as started. The time identifies this attempt."""
-    started_at: datetime = await tx.fetchval(
+async def count_failure(tx: AccountTransaction, task_id: UUID, at: Step) -> int:
+    """Counts a failed attempt of a call that can be repeated. Returns how many have failed."""
+    attempts: int = await tx.fetchval(
         """
-        UPDATE steps SET state = 'started', started_at = clock_timestamp()
+        UPDATE steps SET attempts = attempts + 1, state = 'planned', started_at = NULL
         WHERE account_id = $1 AND task_id = $2 AND run = $3 AND step = $4 AND call = $5
-        RETURNING started_at
+        RETURNING attempts
         """,
         tx.account_id,
         task_id,
@@ -100,7 +101,26 @@ async def start(tx: AccountTransaction, task_id: UUID, at: Step) -> datetime:
         at.step,
         at.call,
     )
-    return started_at
+    return attempts
+
+
+async def start(
+    tx: AccountTransaction, task_id: UUID, run: int, step: int, calls: Sequence[int]
+) -> dict[int, datetime]:
+    """Marks calls of a step as started. The time identifies this attempt of a call."""
+    rows = await tx.fetch(
+        """
+        UPDATE steps SET state = 'started', started_at = clock_timestamp()
+        WHERE account_id = $1 AND task_id = $2 AND run = $3 AND step = $4 AND call = ANY($5)
+        RETURNING call, started_at
+        """,
+        tx.account_id,
+        task_id,
+        run,
+        step,
+        calls,
+    )
+    return {row["call"]: row["started_at"] for row in rows}
 
 
 async def approve(tx: AccountTransaction, task_id: UUID, at: Step, item: Mapping[str, Any]) -> None:

@@ -4,7 +4,7 @@ Every kind of external tool implements `ToolSource`. The built-in tools `delegat
 do not: the run handles them itself.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 from uuid import UUID
@@ -105,9 +105,17 @@ class ToolSource(Protocol):
         ...
 
     async def call(
-        self, account_id: UUID, tool: Tool, arguments: dict[str, Any], key: str
+        self,
+        account_id: UUID,
+        tool: Tool,
+        arguments: dict[str, Any],
+        key: str,
+        before_send: Callable[[], Awaitable[None]],
     ) -> ToolResult:
-        """Calls a tool at its target. `key` stays the same when the same call is repeated."""
+        """Calls a tool at its target. `key` stays the same when the same call is repeated.
+
+        `before_send` is awaited right before the call leaves, and can still raise.
+        """
         ...
 
 

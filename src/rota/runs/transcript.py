@@ -46,7 +46,7 @@ def messages(agent: AgentVersion, task: Task, rows: list[Step]) -> list[ModelMes
     for row in rows:
         if row.kind == "tool":
             results_of[row.step].append(row)
-    for model_call in (row for row in rows if row.kind == "model"):
+    for model_call in (row for row in rows if row.is_answered):
         results = results_of[model_call.step]
         response = response_of(model_call)
         # Providers refuse an empty message. The note after it says that the answer was empty.
@@ -68,7 +68,12 @@ def _with_calls(response: ModelResponse, made: int) -> ModelResponse:
 
 def response_of(model_call: Step) -> ModelResponse:
     """The stored response of a model call."""
-    [message] = ModelMessagesTypeAdapter.validate_python([model_call.result])
+    return parsed(model_call.result)
+
+
+def parsed(stored: Any) -> ModelResponse:
+    """A response that is stored as this."""
+    [message] = ModelMessagesTypeAdapter.validate_python([stored])
     assert isinstance(message, ModelResponse)
     return message
 

@@ -1,4 +1,4 @@
-"""The workflow of a run. It repeatedly does what the database says is next.
+"""The workflow of runs that earlier versions started. New ones are in slice_workflow.py.
 
 It keeps no state of its own, so it can be restarted from the database at any time. It imports no
 database, settings or service code.
@@ -12,6 +12,7 @@ from temporalio import workflow
 from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
 
+from rota.runs.backoff import failure_message
 from rota.runs.contracts import (
     ADVANCE,
     BEGIN,
@@ -120,17 +121,8 @@ class Run:
         )
 
 
-_CAUSES = {
-    MODEL_UNAVAILABLE: "The model provider failed too often.",
-    TOOL_UNAVAILABLE: "A tool server was not available for too long.",
-    TOOL_FAILED: "A tool call failed too often.",
-}
-
-
 def _failure(run_input: RunInput, error: ActivityError) -> FailInput:
     code = error.cause.type if isinstance(error.cause, ApplicationError) else None
-    if code not in _CAUSES:
+    if code not in (MODEL_UNAVAILABLE, TOOL_UNAVAILABLE, TOOL_FAILED):
         code = "RUN_FAILED"
-    what = _CAUSES.get(code, "A step of the run failed too often.")
-    message = f"{what} Fix the cause, then retry the task from the failed step."
-    return FailInput(run_input, code, message, True)
+    return FailInput(run_input, code, failure_message(code), True)

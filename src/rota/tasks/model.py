@@ -43,6 +43,8 @@ class Task:
     cost_micros: int
     # The approval policies of the tasks above this one.
     inherited_approval: list[dict[str, Any]] | None
+    # Which slice may change the run. See `rota.runs.run_context`.
+    fence: int = 0
 
     @property
     def run_id(self) -> RunId:

@@ -2,12 +2,12 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
-from rota.events import journal
+from rota.events import journal, outbox
 from rota.platform.db import AccountReader, AccountTransaction
 from rota.platform.ids import new_uuid
 from rota.tasks.errors import TaskNotFound
@@ -35,6 +35,7 @@ _CHANGEABLE = (
     "actions",
     "error",
     "inherited_approval",
+    "fence",
 )
 SELECTED = ", ".join(_COLUMNS)
 _values = attrgetter(*_COLUMNS)
@@ -98,6 +99,8 @@ async def insert(
     """
     kind, payload = instruction or (None, {})
     tx.has_events = True
+    if kind is not None:
+        outbox.note(tx, kind)
     await tx.execute(
         _INSERT[task.status],
         tx.account_id,
@@ -160,6 +163,16 @@ async def find_for_change(tx: AccountTransaction, task_id: UUID) -> Task | None:
     return await find(tx, task_id)
 
 
+async def raise_fence(tx: AccountTransaction, task: Task) -> Task:
+    """Makes every earlier slice of the task's run stop. The account must be locked."""
+    fence = await tx.fetchval(
+        "UPDATE tasks SET fence = fence + 1 WHERE account_id = $1 AND id = $2 RETURNING fence",
+        tx.account_id,
+        task.id,
+    )
+    return replace(task, fence=fence)
+
+
 async def open_subtasks(tx: AccountReader, task_id: UUID) -> list[Task]:
     """Every task below this one, at any depth, that has not ended."""
     rows = await tx.fetch(
@@ -207,13 +220,14 @@ async def add_usage(
     input_tokens: int,
     output_tokens: int,
     cost_micros: int,
-) -> None:
-    """Counts one model call in the task's usage."""
-    await tx.execute(
+) -> tuple[Status, int]:
+    """Counts one model call in the task's usage. Returns the task's status and run."""
+    row = await tx.fetchrow(
         """
         UPDATE tasks SET steps = steps + 1, input_tokens = input_tokens + $3,
             output_tokens = output_tokens + $4, cost_micros = cost_micros + $5
         WHERE account_id = $1 AND id = $2
+        RETURNING status, run
         """,
         tx.account_id,
         task_id,
@@ -221,6 +235,7 @@ async def add_usage(
         output_tokens,
         cost_micros,
     )
+    return row["status"], row["run"]
 
 
 _SET = ", ".join(f"{name} = {at}" for name, at in _placeholders(_CHANGEABLE, first=3).items())

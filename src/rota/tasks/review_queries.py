@@ -222,13 +222,38 @@ async def close(
     )
 
 
-async def due(connection: ReadConnection, limit: int) -> list[tuple[UUID, UUID]]:
-    """Account and task of expired reviews, of all accounts. Needs a relay transaction."""
+async def due_accounts(
+    connection: ReadConnection, after: tuple[datetime, UUID], limit: int
+) -> list[tuple[datetime, UUID]]:
+    """The times and accounts of expired reviews after `after`, oldest first.
+
+    Needs a relay transaction.
+    """
     rows = await connection.fetch(
         """
-        SELECT account_id, task_id FROM reviews
-        WHERE state = 'pending' AND expires_at <= now() ORDER BY expires_at LIMIT $1
+        SELECT expires_at, account_id FROM reviews
+        WHERE state = 'pending' AND expires_at <= now() AND (expires_at, account_id) > ($1, $2)
+        ORDER BY expires_at, account_id LIMIT $3
         """,
+        *after,
         limit,
     )
-    return [(row["account_id"], row["task_id"]) for row in rows]
+    return [(row["expires_at"], row["account_id"]) for row in rows]
+
+
+async def claim_due(tx: AccountTransaction, limit: int) -> list[UUID]:
+    """The account's tasks with an expired review, oldest first.
+
+    None until the end of another transaction that has claimed some.
+    """
+    rows = await tx.fetch(
+        """
+        SELECT task_id FROM reviews
+        WHERE account_id = $1 AND state = 'pending' AND expires_at <= now()
+          AND (SELECT pg_try_advisory_xact_lock(hashtext('reviews'), hashtext($1::text)))
+        ORDER BY expires_at LIMIT $2
+        """,
+        tx.account_id,
+        limit,
+    )
+    return [row["task_id"] for row in rows]

@@ -270,7 +270,12 @@ class Review(Wire):
             requested_at=newest.requested_at if newest else None,
             expires_at=newest.expires_at if newest else None,
             work=ReviewedWork(**work) if work else None,
-            summary=summaries.of_review(sealed, [item.summary for item in items]),
+            summary=summaries.of_review(
+                sealed,
+                newest.gate if newest else None,
+                found.task.name,
+                [item.summary for item in items],
+            ),
             items=items,
             history=[shape for shape in shapes if shape.state != "pending"],
         )

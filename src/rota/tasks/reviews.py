@@ -5,12 +5,14 @@ decided. A decision that names no review decides what waits, except that the sam
 it within a few seconds means the same decision, and not the next review.
 """
 
+import random
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
-from itertools import groupby
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
+
+import structlog
 
 from rota.accounts import queries as accounts
 from rota.auth.caller import Caller
@@ -43,6 +45,10 @@ from rota.tasks.review_schemas import (
 from rota.tasks.states import APPROVAL_OF, Status, TransitionRefused, Trigger, target_of
 from rota.tasks.transitions import START, WAKE
 
+log = structlog.get_logger()
+
+# Reviews of one account that expire in one transaction, which locks the account.
+EXPIRE_AT_ONCE = 50
 # A caller who decides again this soon repeats the decision: a retry, or a double click.
 REPEAT_TIME = timedelta(seconds=10)
 
@@ -222,14 +228,31 @@ class Reviews:
         return replace(found, task=after, reviews=await review_queries.of_task(tx, before.id))
 
     async def expire_due(self, limit: int) -> int:
-        """Cancels up to `limit` tasks, of all accounts, whose review expired. Returns how many."""
-        async with self._db.relay() as connection:
-            due = sorted(await review_queries.due(connection, limit))
-        expired = 0
-        for account_id, tasks in groupby(due, lambda found: found[0]):
+        """Cancels all tasks whose review expired, finding `limit` at a time. Returns how many."""
+        expired, last = 0, (datetime.fromtimestamp(0, UTC), UUID(int=0))
+        while True:
+            async with self._db.relay() as connection:
+                due = await review_queries.due_accounts(connection, last, limit)
+            if not due:
+                return expired
+            last, found = due[-1], list({account_id for _, account_id in due})
+            # In any order, so that the workers do not follow each other.
+            random.shuffle(found)
+            for account_id in found:
+                try:
+                    expired += await self._expire_of(account_id)
+                except Exception:
+                    # A failure must not delay the other accounts.
+                    log.exception("review_expiry_failed", account_id=str(account_id))
+
+    async def _expire_of(self, account_id: UUID) -> int:
+        """Expires the account's due reviews, unless another worker is doing it."""
+        expired, more = 0, True
+        while more:
             async with self._db.write(account_id) as tx:
-                for _, task_id in tasks:
-                    expired += await self._expire(tx, task_id)
+                due = await review_queries.claim_due(tx, EXPIRE_AT_ONCE)
+                done = sum([await self._expire(tx, task_id) for task_id in due])
+            expired, more = expired + done, done > 0 and len(due) == EXPIRE_AT_ONCE
         return expired
 
     async def _expire(self, tx: AccountTransaction, task_id: UUID) -> bool:

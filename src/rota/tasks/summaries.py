@@ -8,6 +8,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from itertools import islice
 from typing import Any
 
@@ -23,6 +24,7 @@ _LENGTHS = (80, 40, 20)
 _MAX_ARGUMENTS = 50
 _MAX_LISTED = 3
 _MAX_NAME = 40
+_MAX_SUM = Decimal(10) ** 18
 
 # A value of these characters cannot be mistaken for a part of the sentence.
 _WORD = re.compile(r"[\w.@:/#+-]+")
@@ -40,9 +42,10 @@ class _Absent(Exception):
 def of_item(item: Mapping[str, Any], arguments: Mapping[str, Any]) -> str:
     """Describes an item of a review. `arguments` are the sealed ones."""
     if item["tool"] is None:
-        return (
-            f"Accept this output of {_count(len(str(arguments.get('output', ''))), 'characters')}"
-        )
+        return "Accept the result"
+    if item["tool"] == "ask_person" and item.get("server") is None:
+        # The question is shown whole.
+        return "Answer a question"
     template = item.get("describe")
     if template is not None:
         try:
@@ -54,8 +57,12 @@ def of_item(item: Mapping[str, Any], arguments: Mapping[str, Any]) -> str:
     return _listed(named or _readable(_plain(item["tool"], _SHORT)), arguments)
 
 
-def of_review(sealed: Mapping[str, Any], summaries: Sequence[str]) -> str | None:
-    """Describes a review as a whole. `summaries` are those of its items."""
+def of_review(
+    sealed: Mapping[str, Any], gate: str | None, task: str, summaries: Sequence[str]
+) -> str | None:
+    """Describes a review as a whole. `task` is a name; `summaries` are those of the items."""
+    if gate == "output":
+        return f"Accept the result of {_text(task, 100)}"
     if "work" in sealed:
         work = sealed["work"]
         most = f"${work['budgetCents'] / 100:.2f}"
@@ -103,6 +110,8 @@ def _value(path: tuple[str, ...], arguments: Mapping[str, Any], length: int) -> 
             found = found.get(name)
         elif name == "length" and number == len(path) and isinstance(found, list | str):
             return f"{len(found):,}"
+        elif isinstance(found, list) and path[number:] == ("sum",):
+            return _sum(found, name)
         else:
             raise _Absent
     if found is None:
@@ -111,6 +120,20 @@ def _value(path: tuple[str, ...], arguments: Mapping[str, Any], length: int) -> 
         return _text(found, length)
     unit = path[-1] if isinstance(found, list) else "fields"
     return _scalar(found) or _short_list(found, length) or _count(len(found), unit)
+
+
+def _sum(rows: Sequence[Any], name: str) -> str:
+    """The sum of a field of all elements, exact."""
+    values = [row.get(name) if isinstance(row, Mapping) else None for row in rows]
+    if any(isinstance(each, bool) or not isinstance(each, int | float) for each in values):
+        raise _Absent
+    total = sum((Decimal(json.dumps(each)) for each in values), Decimal(0))
+    if not total.is_finite() or abs(total) > _MAX_SUM:
+        raise _Absent
+    if all(isinstance(each, int) for each in values):
+        return f"{total:,f}"
+    # Amounts have two decimals, unless more are needed.
+    return f"{total:,.2f}" if total == round(total, 2) else f"{total.normalize():,f}"
 
 
 def _listed(name: str, arguments: Mapping[str, Any]) -> str:

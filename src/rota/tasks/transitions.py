@@ -19,10 +19,10 @@ from rota.tasks.model import Review, ReviewState, Task
 from rota.tasks.states import EVENT_OF, TERMINAL, Gate, Status, TransitionRefused, Trigger, allows
 
 # What follows from other changes, and is not a field of the task for clients.
-_NOT_SHOWN = ("updated_at", "depth", "inherited_approval")
+_NOT_SHOWN = ("updated_at", "depth", "inherited_approval", "fence")
 
 # Kinds of instructions to the worker. They are stored in the outbox.
-START, CANCEL, WAKE = "run.start", "run.cancel", "run.nudge"
+START, CANCEL, WAKE, CHECK = "run.start", "run.cancel", "run.nudge", "run.check"
 
 
 async def apply(
@@ -39,9 +39,12 @@ async def apply(
     if not allows(before.status, target, trigger, hosted=before.hosted):
         raise TransitionRefused(before.status, target, _advice(before))
     now = clock.now()
+    ends_run = target in TERMINAL or trigger is Trigger.RETRY
     after = replace(
         after,
         status=target,
+        # A worker that still carries the run stops at its next write.
+        fence=after.fence + 1 if ends_run else after.fence,
         updated_at=now,
         started_at=now if target == "RUNNING" and not after.started_at else after.started_at,
         finished_at=now if target in TERMINAL else None,
@@ -50,6 +53,7 @@ async def apply(
     await queries.update(tx, before, after, (event or EVENT_OF[target], data))
     if before.hosted and target in TERMINAL:
         await holds.release(tx, before.run_id)
+        await outbox.drop(tx, before.id, (START, WAKE, CHECK))
     if before.hosted and target == "CANCELLED":
         await enqueue(tx, CANCEL, before)
     if before.hosted and target in TERMINAL and before.parent_task_id:
@@ -121,6 +125,8 @@ async def enqueue(
     tx: AccountTransaction, kind: str, task: Task, *, delay_s: float = 0, **details: Any
 ) -> None:
     """Puts an instruction about the task into the outbox."""
+    if kind == WAKE and task.status in TERMINAL:
+        details["again"] = True  # The run only has to notice its end, so it needs no check.
     payload = {**_payload(task), **details}
     await outbox.put(tx, Instruction(tx.account_id, kind, task.id, payload), delay_s)
 

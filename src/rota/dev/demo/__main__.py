@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import mcp_types as types
-import uvicorn
 from mcp.server.lowlevel.server import Server
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -25,6 +24,7 @@ from starlette.routing import Mount, Route
 from rota.dev.demo import SERVERS, model
 from rota.dev.demo.definitions import tools_of
 from rota.dev.demo.shop import Shop, ToolFailed
+from rota.dev.serving import serve
 
 COMPANY = "fernhill"
 
@@ -102,14 +102,7 @@ def main() -> None:
     parser.add_argument("--pace", type=float, default=1)
     options = parser.parse_args()
     app = build(options.data, pace=options.pace)
-    uvicorn.run(
-        app,
-        host="127.0.0.1",
-        port=options.port,
-        log_level="warning",
-        ws="none",
-        timeout_keep_alive=75,
-    )
+    serve(app, options.port, ws="none")
 
 
 if __name__ == "__main__":

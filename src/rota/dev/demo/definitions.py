@@ -121,7 +121,7 @@ _HELPDESK = [
         },
         ("ticketId", "message", "status"),
         readOnlyHint=False,
-        destructiveHint=True,
+        destructiveHint=False,
         idempotentHint=False,
     ),
 ]

@@ -258,7 +258,7 @@ class _Writer:
         await self._loop.advance(tx, task)
         for row in await steps.calls_of(tx, task.id, task.run, step):
             if row.state != "finished":
-                await tool_steps.start(tx, task.id, row)
+                await tool_steps.start(tx, task.id, task.run, step, [row.call])
                 await self._date(tx, task)
                 self._moment.pass_s(0.1, 1.2)
                 try:

@@ -5,8 +5,7 @@ import os
 import sys
 from pathlib import Path
 
-import uvicorn
-
+from rota.dev.serving import serve
 from rota.dev.stripe.server import Server
 from rota.plans.tiers import products
 from rota.variants import VARIANTS
@@ -34,16 +33,8 @@ def main() -> None:
     if given.variant:
         variant = VARIANTS[given.variant]
         server.products = products(variant.tiers, variant.pass_price_cents)
-    uvicorn.run(
-        server.app(),
-        host="127.0.0.1",
-        port=given.port,
-        log_level="warning",
-        # Longer than any client keeps an idle connection, or a request could meet a closing one.
-        timeout_keep_alive=75,
-        # Requests with an injected timeout must not delay the shutdown.
-        timeout_graceful_shutdown=1,
-    )
+    # Requests with an injected timeout must not delay the shutdown.
+    serve(server.app(), given.port, timeout_graceful_shutdown=1)
 
 
 if __name__ == "__main__":

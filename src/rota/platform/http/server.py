@@ -154,6 +154,7 @@ def run(app: ASGIApp, settings: Settings, *, on_stop: Callable[[], None]) -> Non
 
 
 def server_config(app: ASGIApp, settings: Settings) -> uvicorn.Config:
+    grace_s = settings.shutdown_grace_s
     return uvicorn.Config(
         app,
         host=settings.host,
@@ -168,5 +169,5 @@ def server_config(app: ASGIApp, settings: Settings) -> uvicorn.Config:
         # Longer than proxies and clients keep an idle connection, commonly 60 s. If the server
         # closed first, it could miss a request that is already on its way.
         timeout_keep_alive=75,
-        timeout_graceful_shutdown=int(settings.shutdown_grace_s),
+        timeout_graceful_shutdown=int(20 if grace_s is None else grace_s),
     )

@@ -1,0 +1,46 @@
+"""`rota admin outbox`: shows instructions to the worker, and retries dead letters."""
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from rota.events import outbox
+from rota.platform import clock, ids
+from rota.platform.db import Database
+
+# Wide enough for every column, also if the output goes to a file.
+_WIDTH = 200
+
+
+async def list_command(db: Database, dead: bool, limit: int) -> None:
+    found = await outbox.entries(db, dead=dead, limit=limit)
+    if not found:
+        typer.echo("There are no dead letters." if dead else "The outbox is empty.")
+        return
+    table = Table("ID", "Kind", "Account", "Task", "Attempts", "State", "Error", box=None)
+    for entry in found:
+        table.add_row(
+            str(entry.id),
+            entry.kind,
+            ids.to_wire("acct", entry.account_id),
+            ids.to_wire("task", entry.task_id) if entry.task_id else "",
+            str(entry.attempts),
+            _state(entry),
+            entry.error or "",
+        )
+    console = Console()
+    Console(width=max(_WIDTH, console.width), highlight=False, markup=False).print(table)
+
+
+def _state(entry: outbox.Entry) -> str:
+    if entry.dead_at is not None:
+        return f"dead since {clock.to_wire(entry.dead_at)}"
+    return f"due {clock.to_wire(entry.due_at)}"
+
+
+async def retry_command(db: Database, instruction_id: int | None) -> None:
+    count = await outbox.revive(db, instruction_id)
+    if instruction_id is not None and not count:
+        typer.secho(f"There is no dead letter with the ID {instruction_id}.", err=True)
+        raise typer.Exit(1)
+    typer.echo(f"{count} {'instruction is' if count == 1 else 'instructions are'} tried again.")

@@ -1,0 +1,82 @@
+"""What a process refuses to start with."""
+
+import os
+from collections.abc import Iterator
+from ipaddress import ip_address
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlsplit
+
+if TYPE_CHECKING:
+    from rota.platform.settings import Settings
+
+# The values of sslmode with which a PostgreSQL connection is always encrypted.
+_ENCRYPTED = ("require", "verify-ca", "verify-full")
+
+
+class StartRefused(Exception):
+    """The process must not start like this. The message says what to change."""
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def production_problems(settings: "Settings", development_key: str) -> Iterator[str]:
+    """Every reason why these settings are not safe in production."""
+    if settings.secret_key.get_secret_value() == development_key:
+        yield "ROTA_SECRET_KEY must be set in production: openssl rand -base64 32"
+    elif not any(settings.secret_key_bytes):
+        yield "ROTA_SECRET_KEY must not be all zeros: openssl rand -base64 32"
+    if not settings.oidc_issuers:
+        yield "ROTA_OIDC_ISSUERS must have at least one issuer in production"
+    if insecure := [i.issuer for i in settings.oidc_issuers if not i.issuer.startswith("https://")]:
+        yield f"ROTA_OIDC_ISSUERS must start with https:// in production: {', '.join(insecure)}"
+    if settings.metrics_port is None:
+        yield "ROTA_METRICS_PORT must be set in production: /metrics needs no authentication"
+    if settings.stripe_secret_key and not settings.stripe_webhook_secrets:
+        yield (
+            "ROTA_STRIPE_WEBHOOK_SECRETS must be set with ROTA_STRIPE_SECRET_KEY: payments are "
+            "recorded only from webhooks"
+        )
+    if not settings.public_url.startswith("https://"):
+        yield "ROTA_PUBLIC_URL must start with https:// in production"
+    if not settings.allow_plaintext:
+        yield from _plaintext_problems(settings)
+
+
+def _plaintext_problems(settings: "Settings") -> Iterator[str]:
+    otherwise = ", or set ROTA_ALLOW_PLAINTEXT=true if the network is private"
+    for name in ("database_url", "migration_database_url"):
+        url = getattr(settings, name)
+        if url is not None and _is_plaintext_postgres(url.get_secret_value()):
+            yield f"ROTA_{name.upper()} must have sslmode=verify-full in production{otherwise}"
+    redis = urlsplit(settings.redis_url.get_secret_value())
+    if redis.scheme == "redis" and not is_loopback(redis.hostname or "localhost"):
+        yield f"ROTA_REDIS_URL must start with rediss:// in production{otherwise}"
+    host = settings.temporal_address.rpartition(":")[0]
+    if not settings.uses_temporal_tls and not is_loopback(host):
+        yield f"ROTA_TEMPORAL_TLS must be true in production{otherwise}"
+
+
+def _is_plaintext_postgres(url: str) -> bool:
+    """Whether a connection can be unencrypted and leave the machine. A URL can have several
+    hosts, and a host that begins with / is a Unix socket."""
+    parts = urlsplit(url)
+    options = {name: values[-1] for name, values in parse_qs(parts.query).items()}
+    if (options.get("sslmode") or os.environ.get("PGSSLMODE")) in _ENCRYPTED:
+        return False
+    if options.get("service") or os.environ.get("PGSERVICE"):
+        return True  # Nobody knows here which host the service file names.
+    # The driver's own order. Without any of them, it uses the local machine.
+    hosts = parts.netloc.rpartition("@")[2] or options.get("host") or os.environ.get("PGHOST", "")
+    names = filter(None, map(_without_port, hosts.split(",")))
+    return not all(name.startswith(("/", "%2F", "%2f")) or is_loopback(name) for name in names)
+
+
+def _without_port(host: str) -> str:
+    return host[: host.index("]") + 1] if host.startswith("[") else host.partition(":")[0]

@@ -1,0 +1,61 @@
+"""The limits of every run, and the errors of a run that reaches one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from rota.runs.models import GiveUp
+from rota.runs.steps import Step
+
+
+class StepLimitReached(GiveUp):
+    code = "STEP_LIMIT"
+    retryable = True
+
+    def __init__(self, max_steps: int) -> None:
+        super().__init__(
+            f"The run reached its limit of {max_steps} steps. Retry the task from the failed step "
+            "to continue with a new limit."
+        )
+        self.max_steps = max_steps
+
+
+class TokenLimitReached(GiveUp):
+    code = "TOKEN_LIMIT"
+    retryable = True
+
+    def __init__(self, max_tokens: int) -> None:
+        super().__init__(
+            f"The run reached its limit of {max_tokens} tokens. Retry the task from the failed "
+            "step to continue with a new limit."
+        )
+        self.max_tokens = max_tokens
+
+
+class TimeLimitReached(GiveUp):
+    code = "TIME_LIMIT"
+    retryable = True
+
+    def __init__(self, max_time: timedelta) -> None:
+        super().__init__(
+            f"The run worked for longer than {max_time.total_seconds() / 3600:g} hours. Retry the "
+            "task from the failed step to continue with a new limit."
+        )
+        self.max_time = max_time
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The limits of every run, whatever its agent's file says."""
+
+    max_tokens: int
+    max_time: timedelta
+
+    def check(self, rows: Sequence[Step], max_steps: int, *, out_of_time: bool) -> None:
+        """Raises if the run with these calls must not call the model again."""
+        if sum(row.is_answered and not row.copied for row in rows) >= max_steps:
+            raise StepLimitReached(max_steps)
+        if sum(row.input_tokens + row.output_tokens for row in rows) >= self.max_tokens:
+            raise TokenLimitReached(self.max_tokens)
+        if out_of_time:
+            raise TimeLimitReached(self.max_time)

@@ -1,0 +1,96 @@
+"""The workflow of a run: slice after slice, until the run ends.
+
+A slice is one activity that carries the run forward, call by call. The workflow only waits between
+slices: for a person or a subtask, for a timer, or for another account's turn. What the run does
+next is in the database, so the workflow can be restarted from there at any time.
+"""
+
+from datetime import timedelta
+
+from temporalio import workflow
+from temporalio.common import RetryPolicy
+from temporalio.exceptions import ActivityError, is_cancelled_exception
+
+from rota.runs.backoff import failure_message
+from rota.runs.contracts import FAIL, SLICE, FailInput, NextStep, RunInput, SliceEnd
+
+# The run fails after this many slices in a row without a finished call. Back-offs do not count:
+# the attempts of a call are counted with the call.
+MAX_IDLE_SLICES = 5
+# Longer than the longest call, with minutes for the database to come back.
+_SLICE_TIMEOUT = timedelta(hours=1)
+# This workflow counts the slices itself.
+_ONCE = RetryPolicy(maximum_attempts=1)
+# Without a limit on attempts: failing a run needs only the database, and waits until it is back.
+_DATABASE_RETRY = RetryPolicy(
+    initial_interval=timedelta(milliseconds=200), maximum_interval=timedelta(seconds=5)
+)
+
+
+@workflow.defn(name="task-run")
+class TaskRun:
+    def __init__(self) -> None:
+        self._wakes = 0
+
+    @workflow.signal(name="nudge")
+    def wake(self) -> None:
+        """Something that this run waits for may have happened."""
+        self._wakes += 1
+
+    @workflow.run
+    async def run(self, run_input: RunInput) -> None:
+        finished = idle = 0
+        while True:
+            if workflow.info().is_continue_as_new_suggested():
+                workflow.continue_as_new(run_input)
+            seen = self._wakes
+            try:
+                end = await self._slice(run_input)
+            except ActivityError as error:
+                if is_cancelled_exception(error):
+                    return  # Cancelling the task cancels its run; the task is already CANCELLED.
+                # The worker died, or something unexpected failed. The next slice looks what it did.
+                end = SliceEnd("again", finished, after_s=2**idle - 1)
+                idle += 1
+            else:
+                moved = end.finished > finished or end.stopped or end.after_s > 0
+                idle = 0 if moved or end.kind != "again" else idle + 1
+                finished = max(finished, end.finished)
+            if end.kind == "end":
+                return
+            if idle >= MAX_IDLE_SLICES:
+                found = await self._fail(run_input, finished)
+                if found is None:
+                    return
+                finished, idle = max(finished, found), 0
+            elif end.kind == "wait":
+                await workflow.wait_condition(lambda at=seen: self._wakes != at)  # type: ignore[misc]
+            elif end.after_s:
+                await workflow.sleep(end.after_s)
+
+    async def _slice(self, run_input: RunInput) -> SliceEnd:
+        end: SliceEnd = await workflow.execute_activity(
+            SLICE,
+            run_input,
+            result_type=SliceEnd,
+            start_to_close_timeout=_SLICE_TIMEOUT,
+            heartbeat_timeout=timedelta(seconds=run_input.heartbeat_s),
+            retry_policy=_ONCE,
+        )
+        return end
+
+    async def _fail(self, run_input: RunInput, finished: int) -> int | None:
+        """Fails the run, unless a slice that died had finished a call.
+
+        Returns how many calls are finished if the run goes on.
+        """
+        code = "RUN_FAILED"
+        fail_input = FailInput(run_input, code, failure_message(code), True, finished)
+        next_step: NextStep = await workflow.execute_local_activity(
+            FAIL,
+            fail_input,
+            result_type=NextStep,
+            start_to_close_timeout=timedelta(seconds=30),
+            retry_policy=_DATABASE_RETRY,
+        )
+        return None if next_step.kind == "end" else next_step.step

@@ -1,0 +1,98 @@
+"""A request that cannot get a connection or a lock fails soon, with DATABASE_ERROR."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import asyncpg
+import pytest
+from prometheus_client import REGISTRY
+
+from rota.dev.stack import Stack
+from rota.platform.db import Database, DatabaseTimeouts, PoolExhausted
+from tests.assertions import assert_error
+from tests.service import Person, Service
+
+
+@pytest.fixture(scope="module")
+async def hasty(stack: Stack) -> AsyncIterator[Service]:
+    async with Service.start(
+        stack,
+        variant="a",
+        name="hasty",
+        database_pool_size=2,
+        database_pool_timeout_s=0.3,
+        database_lock_timeout_s=0.5,
+    ) as started:
+        yield started
+
+
+@asynccontextmanager
+async def account_locked(service: Service, person: Person) -> AsyncIterator[None]:
+    async with service.owner() as owner, owner.transaction():
+        await owner.execute(
+            "SELECT FROM account_heads WHERE account_id = $1 FOR UPDATE", person.user_id
+        )
+        yield
+
+
+def timeouts(kind: str) -> float:
+    return REGISTRY.get_sample_value("rota_database_timeouts_total", {"kind": kind}) or 0
+
+
+async def test_a_lock_that_is_not_free_in_time_is_a_database_error(hasty: Service) -> None:
+    person = await hasty.sign_in()
+    assert (await person.post("/api/tasks", {"name": "first"})).status_code == 201
+    before = timeouts("lock")
+    async with account_locked(hasty, person):
+        response = await person.post("/api/tasks", {"name": "second"})
+        assert_error(response, 500, "DATABASE_ERROR")
+    assert timeouts("lock") == before + 1
+    assert (await person.post("/api/tasks", {"name": "third"})).status_code == 201
+
+
+async def test_an_exhausted_pool_is_a_database_error(hasty: Service) -> None:
+    person, other = await hasty.sign_in(), await hasty.sign_in()
+    assert (await person.post("/api/tasks", {"name": "first"})).status_code == 201
+    before = timeouts("pool")
+    async with account_locked(hasty, person):
+        writes = [asyncio.create_task(person.post("/api/tasks", {"name": "x"})) for _ in range(6)]
+        started = time.monotonic()
+        while timeouts("pool") == before:
+            await other.get("/api/me")
+            assert time.monotonic() - started < 20
+        for response in await asyncio.gather(*writes):
+            assert_error(response, 500, "DATABASE_ERROR")
+    assert (await other.get("/api/me")).status_code == 200
+
+
+async def test_a_pool_without_a_free_connection_raises_in_time(service_a: Service) -> None:
+    database = Database(service_a.database_url, pool_size=1, timeouts=DatabaseTimeouts(pool_s=0.05))
+    await database.open()
+    async with database.directory():
+        with pytest.raises(PoolExhausted, match=r"within 0\.05 s"):
+            async with database.directory():
+                pass
+    await database.close()
+
+
+async def test_a_statement_and_an_idle_transaction_have_a_longest_time(service_a: Service) -> None:
+    limits = DatabaseTimeouts(statement_s=0.05, idle_s=0.05)
+    database = Database(service_a.database_url, pool_size=1, timeouts=limits)
+    await database.open()
+    with pytest.raises(asyncpg.QueryCanceledError):
+        async with database.directory() as connection:
+            await connection.fetchval("SELECT pg_sleep(5)")
+
+    async def idle() -> None:
+        async with database.directory() as connection, asyncio.timeout(20):
+            while not connection.is_closed():  # type: ignore[attr-defined]
+                await asyncio.sleep(0.01)
+            await connection.fetchval("SELECT 1")
+
+    with pytest.raises((asyncpg.PostgresError, asyncpg.InterfaceError)):
+        await idle()
+    async with database.directory() as connection:
+        assert await connection.fetchval("SELECT 1") == 1
+    await database.close()

@@ -1,0 +1,182 @@
+"""The fence: a worker that lost its run stores what it has in hand, and changes nothing else."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from temporalio.testing import ActivityEnvironment
+
+from rota.agents.sync import sync
+from rota.composition import Composition
+from rota.dev.stack import Stack
+from rota.platform import clock
+from rota.runs.abandoned import AbandonedCalls
+from rota.runs.contracts import CallInput, NextStep, SliceEnd
+from rota.runs.heartbeat import Pulse
+from rota.runs.prices import TokenUsage
+from rota.runs.run_context import FencedOut
+from rota.runs.slices import Slice, Slices
+from rota.runs.steps import ModelCallRecord
+from rota.runs.tool_call import Started
+from tests.runs.gated_run import GatedRun
+from tests.runs.runner import shown
+from tests.runs.test_stale_decisions import ASKED, CATALOG
+from tests.service import Service
+from tests.tasks.world import patch
+
+
+@pytest.fixture(scope="module", params=["a", "b"])
+async def service(request: pytest.FixtureRequest, stack: Stack) -> AsyncIterator[Service]:
+    name = f"fence_{request.param}"
+    async with Service.start(stack, variant=request.param, name=name) as started:
+        await sync(started.database_url, CATALOG)
+        yield started
+
+
+@pytest.fixture
+async def run(service: Service) -> AsyncIterator[GatedRun]:
+    async with Composition(service.settings, pool_size=4) as parts:
+        yield GatedRun(service, parts)
+
+
+def slices_of(run: GatedRun) -> Slices:
+    return Slices(
+        run.context,
+        run.loop,
+        run.activities._model_caller,
+        run.tool_caller,
+        run.parts.fanout,
+        AbandonedCalls(1),
+        seconds=60,
+        max_steps=10,
+    )
+
+
+async def begun(run: GatedRun) -> Slice:
+    """A slice that has taken the run over."""
+    found = Slice(slices_of(run), run.run_input, Pulse(60))
+    run.next = await found._begin()
+    return found
+
+
+async def with_a_started_call(run: GatedRun) -> tuple[Slice, Started]:
+    """A slice that has marked its call as started, and hangs."""
+    await run.open("trusting")
+    late = await begun(run)
+    await run.answer(ASKED)
+    [started] = (await late._start(1, [1])).values()
+    assert isinstance(started, Started)
+    return late, started
+
+
+async def test_a_late_slice_cannot_fail_reset_or_gate_what_its_successor_does(
+    run: GatedRun,
+) -> None:
+    late, started = await with_a_started_call(run)
+    successor = await begun(run)
+    assert successor._run_input.fence == late._run_input.fence + 1  # type: ignore[operator]
+    call_input = CallInput(late._run_input, 1, 1)
+    with pytest.raises(FencedOut):
+        await late._fail("MODEL_AUTHENTICATION_FAILED", "Too late.", retryable=True)
+    with pytest.raises(FencedOut):
+        await late._advance()
+    with pytest.raises(FencedOut):
+        await late._start(1, [1])
+    with pytest.raises(FencedOut):
+        await run.tool_caller.count_failure(call_input)
+    with pytest.raises(FencedOut):
+        await run.tool_caller._reset(call_input, started)
+    with pytest.raises(FencedOut):
+        await run.tool_caller._ask_again(
+            call_input, started, started.tool, "Unknown.", maybe_made=True
+        )
+    with pytest.raises(FencedOut):
+        await run.activities._model_caller.count_failure(CallInput(late._run_input, 2))
+    assert await run.status() == "RUNNING"
+    [row] = await run.tool_rows()
+    assert (row.state, row.attempts) == ("started", 0)
+
+
+async def test_a_late_slice_does_not_make_a_call_that_a_person_rejected(run: GatedRun) -> None:
+    late, started = await with_a_started_call(run)
+    successor = await begun(run)
+    assert await successor._call_tools(NextStep("act", 1, [1])) is None
+    body = {"review": shown(await run.review(run.one)), "resume": True}
+    assert (await run.one.post(f"{run.path}/reject", body)).status_code == 200
+    await begun(run)
+    paused = replace(started, checked_s=started.checked_s - 60)
+    with pytest.raises(FencedOut):
+        await run.tool_caller.make(CallInput(late._run_input, 1, 1), paused)
+    assert run.client.made == []
+
+
+async def test_a_late_slice_stores_the_result_of_its_call_and_the_first_result_stays(
+    run: GatedRun,
+) -> None:
+    late, started = await with_a_started_call(run)
+    call_input = CallInput(late._run_input, 1, 1)
+    await begun(run)
+    await run.tool_caller.make(call_input, started)
+    [row] = await run.tool_rows()
+    assert (row.state, row.outcome) == ("finished", "ok")
+    successor = await begun(run)
+    assert run.next == NextStep("think", 2)
+    assert await successor._start(1, [1]) == {1: NextStep("think")}
+
+
+def record(text: str) -> ModelCallRecord:
+    return ModelCallRecord(
+        model="test",
+        response={"parts": [{"content": text, "part_kind": "text"}], "kind": "response"},
+        usage=TokenUsage(10, 5),
+        cost_micros=20,
+        price_version="test",
+        started_at=clock.now(),
+    )
+
+
+async def test_a_late_answer_is_charged_once_and_applied_by_the_successor(run: GatedRun) -> None:
+    await run.open("trusting")
+    late = await begun(run)
+    successor = await begun(run)
+    caller = run.activities._model_caller
+    async with run.parts.db.read(run.account_id) as tx:
+        task = await run.context_task(tx)
+        agent = await run.context.agent(tx, task)
+    assert await caller._charge(CallInput(late._run_input, 1), agent, record("Late."))
+    with pytest.raises(FencedOut):
+        await caller._apply(CallInput(late._run_input, 1), agent, {}, None, None)
+    own = CallInput(successor._run_input, 1)
+    assert not await caller._charge(own, agent, record("Own."))
+    assert await caller._apply(own, agent, {}, None, None) == NextStep("end")
+    done = await run.task()
+    assert (done["status"], done["output"]) == ("COMPLETED", "Late.")
+    assert (done["usage"]["steps"], done["usage"]["costUsd"]) == (1, "0.000020")
+
+
+@pytest.mark.parametrize("how", ["cancel", "retry"])
+async def test_cancelling_and_retrying_raise_the_fence(run: GatedRun, how: str) -> None:
+    await run.open("trusting")
+    late = await begun(run)
+    if how == "cancel":
+        assert (await patch(run.editor, run.task_id, status="CANCELLED")).status_code == 200
+    else:
+        await run.fail()
+        answer = await run.editor.post(f"{run.path}/retry", {"from": "failure"})
+        assert answer.status_code == 200
+    with pytest.raises(FencedOut):
+        await late._fail("RUN_FAILED", "Too late.", retryable=True)
+    with pytest.raises(FencedOut):
+        await late._start(1, [1])
+
+
+async def test_a_slice_that_was_paused_before_it_began_does_not_take_the_run_back(
+    run: GatedRun,
+) -> None:
+    await run.open("trusting")
+    successor = await begun(run)
+    paused = Slice(slices_of(run), run.run_input, Pulse(-1))
+    environment: Any = ActivityEnvironment()
+    assert await environment.run(paused.carry) == SliceEnd("again")
+    assert await run.context.holds_fence(successor._run_input)
