@@ -7,7 +7,7 @@ NODE := PATH="$(CURDIR)/.venv/node:$$PATH"
 ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dashboard dev lint actionlint test vitest fuzz chaos bench openapi screenshots lock audit wheel sbom
+.PHONY: help setup dashboard dev lint actionlint test vitest fuzz chaos bench openapi screenshots lighthouse firefox lock audit wheel sbom
 
 help:  ## List the targets
 	@awk 'BEGIN { FS = ":.*## " } \
@@ -69,12 +69,19 @@ test: setup  ## Run the whole suite on real PostgreSQL, Redis and Temporal
 vitest: setup  ## Run the dashboard's own tests
 	$(NODE) npm test
 
+firefox: setup  ## Run the dashboard in Firefox; needs Firefox
+	ROTA_TEST_FIREFOX=1 $(BIN)/pytest tests/e2e/test_browser_firefox.py
+
+lighthouse: setup  ## Measure the dashboard as a phone with Lighthouse; needs Chromium
+	$(NODE) $(BIN)/python -m tools.lighthouse
+
 fuzz: setup  ## Send 500 generated requests to every operation of both variants
 	ROTA_FUZZ_EXAMPLES=500 $(BIN)/pytest tests/fuzz
 
 chaos: setup  ## Run the long fault tests: outages, kills at every commit, endurance
 	ROTA_TEST_REDIS_OUTAGE_S=20 ROTA_TEST_BROWSER_LONG=1 $(BIN)/pytest tests/e2e
 	$(BIN)/python -m tests.chaos.boundaries --times 10
+	$(BIN)/python -m tests.chaos.pauses --times 10
 	$(BIN)/python -m tests.chaos.storm --tasks 1008 --kills 120
 	$(BIN)/python -m tests.chaos.storm --tasks 512 --kills 100 --victims worker api postgres
 	$(BIN)/python -m tests.chaos.endurance

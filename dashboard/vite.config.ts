@@ -1,12 +1,30 @@
 import react from '@vitejs/plugin-react';
+import type { Plugin } from 'vite';
 import { defineConfig } from 'vitest/config';
 
 // `rota serve` serves the built files. While you work on the dashboard, `npm run dev` serves the
 // source and passes requests to a `rota dev` that runs beside it.
 const service = process.env.ROTA_URL ?? 'http://127.0.0.1:8080';
 
+/** Loads `src/early.ts` as a file of its own, before everything else. */
+const early: Plugin = {
+  name: 'early',
+  apply: 'build',
+  buildStart() {
+    this.emitFile({ type: 'chunk', id: 'src/early.ts', name: 'early' });
+  },
+  transformIndexHtml: {
+    order: 'post',
+    handler(_, { bundle = {} }) {
+      const file = Object.values(bundle).find((each) => each.name === 'early')?.fileName;
+      const attrs = { type: 'module', async: true, src: `/${file}` };
+      return [{ tag: 'script', attrs, injectTo: 'head-prepend' }];
+    },
+  },
+};
+
 export default defineConfig({
-  plugins: [react()],
+  plugins: [react(), early],
   build: {
     outDir: '../src/rota/static',
     emptyOutDir: true,
@@ -21,7 +39,7 @@ export default defineConfig({
           groups: [
             {
               name: 'shared',
-              test: /src[\\/](ui[\\/](?!Markdown)|api|shell|live|inbox[\\/](?!Bulk|Welcome|Example|welcome)|review[\\/](data|people|schema|strings))/,
+              test: /src[\\/](ui[\\/](?!Markdown)|api|shell|live|inbox[\\/](?!Bulk|Welcome|Example|welcome)|review[\\/](data|drafts|origin|people|schema|strings))/,
             },
             { name: 'review', test: /src[\\/]review[\\/]/ },
           ],

@@ -53,6 +53,14 @@ async def test_files_are_compressed_and_cached_for_good(http: httpx.AsyncClient)
         assert plain.content == response.content
 
 
+async def test_the_page_of_a_review_names_the_file_that_it_needs(http: httpx.AsyncClient) -> None:
+    link = (await http.get("/acct_1/reviews/task_1")).headers["link"]
+    found = re.fullmatch(r"<(/assets/review-[^>]+\.js)>; rel=modulepreload", link)
+    assert found
+    assert (await http.get(found[1])).status_code == 200
+    assert "link" not in (await http.get("/acct_1/tasks/task_1")).headers
+
+
 @pytest.mark.parametrize(
     "path", ["/assets/unknown.js", "/assets/..%2Findex.html", "/assets/%2e%2e/index.html", "/tasks"]
 )

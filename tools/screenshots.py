@@ -131,7 +131,10 @@ def decide_together(page: Page) -> None:
 
 def read_to_the_end(page: Page) -> None:
     """Only what has been on the screen can be approved."""
-    page.locator(".seen-end").evaluate("end => end.scrollIntoView({ block: 'center' })")
+    more = page.locator(".read-on")
+    while more.count():
+        more.click()
+        page.wait_for_timeout(400)
 
 
 def show_plan(page: Page) -> None:
@@ -301,7 +304,7 @@ def record(browser: Browser, api: Api, base: str) -> None:
     expect(page.get_by_text("Running").first).to_be_visible()
     film.frame(1100)
     page.get_by_role("link", name="Inbox").first.click()
-    expect(page.get_by_text("Nothing waits for you").first).to_be_visible()
+    expect(page.get_by_text("You’re all caught up").first).to_be_visible()
     film.frame(900)
     api.post(
         "/api/tasks",
@@ -333,7 +336,7 @@ def record(browser: Browser, api: Api, base: str) -> None:
     approve.click()
     expect(page.get_by_text("Approved.")).to_be_visible()
     film.frame(900)
-    accept = waiting.get_by_role("link", name="Accept this output")
+    accept = waiting.get_by_role("link", name="Accept the result")
     expect(accept.first).to_be_visible(timeout=60_000)
     accept.first.click()
     confirm = page.get_by_role("button", name="Accept the output")

@@ -2,17 +2,19 @@ import {
   createRootRoute,
   createRoute,
   createRouter,
-  lazyRouteComponent,
   Outlet,
   redirect,
 } from '@tanstack/react-router';
 import { queryClient } from './api/cache';
 import { ApiError, selectAccount } from './api/client';
 import { approvalsQuery, meQuery } from './api/queries';
+import { Inbox } from './inbox/Inbox';
 import { pendingPayment } from './money/pending';
 import { reviewQuery } from './review/data';
 import { rememberAccount, rememberedAccount } from './shell/account';
-import { Broken, NotFound } from './shell/Broken';
+import { Broken, BrokenScreen, NotFound, NotFoundScreen } from './shell/Broken';
+import { Shell } from './shell/Shell';
+import { screen } from './shell/screen';
 import { renewSession, wasSignedIn } from './signin/renewal';
 import { Loading } from './ui/Loading';
 
@@ -77,19 +79,16 @@ const signin = createRoute({
   path: '/signin',
   validateSearch: (search): { next?: string } =>
     typeof search.next === 'string' ? { next: search.next } : {},
-  component: lazyRouteComponent(() => import('./signin/SignIn'), 'SignIn'),
+  component: screen(() => import('./signin/SignIn'), 'SignIn'),
 });
 
 const callback = createRoute({
   getParentRoute: () => root,
   path: '/signin/callback',
-  component: lazyRouteComponent(() => import('./signin/Callback'), 'Callback'),
+  component: screen(() => import('./signin/Callback'), 'Callback'),
 });
 
-const Shell = lazyRouteComponent(() => import('./shell/Shell'), 'Shell');
-const ReviewScreen = lazyRouteComponent(() => import('./review/ReviewScreen'), 'ReviewScreen');
-
-const Inbox = lazyRouteComponent(() => import('./inbox/Inbox'), 'Inbox');
+const ReviewScreen = screen(() => import('./review/ReviewScreen'), 'ReviewScreen');
 
 /**
  * A link in a message opens a review, often on a phone. On a slow network each answer takes long,
@@ -98,10 +97,7 @@ const Inbox = lazyRouteComponent(() => import('./inbox/Inbox'), 'Inbox');
  */
 function startEarly(path: string): void {
   if (!wasSignedIn()) return;
-  if (/^\/[^/]+\/?$/.test(path)) {
-    Inbox.preload?.();
-    queryClient.prefetchQuery(approvalsQuery);
-  }
+  if (/^\/[^/]+\/?$/.test(path)) queryClient.prefetchQuery(approvalsQuery);
   const id = /^\/[^/]+\/reviews\/([^/]+)/.exec(path)?.[1];
   if (!id) return;
   ReviewScreen.preload?.();
@@ -114,13 +110,13 @@ const account = createRoute({
   beforeLoad: async ({ params, location }) => {
     if (selectAccount(params.account)) queryClient.clear();
     const caller = signedIn(location.href);
-    Shell.preload?.();
     startEarly(location.pathname);
     await caller;
     rememberAccount(params.account);
   },
   component: Shell,
   errorComponent: Broken,
+  notFoundComponent: NotFoundScreen,
 });
 
 const inbox = createRoute({
@@ -147,7 +143,7 @@ const newTask = createRoute({
     agent: text(search.agent),
     text: text(search.text),
   }),
-  component: lazyRouteComponent(() => import('./newtask/NewTask'), 'NewTask'),
+  component: screen(() => import('./newtask/NewTask'), 'NewTask'),
 });
 
 const tasks = createRoute({
@@ -158,14 +154,14 @@ const tasks = createRoute({
     agent: text(search.agent),
     q: text(search.q),
   }),
-  component: lazyRouteComponent(() => import('./tasks/Tasks'), 'Tasks'),
+  component: screen(() => import('./tasks/Tasks'), 'Tasks'),
 });
 
 const task = createRoute({
   getParentRoute: () => account,
   path: '/tasks/$id',
   validateSearch: (search): { tab?: string } => ({ tab: text(search.tab) }),
-  component: lazyRouteComponent(() => import('./tasks/TaskScreen'), 'TaskScreen'),
+  component: screen(() => import('./tasks/TaskScreen'), 'TaskScreen'),
 });
 
 const agents = createRoute({
@@ -177,7 +173,7 @@ const agents = createRoute({
     rank: text(search.rank),
     open: search.open === true ? true : undefined,
   }),
-  component: lazyRouteComponent(() => import('./agents/Agents'), 'Agents'),
+  component: screen(() => import('./agents/Agents'), 'Agents'),
 });
 
 const agent = createRoute({
@@ -188,19 +184,19 @@ const agent = createRoute({
     from: typeof search.from === 'number' ? search.from : undefined,
     to: typeof search.to === 'number' ? search.to : undefined,
   }),
-  component: lazyRouteComponent(() => import('./agents/AgentScreen'), 'AgentScreen'),
+  component: screen(() => import('./agents/AgentScreen'), 'AgentScreen'),
 });
 
 const servers = createRoute({
   getParentRoute: () => account,
   path: '/servers',
-  component: lazyRouteComponent(() => import('./servers/Servers'), 'Servers'),
+  component: screen(() => import('./servers/Servers'), 'Servers'),
 });
 
 const server = createRoute({
   getParentRoute: () => account,
   path: '/servers/$id',
-  component: lazyRouteComponent(() => import('./servers/ServerScreen'), 'ServerScreen'),
+  component: screen(() => import('./servers/ServerScreen'), 'ServerScreen'),
 });
 
 const money = createRoute({
@@ -211,13 +207,25 @@ const money = createRoute({
     kind: text(search.kind),
     by: text(search.by),
   }),
-  component: lazyRouteComponent(() => import('./money/MoneyScreen'), 'MoneyScreen'),
+  component: screen(() => import('./money/MoneyScreen'), 'MoneyScreen'),
 });
 
 const settings = createRoute({
   getParentRoute: () => account,
   path: '/settings/$section',
-  component: lazyRouteComponent(() => import('./settings/Settings'), 'Settings'),
+  component: screen(() => import('./settings/Settings'), 'Settings'),
+});
+
+const settingsHome = createRoute({
+  getParentRoute: () => account,
+  path: '/settings',
+  beforeLoad: ({ params }) => {
+    throw redirect({
+      to: '/$account/settings/$section',
+      params: { ...params, section: 'profile' },
+      replace: true,
+    });
+  },
 });
 
 const routeTree = root.addChildren([
@@ -236,6 +244,7 @@ const routeTree = root.addChildren([
     servers,
     server,
     money,
+    settingsHome,
     settings,
   ]),
 ]);
@@ -244,6 +253,8 @@ export const router = createRouter({
   routeTree,
   defaultPreload: 'intent',
   defaultPendingComponent: Loading,
+  // A screen that fails leaves the navigation around it in place.
+  defaultErrorComponent: BrokenScreen,
   scrollRestoration: true,
 });
 

@@ -87,7 +87,13 @@ def dashboard_routes() -> APIRouter:
 
     @router.get("/acct_{rest:path}", include_in_schema=False)
     async def account_page(request: Request, rest: str) -> Response:
-        return await page(request)
+        response = await page(request)
+        if "/reviews/" in rest:
+            # Links in messages open a review. A phone without the files loads this one at once.
+            for name in _files():
+                if name.startswith("assets/review-"):
+                    response.headers["Link"] = f"</{name}>; rel=modulepreload"
+        return response
 
     @router.get("/favicon.svg", include_in_schema=False)
     async def icon(request: Request) -> Response:

@@ -40,6 +40,30 @@ addEventListener('securitypolicyviolation', (event) =>
   console.error(`security policy: ${event.violatedDirective} ${event.blockedURI}`));
 """
 
+# Until the page does not ask to read on.
+READ = """
+async (subject) => {
+  const box = subject.closest('dialog, .pane-detail');
+  // What a dialog covers cannot be read.
+  const page = subject.closest('dialog') ?? document;
+  const scrolls = box && box.scrollHeight > box.clientHeight ? box : document.scrollingElement;
+  const glance = () => new Promise((resolve) => setTimeout(resolve, 300));
+  const deadline = performance.now() + 30_000;
+  do {
+    if (performance.now() > deadline) throw new Error('The page asks to scroll on for ever.');
+    subject.scrollIntoView({ block: 'start' });
+    scrolls.scrollBy(0, -100);
+    await glance();
+    for (let last = -1; last !== scrolls.scrollTop; ) {
+      last = scrolls.scrollTop;
+      if (subject.getBoundingClientRect().bottom < innerHeight / 2) break;
+      scrolls.scrollBy(0, innerHeight / 2);
+      await glance();
+    }
+  } while (subject.isConnected && page.querySelector('.read-on'));
+}
+"""
+
 
 @asynccontextmanager
 async def chromium() -> AsyncIterator[Browser]:
@@ -221,9 +245,8 @@ class Tab:
         await expect(self.page.get_by_text(text).first).to_be_visible()
 
     async def read_to_end(self, place: Locator | None = None) -> None:
-        """Scrolls to the end of what is decided. Before that, nothing can be approved."""
-        end = (place or self.page).locator(".seen-end")
-        await end.evaluate("(end) => end.scrollIntoView({ block: 'center' })")
+        """Reads all that is decided, half a screen at a time. Only then can it be approved."""
+        await (place or self.page).locator(".subject").evaluate(READ)
 
     async def is_live(self) -> None:
         """Waits until the page receives events. It is about the inbox, which says so."""

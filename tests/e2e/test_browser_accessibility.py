@@ -138,7 +138,7 @@ async def screens_of_the_busy(tab: Tab, server: str) -> AsyncIterator[str]:
         "/agents/ticket-responder?tab=runs": "Last runs",
         "/agents/sales-director": "Overview",
         "/servers": "notes",
-        f"/servers/{server}": "wait for you to accept",
+        f"/servers/{server}": "need your approval",
         "/money": "Movements",
         "/settings/profile": "With Rota since",
         "/settings/appearance": "Theme",
@@ -176,7 +176,7 @@ async def screens_of_others(tab: Tab, world: World) -> AsyncIterator[str]:
     yield "no servers"
     await scenes.write(newcomer, Task("COMPLETED"))
     await tab.go("")
-    await expect(tab.page.get_by_text("Nothing waits for you")).to_be_visible()
+    await expect(tab.page.get_by_text("You’re all caught up")).to_be_visible()
     yield "an empty inbox"
 
 
@@ -338,6 +338,8 @@ async def test_everything_is_reached_by_tab_with_visible_focus(
         if screen == "review":
             await tab.go(f"/reviews/{await first.get_attribute('data-task')}")
         await expect(tab.button("Reject")).to_be_visible()
+        # The button that scrolls on is there until everything has been on screen.
+        await tab.read_to_end()
         wanted = await tab.page.evaluate(MARK)
         reached: set[str] = set()
         for _ in range(wanted * 2):

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, expect
+from playwright.async_api import Browser, Dialog, expect
 
 from tests.e2e.browser import Tab
 from tests.e2e.office import Colleague, Office
@@ -49,13 +49,16 @@ async def test_a_task_is_described_watched_edited_approved_and_charged(
     await tab.press("Approve with 2 edits")
     await tab.says("Approved. Ticket Responder continues.")
 
-    # The inbox shows the next gate of the same task.
+    # The decision leads back to the task, which waits at its next gate.
+    await expect(tab.heading("Accept the result", level=1)).to_have_count(0)
+    task_id = tab.path.rpartition("/")[2]
+    await tab.sees("Accept the result of")
+    await tab.link("Review").click()
     await expect(tab.button("Accept the output")).to_be_visible()
     await tab.read_to_end()
-    task_id = tab.path.rpartition("task=")[2]
     await tab.press("Accept the output")
     await tab.says("Accepted. The task is completed.")
-    await tab.link("View task").click()
+    await expect(tab.button("Accept the output")).to_have_count(0)
     await expect(tab.page.locator("main").get_by_text("Completed").first).to_be_visible()
     timeline = tab.page.get_by_role("table")
     await expect(timeline.get_by_role("row").filter(has_text="edited")).to_be_visible()
@@ -66,8 +69,9 @@ async def test_a_task_is_described_watched_edited_approved_and_charged(
     # What it cost is in the timeline, at the task and in the balance.
     steps, _ = await office.runner.timeline(person, {"id": task_id})
     models = [step for step in steps if step["kind"] == "model"]
-    rows = timeline.get_by_role("row").filter(has_text="demonstration-model-fast")
+    rows = timeline.get_by_role("row").filter(has_text=re.compile("Requested|Writes the answer"))
     await expect(rows).to_have_count(len(models))
+    await expect(rows.first).to_contain_text("demonstration-model-fast")
     for row, step in zip(await rows.all(), models, strict=True):
         await expect(row).to_contain_text(f"${float(step['costUsd']):.4f}"[:6])
     after = (await person.get("/api/credits/balance")).json()["totalAvailable"]
@@ -202,6 +206,71 @@ async def test_a_rejected_call_with_a_reason_lets_the_agent_go_on(tab: Tab, offi
     assert await office.reply(person, task) is None
 
 
+async def test_an_edit_that_breaks_the_rule_of_its_field_cannot_be_sent(
+    tab: Tab, office: Office
+) -> None:
+    [person] = await office.company()
+    task = await office.ticket(person)
+    await open_review(tab, person, task)
+    await expect(tab.button("Approve")).to_be_enabled()
+    await tab.page.get_by_role("textbox", name="Ticket").fill("X")
+    await tab.sees("Write it like T-1234.")
+    await expect(tab.button("Approve with 1 edit")).to_be_disabled()
+    await tab.page.get_by_role("textbox", name="Ticket").fill("T-4822")
+    await expect(tab.button("Approve with 1 edit")).to_be_enabled()
+
+
+async def test_edits_stay_while_somebody_looks_at_something_else(tab: Tab, office: Office) -> None:
+    [person] = await office.company()
+    await office.ticket(person, "T-4821")
+    await office.ticket(person, "T-4822")
+    await tab.enter(person.subject, f"/{person.account}")
+    message = tab.page.get_by_role("textbox", name="Message")
+    await expect(tab.heading("Reply to ticket T-4821", level=2)).to_be_visible()
+    await message.fill("My own words.")
+    await tab.page.evaluate("document.activeElement.blur()")
+    await tab.page.keyboard.press("j")
+    await expect(tab.heading("Reply to ticket T-4822", level=2)).to_be_visible()
+    await expect(message).not_to_have_value("My own words.")
+    await tab.page.keyboard.press("k")
+    await expect(message).to_have_value("My own words.")
+    await tab.link("Money").first.click()
+    await expect(tab.heading("Money", level=1)).to_be_visible()
+    await tab.page.get_by_role("link", name="Inbox").first.click()
+    await expect(message).to_have_value("My own words.")
+    # The browser asks before a reload drops them.
+    asked: list[str] = []
+
+    async def stay(dialog: Dialog) -> None:
+        asked.append(dialog.type)
+        await dialog.dismiss()
+
+    tab.page.on("dialog", stay)
+    await tab.page.evaluate("location.reload()")
+    await until(lambda: _same(asked), lambda seen: seen == ["beforeunload"])
+    await expect(message).to_have_value("My own words.")
+    # Without edits, it does not ask.
+    await tab.press("Undo all")
+    await tab.page.reload()
+    await expect(message).to_be_visible()
+    assert asked == ["beforeunload"]
+
+
+async def _same(seen: list[str]) -> list[str]:
+    return seen
+
+
+async def test_the_steps_that_led_here_open_to_what_the_customer_wrote(
+    tab: Tab, office: Office
+) -> None:
+    [person] = await office.company()
+    task = await office.ticket(person)
+    await open_review(tab, person, task)
+    await tab.button(re.compile("^Get ticket")).click()
+    led = tab.page.get_by_role("region", name="Steps that led here")
+    await expect(led).to_contain_text("Mina")
+
+
 async def test_a_rejected_call_can_stop_the_task(tab: Tab, office: Office) -> None:
     [person] = await office.company()
     task = await office.ticket(person)
@@ -252,9 +321,19 @@ async def test_several_alike_are_decided_together_except_one_that_changed(
     await tab.press("Approve 4")
     for ticket in tickets:
         await expect(tab.dialog).to_contain_text(ticket)
-    # Nothing can be approved before its end has been on screen.
+    # Nothing can be approved before all of it has been on screen. A jump to the end is not enough.
     approve = tab.dialog.get_by_role("button", name="Approve 4")
+    await tab.dialog.evaluate("(dialog) => dialog.scrollTo(0, dialog.scrollHeight)")
+    await tab.sees("Scroll to the end to approve")
+    last = tab.dialog.get_by_role("listitem").last
+    await expect(last).to_be_in_viewport()
+    await expect(approve).to_be_disabled()
     await tab.read_to_end(tab.dialog)
+    # One can be left out here, and taken in again.
+    third = tab.dialog.get_by_role("checkbox", name=re.compile("T-4823"))
+    await third.uncheck()
+    await expect(tab.dialog.get_by_role("button", name="Approve 3")).to_be_enabled()
+    await third.check()
     await expect(approve).to_be_enabled()
     await office.runner.reject(two, tasks[1], reason="Mark it as pending.", resume=True)
     await until(

@@ -6,6 +6,7 @@ from playwright.async_api import expect
 
 from tests.e2e.browser import Tab
 from tests.e2e.office import Office
+from tests.runs.runner import until
 
 LIST = "Waiting for a decision, oldest first"
 
@@ -75,7 +76,10 @@ async def test_the_inbox_is_used_by_keyboard_alone(tab: Tab, office: Office) -> 
     await key("g")
     await key("i")
     await expect(selected(tab)).to_contain_text("T-4821")
+    # The edit was kept.
     await tab.read_to_end()
+    await expect(tab.button("Approve with 1 edit")).to_be_enabled()
+    await tab.press("Undo all")
     await expect(tab.button("Approve")).to_be_enabled()
     await key("g")
     await key("a")
@@ -92,6 +96,25 @@ async def test_the_inbox_is_used_by_keyboard_alone(tab: Tab, office: Office) -> 
     await key("a")
     await tab.says("Approved. Ticket Responder continues.")
     await expect(selected(tab)).to_contain_text("T-4822")
+    # Pressing on does not approve what appeared by itself.
+    await tab.read_to_end()
+    await expect(tab.button("Approve")).to_be_enabled()
+    await tab.page.evaluate("document.activeElement.blur()")
+    for _ in range(3):
+        await key("a")
+        await tab.says("This is the next review. Look at it, then press A.")
+    await expect(selected(tab)).to_contain_text("T-4822")
     await office.runner.waiting(person, tasks[0], "output")
     for task in tasks[1:]:
         assert (await office.runner.review(person, task))["state"] == "pending"
+    # Who moves to it has chosen it.
+    await key("j")
+    await expect(selected(tab)).to_contain_text("T-4823")
+    await tab.read_to_end()
+    await expect(tab.button("Approve")).to_be_enabled()
+    await key("a")
+    await until(
+        lambda: office.runner.review(person, tasks[2]),
+        lambda seen: (seen["state"], seen["gate"]) == ("pending", "output"),
+    )
+    assert (await office.runner.review(person, tasks[1]))["state"] == "pending"

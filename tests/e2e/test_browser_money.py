@@ -214,8 +214,8 @@ async def test_a_person_decides_what_happens_when_money_runs_low(
         await expect(overflow).to_be_enabled()
         assert (await settings_of(person))["allowOverflow"] is not before
 
-        await tab.page.get_by_label("Tell me when little money is available").click()
-        amount = tab.page.get_by_label("Tell me when less than")
+        await tab.page.get_by_label("Alert me when the balance is low").click()
+        amount = tab.page.get_by_label("Alert me when less than")
         await amount.fill("a lot")
         await tab.press("Save")
         await expect(tab.page.get_by_role("alert")).to_have_text(
@@ -223,14 +223,12 @@ async def test_a_person_decides_what_happens_when_money_runs_low(
         )
         await amount.fill("25.50")
         await tab.press("Save")
-        below = tab.page.get_by_label("Tell me when less than $25.50 is available")
+        below = tab.page.get_by_label("Alert me when less than $25.50 is available")
         await expect(below).to_be_checked()
         await expect(tab.page.get_by_text("Now less")).to_be_visible()
         assert (await settings_of(person))["alertBelowCents"] == 2_550
         await below.click()
-        await expect(
-            tab.page.get_by_label("Tell me when little money is available")
-        ).not_to_be_checked()
+        await expect(tab.page.get_by_label("Alert me when the balance is low")).not_to_be_checked()
         await expect(below).to_have_count(0)
     assert (await settings_of(person))["alertBelowCents"] is None
 

@@ -37,6 +37,8 @@ ELSEWHERE = (
     "/\\evil.example",
     "/\t/evil.example",
     "https://evil.example/",
+    "/.//evil.example",
+    "javascript:alert(1)",
     "/signin",
 )
 
@@ -45,7 +47,7 @@ async def test_a_link_cannot_send_a_person_who_signs_in_elsewhere(tab: Tab, offi
     person = await office.service.sign_in()
     for elsewhere in ELSEWHERE:
         await tab.sign_in(person.subject, f"/signin?next={quote(elsewhere, safe='')}")
-        await expect(tab.heading("Nothing waits for you yet")).to_be_visible()
+        await expect(tab.heading("Nothing needs your decision yet")).to_be_visible()
         assert tab.path == "/", elsewhere
 
 

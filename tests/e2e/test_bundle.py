@@ -1,9 +1,10 @@
 """What the built dashboard loads, measured on a cold visit to the inbox."""
 
+import asyncio
 import re
 from urllib.parse import urlsplit
 
-from playwright.async_api import Browser, Response, expect
+from playwright.async_api import Browser, Request, Response, Route, expect
 
 from tests.e2e import scenes
 from tests.e2e.browser import PHONE, Tab
@@ -44,6 +45,39 @@ async def test_the_inbox_needs_little_javascript_from_our_origin_only(
         assert {urlsplit(response.url).netloc for response in loaded} == {
             urlsplit(tab.origin).netloc
         }
+
+
+async def test_a_review_is_asked_for_once_and_before_the_dashboard_is_loaded(
+    browser: Browser, shop_a: World
+) -> None:
+    person = await shop_a.service.sign_in()
+    waiting = scenes.Task(
+        "WAITING_APPROVAL", gate="tool", items=[scenes.call(0, {"ticketId": "T-4821"})]
+    )
+    await scenes.write(person, waiting)
+    needed = {"/api/me", f"/api/tasks/{waiting.wire}", f"/api/tasks/{waiting.wire}/review"}
+    async with Tab.open(browser, shop_a.service, **PHONE) as tab:
+        await tab.enter(person.subject)
+        await tab.is_live()
+        asked: list[str] = []
+        all_asked = asyncio.Event()
+
+        def note(request: Request) -> None:
+            asked.append(urlsplit(request.url).path)
+            if needed <= set(asked):
+                all_asked.set()
+
+        async def after_the_questions(route: Route) -> None:
+            await all_asked.wait()
+            await route.continue_()
+
+        tab.page.on("request", note)
+        await tab.page.route(re.compile(r"/assets/index-[^/]+\.js"), after_the_questions)
+        async with tab.page.expect_request("**/api/events"):
+            await tab.go(f"/reviews/{waiting.wire}")
+        await expect(tab.page.get_by_role("heading", level=1)).to_be_visible()
+        before_events = asked[: asked.index("/api/events")]
+        assert {path: before_events.count(path) for path in needed} == dict.fromkeys(needed, 1)
 
 
 async def test_the_build_has_no_source_maps_and_no_inline_scripts(shop_a: World) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Page, expect
 
-from tests.e2e.browser import chromium
+from tests.e2e.browser import READ, chromium
 from tests.e2e.test_readme import base_port, import_time_s, rota_dev, run_rota_dev
 
 # From the start of `rota dev` to the decision. As in the test of the README, a slower or busier
@@ -60,8 +60,8 @@ async def open_review(page: Page) -> None:
 
 async def approve(page: Page) -> None:
     approve = page.get_by_role("button", name="Approve", exact=True)
-    # Approving needs the end of what is decided on the screen.
-    await page.locator(".seen-end").evaluate("end => end.scrollIntoView({ block: 'center' })")
+    # Approving needs all that is decided on the screen.
+    await page.locator(".subject").evaluate(READ)
     await expect(approve).to_be_enabled()
     await approve.click()
     await expect(page.get_by_text("Approved.")).to_be_visible()

@@ -1,6 +1,7 @@
 import type { Agent } from '@rota/sdk';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import { meQuery } from '../api/queries';
 import { useAccount } from '../shell/account';
 import { AgentMark } from '../ui/AgentMark';
 import { Badge } from '../ui/Badge';
@@ -12,6 +13,7 @@ import { Notice } from '../ui/Notice';
 import { SafeText } from '../ui/SafeText';
 import { statisticsQuery } from './queries';
 import { rankName, strings, tierName } from './strings';
+import { needsCompany } from './tiers';
 
 export function AgentHead({ agent }: { agent: Agent }) {
   return (
@@ -51,9 +53,12 @@ export function AgentHead({ agent }: { agent: Agent }) {
 
 function LockNotice({ tier }: { tier: Agent['requiredTier'] }) {
   const account = useAccount();
+  const kind = useQuery(meQuery).data?.account.kind;
+  const title = strings.lockedTitle(tierName(tier));
+  if (needsCompany(tier, kind)) return <Notice title={title}>{strings.lockedCompany}</Notice>;
   return (
     <Notice
-      title={strings.lockedTitle(tierName(tier))}
+      title={title}
       actions={
         <Link
           className={buttonClass({ look: 'primary' })}
@@ -85,9 +90,9 @@ function Statistics({ name }: { name: string }) {
           note: data && (words.now(data.running, data.waiting) || undefined),
         },
         {
-          name: words.finished,
-          value: data?.successRate == null ? words.none : `${Math.floor(data.successRate * 100)} %`,
-          note: none ?? (data && words.ofEnded(data.completed, data.failed)),
+          name: words.success,
+          value: data?.successRate == null ? words.none : `${Math.floor(data.successRate * 100)}%`,
+          note: none ?? (data && words.ofEnded(data.completed, data.failed, data.cancelled)),
         },
         {
           name: words.cost,

@@ -9,6 +9,7 @@ import { SafeText } from '../ui/SafeText';
 import { AgentTools } from './AgentTools';
 import { asks } from './approval';
 import { strings } from './strings';
+import { toolWords } from './toolWords';
 
 const SHOWN_USES = 8;
 
@@ -96,9 +97,9 @@ function Asks({ agent }: { agent: AgentDetails }) {
             <span>
               {ask.sentence}
               {ask.patterns.map((pattern) => (
-                <code key={pattern} className="block">
-                  <SafeText>{pattern}</SafeText>
-                </code>
+                <span key={pattern} className="block strong" title={pattern}>
+                  <SafeText>{toolWords(pattern)}</SafeText>
+                </span>
               ))}
             </span>
           </li>

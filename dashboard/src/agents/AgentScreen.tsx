@@ -49,7 +49,16 @@ export function AgentScreen() {
         )}
       </CrumbBar>
       <div className="page page-narrow stack-6">
-        {error && !detail && <ErrorNotice error={error} />}
+        {error && !detail && (
+          <ErrorNotice
+            error={error}
+            actions={
+              <Link className={buttonClass({})} to="/$account/agents" params={{ account }}>
+                {strings.allAgents}
+              </Link>
+            }
+          />
+        )}
         {!agent && !error && <Loading />}
         {agent && <AgentHead agent={agent} />}
         {detail && (

@@ -99,7 +99,11 @@ function AgentRow({ agent, placed }: { agent: Agent; placed: boolean }) {
         {agent.locked ? (
           <LockLink tier={agent.requiredTier} />
         ) : (
-          spent && (cost ? <Money usd={cost} /> : <span className="faint">$0</span>)
+          spent && (
+            <span className={cost ? undefined : 'faint'}>
+              <Money usd={cost ?? 0} fine />
+            </span>
+          )
         )}
       </td>
     </tr>

@@ -1,7 +1,8 @@
 import type { Agent, Version } from '@rota/sdk';
 import { expect, test } from 'vitest';
-import { asks, byServer } from './approval';
+import { asks, asksBefore, byServer } from './approval';
 import { sections, select } from './selection';
+import { needsCompany } from './tiers';
 import { changedNames, changedSettings } from './versions';
 
 const version: Version = {
@@ -64,4 +65,26 @@ test('filters narrow the catalog, and sections keep its order', () => {
     select(catalog, { department: 'Sales', rank: 'specialist' }).map((each) => each.name),
   ).toEqual(['b']);
   expect(sections(catalog).map((each) => each.department)).toEqual(['Sales', 'Finance']);
+});
+
+test('the calls that wait for a person are named', () => {
+  const policy = (tools: Version['approval']['tools'], output = false) => ({
+    run: false,
+    tools,
+    output,
+  });
+  const before = (tools: Version['approval']['tools'], output?: boolean) =>
+    asksBefore(policy(tools, output), ['crm/*']);
+  expect(before(['crm/update_*', 'crm/merge_contacts'], true)).toBe(
+    'update…, merge contacts and the result',
+  );
+  expect(before(['a/b', 'a/c', 'a/d', 'a/e'])).toBe('b, c and 2 more');
+  expect(before('writes', true)).toBe('writes and the result');
+  expect(before([])).toBe('nothing');
+});
+
+test('a personal account cannot reach the tiers of companies', () => {
+  expect(needsCompany('CORPORATE', 'personal')).toBe(true);
+  expect(needsCompany('CORPORATE', 'company')).toBe(false);
+  expect(needsCompany('ADVANCED', 'personal')).toBe(false);
 });

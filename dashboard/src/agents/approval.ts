@@ -1,5 +1,5 @@
 import type { AgentDetails } from '@rota/sdk';
-import { plural } from '../ui/format';
+import { few, shortTool } from './toolWords';
 
 type Policy = AgentDetails['approval'];
 
@@ -54,19 +54,20 @@ function toolCalls(policy: Policy['tools'], tools: string[]): Ask {
   return ask(true, 'Before every call of these tools, a person approves it:', policy);
 }
 
+function calls(policy: Policy['tools'], tools: string[]): string[] {
+  if (!tools.length || policy === 'never') return [];
+  if (policy === 'always') return ['every tool call'];
+  if (policy === 'writes') return ['writes'];
+  return few(policy.map((pattern) => shortTool(pattern.replace(/^.*\//, ''))));
+}
+
 /** The same in a few words, for a table: "writes and the result". */
 export function asksBefore(policy: Policy, tools: string[]): string {
-  const calls =
-    !tools.length || policy.tools === 'never'
-      ? null
-      : policy.tools === 'always'
-        ? 'every tool call'
-        : policy.tools === 'writes'
-          ? 'writes'
-          : policy.tools.length
-            ? `${plural(policy.tools.length, 'kind')} of call`
-            : null;
-  const found = [policy.run && 'each run', calls, policy.output && 'the result'].filter(Boolean);
+  const found = [
+    ...(policy.run ? ['each run'] : []),
+    ...calls(policy.tools, tools),
+    ...(policy.output ? ['the result'] : []),
+  ];
   if (!found.length) return 'nothing';
   return found.length > 1
     ? `${found.slice(0, -1).join(', ')} and ${found.at(-1)}`

@@ -2,6 +2,7 @@ import { plural } from '../ui/format';
 
 export const strings = {
   agents: 'Agents',
+  allAgents: 'All agents',
   search: 'Search by name or work',
   department: 'Department',
   allDepartments: 'All',
@@ -20,6 +21,7 @@ export const strings = {
     locked ? `${plural(all, 'agent')}, ${locked} locked` : plural(all, 'agent'),
   found: 'Best match first',
   opensWith: (tier: string) => `Opens with ${tier}`,
+  forCompanies: (tier: string) => `${tier}, for companies`,
   noMatch: 'No agent matches',
   noMatchHint: 'Try other words, or fewer filters.',
   clear: 'Clear search and filters',
@@ -30,18 +32,21 @@ export const strings = {
   lockedTitle: (tier: string) => `This agent opens with ${tier}`,
   lockedHint:
     'You see what it may use and spend. You cannot give it tasks yet, and its instructions are shown when your plan includes it.',
+  lockedCompany:
+    'This tier is for companies, so your personal account cannot have it. To use this agent, switch to the account of your company.',
   premium: 'Premium',
   about: 'About this agent',
   tabs: { overview: 'Overview', versions: 'Versions', runs: 'Last runs' },
 
   statistics: {
     tasks: 'Tasks in 30 days',
-    finished: 'Finished',
+    success: 'Success rate',
     cost: 'Median cost',
     time: 'Median working time',
     none: '–',
     noneNote: 'No task finished yet',
-    ofEnded: (completed: number, failed: number) => `${completed} of ${completed + failed} ended`,
+    ofEnded: (completed: number, failed: number, cancelled: number) =>
+      `${completed} of ${completed + failed}${cancelled ? `, without ${cancelled} cancelled` : ''}`,
     now: (running: number, waiting: number) =>
       [running && `${running} running`, waiting && `${waiting} waiting`].filter(Boolean).join(', '),
   },

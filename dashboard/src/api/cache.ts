@@ -13,6 +13,7 @@ export const queryClient = new QueryClient({
         count < 3 && (!(error instanceof ApiError) || error.status === 0 || error.status >= 500),
       retryDelay: (attempt) => Math.min(500 * 2 ** attempt, 8_000),
     },
-    mutations: { retry: false },
+    // Nothing that a person did is kept and sent later: without a network, it fails at once.
+    mutations: { retry: false, networkMode: 'always' },
   },
 });

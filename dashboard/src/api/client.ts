@@ -1,5 +1,6 @@
 /** The generated client, set up for a browser that is signed in by cookie. */
 import { client } from '@rota/sdk';
+import type {} from '../early';
 
 export interface FieldProblem {
   field: string;
@@ -44,14 +45,46 @@ export function selectAccount(id: string | null): boolean {
 export const accountHeaders = (): Record<string, string> =>
   account ? { 'X-Service-Account': account } : {};
 
-client.setConfig({ baseUrl: '', throwOnError: true, credentials: 'same-origin' });
+const { early } = window;
+/** After this time since the page was opened, early answers are too old. */
+const EARLY_MS = 10_000;
+
+/** The answer to this request if it was made before the dashboard was loaded. It is used once. */
+function takeEarly(request: Request): Promise<Response> | undefined {
+  if (request.method !== 'GET' || performance.now() > EARLY_MS) return undefined;
+  const { pathname, search } = new URL(request.url);
+  const key = `${account}${pathname}${search}`;
+  const answer = early?.get(key);
+  early?.delete(key);
+  return answer;
+}
+
+client.setConfig({
+  baseUrl: '',
+  throwOnError: true,
+  credentials: 'same-origin',
+  fetch: (input) => takeEarly(input as Request) ?? fetch(input),
+});
+
+/** The requests that were made without a network, so that they cannot have reached anything. */
+const offline = new WeakSet<Request>();
 
 client.interceptors.request.use((request) => {
   if (account) request.headers.set('X-Service-Account', account);
+  if (!navigator.onLine) offline.add(request);
   return request;
 });
 
-client.interceptors.error.use((error, response) => {
+/** No answer came. Somebody who wanted to change something must know whether it was sent. */
+export function unanswered(method: string, sent: boolean): ApiError {
+  const error = (message: string, code: string) => new ApiError(message, 0, code, null, null);
+  if (method === 'GET') return error('No connection to the service.', 'OFFLINE');
+  return sent
+    ? error('No answer from the service. Look whether it was done before you try again.', 'LOST')
+    : error('Not sent: no connection. Nothing was changed.', 'NOT_SENT');
+}
+
+client.interceptors.error.use((error, response, request) => {
   const requestId = response?.headers.get('X-Request-Id') ?? null;
   const body = (error as { error?: Record<string, unknown> } | undefined)?.error;
   if (response && body && typeof body.message === 'string') {
@@ -72,7 +105,7 @@ client.interceptors.error.use((error, response) => {
       requestId,
     );
   }
-  return new ApiError('No connection to the service.', 0, 'OFFLINE', null, null);
+  return unanswered(request.method, !offline.has(request));
 });
 
 /** The body of a successful response. Errors are thrown as ApiError. */

@@ -1,5 +1,5 @@
 import type { Approval } from '@rota/sdk';
-import { stillCosts } from '../review/data';
+import { budgetLeft } from '../review/data';
 import { Button, IconButton } from '../ui/Button';
 import { usd } from '../ui/format';
 import { groupsOf } from './groups';
@@ -16,7 +16,7 @@ export function BulkBar({
   onClear: () => void;
 }) {
   const groups = groupsOf(selected);
-  const more = selected.reduce((sum, each) => sum + (stillCosts(each.task) ?? 0), 0);
+  const more = selected.reduce((sum, each) => sum + (budgetLeft(each.task) ?? 0), 0);
   const words = [
     groups.length === 1 ? groups[0]?.words : null,
     more > 0 ? strings.atMostMore(usd(more)) : null,

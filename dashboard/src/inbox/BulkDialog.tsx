@@ -1,89 +1,28 @@
 import type { Approval } from '@rota/sdk';
 import { useRef, useState } from 'react';
-import type { Json } from '../api/exact';
-import { argumentsOf, definitionChanged, fingerprint } from '../review/data';
-import { prettyJson } from '../review/edits';
-import { outputOf } from '../review/Subject';
+import { budgetLeft, definitionChanged, fingerprint } from '../review/data';
 import { useSeen } from '../review/useSeen';
 import { Button } from '../ui/Button';
 import { Dialog } from '../ui/Dialog';
 import { Field, TextArea } from '../ui/Field';
+import { usd } from '../ui/format';
 import { Notice } from '../ui/Notice';
 import { SafeText } from '../ui/SafeText';
-import { Shape } from '../ui/Status';
+import { asksSomething, BulkItem } from './BulkItem';
 import { strings } from './strings';
-import { type Result, useBulk } from './useBulk';
+import { useBulk } from './useBulk';
 
-/** Everything that one decision is about, as text. */
-function contentOf({ task, review }: Approval): { name: string; text: string }[] {
-  if (review.work) {
-    return Object.entries(review.work).map(([name, value]) => ({
-      name,
-      text: String(value ?? ''),
-    }));
-  }
-  if (review.gate === 'output') return [{ name: 'output', text: outputOf(review) }];
-  if (review.gate === null) {
-    const { name, description, input, output } = task;
-    return Object.entries({ name, description, input, output }).map(([key, value]) => ({
-      name: key,
-      text: value ?? '',
-    }));
-  }
-  return review.items
-    .filter((item) => item.decision === null)
-    .flatMap((item) =>
-      Object.entries(argumentsOf(item)).map(([name, value]: [string, Json]) => ({
-        name: review.items.length > 1 ? `${item.tool} · ${name}` : name,
-        text: typeof value === 'string' ? value : prettyJson(value),
-      })),
-    );
-}
-
-function Outcome({ result, how }: { result: Result | undefined; how: 'approve' | 'reject' }) {
-  if (result === undefined) return null;
+/** What is not approved together with others, and why. */
+function LeftOut({ title, approvals }: { title: string; approvals: Approval[] }) {
+  if (!approvals.length) return null;
   return (
-    <p className={result === true ? 'status is-done' : 'status is-failed'}>
-      <Shape shape={result === true ? 'done' : 'failed'} />
-      {result === true ? (how === 'approve' ? strings.approved : strings.rejected) : strings.failed}
-      {result !== true && <span className="bulk-why">{result}</span>}
-    </p>
-  );
-}
-
-function Item({
-  approval,
-  result,
-  how,
-}: {
-  approval: Approval;
-  result: Result | undefined;
-  how: 'approve' | 'reject';
-}) {
-  const content = contentOf(approval);
-  return (
-    <li className="card card-pad-s stack bulk-item">
-      <p className="strong">
-        <SafeText>{approval.review.summary ?? approval.task.name}</SafeText>
-      </p>
-      <p className="small faint">
-        <SafeText>{approval.task.name}</SafeText>
-      </p>
-      <Outcome result={result} how={how} />
-      <dl className="diff">
-        {content.map(({ name, text }) => (
-          <div key={name} className="bulk-line">
-            <dt>
-              <SafeText>{name}</SafeText>
-            </dt>
-            <dd>
-              {text ? <SafeText>{text}</SafeText> : <span className="faint">{strings.none}</span>}
-            </dd>
-          </div>
-        ))}
-      </dl>
-      {!content.length && <p className="small soft">{strings.noArguments}</p>}
-    </li>
+    <Notice tone="wait" title={title}>
+      {approvals.map((each) => (
+        <p key={each.task.id}>
+          <SafeText>{each.review.summary ?? each.task.name}</SafeText>
+        </p>
+      ))}
+    </Notice>
   );
 }
 
@@ -101,43 +40,57 @@ export function BulkDialog({
   const [frozen] = useState(selected);
   const [reason, setReason] = useState('');
   const { results, running, decide } = useBulk();
-  const changed = how === 'approve' ? frozen.filter((each) => definitionChanged(each.review)) : [];
-  const listed = frozen.filter((each) => !changed.includes(each));
-  const { end, seen } = useSeen(listed.map((each) => fingerprint(each.review)).join());
+  const [dropped, setDropped] = useState<ReadonlySet<string>>(new Set());
+  const approves = how === 'approve';
+  const changed = approves ? frozen.filter((each) => definitionChanged(each.review)) : [];
+  const questions = approves ? frozen.filter(asksSomething) : [];
+  const listed = frozen.filter((each) => !changed.includes(each) && !questions.includes(each));
+  const chosen = listed.filter((each) => !dropped.has(each.task.id));
+  const more = chosen.reduce((sum, each) => sum + (budgetLeft(each.task) ?? 0), 0);
+  const choose = (id: string, yes: boolean) =>
+    setDropped((before) => {
+      const next = new Set(before);
+      yes ? next.delete(id) : next.add(id);
+      return next;
+    });
+  const { content, seen, readOn } = useSeen(listed.map((each) => fingerprint(each.review)).join());
   const started = useRef(false);
   const failed = [...results.values()].filter((result) => result !== true).length;
   const finished = started.current && !running;
   const submit = () => {
-    if (started.current || !seen || !listed.length) return;
+    if (started.current || !seen || !chosen.length) return;
     started.current = true;
-    decide(listed, how, reason);
+    decide(chosen, how, reason);
   };
   const close = () => !running && onClose(started.current);
   return (
     <Dialog
-      title={
-        how === 'approve' ? strings.approveTitle(listed.length) : strings.rejectTitle(listed.length)
-      }
+      title={approves ? strings.approveTitle(chosen.length) : strings.rejectTitle(chosen.length)}
       onClose={close}
       onSubmit={submit}
       actions={
         <div className="row bulk-foot">
           <span className="small soft" role="status">
-            {running && strings.progress(results.size, listed.length)}
+            {running && strings.progress(results.size, chosen.length)}
             {finished && strings.result(results.size - failed, failed)}
-            {!started.current && !seen && strings.readFirst}
+            {!started.current && !seen && (
+              <button type="button" className="undo read-on" onClick={readOn}>
+                {approves ? strings.readToApprove : strings.readToReject}
+              </button>
+            )}
+            {!started.current && seen && approves && more > 0 && strings.atMostMore(usd(more))}
           </span>
           <Button className="push" onClick={close} disabled={running}>
-            {finished ? strings.close : strings.back}
+            {finished ? strings.close : strings.cancel}
           </Button>
           {!finished && (
             <Button
               type="submit"
-              look={how === 'approve' ? 'primary' : 'danger-solid'}
-              disabled={!seen || !listed.length}
+              look={approves ? 'primary' : 'danger-solid'}
+              disabled={!seen || !chosen.length}
               busy={running}
             >
-              {how === 'approve' ? strings.approve(listed.length) : strings.reject(listed.length)}
+              {approves ? strings.approve(chosen.length) : strings.reject(chosen.length)}
             </Button>
           )}
         </div>
@@ -159,22 +112,21 @@ export function BulkDialog({
           </Field>
         </>
       )}
-      {changed.length > 0 && (
-        <Notice tone="wait" title={strings.leftOut}>
-          {changed.map((each) => (
-            <p key={each.task.id}>
-              <SafeText>{each.review.summary ?? each.task.name}</SafeText>
-            </p>
-          ))}
-        </Notice>
-      )}
-      <div className="subject">
+      <LeftOut title={strings.leftOut} approvals={changed} />
+      <LeftOut title={strings.leftOutQuestions} approvals={questions} />
+      <div ref={content} className="subject">
         <ol className="stack">
           {listed.map((each) => (
-            <Item key={each.task.id} approval={each} how={how} result={results.get(each.task.id)} />
+            <BulkItem
+              key={each.task.id}
+              approval={each}
+              how={how}
+              result={results.get(each.task.id)}
+              chosen={!dropped.has(each.task.id)}
+              onChoose={started.current ? undefined : (yes) => choose(each.task.id, yes)}
+            />
           ))}
         </ol>
-        <div ref={end} className="seen-end" />
       </div>
     </Dialog>
   );

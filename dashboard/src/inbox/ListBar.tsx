@@ -16,11 +16,13 @@ export function ListBar({ inbox }: { inbox: InboxState }) {
     name === EXTERNAL ? strings.external : agentOf(agents, name).displayName;
   const show = (agent: string | undefined) =>
     navigate({ search: (before) => ({ ...before, agent }), replace: true });
-  const { agent } = inbox.search;
+  const { agent, later } = inbox.search;
   return (
     <header className="topbar">
-      <h1>{strings.title}</h1>
-      {inbox.ordered.length > 0 && <Badge>{strings.waiting(inbox.ordered.length)}</Badge>}
+      <h1>{later ? strings.titleLater : strings.title}</h1>
+      {inbox.ordered.length > 0 && (
+        <Badge>{(later ? strings.putOff : strings.waiting)(inbox.ordered.length)}</Badge>
+      )}
       <ConnectionMark />
       {(inbox.agents.length > 1 || agent) && (
         <span className="row push">

@@ -2,6 +2,8 @@ import { plural } from '../ui/format';
 
 export const strings = {
   title: 'Inbox',
+  titleLater: 'Later',
+  putOff: (count: number) => `${count} put off`,
   waiting: (count: number) => `${count} waiting`,
   allAgents: 'All agents',
   filter: 'Filter by agent',
@@ -29,9 +31,9 @@ export const strings = {
   toInbox: 'Back to the inbox',
   keys: { move: 'move', select: 'select', approve: 'approve', all: 'all keys' },
 
-  nothing: 'Nothing waits for you',
+  nothing: 'You’re all caught up',
   nothingHint: 'When an agent wants to do something that counts, it asks here first.',
-  nothingForAgent: 'Nothing of this agent waits for you',
+  nothingForAgent: 'Nothing from this agent needs your decision',
   showAll: 'Show all agents',
   newTask: 'New task',
   choose: 'Choose a review on the left',
@@ -45,13 +47,17 @@ export const strings = {
   clear: 'Clear the selection',
   approveTitle: (count: number) => `Approve ${plural(count, 'review')}?`,
   rejectTitle: (count: number) => `Reject ${plural(count, 'review')}?`,
-  readFirst: 'Read to the end. Then you can approve.',
+  readToApprove: 'Scroll to the end to approve',
+  readToReject: 'Scroll to the end to reject',
   leftOut: 'Not approved here, because the tool changed:',
+  leftOutQuestions: 'Not approved here, because it needs an answer:',
+  costs: (soFar: string, more: string | null) =>
+    more === null ? `${soFar} so far` : `${soFar} so far, at most ${more} more`,
   rejectHint: 'All of these tasks end as cancelled.',
   reason: 'Reason',
   optional: 'optional',
   reasonHint: 'Kept in the history of each task.',
-  back: 'Back',
+  cancel: 'Cancel',
   close: 'Close',
   progress: (done: number, total: number) => `${done} of ${total} done`,
   approved: 'Approved',
@@ -63,7 +69,7 @@ export const strings = {
   none: 'none',
   noArguments: 'No arguments.',
 
-  welcome: (name: string) => `Welcome, ${name}. Nothing waits for you yet.`,
+  welcome: (name: string) => `Welcome, ${name}. Nothing needs your decision yet.`,
   welcomeHint:
     'When an agent wants to do something that counts, it asks here first. Three steps show you how. Skip any of them.',
   skipAll: 'Skip for now',
@@ -90,7 +96,7 @@ export const strings = {
   },
   server: {
     title: 'Connect a tool server',
-    text: 'Agents work with your helpdesk, books or repositories through MCP servers. You see every tool before you accept it.',
+    text: 'Agents work with your helpdesk, books or repositories through MCP servers. You see every tool it offers, and choose which ones agents may call.',
     go: 'Connect a server',
   },
   tries: [

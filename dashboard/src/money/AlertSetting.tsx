@@ -9,7 +9,7 @@ import { strings } from './strings';
 const FIRST_CENTS = 1_000;
 const MOST_CENTS = 10_000_000;
 
-/** "Tell me when less than $10.00 is available", with the amount changed in place. */
+/** "Alert me when less than $10.00 is available", with the amount changed in place. */
 export function AlertSetting({
   below,
   available,
@@ -110,7 +110,7 @@ function AmountForm({
         {strings.save}
       </Button>
       <Button size="s" look="quiet" onClick={onCancel}>
-        {strings.back}
+        {strings.cancel}
       </Button>
       {error && (
         <p className="error" id={`${id}-error`} role="alert">

@@ -1,13 +1,13 @@
 import type { BalanceResponse } from '@rota/sdk';
 import { useQuery } from '@tanstack/react-query';
 import { useId, useState } from 'react';
+import { partsOf } from '../api/balance';
 import { balanceQuery, meQuery } from '../api/queries';
 import { Button } from '../ui/Button';
 import { cents } from '../ui/format';
 import { Loading } from '../ui/Loading';
 import { Cents, Meter } from '../ui/Money';
 import { ErrorNotice, Notice } from '../ui/Notice';
-import { sumNote } from './amounts';
 import { BalanceSettings } from './BalanceSettings';
 import { ForecastNote } from './ForecastNote';
 import { OnDay } from './OnDay';
@@ -56,33 +56,26 @@ export function Balance() {
 }
 
 function MadeOf({ balance }: { balance: BalanceResponse }) {
-  const { hasAllowance, usageBar, topUpCents, owedCents } = balance;
-  const note = sumNote(balance);
+  const { hasAllowance, owedCents } = balance;
+  const { allowance, earlier, topUp, held } = partsOf(balance);
+  const parts = [
+    ...(hasAllowance ? [{ name: strings.allowanceLeft, value: allowance }] : []),
+    ...(earlier ? [{ name: strings.earlierMonth, value: earlier }] : []),
+    { name: strings.topUpBalance, value: topUp },
+    { name: strings.heldByTasks, value: held, minus: true },
+  ];
   return (
     <div className="stack">
       <dl className="sum">
-        {hasAllowance && (
-          <div>
-            <dt>{strings.allowanceLeft}</dt>
+        {parts.map(({ name, value, minus }, at) => (
+          <div key={name} data-sign={minus ? '−' : at ? '+' : undefined}>
+            <dt>{name}</dt>
             <dd>
-              <Cents value={usageBar.remaining} />
+              <Cents value={value} />
             </dd>
           </div>
-        )}
-        <div data-sign={hasAllowance ? '+' : undefined}>
-          <dt>{strings.topUpBalance}</dt>
-          <dd>
-            <Cents value={topUpCents} />
-          </dd>
-        </div>
-        <div data-sign="−">
-          <dt>{strings.heldByTasks}</dt>
-          <dd>
-            <Cents value={balance.balance.reservedCents} />
-          </dd>
-        </div>
+        ))}
       </dl>
-      {note && <p className="tiny faint">{strings.sumNotes[note]}</p>}
       {owedCents ? (
         <Notice tone="wait" title={strings.owed(cents(owedCents))}>
           {strings.owedHint}
@@ -95,7 +88,7 @@ function MadeOf({ balance }: { balance: BalanceResponse }) {
 function Allowance({ balance }: { balance: BalanceResponse }) {
   const { used, total, remaining, percent, resetsAt } = balance.usageBar;
   // Runs hold the allowance before the top-up.
-  const held = Math.min(balance.balance.reservedCents, remaining);
+  const held = Math.min(partsOf(balance).held, remaining);
   const heldPercent = total > 0 ? Math.round((held / total) * 100) : 0;
   return (
     <>

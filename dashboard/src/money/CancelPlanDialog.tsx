@@ -21,7 +21,7 @@ export function CancelPlanDialog({ live, onClose }: { live: Subscription; onClos
       onSubmit={submit}
       actions={
         <>
-          <Button onClick={onClose}>{strings.back}</Button>
+          <Button onClick={onClose}>{strings.keepPlan}</Button>
           <Button look="danger-solid" type="submit" busy={cancel.isPending}>
             {strings.cancelPlan}
           </Button>

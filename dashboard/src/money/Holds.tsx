@@ -5,13 +5,12 @@ import { useId, useState } from 'react';
 import { useAccount } from '../shell/account';
 import { AgentMark } from '../ui/AgentMark';
 import { Button } from '../ui/Button';
-import { usd } from '../ui/format';
+import { fourDecimals } from '../ui/format';
 import { Loading } from '../ui/Loading';
-import { Cents, Money } from '../ui/Money';
+import { Money } from '../ui/Money';
 import { ErrorNotice } from '../ui/Notice';
 import { SafeText } from '../ui/SafeText';
 import { Status } from '../ui/Status';
-import { heldCents } from './amounts';
 import { useAgentFaces } from './names';
 import { holdsQuery } from './queries';
 import { strings } from './strings';
@@ -30,7 +29,7 @@ export function Holds() {
         <h2 id={id}>{data ? strings.heldBy(data.total) : strings.held}</h2>
         {data && data.total > 0 && (
           <span className="strong push">
-            <Cents value={heldCents(data.heldUsd)} />
+            <Money usd={data.heldUsd} fine />
           </span>
         )}
       </div>
@@ -84,9 +83,9 @@ function HoldItem({ hold }: { hold: Hold }) {
       <Status status={hold.status} bare />
       <div className="hold-num">
         <p className="num strong">
-          <Money usd={hold.heldUsd} />
+          <Money usd={hold.heldUsd} fine />
         </p>
-        <p className="tiny faint num">{strings.used(usd(hold.usedUsd))}</p>
+        <p className="tiny faint num">{strings.used(fourDecimals(hold.usedUsd))}</p>
       </div>
     </li>
   );

@@ -122,7 +122,7 @@ function PassBody({ billing, trial }: { billing: PassBilling | null; trial: Tria
           onSubmit={() => cancel.mutate(undefined, { onSuccess: () => setCancelling(false) })}
           actions={
             <>
-              <Button onClick={() => setCancelling(false)}>{strings.back}</Button>
+              <Button onClick={() => setCancelling(false)}>{strings.pass.keep}</Button>
               <Button look="danger-solid" type="submit" busy={cancel.isPending}>
                 {strings.pass.cancel}
               </Button>

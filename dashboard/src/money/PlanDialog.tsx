@@ -69,7 +69,7 @@ export function PlanDialog({
       onSubmit={change}
       actions={
         <>
-          <Button onClick={onClose}>{strings.back}</Button>
+          <Button onClick={onClose}>{strings.cancel}</Button>
           <Button
             look="primary"
             type="submit"

@@ -52,7 +52,7 @@ export function TopUpDialog({
       onSubmit={pay}
       actions={
         <>
-          <Button onClick={onClose}>{strings.back}</Button>
+          <Button onClick={onClose}>{strings.cancel}</Button>
           <Button look="primary" type="submit" busy={checkout.isPending}>
             {valid ? strings.pay(cents(amount)) : strings.payNothing}
           </Button>

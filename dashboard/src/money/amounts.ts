@@ -1,6 +1,5 @@
 /** Amounts of money: what people type, and what the ledger says. */
-import type { BalanceResponse } from '@rota/sdk';
-import { usd } from '../ui/format';
+import { fourDecimals } from '../ui/format';
 
 /** The cents of "20", "$1,000" or "20,50". Null if that is not an amount. */
 export function parseDollars(typed: string): number | null {
@@ -15,35 +14,14 @@ export function parseDollars(typed: string): number | null {
 export const typedDollars = (value: number): string =>
   value % 100 ? (value / 100).toFixed(2) : String(value / 100);
 
-/** "+$20.00", "−$0.0732". Whole cents have two decimals; nothing is rounded to zero. */
+/** "+$20.0000", "−$0.0732": four decimals for every amount, so that they stand in line. */
 export function signed(micros: number): string {
   const size = Math.abs(micros);
-  const text =
-    size % 10_000 === 0
-      ? usd(size / 1e6)
-      : size < 100
-        ? `$${(size / 1e6).toFixed(6)}`
-        : usd(size / 1e6, 4);
+  // Nothing is rounded to zero.
+  const text = size > 0 && size < 100 ? `$${(size / 1e6).toFixed(6)}` : fourDecimals(size / 1e6);
   return micros === 0 ? text : `${micros > 0 ? '+' : '−'}${text}`;
 }
-
-/** What is held, in whole cents, rounded up as in the balance. */
-export const heldCents = (heldUsd: string): number =>
-  Math.ceil(Math.round(Number(heldUsd) * 1e6) / 1e4);
 
 /** All six decimals. */
 export const exactUsd = (micros: number): string =>
   `${micros < 0 ? '−' : ''}$${(Math.abs(micros) / 1e6).toFixed(6)}`;
-
-export type SumNote = 'rounded' | 'older' | null;
-
-/**
- * Why allowance + top-up − held is not what is available: each amount is rounded to the cent, or
- * a run that began in an earlier month still holds a part of that month's allowance.
- */
-export function sumNote(balance: BalanceResponse): SumNote {
-  const sum = balance.usageBar.remaining + balance.topUpCents - balance.balance.reservedCents;
-  const difference = balance.totalAvailable - sum;
-  if (difference === 0) return null;
-  return Math.abs(difference) <= 2 ? 'rounded' : 'older';
-}

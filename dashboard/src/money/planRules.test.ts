@@ -28,8 +28,9 @@ it('offers plans with seats to companies only', () => {
 });
 
 describe('what can be done with a plan', () => {
-  it('subscribes without a subscription, also to the tier that the operator gave', () => {
-    expect(planState(advanced, null, 'ADVANCED')).toEqual({ action: 'subscribe', mark: 'current' });
+  it('subscribes without a subscription, but not to the tier that the operator gave', () => {
+    expect(planState(standard, null, 'BASIC')).toEqual({ action: 'subscribe', mark: null });
+    expect(planState(advanced, null, 'ADVANCED')).toEqual({ action: 'none', mark: 'current' });
     expect(planState(basic, null, 'BASIC')).toEqual({ action: 'none', mark: 'current' });
   });
 

@@ -58,7 +58,9 @@ export function planState(
     const ends = live?.cancelAtPeriodEnd ?? false;
     return { action: 'none', mark: isCurrent ? 'current' : ends ? 'next' : null };
   }
-  if (!live) return { action: 'subscribe', mark: isCurrent ? 'current' : null };
+  // A tier that the operator gave to the account needs no subscription.
+  if (!live && isCurrent) return { action: 'none', mark: 'current' };
+  if (!live) return { action: 'subscribe', mark: null };
   const mark = isCurrent ? 'current' : live.downgradeTarget === plan.tier ? 'next' : null;
   if (live.cancelAtPeriodEnd) return { action: 'none', mark };
   if (isCurrent && live.downgradeTarget) return { action: 'keep', mark };

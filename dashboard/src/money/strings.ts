@@ -16,7 +16,8 @@ const kinds: Record<TransactionKind, string> = {
 
 export const strings = {
   money: 'Money',
-  back: 'Back',
+  cancel: 'Cancel',
+  keepPlan: 'Keep the plan',
   change: 'Change',
   save: 'Save',
   stop: 'Stop',
@@ -33,19 +34,16 @@ export const strings = {
   allowanceLeft: 'Allowance left',
   topUpBalance: 'Top-up',
   heldByTasks: 'Held by tasks',
-  sumNotes: {
-    rounded: 'Each amount is rounded to the cent, so the sum can differ by a cent or two.',
-    older: 'A part of what is held comes from the allowance of an earlier month.',
-  },
+  earlierMonth: 'Held of an earlier month',
   owed: (amount: string) => `${amount} is owed`,
   owedHint:
     'The account was charged or refunded more than it had. The next payment, allowance or released hold pays this first.',
-  allowanceMeter: (used: number, held: number) => `Allowance: ${used} % used, ${held} % held`,
+  allowanceMeter: (used: number, held: number) => `Allowance: ${used}% used, ${held}% held`,
   ofAllowance: (total: string) => `of ${total} allowance used`,
   resetsOn: 'Resets on',
   overflow: 'When the allowance is used up, continue with the top-up',
-  alertOff: 'Tell me when little money is available',
-  alertBefore: 'Tell me when less than',
+  alertOff: 'Alert me when the balance is low',
+  alertBefore: 'Alert me when less than',
   alertAfter: 'is available',
   alertRange: 'Enter an amount from $0 to $100,000.',
   changeAlert: 'Change the amount',
@@ -104,7 +102,7 @@ export const strings = {
   heldBy: (tasks: number) => (tasks ? `Held by ${plural(tasks, 'task')}` : 'Held by tasks'),
   nothingHeld:
     'No task holds money now. While a task runs or waits, the budget of its agent is held; what it does not use comes back.',
-  used: (amount: string) => `${amount} used`,
+  used: (amount: string) => `${amount} used by itself`,
   showHolds: (total: number) => `Show all ${total}`,
   largestHolds: (shown: number) => `The ${shown} largest holds are shown.`,
 
@@ -149,7 +147,8 @@ export const strings = {
   run: (run: number) => `run ${run}`,
   model: (model: string) => `model ${model}`,
   estimated: 'tokens counted by Rota',
-  prices: (version: string) => `prices ${version}`,
+  /** Prices that the operator set have no version of their own. */
+  prices: (version: string) => (version === 'operator' ? null : `prices of ${version}`),
   late: 'ended after its hold',
   paidOwed: 'paid what was owed',
   becameOwed: 'a part is owed',
@@ -250,6 +249,7 @@ export const strings = {
     buy: 'Buy the pass',
     buyFor: (price: string) => `Buy for ${price}`,
     cancel: 'Cancel the pass',
+    keep: 'Keep the pass',
     cancelTitle: 'Cancel the connect pass?',
     cancelEffect: (day: string) =>
       `The pass stays until ${day}. Servers that are connected stay connected. You can resume the pass until that day.`,

@@ -1,4 +1,7 @@
+import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import { needsCompany } from '../agents/tiers';
+import { meQuery } from '../api/queries';
 import { useAccount } from '../shell/account';
 import { AgentMark } from '../ui/AgentMark';
 import { Badge } from '../ui/Badge';
@@ -18,6 +21,7 @@ function Candidate({
   onChoose: () => void;
 }) {
   const account = useAccount();
+  const kind = useQuery(meQuery).data?.account.kind;
   return (
     <label className={agent.locked ? 'cand cand-locked' : 'cand'}>
       <input
@@ -36,9 +40,11 @@ function Candidate({
           {agent.locked && (
             <>
               <Badge icon="lock">{strings.needs(agent.requiredTier)}</Badge>
-              <Link className="link small" to="/$account/money" params={{ account }}>
-                {strings.seePlans}
-              </Link>
+              {!needsCompany(agent.requiredTier, kind) && (
+                <Link className="link small" to="/$account/money" params={{ account }} hash="plan">
+                  {strings.seePlans}
+                </Link>
+              )}
             </>
           )}
         </span>

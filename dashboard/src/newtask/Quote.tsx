@@ -2,7 +2,8 @@ import type { AgentDetails } from '@rota/sdk';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { balanceQuery } from '../api/queries';
+import { needsCompany } from '../agents/tiers';
+import { balanceQuery, meQuery } from '../api/queries';
 import { useAccount } from '../shell/account';
 import { AgentMark } from '../ui/AgentMark';
 import { cents } from '../ui/format';
@@ -81,16 +82,19 @@ function Balance({ agent }: { agent: AgentDetails }) {
 
 function Lock({ agent }: { agent: AgentDetails }) {
   const account = useAccount();
+  const company = needsCompany(agent.requiredTier, useQuery(meQuery).data?.account.kind);
   return (
     <li>
       <Icon name="lock" />
       <div>
         <p className="strong">{strings.needs(agent.requiredTier)}</p>
         <p className="small soft">
-          {strings.locked}{' '}
-          <Link className="link" to="/$account/money" params={{ account }}>
-            {strings.seePlans}
-          </Link>
+          {company ? strings.lockedCompany : strings.locked}{' '}
+          {!company && (
+            <Link className="link" to="/$account/money" params={{ account }} hash="plan">
+              {strings.seePlans}
+            </Link>
+          )}
         </p>
       </div>
     </li>

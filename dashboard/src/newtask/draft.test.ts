@@ -1,6 +1,6 @@
 import type { AgentDetails, ToolServer } from '@rota/sdk';
 import { expect, test } from 'vitest';
-import { lengthOf, nameOf, serversNeeded, stopsOf } from './draft';
+import { blockedTools, lengthOf, nameOf, serversNeeded, stopsOf } from './draft';
 
 test('a name is the first sentence, without marks, cut between words', () => {
   expect(nameOf('')).toBe('');
@@ -37,4 +37,13 @@ test('an agent without tools stops at no tool call', () => {
     output: true,
     atLeast: 1,
   });
+});
+
+test('only tools that the agent may use and nobody accepted yet are blocked', () => {
+  const tool = (name: string, changes = 0) =>
+    ({ name, difference: Array(changes).fill({}) }) as Parameters<typeof blockedTools>[1][number];
+  const tools = [tool('get_ticket'), tool('get_tags', 2), tool('set_tags', 1)];
+  expect(blockedTools({ tools: ['get_*'] }, tools)).toEqual({ usable: 2, blocked: 1 });
+  expect(blockedTools({ tools: ['*'] }, tools)).toEqual({ usable: 3, blocked: 2 });
+  expect(blockedTools({ tools: ['get_ticket'] }, tools)).toEqual({ usable: 1, blocked: 0 });
 });

@@ -1,5 +1,5 @@
 /** What a draft becomes: its name, where it will stop, which tool servers it needs. */
-import type { AgentDetails, ToolServer } from '@rota/sdk';
+import type { AgentDetails, Tool, ToolServer } from '@rota/sdk';
 
 export const MAX_TEXT = 50_000;
 const MAX_NAME = 80;
@@ -56,6 +56,16 @@ export function serversNeeded(patterns: string[], servers: ToolServer[]): Needed
     tools,
     connected: servers.filter((server) => matches(name, server.name)),
   }));
+}
+
+/** How many of a server's tools the agent may use, and how many of them wait for acceptance. */
+export function blockedTools(
+  { tools: patterns }: Pick<NeededServer, 'tools'>,
+  tools: Pick<Tool, 'name' | 'difference'>[],
+): { usable: number; blocked: number } {
+  const usable = tools.filter(({ name }) => patterns.some((pattern) => matches(pattern, name)));
+  const blocked = usable.filter(({ difference }) => difference.length > 0);
+  return { usable: usable.length, blocked: blocked.length };
 }
 
 export interface Stops {

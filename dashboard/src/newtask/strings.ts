@@ -1,4 +1,5 @@
 import type { Tier } from '@rota/sdk';
+import { toolWords } from '../agents/toolWords';
 import { count, plural } from '../ui/format';
 import type { Stops } from './draft';
 
@@ -18,7 +19,7 @@ function stops({ run, tools, output }: Stops): string {
     run && 'before it starts',
     tools === 'writes' && 'before each tool call that can change something',
     tools === 'always' && 'before each tool call',
-    Array.isArray(tools) && `before calls to ${tools.join(', ')}`,
+    Array.isArray(tools) && `before these tool calls: ${tools.map(toolWords).join(', ')}`,
     output && 'before the result is final',
   ].filter(Boolean) as string[];
   const text =
@@ -44,10 +45,12 @@ export const strings = {
   noFit: 'No agent fits these words. Choose one yourself, or say it in other words.',
   chooseFirst: 'Describe the work to see who fits, or choose one yourself.',
   atMost: (amount: string) => `at most ${amount}`,
-  match: (score: number) => `${Math.round(score * 100)} % match`,
+  match: (score: number) => `${Math.round(score * 100)}% match`,
   needs: (tier: Tier) => `Needs ${tiers[tier]}`,
   seePlans: 'See plans',
   locked: 'Your plan does not include this agent.',
+  lockedCompany:
+    'This tier is for companies. Your personal account cannot have it; switch to a company account.',
   seeAll: (total: number) => `See all ${count(total)} agents`,
   rank: (rank: number) => ranks[rank] ?? '',
 
@@ -59,8 +62,8 @@ export const strings = {
   descriptionKind: 'also read by the agent',
   priority: 'Priority',
   priorityKind: '0 to 10; a higher one runs first',
-  waitForGo: 'Wait for my go before it starts',
-  waitForGoHint: 'The task appears in the inbox and starts when somebody approves it.',
+  waitForGo: 'Require my approval to start',
+  waitForGoHint: 'The task waits in the inbox and starts when somebody approves it.',
 
   quote: 'Quote',
   version: (version: number) => `version ${version}`,
@@ -82,7 +85,10 @@ export const strings = {
   trouble: 'Cannot be used at the moment:',
   notConnected: 'Not connected:',
   connect: 'Connect',
-  patterns: (tools: number) => `Show ${plural(tools, 'pattern')}`,
+  blocked: (blocked: number, of: number) =>
+    `${blocked} of ${plural(of, 'tool')} ${blocked === 1 ? 'is blocked until you accept it.' : 'are blocked until you accept them.'}`,
+  compare: 'See what changed',
+  showTools: 'Show which tools',
   covered: 'Covered by your balance',
   held: (budget: string, available: string) => `${budget} of ${available} will be held.`,
   allowanceFirst: 'The allowance pays first.',
@@ -91,7 +97,7 @@ export const strings = {
   topUp: 'Top up',
 
   start: 'Start task',
-  send: 'Ask for my go',
+  send: 'Create task',
   startNote: 'You can cancel at any time. Only finished steps are charged.',
   atMostShort: 'At most',
   asksShort: ({ atLeast, tools }: Stops) => {

@@ -1,6 +1,11 @@
+import { lazy, Suspense } from 'react';
 import { Icon } from '../ui/Icon';
 import { SafeText } from '../ui/SafeText';
 import { strings } from './strings';
+
+const Markdown = lazy(() =>
+  import('../ui/Markdown').then(({ Markdown }) => ({ default: Markdown })),
+);
 
 /** The agent's own words, apart from what is decided: a model can be talked into a friendly lie. */
 export function AgentSays({ text }: { text: string }) {
@@ -11,7 +16,9 @@ export function AgentSays({ text }: { text: string }) {
         {strings.agentSays}
       </p>
       <blockquote className="soft">
-        <SafeText>{text}</SafeText>
+        <Suspense fallback={<SafeText>{text}</SafeText>}>
+          <Markdown>{text}</Markdown>
+        </Suspense>
       </blockquote>
       <p className="tiny faint">{strings.agentSaysHint}</p>
     </div>

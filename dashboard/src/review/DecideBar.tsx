@@ -1,7 +1,8 @@
-import { useRef } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { Button } from '../ui/Button';
 import { useShortcuts } from '../ui/shortcuts';
-import { isQuestion } from './data';
+import { useTooSoon } from './arrival';
+import { fingerprint, isQuestion } from './data';
 import { useReviewView } from './ReviewContext';
 import { SnoozeMenu } from './SnoozeMenu';
 import { strings } from './strings';
@@ -24,23 +25,27 @@ const firstField = () =>
     '.review-main :is(.form, .form-answer) :is(input, textarea, select)',
   );
 
-function readOn(): void {
-  const end = document.querySelector('.review-main .seen-end');
-  // Somebody who jumped over the end goes back to it.
-  if (end && end.getBoundingClientRect().bottom < 0) {
-    end.scrollIntoView({ block: 'center' });
-    return;
-  }
-  const pane = document.querySelector<HTMLElement>('.review-main')?.closest<HTMLElement>('.pane');
-  const scrolls = pane && pane.scrollHeight > pane.clientHeight ? pane : window;
-  scrolls.scrollBy({ top: innerHeight * 0.7 });
+const EARLY_MS = 4_000;
+
+/** A does nothing right after the review appeared by itself, and says so for a while. */
+function useEarly(key: string) {
+  const tooSoon = useTooSoon(key);
+  const [at, setAt] = useState(0);
+  useEffect(() => {
+    if (!at) return;
+    const timer = setTimeout(() => setAt(0), EARLY_MS);
+    return () => clearTimeout(timer);
+  }, [at]);
+  const pressA = (act: () => void) => (tooSoon() ? setAt(Date.now()) : act());
+  return { early: at > 0, pressA };
 }
 
 /** The decision. On a phone it takes the place of the tab bar. */
 export function DecideBar({ onSnoozed, quiet }: { onSnoozed: () => void; quiet?: boolean }) {
-  const { data, state, page, blocked, unread, busy, onApprove, onReject } = useReviewView();
+  const { data, state, page, blocked, unread, readOn, busy, onApprove, onReject } = useReviewView();
   const words = useApproveWords();
   const later = useRef<HTMLSpanElement>(null);
+  const { early, pressA } = useEarly(fingerprint(data.review));
   const editable =
     data.review.gate === 'tool' && state.calls.some((call) => !isQuestion(call.item));
   const size = page ? 'l' : 'm';
@@ -49,13 +54,12 @@ export function DecideBar({ onSnoozed, quiet }: { onSnoozed: () => void; quiet?:
     quiet
       ? {}
       : {
-          a: () => (canApprove ? onApprove() : unread && readOn()),
+          a: () => pressA(() => (canApprove ? onApprove() : unread && readOn())),
           e: () => firstField()?.focus(),
           r: () => onReject('stop'),
           n: () => later.current?.querySelector('button')?.click(),
         },
   );
-  const hint = blocked ?? (unread ? strings.why.unread : null);
   return (
     <fieldset className={page ? 'decide decide-bar' : 'decide'} aria-label={strings.decision}>
       <Button
@@ -65,7 +69,7 @@ export function DecideBar({ onSnoozed, quiet }: { onSnoozed: () => void; quiet?:
         aria-keyshortcuts="a"
         busy={busy}
         disabled={!canApprove}
-        aria-describedby={hint ? 'why-not' : undefined}
+        aria-describedby={canApprove ? undefined : 'why-not'}
         onClick={onApprove}
       >
         {words}
@@ -91,12 +95,15 @@ export function DecideBar({ onSnoozed, quiet }: { onSnoozed: () => void; quiet?:
         </span>
       )}
       <span className="small faint push why-not" id="why-not" role="status">
-        {unread && !blocked ? (
-          <button type="button" className="undo" onClick={readOn}>
-            {strings.readOn}
+        {early ? (
+          strings.why.early
+        ) : unread && !blocked ? (
+          <button type="button" className="undo read-on" onClick={readOn}>
+            {strings.why.unread}
           </button>
-        ) : null}{' '}
-        {hint ?? (page ? strings.notNowHint : '')}
+        ) : (
+          (blocked ?? (page ? strings.notNowHint : ''))
+        )}
       </span>
       {!page && (
         <span ref={later}>

@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
 import { useAccount } from '../shell/account';
 import { Icon } from '../ui/Icon';
 import { Money } from '../ui/Money';
@@ -8,8 +9,44 @@ import { Shape } from '../ui/Status';
 import { Span } from '../ui/Time';
 import { stepsQuery } from './data';
 import { useReviewView } from './ReviewContext';
-import { ledHere } from './steps';
+import { StepDetail } from './StepDetail';
+import { type LedStep, ledHere } from './steps';
 import { strings } from './strings';
+
+/** A step opens to what it was asked and what it answered. */
+function Step({ step }: { step: LedStep }) {
+  const [open, setOpen] = useState(false);
+  const words = (
+    <>
+      <SafeText>{step.words}</SafeText>{' '}
+      {step.code && (
+        <code className="faint">
+          <SafeText>{step.code}</SafeText>
+        </code>
+      )}
+    </>
+  );
+  return (
+    <li className="step">
+      <Icon name={step.icon} />
+      {step.detail ? (
+        <button
+          type="button"
+          className="step-open"
+          aria-expanded={open}
+          onClick={() => setOpen(!open)}
+        >
+          <span>{words}</span>
+          <Icon name="down" small />
+        </button>
+      ) : (
+        <span>{words}</span>
+      )}
+      <Money usd={step.costUsd} fine />
+      {open && step.detail && <StepDetail {...step.detail} />}
+    </li>
+  );
+}
 
 /** The timeline in short: what the agent did before it asked. */
 export function LedHere() {
@@ -39,18 +76,7 @@ export function LedHere() {
         </li>
       )}
       {shown.map((step) => (
-        <li className="step" key={step.id}>
-          <Icon name={step.icon} />
-          <span>
-            <SafeText>{step.words}</SafeText>{' '}
-            {step.code && (
-              <code className="faint">
-                <SafeText>{step.code}</SafeText>
-              </code>
-            )}
-          </span>
-          <Money usd={step.costUsd} fine />
-        </li>
+        <Step key={step.id} step={step} />
       ))}
       <li className="step" aria-current="step">
         <Shape shape="waiting" />

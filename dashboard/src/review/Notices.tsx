@@ -1,5 +1,6 @@
 import { useEffect, useRef } from 'react';
 import { ApiError } from '../api/client';
+import { useConnection } from '../live/LiveProvider';
 import { Button } from '../ui/Button';
 import { ErrorNotice, Notice } from '../ui/Notice';
 import { SafeText } from '../ui/SafeText';
@@ -58,15 +59,27 @@ function Replaced() {
   );
 }
 
+function Offline() {
+  return (
+    <div role="status">
+      <Notice tone="wait" title={strings.offlineTitle}>
+        {strings.offlineText}
+      </Notice>
+    </div>
+  );
+}
+
 /** What a person must know before anything else. */
 export function Notices() {
   const { state } = useReviewView();
+  const offline = useConnection() === 'offline';
   const error = state.approval.error ?? state.rejection.error;
   // A refused decision is explained by the review that waits now.
   const explained = error instanceof ApiError && error.status === 409 && state.replaced?.refused;
   return (
     <>
       {state.changed ? <Changed /> : <Replaced />}
+      {offline && <Offline />}
       {error && !explained && <ErrorNotice error={error} />}
     </>
   );

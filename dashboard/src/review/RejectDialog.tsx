@@ -4,7 +4,7 @@ import { Dialog } from '../ui/Dialog';
 import { Check, Field, TextArea } from '../ui/Field';
 import { usd } from '../ui/format';
 import { Kbd } from '../ui/Kbd';
-import { stillCosts } from './data';
+import { budgetLeft } from './data';
 import { useReviewView } from './ReviewContext';
 import { strings } from './strings';
 
@@ -24,7 +24,7 @@ export function RejectDialog({
   const [reason, setReason] = useState('');
   const [resume, setResume] = useState(then === 'continue');
   const canContinue = data.review.gate !== 'run';
-  const left = stillCosts(data.task);
+  const left = budgetLeft(data.task);
   const tooLong = Array.from(reason).length > MAX_REASON;
   const submit = () => {
     if (!tooLong && !busy) onReject(reason, resume);

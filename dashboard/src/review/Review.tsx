@@ -6,6 +6,7 @@ import { Button } from '../ui/Button';
 import { Dialog } from '../ui/Dialog';
 import { useNow } from '../ui/Time';
 import { toast } from '../ui/toast';
+import { arrivesAlone } from './arrival';
 import { definitionChanged, fingerprint, isQuestion, type ReviewData } from './data';
 import { useAgent } from './people';
 import { RejectDialog } from './RejectDialog';
@@ -59,17 +60,24 @@ export function Review({
 }) {
   const [dialog, setDialog] = useState<'stop' | 'continue' | 'hidden' | null>(null);
   const agent = useAgent(data.task.assignedAgent).displayName;
-  const { end, seen } = useSeen(fingerprint(data.review));
+  const { content, seen, readOn } = useSeen(fingerprint(data.review));
   const told = useTold();
   const busy = state.approval.isPending || state.rejection.isPending;
   const { gate } = data.review;
+  const words =
+    gate === 'output'
+      ? strings.approvedOutput
+      : gate === 'run'
+        ? strings.approvedRun(agent)
+        : strings.approved(agent);
   const approve = () => {
     setDialog(null);
     state.approval.mutate(undefined, {
       onSuccess: ({ review, task }: DecisionResponse) => {
         const left = review.items.filter((item) => item.decision === null).length;
         if (review.state === 'pending') return told(strings.approvedPart(left), task.id);
-        told(gate === 'output' ? strings.approvedOutput : strings.approved(agent), task.id);
+        told(words, task.id);
+        arrivesAlone();
         onDone();
       },
     });
@@ -80,6 +88,7 @@ export function Review({
       {
         onSuccess: ({ task }) => {
           told(resume ? strings.rejectedContinue(agent) : strings.rejected, task.id);
+          arrivesAlone();
           onDone();
         },
         onSettled: () => setDialog(null),
@@ -89,9 +98,10 @@ export function Review({
     state,
     data,
     page,
-    end,
+    content,
     blocked: blockedBy(state, data, useNow()),
     unread: !seen,
+    readOn,
     busy,
     onApprove: () => (hiddenInReview(data) ? setDialog('hidden') : approve()),
     onReject: setDialog,

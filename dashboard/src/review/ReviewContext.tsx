@@ -8,11 +8,13 @@ export interface ReviewView {
   data: ReviewData;
   /** The review has the page to itself. In the inbox it stands beside the list. */
   page: boolean;
-  /** Goes after everything that is decided. */
-  end: RefObject<HTMLDivElement | null>;
+  /** Goes around everything that is decided. */
+  content: RefObject<HTMLDivElement | null>;
   /** Why this cannot be approved now. */
   blocked: string | null;
   unread: boolean;
+  /** Shows the first part that has not been on screen. */
+  readOn: () => void;
   busy: boolean;
   onApprove: () => void;
   onReject: (then: 'stop' | 'continue') => void;

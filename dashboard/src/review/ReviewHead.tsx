@@ -8,7 +8,7 @@ import { Money } from '../ui/Money';
 import { SafeText } from '../ui/SafeText';
 import { Day, Span } from '../ui/Time';
 import { toolName } from './CallCard';
-import { isQuestion, pendingItems, stillCosts } from './data';
+import { budgetLeft, isQuestion, pendingItems } from './data';
 import { useAgent } from './people';
 import { useReviewView } from './ReviewContext';
 import { strings } from './strings';
@@ -61,7 +61,7 @@ function Asker() {
 export function ReviewHead() {
   const { data, page, state } = useReviewView();
   const { review, task } = data;
-  const left = stillCosts(task);
+  const left = budgetLeft(task);
   const Title = page ? 'h1' : 'h2';
   const reasons = [...new Set(pendingItems(review).map((item) => item.reason))].filter(Boolean);
   return (

@@ -13,6 +13,7 @@ import { DecideBar } from './DecideBar';
 import { Ended } from './Ended';
 import { Notices } from './Notices';
 import { OtherWays } from './OtherWays';
+import { useFromTask } from './origin';
 import { Review } from './Review';
 import { ReviewHead } from './ReviewHead';
 import { Subject } from './Subject';
@@ -33,13 +34,14 @@ function usePlace(id: string) {
 function Bar({ name, id }: { name: string; id: string }) {
   const account = useAccount();
   const { at, total, next } = usePlace(id);
+  const from = useFromTask();
   return (
     <header className="topbar">
       <Link
         className={`${buttonClass({ look: 'quiet' })} btn-icon back`}
-        to="/$account"
-        params={{ account }}
-        aria-label={strings.back}
+        to={from ? '/$account/tasks/$id' : '/$account'}
+        params={{ account, id: from ?? '' }}
+        aria-label={from ? strings.backToTask : strings.back}
       >
         <Icon name="left" />
       </Link>
@@ -76,10 +78,13 @@ function Page({ id }: { id: string }) {
   const state = useReview(id);
   const { next } = usePlace(id);
   const { data, latest, query } = state;
+  const from = useFromTask();
   const goOn = () =>
-    next
-      ? navigate({ to: '/$account/reviews/$id', params: { account, id: next } })
-      : navigate({ to: '/$account', params: { account } });
+    from
+      ? navigate({ to: '/$account/tasks/$id', params: { account, id: from } })
+      : next
+        ? navigate({ to: '/$account/reviews/$id', params: { account, id: next } })
+        : navigate({ to: '/$account', params: { account } });
   if (!data) {
     return (
       <>

@@ -123,11 +123,11 @@ export function outputOf(review: Review): string {
 
 /** Everything that the decision is about, whole. */
 export function Subject() {
-  const { data, state, end } = useReviewView();
+  const { data, state, content } = useReviewView();
   const { review, task } = data;
   const hidden = hiddenInReview(data);
   return (
-    <div className="subject stack-6">
+    <div ref={content} className="subject stack-6">
       {hidden && (
         <Notice tone="wait" title={strings.hiddenTitle}>
           {strings.hiddenText}
@@ -140,7 +140,6 @@ export function Subject() {
         state.calls.map((call, at) => (
           <CallCard key={call.item.id} call={call} at={at + 1} of={state.calls.length} />
         ))}
-      <div ref={end} className="seen-end" />
     </div>
   );
 }

@@ -14,7 +14,11 @@ function Effects({ annotations }: { annotations: ReviewItem['annotations'] }) {
   if (readOnly) return <Badge tone="line">{strings.readOnly}</Badge>;
   return (
     <>
-      <Badge tone="line">{strings.writes}</Badge>
+      {annotations?.destructiveHint !== true && (
+        <Badge tone="line">
+          {annotations?.readOnlyHint === false ? strings.writes : strings.unmarked}
+        </Badge>
+      )}
       {annotations?.destructiveHint === true && (
         <Badge tone="bad" icon="alert">
           {strings.destructive}

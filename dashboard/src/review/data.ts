@@ -17,9 +17,10 @@ import {
 } from '@rota/sdk';
 import { queryOptions } from '@tanstack/react-query';
 import { queryClient } from '../api/cache';
-import { ok } from '../api/client';
+import { ApiError, ok } from '../api/client';
 import { type JsonObject, parseExact, stringifyExact } from '../api/exact';
 import { keys } from '../api/keys';
+import { strings } from './strings';
 
 export interface ReviewData {
   task: Task;
@@ -101,17 +102,25 @@ export const definitionChanged = (review: Review): boolean =>
 /** Whether the agent asks the person something, instead of calling a tool. */
 export const isQuestion = (item: ReviewItem): boolean => item.tool === 'ask_person' && !item.server;
 
-/** What the run can still cost, in dollars. Null without a budget. */
-export function stillCosts(task: Task): number | null {
+/** What the run may still spend, in dollars, subtasks left out. Null without a budget. */
+export function budgetLeft(task: Task): number | null {
   if (task.usage.budgetUsd === null) return null;
   return Math.max(0, Number(task.usage.budgetUsd) - Number(task.usage.costUsd));
 }
 
-const decided = (body: unknown) => parseExact<DecisionResponse>(String(body));
+/** The answer to a decision. A decision that was not sent says so in its own words. */
+async function decided(answer: Promise<unknown>): Promise<DecisionResponse> {
+  try {
+    return parseExact<DecisionResponse>(String(await answer));
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== 'NOT_SENT') throw error;
+    throw new ApiError(strings.notSentDecision, 0, error.code, null, null);
+  }
+}
 
 export async function approve(id: string, body: ApproveTask, key: string) {
   return decided(
-    await ok(
+    ok(
       approveTask({
         path: { id },
         body,
@@ -126,7 +135,7 @@ export async function approve(id: string, body: ApproveTask, key: string) {
 
 export async function reject(id: string, body: RejectTask, key: string) {
   return decided(
-    await ok(
+    ok(
       rejectTask({
         path: { id },
         body,

@@ -112,3 +112,14 @@ test('on a new proposal, edits stay where their field still exists', () => {
     '{"amount":1,"status":"solved","payOn":"2026-11-16","rows":[{"id":3}],"tags":7}',
   );
 });
+
+test('a text that breaks the rule of its field cannot be sent', () => {
+  const own = {
+    type: 'object',
+    properties: { ticket: { type: 'string', pattern: '^T-[0-9]{4}$' } },
+  };
+  const [ticket] = fieldsOf(own, { ticket: 'T-4821' });
+  if (!ticket) throw new Error('no field');
+  expect(problemsOf([ticket], withEdit({}, ticket, { text: 'X' }))).toEqual([ticket]);
+  expect(problemsOf([ticket], withEdit({}, ticket, { text: 'T-4822' }))).toEqual([]);
+});

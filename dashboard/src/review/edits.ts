@@ -8,7 +8,8 @@ import {
   stringifyExact,
   toNumber,
 } from '../api/exact';
-import { hasHidden, marks } from '../ui/SafeText';
+import { hasHidden, marks, visible } from '../ui/SafeText';
+import { patternOf } from './pattern';
 import { type Field, flat, isNumber, isObject } from './schema';
 import { strings } from './strings';
 
@@ -70,7 +71,7 @@ function withoutRows(field: Field, leftOut: number[]): Resolved {
 
 function fromText(kind: Extract<Field['kind'], { is: 'text' }>, text: string): Resolved {
   const length = Array.from(text).length;
-  const { minLength = 0, maxLength = Number.POSITIVE_INFINITY, format } = kind;
+  const { minLength = 0, maxLength = Number.POSITIVE_INFINITY, format, pattern } = kind;
   if (length < minLength) return { problem: strings.problems.tooShort(minLength) };
   if (length > maxLength) return { problem: strings.problems.tooLong(maxLength, length) };
   if (format === 'date' && !isDate(text)) return { problem: strings.problems.date };
@@ -79,6 +80,10 @@ function fromText(kind: Extract<Field['kind'], { is: 'text' }>, text: string): R
     return { problem: strings.problems.email };
   }
   if (format === 'uri' && !URL.canParse(text)) return { problem: strings.problems.uri };
+  const rule = pattern ? patternOf(pattern) : null;
+  if (pattern && rule?.fits(text) === false) {
+    return { problem: strings.problems.pattern(rule.example, visible(pattern)) };
+  }
   return { value: text };
 }
 

@@ -10,7 +10,12 @@ export type Kind =
   | { is: 'choice'; options: (Json | undefined)[]; fixed: boolean }
   | { is: 'list'; of: 'text' | 'number' | 'integer'; minItems?: number; maxItems?: number }
   | { is: 'several'; options: string[]; minItems?: number; maxItems?: number }
-  | { is: 'table'; columns: string[]; minItems?: number; maxItems?: number }
+  | {
+      is: 'table';
+      columns: { key: string; title?: string }[];
+      minItems?: number;
+      maxItems?: number;
+    }
   | { is: 'group'; fields: Field[] }
   | { is: 'json' };
 
@@ -319,7 +324,11 @@ function tableKind(
   const named = isObject(properties) ? Object.keys(properties) : [];
   const columns = [...new Set([...named, ...present])].filter((key) => present.has(key));
   if (columns.length === 0 || columns.length > MAX_COLUMNS) return JSON_KIND;
-  return { is: 'table', columns, ...limits };
+  const titled = columns.map((key) => {
+    const property = isObject(properties) ? own(properties, key) : undefined;
+    return { key, title: isObject(property) ? text(own(property, 'title')) : undefined };
+  });
+  return { is: 'table', columns: titled, ...limits };
 }
 
 function groupKind(schema: Schema, value: Json | undefined, { path, root }: Place): Kind {

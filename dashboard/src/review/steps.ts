@@ -1,5 +1,6 @@
 /** The steps that led to a review, in words made by rule. */
 import type { TimelineStep } from '@rota/sdk';
+import type { Json } from '../api/exact';
 import { readable } from './schema';
 import { strings } from './strings';
 
@@ -9,8 +10,10 @@ export interface LedStep {
   id: string;
   icon: 'model' | 'tool' | 'person';
   words: string;
-  /** The tool with its server. */
+  /** The tool with its server, or the tools that the model requested. */
   code: string | null;
+  /** What can be opened. */
+  detail: { asked: Json; answered: Json } | null;
   costUsd: string;
 }
 
@@ -28,10 +31,22 @@ function wordsOf(step: TimelineStep): string {
     const state = step.state === 'approved' || step.state === 'rejected' ? step.state : null;
     return state ? strings.states[state] : strings.decisionStep;
   }
-  const calls = [...new Set(toolCallsOf(step.result))].map((name) =>
-    readable(name.split(/\/|__/).at(-1) ?? name).toLowerCase(),
-  );
-  return calls.length ? strings.choseTools(calls.slice(0, 3).join(', ')) : strings.modelStep;
+  return toolCallsOf(step.result).length ? strings.choseTools : strings.modelStep;
+}
+
+function codeOf(step: TimelineStep): string | null {
+  if (step.kind === 'tool') return [step.server, step.name].filter(Boolean).join('/');
+  const calls = new Set(toolCallsOf(step.result).map((name) => name.split(/\/|__/).at(-1) ?? name));
+  return [...calls].slice(0, 3).join(', ') || null;
+}
+
+function detailOf(step: TimelineStep): LedStep['detail'] {
+  if (step.kind === 'approval') return null;
+  if (step.kind === 'tool') {
+    return { asked: step.arguments as Json, answered: step.result as Json };
+  }
+  const words = (step.result as { text?: unknown } | null)?.text;
+  return typeof words === 'string' && words.trim() ? { asked: null, answered: words } : null;
 }
 
 /** The last finished steps of the newest run, and how many came before them. */
@@ -52,7 +67,8 @@ export function ledHere(
       id: step.id,
       icon: step.kind === 'approval' ? 'person' : step.kind,
       words: wordsOf(step),
-      code: step.kind === 'tool' ? [step.server, step.name].filter(Boolean).join('/') : null,
+      code: codeOf(step),
+      detail: detailOf(step),
       costUsd: step.costUsd,
     })),
     earlier: unseen + finished.length - shown.length,

@@ -4,6 +4,7 @@ export const strings = {
   title: 'Review',
   inbox: 'Inbox',
   back: 'Back to the inbox',
+  backToTask: 'Back to the task',
   next: 'Next review',
   position: (at: number, of: number) => `${at} of ${of}`,
   open: 'Open',
@@ -46,6 +47,8 @@ export const strings = {
   setNull: 'Set to null',
   putBack: 'Put back',
   rowsLeftOut: (rows: number) => `${plural(rows, 'row')} left out.`,
+  sum: 'Sum',
+  sumOf: (name: string) => `Sum of ${name}`,
   editAsJson: 'Edit as JSON',
   row: (at: number) => `row ${at}`,
   change: 'Change',
@@ -82,7 +85,8 @@ export const strings = {
     most: (value: string) => `up to ${value}`,
     above: (value: string) => `above ${value}`,
     below: (value: string) => `below ${value}`,
-    pattern: (pattern: string) => `Must match ${pattern}`,
+    like: 'Like',
+    pattern: 'Must fit the pattern',
   },
   yes: 'Yes',
   no: 'No',
@@ -104,6 +108,8 @@ export const strings = {
     atLeast: (least: number) => `Keep at least ${least}.`,
     atMost: (most: number) => `At most ${most}.`,
     inLine: (line: string, problem: string) => `“${line}”: ${problem}`,
+    pattern: (example: string | null, pattern: string) =>
+      example ? `Write it like ${example}.` : `This does not fit the pattern ${pattern}.`,
     json: (why: string) => `This is not valid JSON. ${why}`,
   },
 
@@ -153,8 +159,9 @@ export const strings = {
   sentTo: 'Sent to',
   builtIn: 'A tool of Rota itself',
   writes: 'Writes',
+  unmarked: 'Not marked read-only',
   readOnly: 'Read only',
-  destructive: 'Can destroy data',
+  destructive: 'May change or delete data',
   addsOnly: 'Adds only',
   says: 'The server says:',
 
@@ -165,7 +172,9 @@ export const strings = {
   waitingForYou: 'Waiting for you',
   modelStep: 'Model call',
   failedStep: (name: string) => `${name} (failed)`,
-  choseTools: (names: string) => `Asked for: ${names}`,
+  choseTools: 'Requested',
+  stepAsked: 'Input',
+  stepAnswered: 'Result',
   decisionStep: 'Decision',
 
   background: 'Background',
@@ -196,11 +205,11 @@ export const strings = {
   edit: 'Edit',
   reject: 'Reject',
   notNow: 'Not now',
-  notNowHint: '“Not now” leaves it in the inbox and denies nothing.',
+  notNowHint: '“Not now” moves it to Later. It decides nothing.',
   decision: 'Decision',
-  readOn: 'Read on',
   why: {
-    unread: 'Read to the end first.',
+    unread: 'Scroll to the end to approve',
+    early: 'This is the next review. Look at it, then press A.',
     changed: 'Look at the new review first.',
     problems: (fields: number) => `Correct ${plural(fields, 'field')} first.`,
     definition: 'Accept the changed tool first.',
@@ -230,7 +239,7 @@ export const strings = {
   continueHint: 'The agent gets your reason.',
   continueHintMoney: (amount: string) =>
     `The agent gets your reason. Costs at most ${amount} more.`,
-  backButton: 'Back',
+  backButton: 'Cancel',
   reasonTooLong: 'At most 2,000 characters.',
 
   snooze: {
@@ -245,6 +254,7 @@ export const strings = {
   unsnoozed: 'Back in the inbox.',
 
   approved: (who: string) => `Approved. ${who} continues.`,
+  approvedRun: (who: string) => `Approved. ${who} starts now.`,
   approvedOutput: 'Accepted. The task is completed.',
   approvedPart: (left: number) => `Approved. ${plural(left, 'call')} still to decide.`,
   rejected: 'Rejected. The task is cancelled.',
@@ -252,6 +262,9 @@ export const strings = {
   theTask: 'The task',
   viewTask: 'View task',
 
+  offlineTitle: 'No connection',
+  offlineText: 'You can read this. Nothing can be decided until the connection is back.',
+  notSentDecision: 'Not sent: no connection. Nothing was decided.',
   changedTitle: 'This review changed while you had it open',
   changedText: 'Nothing was approved. Look at what waits now before you decide.',
   showNew: 'Show the new review',

@@ -2,9 +2,10 @@ import type { Review, ReviewItem } from '@rota/sdk';
 import { expect, test } from 'vitest';
 import type { ReviewData } from './data';
 import { fingerprint } from './data';
+import { draftOf, keepDraft } from './drafts';
 import { withEdit } from './edits';
 import { fieldsOf, flat } from './schema';
-import { approvalOf, type Call, draftFor } from './useReview';
+import { approvalOf, type Call, draftFor, returned } from './useReview';
 
 const item = (id: string) =>
   ({ id, tool: 'reply', arguments: { text: 'Hello' }, decision: null }) as unknown as ReviewItem;
@@ -58,4 +59,30 @@ test('a review that ended makes way for the next one, a review that waits does n
   expect(shown(approved, next)).toBe(next);
   expect(shown(waits, next)).toBe(waits);
   expect(shown(waits, approved)).toBe(waits);
+});
+
+test('edits wait while the person looks at something else', () => {
+  const data = (text: string, more: object = {}) =>
+    ({
+      review: { ...review({ ...item('a'), arguments: { text } }), ...more },
+    }) as unknown as ReviewData;
+  const [field] = fieldsOf(null, { text: 'Hello' });
+  if (!field) throw new Error('no field');
+  const first = data('Hello');
+  const draft = draftFor(null, first);
+  if (!draft) throw new Error('no draft');
+  const mine = { ...draft, edits: { a: withEdit({}, field, { text: 'Bye' }) } };
+  keepDraft('task', mine);
+  expect(returned(draftOf('task'), first)).toBe(mine);
+  // Another proposal waits now: the edit is shown against it.
+  const next = returned(draftOf('task'), data('Good day', { number: 3, digest: 'cd' }));
+  expect(next?.edits).toEqual({ a: { [field.id]: { text: 'Bye' } } });
+  expect(next?.replaced?.edits).toBe('kept');
+  expect(returned(draftOf('task'), data('Hello', { state: 'approved' }))).toBeNull();
+
+  const leave = () => !dispatchEvent(new Event('beforeunload', { cancelable: true }));
+  expect(leave()).toBe(true);
+  keepDraft('task', draft);
+  expect(draftOf('task')).toBeNull();
+  expect(leave()).toBe(false);
 });

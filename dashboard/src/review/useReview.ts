@@ -1,6 +1,6 @@
 import type { ApproveTask, Review, ReviewItem } from '@rota/sdk';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useMemo, useRef, useState } from 'react';
+import { useEffect, useMemo, useRef, useState } from 'react';
 import { ApiError, newIdempotencyKey } from '../api/client';
 import { approvalsQuery } from '../api/queries';
 import {
@@ -14,6 +14,7 @@ import {
   reject,
   reviewQuery,
 } from './data';
+import { draftOf, keepDraft } from './drafts';
 import { type Edit, type Edits, edited, editedFields, problemsOf, rebase, withEdit } from './edits';
 import { type Field, fieldsOf } from './schema';
 
@@ -31,7 +32,7 @@ export interface Replaced {
   edits: 'none' | 'kept' | 'dropped';
 }
 
-interface Draft {
+export interface Draft {
   shown: ReviewData;
   edits: Readonly<Record<string, Edits>>;
   left: readonly string[];
@@ -68,6 +69,13 @@ export function adopt(draft: Draft, next: ReviewData, refused: boolean): Draft {
   };
 }
 
+/** A draft that was kept while the person was elsewhere. Meanwhile something else may wait. */
+export function returned(kept: Draft | null, latest: ReviewData | undefined): Draft | null {
+  if (!kept || !latest || fingerprint(kept.shown.review) === fingerprint(latest.review))
+    return kept;
+  return latest.review.state === 'pending' ? adopt(kept, latest, false) : null;
+}
+
 /** What is on screen. In a review that had ended, nothing was being decided: it makes way. */
 export function draftFor(stored: Draft | null, latest: ReviewData | undefined): Draft | null {
   if (!latest) return stored;
@@ -83,8 +91,8 @@ export function draftFor(stored: Draft | null, latest: ReviewData | undefined): 
 export function useReview(id: string) {
   const cache = useQueryClient();
   const query = useQuery(reviewQuery(id));
-  const [stored, setDraft] = useState<Draft | null>(null);
   const latest = query.data;
+  const [stored, setDraft] = useState(() => returned(draftOf(id), latest));
   const draft = draftFor(stored, latest);
   if (draft !== stored) setDraft(draft);
   const same =
@@ -92,6 +100,8 @@ export function useReview(id: string) {
   // What the digest does not cover, such as costs, stays live.
   const data = same && latest ? latest : (draft?.shown ?? null);
   const ended = !!latest && latest.review.state !== 'pending';
+
+  useEffect(() => keepDraft(id, ended ? null : draft), [id, ended, draft]);
 
   const review = data?.review;
   const calls = useMemo(
@@ -129,6 +139,7 @@ export function useReview(id: string) {
     cache.setQueryData(reviewQuery(id).queryKey, result);
     // Events can be faster than this answer: what waits now may be newer than it.
     cache.invalidateQueries({ queryKey: reviewQuery(id).queryKey });
+    keepDraft(id, null);
     if (result.review.state === 'pending') return change(() => fresh(result));
     cache.setQueryData(approvalsQuery.queryKey, (before) =>
       before

@@ -8,7 +8,7 @@ import { useAccount } from '../shell/account';
 import { Button } from '../ui/Button';
 import { Dialog } from '../ui/Dialog';
 import { SafeText } from '../ui/SafeText';
-import { AddressFields, HeaderFields, TokenField } from './ConnectionFields';
+import { AddressFields, HeaderFields, standsAtField, TokenField } from './ConnectionFields';
 import { FormError } from './FormError';
 import { connectBody, emptyConnection } from './form';
 import { Hints } from './Hints';
@@ -63,7 +63,7 @@ export function ConnectDialog({ onClose }: { onClose: () => void }) {
         </>
       }
     >
-      <AddressFields form={form} onChange={change} />
+      <AddressFields form={form} onChange={change} error={connect.error} />
       <TokenField form={form} onChange={change} />
       <HeaderFields form={form} onChange={change} />
       <div className="what-box small">
@@ -74,7 +74,7 @@ export function ConnectDialog({ onClose }: { onClose: () => void }) {
           <li>{words.whatAccept}</li>
         </ul>
       </div>
-      {connect.error && <FormError error={connect.error} />}
+      {connect.error && !standsAtField(connect.error) && <FormError error={connect.error} />}
     </Dialog>
   );
 }

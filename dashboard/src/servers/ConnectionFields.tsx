@@ -1,4 +1,5 @@
-import { useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
+import { ApiError } from '../api/client';
 import { Button, IconButton } from '../ui/Button';
 import { Field, Input, Select } from '../ui/Field';
 import type { Connection, Header } from './form';
@@ -13,11 +14,29 @@ export interface FieldsProps<Form extends Connection> {
   replaces?: boolean;
 }
 
-export function AddressFields<Form extends Connection>({ form, onChange }: FieldsProps<Form>) {
+/** What the API says about a field that this form shows. */
+const problem = (error: unknown, field: string): string | undefined =>
+  error instanceof ApiError ? error.field(field) : undefined;
+
+/** Whether a message stands at its field, so that the form needs none at its end. */
+export const standsAtField = (error: unknown): boolean =>
+  Boolean(problem(error, 'name') || problem(error, 'url'));
+
+export function AddressFields<Form extends Connection>({
+  form,
+  onChange,
+  error,
+}: FieldsProps<Form> & { error: unknown }) {
+  const ref = useRef<HTMLDivElement>(null);
+  // The button is far below, so the field that is wrong comes back into view.
+  useEffect(() => {
+    if (standsAtField(error)) ref.current?.querySelector<HTMLElement>('[aria-invalid]')?.focus();
+  }, [error]);
   return (
-    <>
+    <div className="form-part" ref={ref}>
       <Field
         label={words.name}
+        error={problem(error, 'name')}
         hint={
           <>
             {words.nameHint} <code>{form.name || 'name'}/tool</code>.
@@ -37,7 +56,7 @@ export function AddressFields<Form extends Connection>({ form, onChange }: Field
           />
         )}
       </Field>
-      <Field label={words.url} hint={words.urlHint}>
+      <Field label={words.url} hint={words.urlHint} error={problem(error, 'url')}>
         {(control) => (
           <Input
             {...control}
@@ -65,7 +84,7 @@ export function AddressFields<Form extends Connection>({ form, onChange }: Field
           </Select>
         )}
       </Field>
-    </>
+    </div>
   );
 }
 

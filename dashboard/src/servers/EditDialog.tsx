@@ -7,7 +7,7 @@ import { Dialog } from '../ui/Dialog';
 import { Field, Select } from '../ui/Field';
 import { Notice } from '../ui/Notice';
 import { toast } from '../ui/toast';
-import { AddressFields, HeaderFields, TokenField } from './ConnectionFields';
+import { AddressFields, HeaderFields, standsAtField, TokenField } from './ConnectionFields';
 import { FormError } from './FormError';
 import { type Edit, emptyConnection, type Secret, updateBody } from './form';
 import { showChange } from './queries';
@@ -55,7 +55,7 @@ export function EditDialog({ server, onClose }: { server: ToolServer; onClose: (
         </>
       }
     >
-      <AddressFields form={form} onChange={change} />
+      <AddressFields form={form} onChange={change} error={save.error} />
       {body.name && <p className="small soft">{words.rename(server.name)}</p>}
       {body.url && <Notice tone="wait">{words.newUrl}</Notice>}
       <SecretChange
@@ -71,7 +71,7 @@ export function EditDialog({ server, onClose }: { server: ToolServer; onClose: (
       />
       {form.headersChange === 'replace' && <HeaderFields form={form} onChange={change} replaces />}
       {connects && <p className="small soft">{words.connects}</p>}
-      {save.error && <FormError error={save.error} />}
+      {save.error && !standsAtField(save.error) && <FormError error={save.error} />}
     </Dialog>
   );
 }

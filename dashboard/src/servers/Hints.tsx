@@ -5,8 +5,8 @@ import { strings } from './strings';
 
 const tones = {
   readOnly: 'line',
-  writes: 'wait',
-  destructive: 'bad',
+  writes: 'line',
+  destructive: 'wait',
   openWorld: 'line',
 } as const satisfies Record<Hint, string>;
 

@@ -6,6 +6,7 @@ import { count, duration } from '../ui/format';
 import { Notice } from '../ui/Notice';
 import { SafeText } from '../ui/SafeText';
 import { Ago, Day } from '../ui/Time';
+import { waitsForAcceptance } from './definition';
 import { checksQuery, toolsQuery } from './queries';
 import { ServerState } from './ServerState';
 import { strings } from './strings';
@@ -17,6 +18,7 @@ export function ServerHead({ server, onEdit }: { server: ToolServer; onEdit: () 
   const { data: tools } = useQuery(toolsQuery(server.id));
   const latency = checks?.checks.find((check) => check.latencyMs !== null)?.latencyMs;
   const allowed = tools?.tools.filter((tool) => tool.allowed).length;
+  const blocked = tools?.tools.filter(waitsForAcceptance).length ?? 0;
   return (
     <>
       <div className="server-head">
@@ -44,9 +46,11 @@ export function ServerHead({ server, onEdit }: { server: ToolServer; onEdit: () 
               name: words.tools,
               value: count(server.toolCount),
               note:
-                server.allowedTools === null
-                  ? words.allAllowed
-                  : allowed !== undefined && words.allowed(allowed),
+                blocked > 0
+                  ? words.blocked(blocked)
+                  : server.allowedTools === null
+                    ? words.allAllowed
+                    : allowed !== undefined && words.allowed(allowed),
             },
             {
               name: words.revision,

@@ -1,12 +1,12 @@
 import { pingServer } from '@rota/sdk';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { getRouteApi } from '@tanstack/react-router';
+import { getRouteApi, Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { ok } from '../api/client';
 import { keys } from '../api/keys';
 import { serversQuery } from '../api/queries';
 import { CrumbBar } from '../shell/TopBar';
-import { Button } from '../ui/Button';
+import { Button, buttonClass } from '../ui/Button';
 import { duration } from '../ui/format';
 import { Loading } from '../ui/Loading';
 import { Menu } from '../ui/Menu';
@@ -25,7 +25,7 @@ import { Tools } from './Tools';
 const route = getRouteApi('/$account/servers/$id');
 
 export function ServerScreen() {
-  const { id } = route.useParams();
+  const { account, id } = route.useParams();
   const cache = useQueryClient();
   const { data, error } = useQuery(serverQuery(id));
   // The list is often there already.
@@ -69,7 +69,16 @@ export function ServerScreen() {
         )}
       </CrumbBar>
       <div className="page page-narrow stack-6">
-        {error && !data && <ErrorNotice error={error} />}
+        {error && !data && (
+          <ErrorNotice
+            error={error}
+            actions={
+              <Link className={buttonClass({})} to="/$account/servers" params={{ account }}>
+                {strings.allServers}
+              </Link>
+            }
+          />
+        )}
         {check.error && <ErrorNotice error={check.error} />}
         {!server && !error && <Loading />}
         {server && (

@@ -22,12 +22,13 @@ const { columns } = strings;
 export function Servers() {
   const { data, error } = useQuery(serversQuery);
   const [connecting, setConnecting] = useState(false);
+  const empty = data?.servers.length === 0;
   const connect = (
     <Button look="primary" icon="plus" onClick={() => setConnecting(true)}>
-      {strings.connect}
+      <span className={empty ? undefined : 'not-phone'}>{strings.connect}</span>
+      {!empty && <span className="only-phone">{strings.connectShort}</span>}
     </Button>
   );
-  const empty = data?.servers.length === 0;
   return (
     <main className="main" id="main">
       <TopBar title={strings.servers}>

@@ -47,7 +47,7 @@ export function ToolItem({
       </div>
       <Check
         className="small"
-        label={words.allow}
+        label={waitsForAcceptance(tool) ? words.allowLater : words.allow}
         aria-label={words.allowTool(tool.name)}
         checked={tool.allowed}
         disabled={busy}

@@ -23,11 +23,14 @@ export const isText = (change: DefinitionChange): boolean =>
 
 export type Hint = 'readOnly' | 'writes' | 'destructive' | 'openWorld';
 
-/** What a tool does by its own annotations. Anything that is not marked as read only writes. */
+/**
+ * What the server says about a tool. Without a word from it, a tool is not taken for read-only, but
+ * is not called destructive either.
+ */
 export function hints(annotations: Tool['annotations']): Hint[] {
   const { readOnlyHint, destructiveHint, openWorldHint } = annotations ?? {};
-  const found: Hint[] = [readOnlyHint === true && !destructiveHint ? 'readOnly' : 'writes'];
-  if (destructiveHint === true) found.push('destructive');
+  const writes: Hint = destructiveHint === true ? 'destructive' : 'writes';
+  const found: Hint[] = [readOnlyHint === true && !destructiveHint ? 'readOnly' : writes];
   if (openWorldHint === true) found.push('openWorld');
   return found;
 }

@@ -20,11 +20,12 @@ test('the order of keys is no difference', () => {
   expect(shownValue(null)).toBeNull();
 });
 
-test('a tool that is not marked as read only writes', () => {
+test('a tool is read-only or destructive only if its server says so', () => {
   expect(hints(null)).toEqual(['writes']);
   expect(hints({ readOnlyHint: 'true' })).toEqual(['writes']);
   expect(hints({ readOnlyHint: true, openWorldHint: true })).toEqual(['readOnly', 'openWorld']);
-  expect(hints({ readOnlyHint: true, destructiveHint: true })).toEqual(['writes', 'destructive']);
+  expect(hints({ readOnlyHint: true, destructiveHint: true })).toEqual(['destructive']);
+  expect(hints({ destructiveHint: 'true' })).toEqual(['writes']);
 });
 
 test('switching one tool keeps the others, and names that the server lost', () => {

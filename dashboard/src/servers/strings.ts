@@ -10,12 +10,14 @@ export const statusWords: Record<ServerStatus, string> = {
 
 export const strings = {
   servers: 'Tool servers',
+  allServers: 'All tool servers',
   columns: { server: 'Server', status: 'Status', tools: 'Tools', checked: 'Last check' },
   toAccept: 'Tools to accept',
   none: 'No tool server is connected yet',
   noneHint:
     'Tools let agents do more than write text: look something up, change a record, send a message. Connect a server, and agents can use its tools.',
   connect: 'Connect a server',
+  connectShort: 'Connect',
 
   form: {
     name: 'Name',
@@ -43,14 +45,15 @@ export const strings = {
     whatAsk:
       'Calls of tools that the server does not mark as read only wait for a person, unless the agent has another policy.',
     whatAccept:
-      'By connecting, you accept the tools that it offers now. A tool that changes later is blocked until you accept it.',
+      'By connecting, you accept every tool that it offers now. You see them all right after, and can switch off those that agents must not use. A tool that changes later is blocked until you accept it.',
     submit: 'Connect',
     cancel: 'Cancel',
     done: 'Done',
     open: 'Open the server',
     connected: (name: string, tools: number) =>
       `${name} is connected with ${plural(tools, 'tool')}`,
-    connectedHint: 'Agents can use these tools now. You can switch single tools off.',
+    connectedHint:
+      'These are all of its tools, with what the server says about them. Agents can use them from now on. Open the server to switch off those that they must not use.',
     noTools: 'The server offers no tools yet.',
   },
 
@@ -74,14 +77,13 @@ export const strings = {
     none: '–',
     allowed: (allowed: number) => `${allowed} allowed`,
     allAllowed: 'All allowed',
+    blocked: (count: number) => `${count} blocked`,
     connected: 'Connected',
   },
 
   changed: {
     title: (count: number) =>
-      count === 1
-        ? '1 tool waits for you to accept it'
-        : `${count} tools wait for you to accept them`,
+      count === 1 ? '1 tool needs your approval' : `${count} tools need your approval`,
     hint: (count: number) =>
       `Until then, agents cannot use ${count === 1 ? 'it' : 'them'}. Compare what was accepted with what the server offers now.`,
     isNew: 'New',
@@ -112,6 +114,7 @@ export const strings = {
     none: 'The server offers no tools.',
     noMatch: 'No tool matches.',
     allow: 'Allowed',
+    allowLater: 'Allowed once accepted',
     allowTool: (name: string) => `Allow ${name}`,
     allowAll: 'Allow all, also later ones',
     some: 'Only the tools that are switched on can be used. Tools that the server adds later are off.',
@@ -127,10 +130,19 @@ export const strings = {
     more: (count: number) => `Show ${count} more`,
   },
   annotations: {
-    readOnly: ['Read only', 'The server says that this tool changes nothing.'],
-    writes: ['Writes', 'Not marked as read only. By default, each call waits for a person.'],
-    destructive: ['Destructive', 'The server says that this tool can delete or overwrite.'],
-    openWorld: ['Open world', 'The server says that this tool reaches systems beyond its own.'],
+    readOnly: ['Read-only', 'The server says that this tool changes nothing.'],
+    writes: [
+      'Not marked read-only',
+      'The server does not say that this tool changes nothing. By default, each call waits for a person.',
+    ],
+    destructive: [
+      'May change or delete data',
+      'The server says so about this tool. By default, each call waits for a person.',
+    ],
+    openWorld: [
+      'Reaches other systems',
+      'The server says that this tool reaches systems beyond its own.',
+    ],
   },
 
   health: {

@@ -29,7 +29,7 @@ export function ConfirmDialog({
       onSubmit={() => !busy && onConfirm()}
       actions={
         <>
-          <Button onClick={onClose}>{strings.back}</Button>
+          <Button onClick={onClose}>{strings.cancel}</Button>
           <Button look="danger-solid" type="submit" busy={busy}>
             {action}
           </Button>

@@ -67,7 +67,7 @@ export function CreateKeyDialog({
       onSubmit={submit}
       actions={
         <>
-          <Button onClick={onClose}>{strings.back}</Button>
+          <Button onClick={onClose}>{strings.cancel}</Button>
           <Button look="primary" type="submit" busy={create.isPending}>
             {words.create}
           </Button>
@@ -87,7 +87,7 @@ export function CreateKeyDialog({
             />
           )}
         </Field>
-        <Field label={words.ends} hint={ends ? words.endsOn(day(ends)) : words.endsNever}>
+        <Field label={words.expires} hint={ends ? words.endsOn(day(ends)) : words.endsNever}>
           {(control) => (
             <Select
               {...control}

@@ -31,7 +31,7 @@ export function KeyTable({
               <th scope="col">{words.scopes}</th>
               <th scope="col">{words.created}</th>
               <th scope="col">{words.lastUsed}</th>
-              <th scope="col">{words.ends}</th>
+              <th scope="col">{words.expires}</th>
               <th scope="col">
                 <span className="sr">{strings.action}</span>
               </th>
@@ -87,9 +87,9 @@ function KeyRow({ apiKey, onRevoke }: { apiKey: ApiKey; onRevoke: () => void }) 
 function Ends({ at }: { at: string | null }) {
   const left = (at ? Date.parse(at) : Number.POSITIVE_INFINITY) - useNow();
   return (
-    <td className={left < SOON_MS ? 'urgent' : 'soft'} data-l={words.ends}>
+    <td className={left < SOON_MS ? 'urgent' : 'soft'} data-l={words.expires}>
       {!at && strings.never}
-      {at && (left <= 0 ? `${words.ended} ` : null)}
+      {at && (left <= 0 ? `${words.expired} ` : null)}
       {at && (left < SOON_MS ? <Ago at={at} /> : <Day at={at} />)}
     </td>
   );

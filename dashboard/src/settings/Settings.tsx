@@ -38,13 +38,6 @@ export function Settings() {
                     </Link>
                   </li>
                 ))}
-                {group.name === strings.account && (
-                  <li className="only-phone">
-                    <Link className="rail-item" to="/$account/servers" params={{ account }}>
-                      {strings.servers}
-                    </Link>
-                  </li>
-                )}
               </ul>
             </div>
           ))}

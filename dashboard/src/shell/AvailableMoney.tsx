@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import { partsOf } from '../api/balance';
 import { balanceQuery } from '../api/queries';
 import { cents } from '../ui/format';
 import { Cents, Meter } from '../ui/Money';
@@ -9,6 +10,7 @@ export function AvailableMoney({ account }: { account: string }) {
   const { data } = useQuery(balanceQuery);
   if (!data) return null;
   const { usageBar, hasAllowance } = data;
+  const { held } = partsOf(data);
   return (
     <Link className="rail-money" to="/$account/money" params={{ account }}>
       <span className="row small">
@@ -21,12 +23,14 @@ export function AvailableMoney({ account }: { account: string }) {
         <>
           <Meter
             used={usageBar.used}
+            held={Math.min(held, usageBar.remaining)}
             total={usageBar.total}
-            label={`${usageBar.percent} % of the allowance used`}
+            label={strings.allowanceUsed(usageBar.percent)}
           />
           <span className="tiny faint">{strings.allowanceLeft(cents(usageBar.remaining))}</span>
         </>
       )}
+      {held > 0 && <span className="tiny faint">{strings.heldByTasks(cents(held))}</span>}
     </Link>
   );
 }

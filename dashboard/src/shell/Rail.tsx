@@ -4,6 +4,7 @@ import { approvalsQuery, runningQuery, serversQuery } from '../api/queries';
 import { Icon, type IconName } from '../ui/Icon';
 import { Logo } from '../ui/Logo';
 import { AvailableMoney } from './AvailableMoney';
+import { isWaitingNow } from './counts';
 import { PersonMenu } from './PersonMenu';
 import { strings } from './strings';
 
@@ -16,24 +17,21 @@ interface Place {
     | '/$account/money';
   icon: IconName;
   label: string;
-  /** Found at the bottom of a phone, too. */
-  phone?: boolean;
+  /** Its name at the bottom of a phone. */
+  short?: string;
   exact?: boolean;
 }
 
 const places: Place[] = [
-  { to: '/$account', icon: 'inbox', label: strings.inbox, phone: true, exact: true },
-  { to: '/$account/tasks', icon: 'tasks', label: strings.tasks, phone: true },
-  { to: '/$account/agents', icon: 'agents', label: strings.agents, phone: true },
-  { to: '/$account/servers', icon: 'plug', label: strings.servers },
-  { to: '/$account/money', icon: 'money', label: strings.money, phone: true },
+  { to: '/$account', icon: 'inbox', label: strings.inbox, exact: true },
+  { to: '/$account/tasks', icon: 'tasks', label: strings.tasks },
+  { to: '/$account/agents', icon: 'agents', label: strings.agents },
+  { to: '/$account/servers', icon: 'plug', label: strings.servers, short: strings.serversShort },
+  { to: '/$account/money', icon: 'money', label: strings.money },
 ];
 
 function useCounts() {
-  const now = Date.now();
-  const waiting = useQuery(approvalsQuery).data?.approvals.filter(
-    (approval) => !approval.snoozedUntil || Date.parse(approval.snoozedUntil) <= now,
-  ).length;
+  const waiting = useQuery(approvalsQuery).data?.approvals.filter(isWaitingNow).length;
   const running = useQuery(runningQuery).data?.total;
   const changed = useQuery(serversQuery).data?.servers.filter(
     (server) => server.status !== 'CONNECTED',
@@ -61,7 +59,7 @@ function Count({ place }: { place: Place }) {
   }
   if (place.icon === 'plug' && changed) {
     return (
-      <span className="badge badge-wait push">
+      <span className="badge badge-wait push count-changed">
         {changed}
         <span className="sr"> {strings.changed}</span>
       </span>
@@ -123,7 +121,6 @@ export function Rail({ account }: { account: string }) {
 
 export function TabBar({ account }: { account: string }) {
   const params = { account };
-  const shown = places.filter((place) => place.phone);
   const link = (place: Place) => (
     <Link
       key={place.label}
@@ -132,18 +129,18 @@ export function TabBar({ account }: { account: string }) {
       activeOptions={{ exact: place.exact ?? false, includeSearch: false }}
     >
       <Icon name={place.icon} />
-      <span>{place.label}</span>
+      <span>{place.short ?? place.label}</span>
       <Count place={place} />
     </Link>
   );
   return (
     <nav className="tabbar" aria-label="Main">
-      {shown.slice(0, 2).map(link)}
+      {places.slice(0, 2).map(link)}
       <Link to="/$account/new" params={params}>
         <Icon name="plus" />
-        <span>{strings.newTask}</span>
+        <span>{strings.newShort}</span>
       </Link>
-      {shown.slice(2).map(link)}
+      {places.slice(2).map(link)}
     </nav>
   );
 }

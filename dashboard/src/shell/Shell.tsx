@@ -8,6 +8,8 @@ import { useAccount } from './account';
 import { KeyHelp } from './KeyHelp';
 import { Rail, TabBar } from './Rail';
 import { strings } from './strings';
+import { OfflineBar } from './TopBar';
+import { useTitle } from './title';
 
 /** What surrounds every screen: navigation, shortcuts, live updates, messages. */
 export function Shell() {
@@ -16,6 +18,7 @@ export function Shell() {
   const [help, setHelp] = useState(false);
   const params = { account };
   useEffect(renewDaily, []);
+  useTitle();
   useShortcuts({
     c: () => navigate({ to: '/$account/new', params }),
     '?': () => setHelp(true),
@@ -31,6 +34,7 @@ export function Shell() {
         <a className="btn skip" href="#main">
           {strings.skip}
         </a>
+        <OfflineBar />
         <Rail account={account} />
         <Outlet />
         <TabBar account={account} />

@@ -14,7 +14,6 @@ export function TopBar({ title, children }: { title: ReactNode; children?: React
     <header className="topbar">
       <h1>{title}</h1>
       {children}
-      <ConnectionMark quiet />
       <SettingsOnPhone />
     </header>
   );
@@ -61,16 +60,15 @@ export function CrumbBar({
         </span>
       </nav>
       <span className="row push">{children}</span>
-      <ConnectionMark quiet />
     </header>
   );
 }
 
-/** Whether the screen is live. `quiet` shows only that it is not. */
-export function ConnectionMark({ quiet }: { quiet?: boolean }) {
+/** Whether the screen is live. That it is not stands above every screen. */
+export function ConnectionMark() {
   const connection = useConnection();
+  if (connection === 'offline') return null;
   if (connection === 'live') {
-    if (quiet) return null;
     return (
       <span className="row tiny faint">
         <span className="live-dot" aria-hidden="true" />
@@ -78,10 +76,24 @@ export function ConnectionMark({ quiet }: { quiet?: boolean }) {
       </span>
     );
   }
-  if (quiet && connection === 'connecting') return null;
   return (
-    <span className="badge badge-wait" role="status">
-      {connection === 'offline' ? strings.offline : strings.connecting}
+    <span className="row tiny faint" role="status">
+      {strings.connecting}
     </span>
+  );
+}
+
+/** Stands above every screen while there is no connection. */
+export function OfflineBar() {
+  const offline = useConnection() === 'offline';
+  return (
+    <p className={offline ? 'offline-bar small' : 'sr'} role="status">
+      {offline && (
+        <>
+          <Icon name="alert" small />
+          {strings.offline}
+        </>
+      )}
+    </p>
   );
 }

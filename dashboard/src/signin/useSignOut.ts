@@ -1,6 +1,7 @@
 import { logout } from '@rota/sdk';
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
+import { forgetDrafts } from '../review/drafts';
 import { noteSignOut } from './renewal';
 
 export function useSignOut() {
@@ -12,5 +13,6 @@ export function useSignOut() {
     // First the page goes, then its data: a page that is still there would ask for it again.
     await navigate({ to: '/signin', search: {} });
     cache.clear();
+    forgetDrafts();
   };
 }

@@ -26,6 +26,7 @@ function RawStep({ step }: { step: TimelineStep }) {
         <span className="faint push nowrap">
           <Ago at={step.startedAt} />
         </span>
+        <Icon name="down" small />
       </summary>
       {open && (
         <div className="card-pad-s stack">

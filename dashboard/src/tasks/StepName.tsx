@@ -2,10 +2,12 @@ import type { TimelineStep } from '@rota/sdk';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { agentsQuery } from '../api/queries';
+import { useFromHere } from '../review/origin';
 import { useAccount } from '../shell/account';
 import { SafeText } from '../ui/SafeText';
 import { decisionWord, editsOf, gateWord } from './decisionWords';
 import { strings } from './strings';
+import type { StepRow } from './timelineRows';
 
 function field(value: unknown, name: string): unknown {
   return value && typeof value === 'object' ? (value as Record<string, unknown>)[name] : undefined;
@@ -66,11 +68,17 @@ function Words({ main, more }: { main: string; more?: string | null }) {
 
 function Decision({ step, task }: { step: TimelineStep; task: string }) {
   const account = useAccount();
+  const fromHere = useFromHere();
   const edits = editsOf(step);
   const reason = typeof step.result === 'string' ? step.result : null;
   if (step.state === 'pending') {
     return (
-      <Link className="link" to="/$account/reviews/$id" params={{ account, id: task }}>
+      <Link
+        className="link"
+        to="/$account/reviews/$id"
+        params={{ account, id: task }}
+        state={fromHere}
+      >
         {strings.decision.pending}
       </Link>
     );
@@ -84,8 +92,8 @@ function Decision({ step, task }: { step: TimelineStep; task: string }) {
 }
 
 /** What a step is, in words. */
-export function StepName({ step, task }: { step: TimelineStep; task: string }) {
-  if (step.kind === 'model') return <Words main={modelWords(step)} more={step.name} />;
+export function StepName({ row: { step, task, model } }: { row: StepRow }) {
+  if (step.kind === 'model') return <Words main={modelWords(step)} more={model} />;
   if (step.kind === 'tool') {
     if (step.childTaskId || (step.name === 'delegate' && !step.server)) {
       return <Delegation step={step} />;

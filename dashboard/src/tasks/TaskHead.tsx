@@ -5,29 +5,20 @@ import { agentsQuery } from '../api/queries';
 import { useAccount } from '../shell/account';
 import { AgentMark } from '../ui/AgentMark';
 import { Facts } from '../ui/Facts';
-import { duration } from '../ui/format';
+import { duration, fourDecimals } from '../ui/format';
 import { Money } from '../ui/Money';
 import { SafeText } from '../ui/SafeText';
 import { Status } from '../ui/Status';
 import { Ago } from '../ui/Time';
 import { useClock } from './clock';
 import { total, union } from './folding';
-import { isOpenStatus, retryQuery, reviewQuery } from './queries';
+import { stillCostsQuery } from './limits';
+import { isOpenStatus } from './queries';
 import { strings } from './strings';
 import { intervalsOf, spentOf, type Timelines } from './timelineRows';
 
-/** The version of the agent, where the API says it: at a run gate, and before a retry. */
-function useVersion(task: Task): number | undefined {
-  const waits = task.status === 'WAITING_APPROVAL';
-  const review = useQuery({ ...reviewQuery(task.id), enabled: waits });
-  const retry = useQuery({ ...retryQuery(task.id), enabled: task.status === 'FAILED' });
-  if (waits) return review.data?.review.work?.version;
-  return retry.data?.retry.options.find((option) => option.from === 'failure')?.version;
-}
-
 function TaskAgent({ task }: { task: Task }) {
   const account = useAccount();
-  const version = useVersion(task);
   const agent = useQuery(agentsQuery).data?.find((each) => each.name === task.assignedAgent);
   if (!task.assignedAgent) return <p className="small faint">{strings.external}</p>;
   return (
@@ -40,9 +31,16 @@ function TaskAgent({ task }: { task: Task }) {
       >
         <SafeText>{agent?.displayName ?? task.assignedAgent}</SafeText>
       </Link>
-      {version && <span className="faint nowrap">{strings.version(version)}</span>}
     </p>
   );
+}
+
+/** A subtask has no money of its own: the task above it pays, up to the budget of the subtask. */
+function StillCosts({ task }: { task: Task }) {
+  const { data } = useQuery(stillCostsQuery(task));
+  if (data == null) return null;
+  const amount = fourDecimals(data);
+  return task.parentTaskId ? strings.facts.heldAbove(amount) : strings.facts.held(amount);
 }
 
 function TaskFacts({ task, timelines }: { task: Task; timelines: Timelines }) {
@@ -52,6 +50,7 @@ function TaskFacts({ task, timelines }: { task: Task; timelines: Timelines }) {
   const known = timelines.has(task.id);
   const time = (ms: number) => (!known ? strings.unknown : ms ? duration(ms) : strings.noTime);
   const spent = spentOf(task, timelines);
+  const own = Number(task.usage.costUsd);
   const { budgetUsd } = task.usage;
   // The service knows time and money only of what it runs.
   if (!budgetUsd) return null;
@@ -62,10 +61,12 @@ function TaskFacts({ task, timelines }: { task: Task; timelines: Timelines }) {
         {
           name: isOpen ? strings.facts.cost : strings.facts.total,
           value: <Money usd={spent} fine />,
+          note: spent > own && strings.facts.withSubtasks(fourDecimals(own)),
         },
         {
-          name: isOpen ? strings.facts.held : strings.facts.most,
+          name: strings.facts.most,
           value: <Money usd={budgetUsd} />,
+          note: isOpen && <StillCosts task={task} />,
         },
         { name: strings.facts.worked, value: time(total(union(work))) },
         { name: strings.facts.waited, value: time(total(union(waits))) },

@@ -1,6 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
-import { useParams } from '@tanstack/react-router';
+import { Link, useParams } from '@tanstack/react-router';
+import { useAccount } from '../shell/account';
 import { CrumbBar } from '../shell/TopBar';
+import { buttonClass } from '../ui/Button';
 import { Loading } from '../ui/Loading';
 import { ErrorNotice } from '../ui/Notice';
 import { CancelTask } from './CancelTask';
@@ -22,6 +24,7 @@ export function TaskScreen() {
 }
 
 function TaskPage({ id }: { id: string }) {
+  const account = useAccount();
   const { data, error } = useQuery(taskQuery(id));
   const task = data?.task;
   const timeline = useTimelines(id, isMoving(task?.status));
@@ -42,7 +45,16 @@ function TaskPage({ id }: { id: string }) {
         )}
       </CrumbBar>
       <div className="page page-narrow stack-6">
-        {error && <ErrorNotice error={error} />}
+        {error && (
+          <ErrorNotice
+            error={error}
+            actions={
+              <Link className={buttonClass({})} to="/$account/tasks" params={{ account }}>
+                {strings.allTasks}
+              </Link>
+            }
+          />
+        )}
         {!task && !error && <Loading />}
         {task && (
           <>

@@ -2,6 +2,7 @@ import type { Review, Task } from '@rota/sdk';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { approvalsQuery } from '../api/queries';
+import { useFromHere } from '../review/origin';
 import { useAccount } from '../shell/account';
 import { buttonClass } from '../ui/Button';
 import { Notice } from '../ui/Notice';
@@ -12,6 +13,7 @@ import { strings } from './strings';
 
 function Waits({ task, review, title }: { task: Task; review?: Review; title: string }) {
   const account = useAccount();
+  const fromHere = useFromHere();
   return (
     <Notice
       tone="wait"
@@ -21,6 +23,7 @@ function Waits({ task, review, title }: { task: Task; review?: Review; title: st
           className={buttonClass({ look: 'primary' })}
           to="/$account/reviews/$id"
           params={{ account, id: task.id }}
+          state={fromHere}
         >
           {strings.review}
         </Link>

@@ -1,10 +1,12 @@
-import type { Task } from '@rota/sdk';
+import type { Task, TaskError } from '@rota/sdk';
 import { type CSSProperties, useMemo, useState } from 'react';
 import { Button } from '../ui/Button';
 import { Empty } from '../ui/Empty';
 import { coarse, count, duration } from '../ui/format';
+import { Icon } from '../ui/Icon';
 import { Loading } from '../ui/Loading';
 import { Money } from '../ui/Money';
+import { SafeText } from '../ui/SafeText';
 import { Shape } from '../ui/Status';
 import { useClock } from './clock';
 import { foldEdges, foldMask, type Scale, scaleOf, type Tick } from './folding';
@@ -28,8 +30,10 @@ function EmptyTimeline({ task }: { task: Task }) {
   );
 }
 
-const tickText = ({ ms, fold }: Tick): string => {
-  if (fold) return `+${ms < 60_000 ? duration(ms) : coarse(ms)}`;
+const idleText = (ms: number): string => `+${ms < 60_000 ? duration(ms) : coarse(ms)}`;
+
+const tickText = ({ ms, fold, also = [] }: Tick): string => {
+  if (fold) return [ms, ...also].map(idleText).join(', ');
   return ms < 120_000 ? `${ms / 1_000} s` : duration(ms);
 };
 
@@ -61,6 +65,24 @@ function Head({ ticks }: { ticks: Tick[] }) {
         </th>
       </tr>
     </thead>
+  );
+}
+
+/** The end of a task that failed. The step before it can have succeeded. */
+function FailedRow({ error }: { error: TaskError }) {
+  return (
+    <tr className="wf-row wf-failed">
+      <td>
+        <span className="wf-no" />
+        <Icon name="alert" />
+        <span className="clip">{strings.failed}</span>
+      </td>
+      <td className="wf-why" colSpan={3}>
+        <span className="clip" title={error.message}>
+          <SafeText>{error.message}</SafeText>
+        </span>
+      </td>
+    </tr>
   );
 }
 
@@ -162,6 +184,7 @@ export function Waterfall({
                 <WaterfallRow key={row.key} row={row} scale={scale} now={now} onToggle={toggle} />
               ),
             )}
+            {task.status === 'FAILED' && task.error && <FailedRow error={task.error} />}
           </tbody>
           <Total task={task} timeline={timeline} folded={scale.folds.length > 0} />
         </table>

@@ -4,7 +4,7 @@ import { IconButton } from '../ui/Button';
 import { count, duration } from '../ui/format';
 import { Icon, type IconName } from '../ui/Icon';
 import { Money } from '../ui/Money';
-import { type Scale, spanOf } from './folding';
+import { labelAt, type Scale, spanOf } from './folding';
 import { StepName, useHelper } from './StepName';
 import { strings } from './strings';
 import type { StepRow } from './timelineRows';
@@ -38,23 +38,22 @@ function label(step: TimelineStep, ms: number): string {
   return step.finishedAt ? took : duration(Math.floor(ms / 1_000) * 1_000);
 }
 
-/** Whether the words fit between the end of a bar and the end of the chart, or the next fold. */
-function hasRoom(text: string, end: number, scale: Scale): boolean {
-  const needed = end + 2 + text.length * 1.3;
-  return needed < 100 && scale.folds.every(({ at, width }) => needed < at || end >= at + width);
-}
-
 function Track({ step, scale, now }: { step: TimelineStep; scale: Scale; now: number }) {
   const span = spanOf(step, now);
   const at = scale.x(span.from);
   const width = scale.x(span.to) - at;
   const text = label(step, span.to - span.from);
-  const isLeft = at > 30 && !hasRoom(text, at + width, scale);
+  const place = labelAt(text, at, at + width, scale.folds);
   const hasBar = step.state !== 'planned' && step.state !== 'gated';
   return (
     <td className="wf-track" style={{ '--at': at, '--for': width } as CSSProperties}>
       {hasBar && <span className={barClass(step)} />}
-      <span className={isLeft ? 'bar-label bar-label-left' : 'bar-label'}>{text}</span>
+      <span
+        className={place === null ? 'bar-label bar-label-left' : 'bar-label'}
+        style={{ '--label': place } as CSSProperties}
+      >
+        {text}
+      </span>
     </td>
   );
 }
@@ -106,7 +105,7 @@ export function WaterfallRow({
         {!depth && <span className="wf-no">{number}</span>}
         <Icon name={iconOf(step)} />
         <span className="clip">
-          <StepName step={step} task={row.task} />
+          <StepName row={row} />
         </span>
         {child && <Fold row={row} onToggle={onToggle} />}
       </td>

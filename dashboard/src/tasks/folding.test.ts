@@ -1,6 +1,6 @@
 import type { TimelineStep } from '@rota/sdk';
 import { expect, test } from 'vitest';
-import { foldMask, scaleOf, spanOf, total, union } from './folding';
+import { foldMask, labelAt, scaleOf, spanOf, total, union } from './folding';
 import { amountsOf, intervalsOf, rowsOf, wanted } from './timelineRows';
 
 const START = Date.parse('2026-11-12T08:00:00Z');
@@ -148,4 +148,32 @@ test('runs are separated, and a circle of subtasks ends', () => {
     ),
   ).toEqual([{ id: 'b', live: false }]);
   expect(rowsOf('a', circle, () => true).length).toBeLessThan(12);
+});
+
+test('every fold has its length on the axis, also beside another one', () => {
+  const { folds, ticks } = scaleOf(
+    [span(0, 60), span(3_660, 3_661), span(7_261, 7_321)],
+    [span(60, 3_660), span(3_661, 7_261)],
+  );
+  expect(folds).toHaveLength(2);
+  const labelled = ticks.filter((tick) => tick.fold).flatMap(({ ms, also = [] }) => [ms, ...also]);
+  expect(labelled).toEqual([3_600_000, 3_600_000]);
+});
+
+test('the words of a bar do not lie on a fold', () => {
+  const fold = { from: 0, to: 1, at: 12, width: 4 };
+  expect(labelAt('340 ms', 0, 1, [fold])).toBe(1);
+  expect(labelAt('failed, 340 ms', 0, 10, [fold])).toBe(16);
+  expect(labelAt('340 ms', 90, 95, [fold])).toBeNull();
+});
+
+test('the model of a call is named where it changes', () => {
+  const steps = [step(0, 1), step(1, 2), step(2, 3, { name: 'fast' }), step(3, 4)];
+  const rows = rowsOf('task', new Map([['task', steps]]), () => true);
+  expect(rows.map((row) => row.kind === 'step' && row.model)).toEqual([
+    'strong',
+    null,
+    'fast',
+    'strong',
+  ]);
 });

@@ -20,6 +20,8 @@ export interface Tick {
   /** Milliseconds of work until here, or the length of the idle time that is folded here. */
   ms: number;
   fold: boolean;
+  /** The lengths of further folds that stand too close for labels of their own. */
+  also?: number[];
 }
 
 export interface Scale {
@@ -105,7 +107,9 @@ function ticksOf(visible: number, folds: Fold[], place: (worked: number) => numb
     );
   for (const fold of folds) {
     const at = fold.at + fold.width / 2;
+    const last = ticks.at(-1);
     if (isFree(at, true)) ticks.push({ at, ms: length(fold), fold: true });
+    else if (last) last.also = [...(last.also ?? []), length(fold)];
   }
   const step = tickStep(visible);
   for (let worked = 0; worked <= visible && visible > 0; worked += step) {
@@ -156,6 +160,26 @@ export function scaleOf(work: Interval[], waits: Interval[]): Scale {
     return worked * perMs + passed.length * width;
   };
   return { folds, ticks: ticksOf(visible, folds, place), x };
+}
+
+/** How much of the chart a character of a label takes, and the space before it. */
+const CHARACTER = 1.3;
+const SPACE = 2;
+
+/**
+ * Where the words of a bar stand: after it, or after the next fold if they would lie on it, or
+ * before the bar. `null` means before.
+ */
+export function labelAt(text: string, from: number, to: number, folds: Fold[]): number | null {
+  const needs = SPACE + text.length * CHARACTER;
+  const isFree = (at: number) =>
+    at + needs <= 100 && folds.every((fold) => at + needs <= fold.at || at >= fold.at + fold.width);
+  const places = [to, ...folds.map((fold) => fold.at + fold.width).filter((end) => end > to)];
+  const found = places.find(isFree);
+  if (found !== undefined) return found;
+  const before = from - needs;
+  const fits = folds.every((fold) => from <= fold.at || before >= fold.at + fold.width);
+  return before >= 0 && (fits || to + needs > 100) ? null : to;
 }
 
 /** The columns of the folds as CSS: one mask serves every row, however many folds there are. */

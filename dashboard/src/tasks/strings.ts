@@ -15,6 +15,7 @@ function list(parts: string[]): string {
 export const strings = {
   tasks: 'Tasks',
   newTask: 'New task',
+  allTasks: 'All tasks',
   search: 'Search tasks',
   agent: 'Agent',
   allAgents: 'All agents',
@@ -74,7 +75,6 @@ export const strings = {
   cancelled: 'Task cancelled',
 
   run: (number: number) => `Run ${number}`,
-  version: (number: number) => `version ${number}`,
   priority: (number: number) => `Priority ${number}`,
   started: 'Started',
   created: 'Created',
@@ -84,7 +84,9 @@ export const strings = {
   facts: {
     cost: 'Cost so far',
     total: 'Cost',
-    held: 'Held, at most',
+    withSubtasks: (own: string) => `with subtasks, ${own} by itself`,
+    held: (amount: string) => `${amount} of it still held`,
+    heldAbove: (amount: string) => `${amount} left, held by its parent task`,
     most: 'At most',
     worked: 'Worked',
     waited: 'Waited',
@@ -113,7 +115,7 @@ export const strings = {
   again: (option: RetryOption) =>
     `Runs everything again with version ${option.version} of the agent.`,
   repeats: (option: RetryOption, cost: string | undefined) =>
-    `Repeats ${option.repeatedSteps ? plural(option.repeatedSteps, 'step') : 'nothing'}${cost && Number(cost) > 0 ? `, ${usd(cost)} last time` : ''}`,
+    `Repeats ${option.repeatedSteps ? plural(option.repeatedSteps, 'step') : 'nothing'}${cost && Number(cost) > 0 ? `, ${usd(cost, 4)} last time` : ''}`,
   more: (amount: string) => `at most ${amount} more`,
   asks: (opens: Gate[]) =>
     opens.length ? `Asks you ${list(opens.map((gate) => gates[gate]))}.` : 'Asks you nothing.',
@@ -155,7 +157,7 @@ export const strings = {
   delegate: 'Delegate to',
   aSubtask: 'a subtask',
   question: 'Question to a person',
-  asksFor: (tools: string[]) => `Calls ${list(tools)}`,
+  asksFor: (tools: string[]) => `Requested ${list(tools)}`,
   answers: 'Writes the answer',
   works: 'Works on the next step',
   couldNot: 'Model call',

@@ -26,6 +26,8 @@ export interface StepRow {
   /** The task that the step belongs to. */
   task: string;
   depth: number;
+  /** The model of a call, where the task did not use the same one just before. */
+  model: string | null;
   /** Counts the calls of the task itself. Null for decisions and for steps of subtasks. */
   number: number | null;
   /** The subtask of a call that delegates. */
@@ -87,6 +89,7 @@ export function rowsOf(root: string, timelines: Timelines, isOpen: IsOpen): Row[
   const rows: Row[] = [];
   const steps = timelines.get(root) ?? [];
   const severalRuns = new Set(steps.map((step) => step.run)).size > 1;
+  const lastModel = new Map<string, string | null>();
   let run = 0;
   let calls = 0;
   const add = (
@@ -100,7 +103,10 @@ export function rowsOf(root: string, timelines: Timelines, isOpen: IsOpen): Row[
     const open = id !== null && depth < MAX_DEPTH && isOpen(id, depth + 1);
     const loaded = id !== null && timelines.has(id);
     const child = id ? { id, open, loaded, amounts: amountsOf(id, timelines, depth + 1) } : null;
-    rows.push({ kind: 'step', key, task, step, depth, number, child });
+    const isNew = step.kind === 'model' && lastModel.get(task) !== step.name;
+    if (isNew) lastModel.set(task, step.name);
+    const model = isNew ? step.name : null;
+    rows.push({ kind: 'step', key, task, step, depth, model, number, child });
     if (!id || !open) return;
     for (const below of timelines.get(id) ?? [])
       add(id, below, `${key}/${below.id}`, depth + 1, null);

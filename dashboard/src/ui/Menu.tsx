@@ -27,7 +27,10 @@ export function Menu({
     const box = anchor.current?.getBoundingClientRect();
     const shown = menu.current;
     if (!box || !shown) return;
-    shown.style.top = `${Math.min(box.bottom + 4, innerHeight - shown.offsetHeight - 8)}px`;
+    const below = box.bottom + 4;
+    const fits = below + shown.offsetHeight <= innerHeight - 8;
+    // Above the button where there is no room below: a second tap must not choose anything.
+    shown.style.top = `${fits ? below : Math.max(8, box.top - shown.offsetHeight - 4)}px`;
     shown.style.left = `${Math.max(8, Math.min(box.left, innerWidth - shown.offsetWidth - 8))}px`;
   };
   const move = (step: number) => {

@@ -1,8 +1,8 @@
-import { cents, usd } from './format';
+import { cents, fourDecimals, usd } from './format';
 
-/** An amount with its unit. Steps have four decimals, balances two. */
+/** An amount with its unit. What steps and tasks cost has four decimals, balances have two. */
 export function Money({ usd: amount, fine }: { usd: string | number; fine?: boolean }) {
-  return <span className="money">{usd(amount, fine ? 4 : 2)}</span>;
+  return <span className="money">{fine ? fourDecimals(amount) : usd(amount)}</span>;
 }
 
 export function Cents({ value }: { value: number }) {

@@ -47,6 +47,12 @@ export function marks(text: string): Part[] {
   return parts;
 }
 
+/** For places that can show only plain text, such as an option. */
+export const visible = (text: string): string =>
+  marks(text)
+    .map((part) => (part.hidden ? `⟨${part.text}⟩` : part.text))
+    .join('');
+
 export function SafeText({ children }: { children: string }) {
   return (
     <bdi>

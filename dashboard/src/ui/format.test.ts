@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest';
-import { coarse, duration, usd } from './format';
+import { coarse, day, duration, fourDecimals, relative, usd } from './format';
 
 test.each([
   ['0.21', 2, '$0.21'],
   ['0', 4, '$0'],
   ['0.0149', 4, '$0.0149'],
-  ['0.0004', 2, '$0.0004'],
+  ['0.0004', 2, '<$0.01'],
+  ['0.0089', 2, '$0.01'],
   ['-3.5', 2, '−$3.50'],
   ['1234.5', 2, '$1,234.50'],
 ] as const)('usd(%s, %s) is %s', (amount, decimals, text) =>
@@ -24,3 +25,19 @@ test.each([
   [12 * 60_000, '12 min'],
   [(6 * 24 + 21) * 3_600_000, '6 d 21 h'],
 ] as const)('coarse(%s) is %s', (ms, text) => expect(coarse(ms)).toBe(text));
+
+test('amounts of a column have the same decimals', () => {
+  expect(['0', '0.02', '0.0089', '1234.5'].map(fourDecimals)).toEqual([
+    '$0.0000',
+    '$0.0200',
+    '$0.0089',
+    '$1,234.5000',
+  ]);
+});
+
+test('what is older than a week has its day', () => {
+  const now = Date.parse('2026-11-15T12:00:00Z');
+  expect(relative('2026-11-13T09:00:00Z', now)).toBe('2 d 3 h ago');
+  expect(relative('2026-11-02T15:00:00Z', now)).toBe(day('2026-11-02T15:00:00Z'));
+  expect(relative('2026-11-28T12:00:00Z', now)).toBe('in 13 d');
+});

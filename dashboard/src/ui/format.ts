@@ -1,16 +1,23 @@
-/** Numbers, money and time as people read them. */
+/**
+ * Numbers, money and time as people read them. Balances, budgets and prices have two decimals. What
+ * steps and tasks cost has four, since a step often costs less than a cent.
+ */
 export function usd(amount: string | number, decimals: 2 | 4 = 2): string {
   const value = typeof amount === 'string' ? Number(amount) : amount;
   if (!Number.isFinite(value)) return String(amount);
   if (decimals === 4 && value === 0) return '$0';
   // A cost below a cent is not free.
-  if (decimals === 2 && value > 0 && value < 0.01) return `$${value.toFixed(4)}`;
+  if (decimals === 2 && value > 0 && value < 0.005) return '<$0.01';
   const text = Math.abs(value).toLocaleString('en-US', {
     minimumFractionDigits: decimals,
     maximumFractionDigits: decimals,
   });
   return `${value < 0 ? '−' : ''}$${text}`;
 }
+
+/** For columns of costs: every amount has the same decimals, also zero. */
+export const fourDecimals = (amount: string | number): string =>
+  Number(amount) === 0 ? '$0.0000' : usd(amount, 4);
 
 export const cents = (value: number): string => usd(value / 100);
 
@@ -45,6 +52,8 @@ export function duration(ms: number): string {
 export function relative(iso: string, now: number): string {
   const past = now - Date.parse(iso);
   if (Math.abs(past) < 45_000) return past >= 0 ? 'just now' : 'in a moment';
+  // After a week, the day says more than a number of days.
+  if (past >= 7 * 86_400_000) return day(iso);
   const text = coarse(Math.abs(past));
   return past > 0 ? `${text} ago` : `in ${text}`;
 }

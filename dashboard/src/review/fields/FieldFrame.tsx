@@ -4,7 +4,7 @@ import { hasHidden, SafeText } from '../../ui/SafeText';
 import { type Edit, resolve } from '../edits';
 import type { Field } from '../schema';
 import { strings } from '../strings';
-import { difference, kindWords, shownValue } from './display';
+import { changes, kindWords, type Piece, shownValue } from './display';
 
 export interface FieldProps {
   field: Field;
@@ -18,28 +18,54 @@ export interface Control {
   'aria-invalid': true | undefined;
 }
 
+function Both({ proposed, yours }: { proposed: string; yours: string | null }) {
+  return (
+    <>
+      {strings.proposed}{' '}
+      <del>
+        <SafeText>{proposed}</SafeText>
+      </del>
+      {yours !== null && (
+        <>
+          <span aria-hidden="true">→</span> {strings.yours}{' '}
+          <ins>
+            <SafeText>{yours}</SafeText>
+          </ins>
+        </>
+      )}
+    </>
+  );
+}
+
+const marks = { same: 'span', removed: 'del', added: 'ins' } as const;
+
+function Pieces({ pieces }: { pieces: Piece[] }) {
+  return (
+    <span className="was-text">
+      {pieces.map(({ kind, text }, at) => {
+        const Mark = marks[kind];
+        return (
+          // biome-ignore lint/suspicious/noArrayIndexKey: pieces have no identity, and no state.
+          <Mark key={at}>
+            <SafeText>{text}</SafeText>
+          </Mark>
+        );
+      })}
+    </span>
+  );
+}
+
 /** "Proposed 13 Nov → yours 16 Nov", and the way back. */
 export function Was({ field, edit, onEdit }: FieldProps) {
   if (!edit) return null;
   const resolved = resolve(field, edit);
   const proposed = shownValue(field.proposed);
-  const [before, after] =
-    'value' in resolved ? difference(proposed, shownValue(resolved.value)) : [proposed, null];
-  if (before === after) return null;
+  const yours = 'value' in resolved ? shownValue(resolved.value) : null;
+  if (proposed === yours) return null;
+  const pieces = yours === null ? null : changes(proposed, yours);
   return (
     <p className="was">
-      {strings.proposed}{' '}
-      <del>
-        <SafeText>{before}</SafeText>
-      </del>
-      {after !== null && (
-        <>
-          <span aria-hidden="true">→</span> {strings.yours}{' '}
-          <ins>
-            <SafeText>{after}</SafeText>
-          </ins>
-        </>
-      )}
+      {pieces ? <Pieces pieces={pieces} /> : <Both proposed={proposed} yours={yours} />}
       <button
         type="button"
         className="undo"

@@ -1,10 +1,11 @@
 import { useLayoutEffect, useRef } from 'react';
 import { stringifyExact } from '../../api/exact';
 import { Check, Input, Select, TextArea } from '../../ui/Field';
-import { SafeText } from '../../ui/SafeText';
+import { SafeText, visible } from '../../ui/SafeText';
 import { isDate, isTime, proposedText, resolve } from '../edits';
+import { patternOf } from '../pattern';
 import { strings } from '../strings';
-import { kindWords, shownValue, visible } from './display';
+import { kindWords, shownValue } from './display';
 import { FieldFrame, FieldName, type FieldProps, Was, Without } from './FieldFrame';
 
 const LONG = 34;
@@ -41,6 +42,26 @@ function timeHint(format: string | undefined, text: string): string | undefined 
   return undefined;
 }
 
+/** People read an example. Only a pattern that has none is shown itself. */
+function PatternHint({ pattern }: { pattern: string }) {
+  const example = patternOf(pattern)?.example;
+  if (example) {
+    return (
+      <span title={visible(pattern)}>
+        {strings.kinds.like} <SafeText>{example}</SafeText>
+      </span>
+    );
+  }
+  return (
+    <>
+      {strings.kinds.pattern}{' '}
+      <code>
+        <SafeText>{pattern}</SafeText>
+      </code>
+    </>
+  );
+}
+
 /** What an empty control stands for. */
 function emptyWord({ field, edit }: FieldProps): string {
   const value = edit && 'value' in edit ? edit.value : field.proposed;
@@ -70,8 +91,7 @@ export function TextField(props: FieldProps) {
       wide={long}
       hint={
         <>
-          {timeHint(format, text)}{' '}
-          {pattern && <SafeText>{strings.kinds.pattern(pattern)}</SafeText>}
+          {timeHint(format, text)} {pattern && <PatternHint pattern={pattern} />}
         </>
       }
     >

@@ -1,15 +1,10 @@
 /** Values of arguments as text that shows everything. */
 import { ExactNumber, type Json, stringifyExact } from '../../api/exact';
-import { hasHidden, marks } from '../../ui/SafeText';
+import { type Change, diff, runs, words } from '../../ui/diff';
+import { hasHidden } from '../../ui/SafeText';
 import { prettyJson } from '../edits';
 import { type Field, isObject } from '../schema';
 import { strings } from '../strings';
-
-/** For places that can show only plain text, such as an option. */
-export const visible = (text: string): string =>
-  marks(text)
-    .map((part) => (part.hidden ? `⟨${part.text}⟩` : part.text))
-    .join('');
 
 export function shownValue(value: Json | undefined): string {
   if (value === undefined) return strings.notSent;
@@ -33,51 +28,54 @@ export function hiddenIn(value: Json | undefined): boolean {
   return Object.entries(value).some(([key, each]) => hasHidden(key) || hiddenIn(each));
 }
 
-const CONTEXT = 16;
+const CONTEXT = 24;
 const SHORT = 80;
 
-/** Two texts without their long common beginning and end. */
-export function difference(before: string, after: string): [string, string] {
-  if (before.length <= SHORT && after.length <= SHORT) return [before, after];
-  const [a, b] = [Array.from(before), Array.from(after)];
-  let start = 0;
-  while (start < a.length && start < b.length && a[start] === b[start]) start += 1;
-  let end = 0;
-  while (end < a.length - start && end < b.length - start && a.at(-1 - end) === b.at(-1 - end)) {
-    end += 1;
-  }
-  const from = Math.max(0, start - CONTEXT);
-  const back = Math.max(0, end - CONTEXT);
-  const cut = (text: string[]) =>
-    `${from ? '…' : ''}${text.slice(from, text.length - back).join('')}${back ? '…' : ''}`;
-  return [cut(a), cut(b)];
+export type Piece = Pick<Change, 'kind' | 'text'>;
+
+/** What changed in a long text, word by word, with a little of what stands around it. */
+export function changes(before: string, after: string): Piece[] | null {
+  if (before.length <= SHORT && after.length <= SHORT) return null;
+  const pieces = runs(diff(words(before), words(after)));
+  return pieces.map(({ kind, text }, at) => {
+    if (kind !== 'same') return { kind, text };
+    const [first, last] = [at === 0, at === pieces.length - 1];
+    const start = first ? '' : cut(text, CONTEXT);
+    const end = last ? '' : cut(text, -CONTEXT);
+    const all = start.length + end.length >= text.length;
+    return { kind, text: all ? text : `${start}…${end}` };
+  });
 }
+
+/** So many characters of the start, or of the end. A character is never cut in two. */
+const cut = (text: string, length: number): string =>
+  (length > 0 ? Array.from(text).slice(0, length) : Array.from(text).slice(length)).join('');
 
 const { kinds } = strings;
 
 /** What kind of value is wanted: "text, up to 35 characters, required". */
 export function kindWords(field: Field, leftOut = 0): string {
   const { kind } = field;
-  const words: (string | undefined)[] = [];
+  const said: (string | undefined)[] = [];
   if (kind.is === 'text') {
-    words.push(kind.format ? kinds[kind.format] : kinds.text);
+    said.push(kind.format ? kinds[kind.format] : kinds.text);
     if (kind.minLength && (kind.minLength > 1 || !field.required))
-      words.push(kinds.from(kind.minLength));
-    if (kind.maxLength) words.push(kinds.upTo(kind.maxLength));
+      said.push(kinds.from(kind.minLength));
+    if (kind.maxLength) said.push(kinds.upTo(kind.maxLength));
   } else if (kind.is === 'number') {
     const bound = (name: (value: string) => string, value: Json | undefined) =>
       value === undefined ? undefined : name(stringifyExact(value));
-    words.push(kind.integer ? kinds.integer : kinds.number);
-    words.push(bound(kinds.least, kind.minimum), bound(kinds.above, kind.above));
-    words.push(bound(kinds.most, kind.maximum), bound(kinds.below, kind.below));
+    said.push(kind.integer ? kinds.integer : kinds.number);
+    said.push(bound(kinds.least, kind.minimum), bound(kinds.above, kind.above));
+    said.push(bound(kinds.most, kind.maximum), bound(kinds.below, kind.below));
   } else if (kind.is === 'choice') {
-    words.push(kind.fixed ? kinds.fixed : kinds.choice(kind.options.length));
-  } else if (kind.is === 'several') words.push(kinds.several(kind.options.length));
-  else if (kind.is === 'list') words.push(kinds.listOf[kind.of], kinds.onePerLine);
+    said.push(kind.fixed ? kinds.fixed : kinds.choice(kind.options.length));
+  } else if (kind.is === 'several') said.push(kinds.several(kind.options.length));
+  else if (kind.is === 'list') said.push(kinds.listOf[kind.of], kinds.onePerLine);
   else if (kind.is === 'table') {
-    words.push(kinds.rows(Array.isArray(field.proposed) ? field.proposed.length : 0, leftOut));
-  } else if (kind.is === 'yesno') words.push(kinds.yesno);
-  else if (kind.is === 'json') words.push(kinds.json);
-  if (field.required && kind.is !== 'yesno') words.push(kinds.required);
-  return words.filter(Boolean).join(', ');
+    said.push(kinds.rows(Array.isArray(field.proposed) ? field.proposed.length : 0, leftOut));
+  } else if (kind.is === 'yesno') said.push(kinds.yesno);
+  else if (kind.is === 'json') said.push(kinds.json);
+  if (field.required && kind.is !== 'yesno') said.push(kinds.required);
+  return said.filter(Boolean).join(', ');
 }

@@ -1,0 +1,149 @@
+import type { Approval, ReviewItem } from '@rota/sdk';
+import { lazy, Suspense } from 'react';
+import { argumentsOf, budgetLeft, isQuestion, pendingItems } from '../review/data';
+import { Values } from '../review/fields/Values';
+import { outputOf } from '../review/Subject';
+import { fieldsOf } from '../review/schema';
+import { strings as reviewStrings } from '../review/strings';
+import { Check } from '../ui/Field';
+import { cents, usd } from '../ui/format';
+import { SafeText } from '../ui/SafeText';
+import { Shape } from '../ui/Status';
+import { strings } from './strings';
+import type { Result } from './useBulk';
+
+// The parser is large, and only an output needs it.
+const Markdown = lazy(() =>
+  import('../ui/Markdown').then(({ Markdown }) => ({ default: Markdown })),
+);
+
+function Texts({ rows }: { rows: [string, string | null | undefined][] }) {
+  return (
+    <dl className="values">
+      {rows.map(([name, text]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>
+            {text ? <SafeText>{text}</SafeText> : <span className="faint">{strings.none}</span>}
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+function Call({ item, named }: { item: ReviewItem; named: boolean }) {
+  const fields = fieldsOf((item.argumentsSchema ?? null) as never, argumentsOf(item));
+  return (
+    <>
+      {named && (
+        <p className="small strong">
+          <SafeText>{item.summary}</SafeText>
+        </p>
+      )}
+      {fields.length ? (
+        <Values fields={fields} />
+      ) : (
+        <p className="small soft">{strings.noArguments}</p>
+      )}
+    </>
+  );
+}
+
+/** Everything that one decision is about, whole. */
+function Content({ approval: { task, review } }: { approval: Approval }) {
+  const names = reviewStrings.workFields;
+  if (review.work) {
+    const { work } = review;
+    return (
+      <Texts
+        rows={[
+          [names.name, work.name],
+          [names.description, work.description],
+          [names.input, work.input],
+          [names.agent, `${work.agent}, ${names.version} ${work.version}`],
+          [names.model, work.model],
+          [names.budget, cents(work.budgetCents)],
+        ]}
+      />
+    );
+  }
+  if (review.gate === 'output') {
+    const text = outputOf(review);
+    return (
+      <Suspense fallback={<SafeText>{text}</SafeText>}>
+        <Markdown>{text}</Markdown>
+      </Suspense>
+    );
+  }
+  if (review.gate === null) {
+    return (
+      <Texts
+        rows={[
+          [names.name, task.name],
+          [names.description, task.description],
+          [names.input, task.input],
+          [names.output, task.output],
+        ]}
+      />
+    );
+  }
+  const items = pendingItems(review);
+  return items.map((item) => <Call key={item.id} item={item} named={items.length > 1} />);
+}
+
+function Outcome({ result, how }: { result: Result | undefined; how: 'approve' | 'reject' }) {
+  if (result === undefined) return null;
+  return (
+    <p className={result === true ? 'status is-done' : 'status is-failed'}>
+      <Shape shape={result === true ? 'done' : 'failed'} />
+      {result === true ? (how === 'approve' ? strings.approved : strings.rejected) : strings.failed}
+      {result !== true && <span className="bulk-why">{result}</span>}
+    </p>
+  );
+}
+
+/** A question has an answer of its own, so it is not approved together with others. */
+export const asksSomething = ({ review }: Approval): boolean =>
+  pendingItems(review).some(isQuestion);
+
+/** One card of the dialog. It can be taken out of the decision. */
+export function BulkItem({
+  approval,
+  result,
+  how,
+  chosen,
+  onChoose,
+}: {
+  approval: Approval;
+  result: Result | undefined;
+  how: 'approve' | 'reject';
+  chosen: boolean;
+  /** Absent once the decision is made. */
+  onChoose?: (yes: boolean) => void;
+}) {
+  const { task, review } = approval;
+  const summary = review.summary ?? task.name;
+  const more = budgetLeft(task);
+  const cost = strings.costs(usd(task.usage.costUsd), more === null ? null : usd(more));
+  return (
+    <li className="card card-pad-s stack bulk-item" data-left={!chosen || undefined}>
+      <Check
+        checked={chosen}
+        disabled={!onChoose}
+        onChange={(event) => onChoose?.(event.target.checked)}
+        label={
+          <span className="strong">
+            <SafeText>{summary}</SafeText>
+          </span>
+        }
+      />
+      <p className="small faint">
+        <SafeText>{task.name}</SafeText>
+        {task.usage.budgetUsd !== null && <> · {cost}</>}
+      </p>
+      <Outcome result={result} how={how} />
+      {chosen && <Content approval={approval} />}
+    </li>
+  );
+}
