@@ -99,6 +99,16 @@ class UnsupportedMediaType(ApiError):
     code = "UNSUPPORTED_MEDIA_TYPE"
 
 
+class RateLimited(ApiError):
+    """The account uses its whole share of this process. Others are not affected."""
+
+    status = 429
+    code = "RATE_LIMITED"
+
+    def __init__(self, message: str, *, retry_after_s: int = 1) -> None:
+        super().__init__(message, headers={"Retry-After": str(retry_after_s)})
+
+
 class Unavailable(ApiError):
     """A service that this request needs is down."""
 

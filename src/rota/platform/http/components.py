@@ -140,17 +140,24 @@ SCHEMAS: Json = {
     ),
     "RateLimited": _envelope("The body of a request over the rate limit.", "RateLimitedBody"),
     "RateLimitedBody": _object(
-        "Describes a rate limit. The Retry-After header says how long to wait.",
+        "Describes a limit. The Retry-After header says how long to wait.",
         {
             "message": _text(
                 "What happened and how long to wait, as readable text.",
                 "Too many requests. Wait 12 s before the next one.",
             ),
             "code": {
-                "const": "RATE_LIMIT_EXCEEDED",
-                "description": "The kind of error.",
+                "enum": ["RATE_LIMIT_EXCEEDED", "RATE_LIMITED"],
+                "description": "`RATE_LIMIT_EXCEEDED`: too many requests in 60 seconds. "
+                "`RATE_LIMITED`: the account has too much in progress at once.",
                 "examples": ["RATE_LIMIT_EXCEEDED"],
             },
+            "timestamp": _text(
+                "When the error happened, in UTC. Only with `RATE_LIMITED`.",
+                examples.CREATED,
+                format="date-time",
+            ),
+            "path": _text("The path of the request. Only with `RATE_LIMITED`.", "/api/tasks"),
         },
         ("message", "code"),
     ),
@@ -269,7 +276,8 @@ _ERRORS = {
     ),
     429: (
         "RateLimited",
-        "Too many requests. Wait as long as Retry-After says.",
+        "Too many requests, or too much in progress at once (`RATE_LIMITED`). Wait as long as "
+        "Retry-After says.",
         "Too many requests. Wait 12 s before the next one.",
     ),
     500: (
