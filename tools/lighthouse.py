@@ -33,10 +33,10 @@ def install() -> Path:
     if not described.exists() or json.loads(described.read_text())["version"] != VERSION:
         FOLDER.mkdir(parents=True, exist_ok=True)
         wanted = f"lighthouse@{VERSION}"
-        options = ["--no-save", "--ignore-scripts", "--silent"]
+        options = ["--prefix", str(FOLDER), "--no-save", "--ignore-scripts", "--silent"]
         npm = shutil.which("npm")
         assert npm, "Run this with `make lighthouse`, which puts npm on the path."
-        subprocess.run([npm, "install", *options, wanted], check=True, cwd=FOLDER)
+        subprocess.run([npm, "install", *options, wanted], check=True)
     return package / "cli" / "index.js"
 
 
