@@ -109,7 +109,7 @@ async def run_worker(
             client,
             task_queue=SLICES_QUEUE,
             workflows=[TaskRun],
-            activities=[slices.carry, activities.fail],
+            activities=[slices.run, activities.fail],
             **options,
         )
         # Runs that an earlier version started, until the last of them has ended.

@@ -52,10 +52,10 @@ async def test_an_instruction_that_keeps_failing_becomes_a_dead_letter(
         row = await fail(board, relay, kind, 1)
     assert row["dead_at"] is not None
     assert row["error"] == "ValueError: refused by [hidden]"
-    [line] = [line for line in logs if line["event"] == "instruction_given_up"]
+    [line] = [line for line in logs if line["event"] == "instruction_dead"]
     assert (line["id"], line["kind"], line["attempts"]) == (row["id"], kind, 3)
     assert line["account_id"] == str(account_id)
-    assert REGISTRY.get_sample_value("rota_outbox_given_up_total", {"kind": kind}) == 1
+    assert REGISTRY.get_sample_value("rota_outbox_dead_letters_total", {"kind": kind}) == 1
     await outbox.count_dead(db)
     assert (REGISTRY.get_sample_value("rota_outbox_dead") or 0) >= 1
     # No relay takes it, not even one that would succeed.

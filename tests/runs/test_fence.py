@@ -178,5 +178,5 @@ async def test_a_slice_that_was_paused_before_it_began_does_not_take_the_run_bac
     successor = await begun(run)
     paused = Slice(slices_of(run), run.run_input, Pulse(-1))
     environment: Any = ActivityEnvironment()
-    assert await environment.run(paused.carry) == SliceEnd("again")
+    assert await environment.run(paused.run) == SliceEnd("again")
     assert await run.context.holds_fence(successor._run_input)

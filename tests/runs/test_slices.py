@@ -183,7 +183,7 @@ class FakeSlices:
         self.failed: list[FailInput] = []
 
     @activity.defn(name="slice")
-    async def carry(self, _: RunInput) -> SliceEnd:
+    async def run(self, _: RunInput) -> SliceEnd:
         self.begun += 1
         if self.begun == 1:
             return SliceEnd("again", 3)
@@ -210,7 +210,7 @@ async def test_five_slices_without_a_finished_call_fail_the_run(
         sliced.temporal,
         task_queue=name,
         workflows=[TaskRun],
-        activities=[fake.carry, fake.fail],
+        activities=[fake.run, fake.fail],
     ):
         run_input = RunInput("acct", "task", run=1)
         async with asyncio.timeout(60):

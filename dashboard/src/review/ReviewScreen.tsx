@@ -8,6 +8,7 @@ import { Loading } from '../ui/Loading';
 import { ErrorNotice } from '../ui/Notice';
 import { SafeText } from '../ui/SafeText';
 import { useNow } from '../ui/Time';
+import { useReady } from '../ui/useReady';
 import { Background, DecidedItems, Words } from './Background';
 import { DecideBar } from './DecideBar';
 import { Ended } from './Ended';
@@ -79,13 +80,14 @@ function Page({ id }: { id: string }) {
   const { next } = usePlace(id);
   const { data, latest, query } = state;
   const from = useFromTask();
+  const ready = useReady(!!data);
   const goOn = () =>
     from
       ? navigate({ to: '/$account/tasks/$id', params: { account, id: from } })
       : next
         ? navigate({ to: '/$account/reviews/$id', params: { account, id: next } })
         : navigate({ to: '/$account', params: { account } });
-  if (!data) {
+  if (!data || !ready) {
     return (
       <>
         <Bar name={strings.title} id={id} />

@@ -28,7 +28,9 @@ log = structlog.get_logger()
 
 RELAYED = Counter("rota_outbox_relayed_total", "Instructions handled.", ["kind"])
 FAILED = Counter("rota_outbox_failed_total", "Instructions that failed and are retried.", ["kind"])
-GIVEN_UP = Counter("rota_outbox_given_up_total", "Instructions that became dead letters.", ["kind"])
+DEAD_LETTERS = Counter(
+    "rota_outbox_dead_letters_total", "Instructions that became dead letters.", ["kind"]
+)
 WAIT_SECONDS = Histogram(
     "rota_outbox_wait_seconds",
     "Time from when an instruction is due until a relay takes it.",
@@ -196,7 +198,7 @@ class Relay:
             self._room.clear()
         if claims and not wait_s and self._wakes is not None:
             # Another worker may have room for the rest.
-            self._wakes.announce_elsewhere(self.lane)
+            self._wakes.wake_others(self.lane)
         return wait_s
 
     async def _claim(self, limit: int) -> tuple[list[Claim], float]:
@@ -251,7 +253,7 @@ class Relay:
         """Calls the handler. A failed instruction is rescheduled with a growing delay."""
         kind, attempts = claim.instruction.kind, claim.attempts
         if attempts > self._max_attempts:
-            return self._give_up(claim, "The process ended during every attempt.")
+            return self._dead_letter(claim, "The process ended during every attempt.")
         try:
             async with asyncio.timeout(self._timeout_s):
                 outcome = await self._handlers[kind](claim.instruction)
@@ -260,20 +262,20 @@ class Relay:
             log.warning("instruction_failed", kind=kind, id=claim.id, error=repr(error))
             text = without_secrets(f"{type(error).__name__}: {error}")[:MAX_ERROR_LENGTH]
             if isinstance(error, _OUTAGES):
-                # An outage is not the fault of the instruction, so it is never given up for one.
+                # After an outage, everything continues by itself: no dead letters.
                 attempts = min(attempts, self._max_attempts // 2)
             elif attempts >= self._max_attempts:
-                return self._give_up(claim, text)
+                return self._dead_letter(claim, text)
             delay_s = min(MAX_BACKOFF_S, 2 ** min(claim.attempts - 1, 6))
             return _Saved(kind, delay_s, attempts=attempts, error=text)
         RELAYED.labels(kind).inc()
         return _Saved(outcome.kind, outcome.delay_s, outcome.key) if outcome else None
 
-    def _give_up(self, claim: Claim, why: str) -> _Saved:
+    def _dead_letter(self, claim: Claim, why: str) -> _Saved:
         kind = claim.instruction.kind
-        GIVEN_UP.labels(kind).inc()
+        DEAD_LETTERS.labels(kind).inc()
         log.error(
-            "instruction_given_up",
+            "instruction_dead",
             id=claim.id,
             kind=kind,
             account_id=str(claim.instruction.account_id),

@@ -57,9 +57,9 @@ class Wakes:
             if here is not None and here.has_room:
                 here.wake()
             else:
-                self.announce_elsewhere(lane)
+                self.wake_others(lane)
 
-    def announce_elsewhere(self, lane: str) -> None:
+    def wake_others(self, lane: str) -> None:
         self._unsent.add(lane)
         if self._sender is None or self._sender.done():
             self._sender = asyncio.create_task(self._send())

@@ -231,7 +231,7 @@ class Models:
 def _create(choice: ModelChoice) -> Model:
     """A client that sends each request once.
 
-    Temporal repeats failed calls: its retries last longer and survive a worker's crash.
+    The slice repeats failed calls, and its count survives a crash of the worker.
     """
     key = choice.api_key.get_secret_value() if choice.api_key else None
     if choice.provider == "anthropic":

@@ -90,9 +90,9 @@ class Slices:
         self.max_steps = max_steps
 
     @activity.defn(name=SLICE)
-    async def carry(self, run_input: RunInput) -> SliceEnd:
+    async def run(self, run_input: RunInput) -> SliceEnd:
         async with heartbeats() as pulse:
-            end = await Slice(self, run_input, pulse).carry()
+            end = await Slice(self, run_input, pulse).run()
         SLICES.labels(end.kind).inc()
         return end
 
@@ -115,7 +115,7 @@ class Slice:
         # Calls that were marked as started in the transaction that planned them.
         self._started: dict[int, Started | NextStep] = {}
 
-    async def carry(self) -> SliceEnd:
+    async def run(self) -> SliceEnd:
         if activity.is_worker_shutdown():
             return SliceEnd("again", stopped=True)
         try:
