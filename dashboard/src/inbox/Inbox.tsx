@@ -11,7 +11,6 @@ import { Kbd } from '../ui/Kbd';
 import { Loading } from '../ui/Loading';
 import { ErrorNotice } from '../ui/Notice';
 import { useShortcuts } from '../ui/shortcuts';
-import { useReady } from '../ui/useReady';
 import { BulkBar } from './BulkBar';
 import { ListBar } from './ListBar';
 import { strings } from './strings';
@@ -118,7 +117,6 @@ export function Inbox() {
   useEffect(() => {
     if (wide && !selected && first) select(first);
   });
-  const ready = useReady(query.isSuccess);
   const isNew = useIsNew(query.isSuccess && inbox.all.length === 0);
   const marked = ordered.filter((each) => checked.has(each.task.id));
   const check = (ids: string[], yes: boolean) =>
@@ -163,16 +161,14 @@ export function Inbox() {
             <ErrorNotice error={query.error} />
           </div>
         )}
-        {!ready && !query.error && <Loading />}
-        {ready && (
-          <WaitList
-            inbox={inbox}
-            selected={wide ? selected : undefined}
-            checked={checked}
-            onCheck={check}
-            onTogether={(ids) => setChecked(new Set(ids))}
-          />
-        )}
+        {query.isPending && <Loading />}
+        <WaitList
+          inbox={inbox}
+          selected={wide ? selected : undefined}
+          checked={checked}
+          onCheck={check}
+          onTogether={(ids) => setChecked(new Set(ids))}
+        />
         <LaterLine inbox={inbox} />
         {query.isSuccess && !ordered.length && !wide && <Nothing inbox={inbox} />}
         {marked.length > 0 && <BulkBar selected={marked} onDecide={setDeciding} onClear={clear} />}

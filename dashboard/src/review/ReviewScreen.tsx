@@ -8,7 +8,6 @@ import { Loading } from '../ui/Loading';
 import { ErrorNotice } from '../ui/Notice';
 import { SafeText } from '../ui/SafeText';
 import { useNow } from '../ui/Time';
-import { useReady } from '../ui/useReady';
 import { Background, DecidedItems, Words } from './Background';
 import { DecideBar } from './DecideBar';
 import { Ended } from './Ended';
@@ -80,14 +79,13 @@ function Page({ id }: { id: string }) {
   const { next } = usePlace(id);
   const { data, latest, query } = state;
   const from = useFromTask();
-  const ready = useReady(!!data);
   const goOn = () =>
     from
       ? navigate({ to: '/$account/tasks/$id', params: { account, id: from } })
       : next
         ? navigate({ to: '/$account/reviews/$id', params: { account, id: next } })
         : navigate({ to: '/$account', params: { account } });
-  if (!data || !ready) {
+  if (!data) {
     return (
       <>
         <Bar name={strings.title} id={id} />
