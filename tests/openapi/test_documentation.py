@@ -20,7 +20,7 @@ ENUMS = {
     *("CredentialKind", "Scope", "AccountKind", "Role", "Tier", "Variant", "ApiVersion"),
     *("ServerStatus", "Transport", "SubscriptionStatus"),
     *("TransactionKind", "AllowanceStatus", "GroupBy", "ToolApproval"),
-    *("StepKind", "StepState", "StepOutcome", "Readiness"),
+    *("StepKind", "StepState", "StepOutcome", "Readiness", "RateLimitCode"),
 }
 
 

@@ -1,6 +1,7 @@
 """`rota admin …`: the commands an operator runs against an installation."""
 
 import json
+import re
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -291,6 +292,16 @@ def retry_outbox(
     with_composition(load_settings(), lambda parts: retry_command(parts.db, instruction))
 
 
+# A list of numbers, literals and strings, as json.dumps indents it.
+_PLAIN = r'(?:[^\s\[\]{}",]+|"[^"\n]*")'
+_PLAIN_LIST = re.compile(rf"\[\n +({_PLAIN}(?:,\n +{_PLAIN})*)\n +\]")
+
+
+def _on_one_line(found: re.Match[str]) -> str:
+    line = "[" + re.sub(r",\n +", ", ", found[1]) + "]"
+    return line if len(line) <= 80 else found[0]
+
+
 @commands.command()
 def openapi(
     variant: Annotated[Literal["a", "b"], typer.Option(help="The variant to describe.")] = "a",
@@ -301,6 +312,8 @@ def openapi(
 
     description = create_app(Settings(variant=variant)).openapi()
     text = json.dumps(description, indent=2, ensure_ascii=False) + "\n"
+    # As formatters do it: a list of plain values that fits into a line is one line.
+    text = _PLAIN_LIST.sub(_on_one_line, text)
     if output:
         output.write_text(text)
     else:

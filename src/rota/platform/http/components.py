@@ -139,6 +139,13 @@ SCHEMAS: Json = {
         ("field", "message"),
     ),
     "RateLimited": _envelope("The body of a request over the rate limit.", "RateLimitedBody"),
+    "RateLimitCode": {
+        "type": "string",
+        "enum": ["RATE_LIMIT_EXCEEDED", "RATE_LIMITED"],
+        "description": "`RATE_LIMIT_EXCEEDED`: too many requests in 60 seconds. "
+        "`RATE_LIMITED`: the account has too much in progress at once.",
+        "examples": ["RATE_LIMIT_EXCEEDED"],
+    },
     "RateLimitedBody": _object(
         "Describes a limit. The Retry-After header says how long to wait.",
         {
@@ -146,12 +153,7 @@ SCHEMAS: Json = {
                 "What happened and how long to wait, as readable text.",
                 "Too many requests. Wait 12 s before the next one.",
             ),
-            "code": {
-                "enum": ["RATE_LIMIT_EXCEEDED", "RATE_LIMITED"],
-                "description": "`RATE_LIMIT_EXCEEDED`: too many requests in 60 seconds. "
-                "`RATE_LIMITED`: the account has too much in progress at once.",
-                "examples": ["RATE_LIMIT_EXCEEDED"],
-            },
+            "code": ref("schemas", "RateLimitCode") | {"description": "Which limit was met."},
             "timestamp": _text(
                 "When the error happened, in UTC. Only with `RATE_LIMITED`.",
                 examples.CREATED,
