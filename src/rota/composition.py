@@ -54,6 +54,7 @@ from rota.platform.db import Database, DatabaseTimeouts
 from rota.platform.egress import Bounds, Egress
 from rota.platform.http.origins import OwnOrigin
 from rota.platform.idempotency import Idempotency
+from rota.platform.schema import SchemaChecks
 from rota.platform.settings import Settings
 from rota.platform.temporal import Temporal, temporal_of
 from rota.runs.retries import Retries
@@ -125,6 +126,12 @@ class Composition:
     @cached_property
     def idempotency(self) -> Idempotency:
         return Idempotency(self.vault)
+
+    @cached_property
+    def schema_checks(self) -> SchemaChecks:
+        checks = SchemaChecks()
+        self._closes(checks.aclose)
+        return checks
 
     @cached_property
     def temporal(self) -> Temporal:
@@ -312,7 +319,9 @@ class Composition:
 
     @cached_property
     def reviews(self) -> Reviews:
-        return Reviews(self.db, self.idempotency, weight_of=self.variant.weight_of)
+        return Reviews(
+            self.db, self.idempotency, self.schema_checks, weight_of=self.variant.weight_of
+        )
 
     @cached_property
     def overview(self) -> Overview:
@@ -366,6 +375,7 @@ class Composition:
             self.db,
             self.idempotency,
             self.tool_client,
+            self.schema_checks,
             # Connecting, listing the tools and calling one of them, and once more if the session
             # has ended.
             max_call_s=2 * (settings.mcp_connect_s + 2 * settings.mcp_call_s),

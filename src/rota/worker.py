@@ -169,6 +169,7 @@ def _run_parts(parts: Composition, sources: Sequence[ToolSource]) -> RunParts:
         context,
         Models(settings.models, settings.model_url),
         toolbox,
+        parts.schema_checks,
         loop,
         Bounds(settings.run_max_tokens, timedelta(hours=settings.run_max_hours)),
     )

@@ -14,7 +14,7 @@ from rota.dev.demo.__main__ import build
 from rota.dev.demo.definitions import tools_of
 from rota.dev.demo.prices import NAMES
 from rota.dev.demo.shop import Shop
-from rota.platform.schema import problems
+from rota.platform import schema_process
 from rota.runs.tools import ASK_PERSON, DELEGATE
 from tests.mcp.peers import listening
 
@@ -70,7 +70,8 @@ class Talk:
             for call in message.tool_calls:
                 assert call.type == "function"
                 name, arguments = call.function.name, json.loads(call.function.arguments)
-                assert not problems(schemas[name], arguments)
+                raw_schema = json.dumps(schemas[name]).encode()
+                assert schema_process.check(raw_schema, call.function.arguments.encode())[0] == "ok"
                 self.calls.append((name, arguments))
                 tool = name.partition("__")[2]
                 if waiting and not tool.startswith(("get", "list", "search")):

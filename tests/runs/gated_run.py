@@ -24,6 +24,7 @@ from rota.runs.agent_loop import AgentLoop
 from rota.runs.contracts import CallInput, FailInput, NextStep, RunInput
 from rota.runs.delegation import Delegation
 from rota.runs.mcp_tools import McpTools
+from rota.runs.planning import plan_calls
 from rota.runs.run_context import RunContext
 from rota.runs.steps import Step
 from rota.runs.tool_call import ToolCaller
@@ -223,7 +224,11 @@ class GatedRun:
             agent = await self.context.agent(tx, task)
             box = await self.toolbox.open(self.account_id, agent)
             tools = {name: tool for name, (tool, _) in box.items()}
-            self.next = await self.loop.apply_response(tx, task, agent, step, response, tools)
+            checks = self.parts.schema_checks
+            planned = await plan_calls(checks, self.account_id, agent, response, tools)
+            self.next = await self.loop.apply_response(
+                tx, task, agent, step, response, planned, tools
+            )
         return self.next
 
     async def _record_model_call(self, tx: Any, row_id: UUID, step: int) -> None:

@@ -16,6 +16,7 @@ from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, 
 from rota.composition import Composition
 from rota.platform import clock
 from rota.platform.db import Database
+from rota.platform.schema import SchemaChecks
 from rota.runs import heartbeat
 from rota.runs.activities import Activities
 from rota.runs.agent_loop import AgentLoop
@@ -173,7 +174,14 @@ async def test_a_failure_does_not_end_a_run_that_waits_for_a_person(
         activities = Activities(
             context,
             loop,
-            ModelCaller(context, Models({}, None), Toolbox(), loop, Bounds(1, timedelta(hours=1))),
+            ModelCaller(
+                context,
+                Models({}, None),
+                Toolbox(),
+                SchemaChecks(),
+                loop,
+                Bounds(1, timedelta(hours=1)),
+            ),
             ToolCaller(
                 context,
                 Toolbox(),

@@ -173,7 +173,7 @@ async def test_the_model_learns_about_its_mistakes_and_continues(
     not_an_object = "The arguments must be a JSON object. Correct them and call the tool again."
     assert results[1] == results[2] == not_an_object
     assert (
-        results[3] == "The arguments do not match the tool's schema: 'ref' is a required property"
+        results[3] == 'The arguments do not match the tool\'s schema: "ref" is a required property'
     )
     assert "'unknown' was unexpected" in results[4]
     assert results[5] == 'lookup did {"ref": "right"}'

@@ -1,9 +1,14 @@
 """Approving single items, changing their arguments, and the list of approvals."""
 
+import asyncio
+import json
 from typing import Any
 
 import pytest
 
+from rota.tasks import edits
+from tests.platform.test_schema import children, doubling
+from tests.runs.runner import until
 from tests.service import Person, Service
 from tests.tasks.world import AGENT, create, newcomer, picture, place
 
@@ -64,6 +69,9 @@ async def test_rejecting_decides_all_pending_items(board: Service) -> None:
         (None, {}),
         ({"$ref": "http://127.0.0.1:1/schema.json"}, {"title": "x"}),
         ({"type": "nonsense"}, {"title": "x"}),
+        ({"properties": {"title": {"pattern": "^[A-Z]"}}}, {"title": "x"}),
+        ({"properties": {"title": {"format": "date"}}}, {"title": "yesterday"}),
+        ({"properties": {"title": {"pattern": "a{99999999999999999999}"}}}, {"title": "x"}),
     ],
 )
 async def test_arguments_that_do_not_match_the_schema_are_refused_without_fetching_references(
@@ -87,6 +95,56 @@ async def test_arguments_that_do_not_match_the_schema_are_refused_without_fetchi
     [problem] = response.json()["error"]["details"]
     assert problem["field"] == "decisions.item-0.arguments"
     assert (await person.get(f"{path}/review")).json()["review"]["items"][0]["decision"] is None
+
+
+async def test_an_edit_is_refused_if_another_review_opens_while_it_is_checked(
+    board: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person = await newcomer(board)
+    path = await gated(board, person, "tool")
+    original = edits.check
+
+    async def check(*given: Any) -> Any:
+        checked = await original(*given)
+        async with board.owner() as connection:
+            await connection.execute(
+                "UPDATE reviews SET number = number + 1 WHERE account_id = $1", person.user_id
+            )
+        return checked
+
+    monkeypatch.setattr(edits, "check", check)
+    body = {"decisions": [{"id": "item-0", "arguments": {"title": "new"}}]}
+    response = await person.post(f"{path}/approve", body)
+    assert response.status_code == 409
+    assert "review" in response.json()["error"]["details"]
+    items = (await person.get(f"{path}/review")).json()["review"]["items"]
+    assert [item["decision"] for item in items] == [None, None]
+
+
+async def test_the_account_is_not_locked_while_an_edit_is_checked(board: Service) -> None:
+    person = await newcomer(board)
+    path = await gated(board, person, "tool")
+    async with board.owner() as connection:
+        await connection.execute(
+            """
+            UPDATE reviews SET items = jsonb_set(items, '{0,argumentsSchema}', $2::text::jsonb)
+            WHERE account_id = $1
+            """,
+            person.user_id,
+            json.dumps(doubling(60)),
+        )
+    body = {"decisions": [{"id": "item-0", "arguments": {"title": "x"}}]}
+    approving = asyncio.create_task(person.post(f"{path}/approve", body))
+    await until(_busy_processes)
+    await create(person)
+    assert not approving.done()
+    response = await approving
+    assert response.status_code == 400
+    assert "cannot be used" in response.json()["error"]["message"]
+
+
+async def _busy_processes() -> bool:
+    return any(child.nice() > 0 for child in children())
 
 
 async def test_pending_approvals_are_listed_oldest_first(board: Service) -> None:

@@ -22,11 +22,12 @@ from rota.mcp.model import Server, ServerTool
 from rota.mcp.request_schemas import InvokeTool
 from rota.mcp.results import content_blocks
 from rota.mcp.schemas import InvokedResponse
-from rota.platform import ids, schema
+from rota.platform import ids
 from rota.platform.cache import ExpiringCache
 from rota.platform.db import Database
 from rota.platform.errors import ApiError, FieldError, ValidationFailed
 from rota.platform.idempotency import Idempotency, Outcome
+from rota.platform.schema import SchemaChecks
 
 # Calls come in bursts, and the lookup takes a third of a call. Another process can change a
 # server meanwhile, so an entry lives as briefly as a cached API key.
@@ -40,12 +41,14 @@ class ToolCalls:
         db: Database,
         idempotency: Idempotency,
         tool_client: ToolClient,
+        schema_checks: SchemaChecks,
         *,
         max_call_s: float,
     ) -> None:
         self._db = db
         self._idempotency = idempotency
         self._tool_client = tool_client
+        self._schema_checks = schema_checks
         # How long a call can take in all.
         self._max_call_s = max_call_s
         # Tools by name, for each account and server.
@@ -84,7 +87,7 @@ class ToolCalls:
         self, caller: Caller, server_id: UUID | None, body: InvokeTool
     ) -> InvokedResponse:
         server, tool = await self._find_tool(caller, server_id, body.tool)
-        check_arguments(tool, body.arguments)
+        await self._check_arguments(caller, tool, body.arguments)
         started = time.perf_counter()
         try:
             result = await self._tool_client.call(server, tool, body.arguments)
@@ -111,6 +114,15 @@ class ToolCalls:
             ),
             latency_ms=round(latency_ms, 3),
         )
+
+    async def _check_arguments(
+        self, caller: Caller, tool: ServerTool, arguments: dict[str, Any]
+    ) -> None:
+        assert tool.accepted is not None
+        schema = tool.accepted.get("inputSchema") or {}
+        verdict = await self._schema_checks.check(caller.account_id, schema, arguments)
+        if verdict.problems:
+            raise ValidationFailed.of(*[FieldError("arguments", each) for each in verdict.problems])
 
     async def _find_tool(
         self, caller: Caller, server_id: UUID | None, name: str, *, refreshed: bool = False
@@ -152,9 +164,3 @@ class ToolCalls:
     def forget(self, server: Server) -> None:
         """Reads the server again before the next call. To be used whenever it may have changed."""
         self._recent.drop((server.account_id, server.id))
-
-
-def check_arguments(tool: ServerTool, arguments: dict[str, Any]) -> None:
-    assert tool.accepted is not None
-    if found := schema.problems(tool.accepted.get("inputSchema") or {}, arguments):
-        raise ValidationFailed.of(*[FieldError("arguments", problem) for problem in found])

@@ -1,105 +1,234 @@
-"""Validates values against a JSON Schema from an untrusted source.
+"""Checks values against JSON Schemas from tool servers, outside of this process.
 
-A hostile schema could fetch URLs, use patterns that take years to match, or refer to itself
-forever. So references are not fetched, patterns are not executed (the tool server checks them)
-and the number of validation steps is limited.
+A hostile schema can use any amount of time and memory. So it is read and checked in another
+process, which ends when it uses too much. An account checks one value at a time, so it cannot
+occupy all processes.
 """
 
-import re
-from collections.abc import Iterator
-from contextvars import ContextVar
-from functools import lru_cache
-from itertools import islice
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+import time
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from struct import Struct
 from typing import Any
+from uuid import UUID
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError
-from jsonschema.validators import extend
-from referencing import Registry
-from referencing.exceptions import Unresolvable
+import structlog
+from prometheus_client import Counter, Histogram
 
 from rota.platform import json
+from rota.platform.errors import RateLimited, Unavailable
 
-MAX_PROBLEMS = 20
-MAX_STEPS = 10_000
-# For longer lists, comparing every item with every other item takes too long.
-MAX_UNIQUE_ITEMS = 1_000
+log = structlog.get_logger()
 
-_steps_left: ContextVar[list[int]] = ContextVar("steps_left")
+CHECKS = Counter(
+    "rota_schema_checks_total",
+    "Checks of values against schemas of tool servers, by outcome.",
+    ["outcome"],
+)
+SECONDS = Histogram(
+    "rota_schema_check_seconds",
+    "Time of a check, with the time that it waited for a process.",
+    buckets=(0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 1, 2.5, 10),
+)
+
+# They start when they are needed.
+MAX_PROCESSES = 4
+# A check normally takes less than a millisecond. One that takes longer than this continues with a
+# low priority, so that it does not slow down the service.
+SLOW_S = 0.05
+LOW_PRIORITY = 10
+# The process ends itself after a second of processor time. This is for a machine that is too busy
+# to give it that second.
+MAX_CHECK_S = 5.0
+START_S = 20.0
+# The checks of one account that wait, and how long each of them waits.
+MAX_WAITING = 256
+MAX_WAIT_S = 10.0
+
+_PROGRAM = Path(__file__).with_name("schema_process.py")
+_LENGTHS, _LENGTH = Struct(">II"), Struct(">I")
+
+_TOO_MUCH = "checking it takes too much time or memory"
 
 
-class _StepLimitExceeded(Exception):
-    pass
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is wrong with a value, at most 20 problems. None if it matches the schema."""
+
+    problems: list[str]
+    # False if the schema itself cannot be used. The problem says why.
+    usable: bool = True
 
 
-def _count_steps(check: Any) -> Any:
-    def count(validator: Any, value: Any, instance: Any, schema: Any) -> Any:
-        left = _steps_left.get()
-        left[0] -= 1
-        if left[0] < 0:
-            raise _StepLimitExceeded
-        return check(validator, value, instance, schema)
+class SchemaChecks:
+    def __init__(self) -> None:
+        self._free = asyncio.Semaphore(MAX_PROCESSES)
+        self._accounts: dict[UUID, _Account] = {}
+        self._idle: list[_Checker] = []
+        self._busy: set[_Checker] = set()
+        self._closed = False
 
-    return count
+    async def check(self, account_id: UUID, schema: Any, value: Any) -> Verdict:
+        """Never inside a transaction: a check can take seconds, and would hold its locks."""
+        started = time.monotonic()
+        outcome, problems = "refused", [""]
+        try:
+            outcome, problems = await self._check(account_id, schema, value)
+        finally:
+            CHECKS.labels(outcome).inc()
+            SECONDS.observe(time.monotonic() - started)
+        if outcome in ("ok", "invalid"):
+            return Verdict(problems)
+        return Verdict([f"the tool's schema cannot be used: {problems[0]}"], usable=False)
+
+    async def _check(self, account_id: UUID, schema: Any, value: Any) -> tuple[str, list[str]]:
+        async with self._turn(account_id):
+            try:
+                raw = json.dumps(schema), json.dumps(value)
+            except (ValueError, TypeError, RecursionError):
+                return "unusable", ["the schema or the arguments are nested too deeply"]
+            async with self._checker() as checker:
+                return await checker.check(_LENGTHS.pack(*map(len, raw)) + b"".join(raw))
+
+    @contextlib.asynccontextmanager
+    async def _turn(self, account_id: UUID) -> AsyncIterator[None]:
+        """Waits until the account has no other check in progress, and a process is free."""
+        account = self._accounts.setdefault(account_id, _Account())
+        if account.checks > MAX_WAITING:
+            raise _too_many()
+        account.checks += 1
+        try:
+            async with contextlib.AsyncExitStack() as turns:
+                try:
+                    async with asyncio.timeout(MAX_WAIT_S):
+                        await turns.enter_async_context(account.turn)
+                        await turns.enter_async_context(self._free)
+                except TimeoutError:
+                    raise _too_many() from None
+                yield
+        finally:
+            account.checks -= 1
+            if not account.checks:
+                del self._accounts[account_id]
+
+    @contextlib.asynccontextmanager
+    async def _checker(self) -> AsyncIterator["_Checker"]:
+        if self._closed:
+            raise _unavailable("closed")
+        checker = self._idle.pop() if self._idle else None
+        if checker is None or checker.ended:
+            checker = await _Checker.start()
+        self._busy.add(checker)
+        try:
+            yield checker
+        except BaseException:
+            checker.reusable = False
+            raise
+        finally:
+            self._busy.discard(checker)
+            if checker.reusable and not self._closed:
+                self._idle.append(checker)
+            else:
+                await checker.aclose()
+
+    async def aclose(self) -> None:
+        self._closed = True
+        for checker in [*self._idle, *self._busy]:
+            await checker.aclose()
 
 
-def _skip(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[Any]:
-    return iter(())
+@dataclass(slots=True)
+class _Account:
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    checks: int = 0
 
 
-def _unique(validator: Any, value: Any, instance: Any, schema: Any) -> Any:
-    if isinstance(instance, list) and len(instance) > MAX_UNIQUE_ITEMS:
-        return iter(())
-    return Draft202012Validator.VALIDATORS["uniqueItems"](validator, value, instance, schema)
+class _Checker:
+    """A process that checks one value at a time."""
+
+    def __init__(self, process: Process) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._process = process
+        self._requests, self._responses = process.stdin, process.stdout
+        self.reusable = True
+
+    @classmethod
+    async def start(cls) -> "_Checker":
+        try:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-I",
+                str(_PROGRAM),
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=DEVNULL,
+                env={},
+                # A signal for the service, such as the one of Ctrl-C, is not for this process.
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise _unavailable(repr(error)) from None
+        checker = cls(process)
+        try:
+            async with asyncio.timeout(START_S):
+                await checker._responses.readexactly(1)
+        except (TimeoutError, EOFError) as error:
+            await checker.aclose()
+            raise _unavailable(repr(error)) from None
+        except BaseException:
+            await checker.aclose()
+            raise
+        return checker
+
+    @property
+    def ended(self) -> bool:
+        return self._process.returncode is not None
+
+    async def check(self, request: bytes) -> tuple[str, list[str]]:
+        slow = asyncio.get_running_loop().call_later(SLOW_S, self._lower_priority)
+        try:
+            async with asyncio.timeout(MAX_CHECK_S):
+                self._requests.write(request)
+                [length] = _LENGTH.unpack(await self._responses.readexactly(_LENGTH.size))
+                answer = await self._responses.readexactly(length)
+        except (EOFError, OSError, RuntimeError):
+            # It took too long, or has ended. The transport raises RuntimeError then.
+            self.reusable = False
+            return "killed", [_TOO_MUCH]
+        finally:
+            slow.cancel()
+        outcome, problems, reusable = json.exact(answer)
+        self.reusable = self.reusable and reusable
+        return outcome, problems
+
+    def _lower_priority(self) -> None:
+        # A process cannot get its priority back, so it is not used again.
+        self.reusable = False
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, self._process.pid, LOW_PRIORITY)
+
+    async def aclose(self) -> None:
+        if not self.ended:
+            # Not `Process.kill`, which takes the exit status from the event loop if there is one.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._process.pid, signal.SIGKILL)
+        await self._process.wait()
 
 
-def _additional(validator: Any, value: Any, instance: Any, schema: Any) -> Any:
-    # With patternProperties, only the patterns tell which properties are additional.
-    if isinstance(schema, dict) and schema.get("patternProperties"):
-        return iter(())
-    return Draft202012Validator.VALIDATORS["additionalProperties"](
-        validator, value, instance, schema
+def _too_many() -> RateLimited:
+    return RateLimited(
+        "Too many tool calls wait until their arguments are checked. Try again in a second."
     )
 
 
-_extend: Any = extend
-_Validator: Any = _extend(
-    Draft202012Validator,
-    {
-        **{name: _count_steps(check) for name, check in Draft202012Validator.VALIDATORS.items()},
-        "pattern": _skip,
-        "patternProperties": _skip,
-        "additionalProperties": _count_steps(_additional),
-        "uniqueItems": _count_steps(_unique),
-    },
-)
-
-
-@lru_cache(maxsize=1_000)
-def _validator(raw: bytes) -> Any:
-    # Cached, because checking a schema takes longer than validating a value.
-    schema = json.exact(raw)
-    _Validator.check_schema(schema)
-    return _Validator(schema, registry=Registry())
-
-
-def problems(schema: Any, value: Any) -> list[str]:
-    """The problems of a value, at most MAX_PROBLEMS."""
-    token = _steps_left.set([MAX_STEPS])
-    try:
-        validator = _validator(json.dumps(schema, sort_keys=True))
-        return [_describe(error) for error in islice(validator.iter_errors(value), MAX_PROBLEMS)]
-    except (SchemaError, Unresolvable) as error:
-        return [f"the tool's schema cannot be used: {str(error)[:200]}"]
-    except (ArithmeticError, LookupError, TypeError, ValueError, re.error) as error:
-        # A schema comes from a tool server, and can make the library fail in many ways.
-        return [f"the tool's schema cannot be used: {str(error)[:200]}"]
-    except (RecursionError, _StepLimitExceeded):
-        return ["the tool's schema cannot be used: validation takes too many steps"]
-    finally:
-        _steps_left.reset(token)
-
-
-def _describe(error: Any) -> str:
-    where = "/".join(str(part)[:80] for part in error.absolute_path)
-    return f"{where[:200]}: {error.message[:500]}" if where else error.message[:500]
+def _unavailable(why: str) -> Unavailable:
+    log.error("schema_checks_unavailable", error=why)
+    return Unavailable("Arguments cannot be checked against a tool's schema now. Try again later.")

@@ -3,18 +3,18 @@
 Everything here works on rows in the database, inside the caller's transaction. Nothing calls out.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import structlog
 from prometheus_client import Counter
-from pydantic_ai.messages import ModelResponse, ToolCallPart
+from pydantic_ai.messages import ModelResponse
 
 from rota.agents import templates
 from rota.agents.model import AgentVersion
-from rota.platform.canonical import canonical_json, digest
+from rota.platform.canonical import digest
 from rota.platform.db import AccountTransaction
 from rota.runs import answers, steps, tool_steps, transcript
 from rota.runs.contracts import NextStep
@@ -29,11 +29,6 @@ from rota.tasks.states import TERMINAL, Gate, Trigger
 log = structlog.get_logger()
 
 FAILURES = Counter("rota_run_failures_total", "Failed runs, by error code.", ["code"])
-
-# The tool calls of one answer that are made. Temporal runs at most 2,000 calls of a run at a time.
-# A request with thousands of results would also keep a worker busy for seconds.
-MAX_CALLS = 64
-
 
 # Starts planned calls of a run, in the transaction that planned them.
 Start = Callable[[AccountTransaction, Task, AgentVersion, list[Step]], Awaitable[None]]
@@ -136,25 +131,23 @@ class AgentLoop:
         agent: AgentVersion,
         step: int,
         response: ModelResponse,
+        planned: Sequence[PlannedCall],
         tools: Mapping[str, Tool],
         start: Start | None = None,
     ) -> NextStep:
-        """Plans the tool calls that the model requests, opens a gate, or completes the task.
+        """Stores the tool calls that the model requests, opens a gate, or completes the task.
 
-        `start` gets the calls that can be made at once, in the same transaction.
+        `planned` is what `planning.plan_calls` has made of the response. `start` gets the calls
+        that can be made at once, in the same transaction.
         """
         if not response.tool_calls:
             return await self._apply_answer(tx, task, agent, step, response)
         requested = len(response.tool_calls)
-        planned = [_plan(agent, call, tools) for call in response.tool_calls[:MAX_CALLS]]
-        if requested > MAX_CALLS:
+        if requested > len(planned):
             model_call = await steps.one(tx, task.id, task.run, step, 0)
             assert model_call is not None
-            note = transcript.too_many_calls(requested, MAX_CALLS)
+            note = transcript.too_many_calls(requested, len(planned))
             await steps.add_note(tx, task.id, model_call, note)
-        elif response.finish_reason == "length":
-            # The arguments of the last call may be incomplete, even if they are valid.
-            planned[-1] = replace(planned[-1], problem=transcript.CUT_OFF_CALL, gated=False)
         rows = await tool_steps.plan_calls(tx, task.id, task.run, step, planned)
         gated: list[dict[str, Any]] = []
         ready: list[Step] = []
@@ -264,33 +257,6 @@ class AgentLoop:
         subject = seals.items(items)
         await transitions.open_gate(tx, task, gate, self._gate_time, subject, items)
         return NextStep("wait")
-
-
-def _plan(agent: AgentVersion, call: ToolCallPart, tools: Mapping[str, Tool]) -> PlannedCall:
-    """The call to make, with what is wrong with it, if anything."""
-    tool = tools.get(call.tool_name)
-    arguments: dict[str, Any] = {}
-    problem: str | None
-    try:
-        given = transcript.storable(call.args_as_dict(raise_if_invalid=True))
-        canonical_json(given)  # Refuses NaN and Infinity, which are not JSON.
-        arguments = given
-    except (ValueError, AssertionError):
-        problem = "The arguments must be a JSON object. Correct them and call the tool again."
-    else:
-        problem = transcript.problem_with(tool, arguments) if tool else None
-    if tool is None:
-        problem = f"Tool not found. Available tools: {', '.join(sorted(tools))}."
-    return PlannedCall(
-        name=tool.name if tool else call.tool_name,
-        server=tool.server if tool else None,
-        call_id=call.tool_call_id,
-        read_only=tool.read_only if tool else True,
-        arguments=arguments,
-        sealed=tool.seal(arguments) if tool else None,
-        gated=tool is not None and problem is None and needs_approval(agent, tool),
-        problem=problem,
-    )
 
 
 def needs_approval(agent: AgentVersion, tool: Tool) -> bool:

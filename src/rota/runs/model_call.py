@@ -20,7 +20,8 @@ from rota.credits import charges, holds
 from rota.credits.ledger import Charge, RunId
 from rota.events import journal
 from rota.platform import clock, json, tracing
-from rota.platform.db import DATABASE_ERRORS, REJECTED_VALUES, AccountReader
+from rota.platform.db import REJECTED_VALUES, AccountReader
+from rota.platform.schema import SchemaChecks
 from rota.runs import steps, transcript
 from rota.runs.agent_loop import AgentLoop, Start
 from rota.runs.bounds import Bounds
@@ -28,8 +29,6 @@ from rota.runs.contracts import CallInput, NextStep
 from rota.runs.heartbeat import finish_despite_cancellation, retry_database
 from rota.runs.metering import measure
 from rota.runs.models import (
-    ContentFiltered,
-    ModelAnswerUnusable,
     Models,
     PricedModel,
     classify_error,
@@ -44,6 +43,7 @@ from rota.runs.run_context import (
     ids_of,
 )
 from rota.runs.steps import ModelCallRecord, Step
+from rota.runs.stored_answers import StoredAnswers
 from rota.runs.tools import Tool, Toolbox
 from rota.tasks import queries, transitions
 from rota.tasks.model import Task
@@ -88,12 +88,18 @@ class ModelCallInput:
 
 class ModelCaller:
     def __init__(
-        self, context: RunContext, models: Models, toolbox: Toolbox, loop: AgentLoop, bounds: Bounds
+        self,
+        context: RunContext,
+        models: Models,
+        toolbox: Toolbox,
+        checks: SchemaChecks,
+        loop: AgentLoop,
+        bounds: Bounds,
     ) -> None:
         self._context = context
         self._models = models
         self._toolbox = toolbox
-        self._loop = loop
+        self._answers = StoredAnswers(context, checks, loop)
         self._bounds = bounds
 
     async def call(
@@ -128,7 +134,7 @@ class ModelCaller:
                 return NextStep("wait")
             if await self._charge(call_input, start.agent, record):
                 answer = record.response
-        return await self._apply(call_input, start.agent, tools, answer, start_calls)
+        return await self._answers.apply(call_input, start.agent, tools, answer, start_calls)
 
     async def _read_input(self, call_input: CallInput, history: History) -> ModelCallInput | None:
         account_id, task_id = ids_of(call_input.run)
@@ -316,63 +322,6 @@ class ModelCaller:
             if (status, run) == ("CANCELLED", run_id.run):
                 await steps.finish_model_call(tx, task_id, run_id.run, call_input.step)
         return True
-
-    async def _apply(
-        self,
-        call_input: CallInput,
-        agent: AgentVersion,
-        tools: dict[str, Tool],
-        answer: Any,
-        start_calls: Start | None,
-    ) -> NextStep:
-        """Applies the stored answer. If that fails, the run fails: the same answer fails again."""
-        try:
-            return await retry_database(
-                lambda: self._apply_stored(call_input, agent, tools, answer, start_calls)
-            )
-        except FencedOut:
-            raise
-        except Exception as error:
-            if isinstance(error, DATABASE_ERRORS) and not isinstance(error, REJECTED_VALUES):
-                raise
-            if start_calls is not None:
-                # The start of the calls may have failed, and not the answer.
-                return await self._apply(call_input, agent, tools, answer, None)
-            # Without the message, which can quote the answer.
-            log.error("model_answer_unusable", error=type(error).__name__)
-            raise ModelAnswerUnusable from error
-
-    async def _apply_stored(
-        self,
-        call_input: CallInput,
-        agent: AgentVersion,
-        tools: dict[str, Tool],
-        answer: Any,
-        start_calls: Start | None,
-    ) -> NextStep:
-        """`answer` is what this slice has just stored. If it is None, the answer is read."""
-        async with self._context.locked(call_input.run) as (tx, task):
-            if task is None or task.status != "RUNNING":
-                return await self._loop.advance(tx, task) if task else NextStep("end")
-            if answer is None:
-                row = await steps.one(tx, task.id, task.run, call_input.step, 0)
-                assert row is not None
-                if row.state == "finished":
-                    return await self._loop.advance(tx, task)
-                answer = row.result
-            response = transcript.parsed(answer)
-            if response.finish_reason == "content_filter":
-                # The step is not finished, so a retry from failure asks the model again.
-                error = ContentFiltered()
-                return await self._loop.fail(
-                    tx, task, error.code, error.message, retryable=error.retryable
-                )
-            if not await steps.finish_model_call(tx, task.id, task.run, call_input.step):
-                # The commit of an earlier attempt succeeded, although its connection was lost.
-                return await self._loop.advance(tx, task)
-            return await self._loop.apply_response(
-                tx, task, agent, call_input.step, response, tools, start_calls
-            )
 
 
 def _wait_s(start: ModelCallInput) -> float:

@@ -19,9 +19,8 @@ from pydantic_ai.messages import (
 
 from rota.agents.model import AgentVersion
 from rota.platform import json
-from rota.platform.schema import problems
+from rota.platform.schema import Verdict
 from rota.runs.steps import Step
-from rota.runs.tools import Tool
 from rota.tasks.model import Review, Task
 
 # The model reads this much of one tool result. The timeline keeps more.
@@ -97,16 +96,12 @@ def _tool_return(row: Step) -> ToolReturnPart:
     return ToolReturnPart(tool_name=row.name, content=text, tool_call_id=row.call_id or "")
 
 
-def problem_with(tool: Tool, arguments: Any) -> str | None:
-    """What is wrong with the arguments, so that the model can correct them."""
-    try:
-        found = problems(tool.arguments_schema, arguments)
-    except ArithmeticError:
-        # The schema divides by a fraction, and the number is too large for that.
-        found = ["a number is too large to be checked"]
-    return (
-        f"The arguments do not match the tool's schema: {'; '.join(found[:5])}" if found else None
-    )
+def problem_with(verdict: Verdict) -> str | None:
+    """What is wrong with the arguments of a call, so that the model can correct them."""
+    found = "; ".join(verdict.problems[:5])
+    if not verdict.usable:
+        return f"This call was not made: {found}. Continue without this tool."
+    return f"The arguments do not match the tool's schema: {found}" if found else None
 
 
 def too_many_calls(requested: int, made: int) -> str:

@@ -5,8 +5,8 @@ from typing import Any
 
 from rota.platform import clock
 from rota.platform.canonical import canonical_json, digest
-from rota.platform.schema import problems
 from rota.tasks import seals
+from rota.tasks.edits import CheckedEdits, NotChecked
 from rota.tasks.errors import InvalidArguments, ItemDecided, ItemNamedTwice, ItemsNotPending
 from rota.tasks.model import Review
 from rota.tasks.review_item_schemas import Decision
@@ -26,11 +26,15 @@ def is_same(item: dict[str, Any], decision: Decision) -> bool:
 
 
 def approve_items(
-    review: Review, decisions: Sequence[Decision] | None, by: dict[str, Any]
+    review: Review,
+    decisions: Sequence[Decision] | None,
+    checked: CheckedEdits,
+    by: dict[str, Any],
 ) -> Items:
     """The items after approving the named ones, or all pending ones if none is named.
 
-    The approval is valid only for the arguments that the returned item has.
+    The approval is valid only for the arguments that the returned item has. Raises NotChecked if
+    one has edited arguments that were not checked.
     """
     if decisions is None:
         return [_decide(item, "approved", by) for item in review.items]
@@ -39,15 +43,18 @@ def approve_items(
         raise ItemNamedTwice
     if unknown := sorted(wanted.keys() - {item["id"] for item in review.items}):
         raise ItemsNotPending(unknown)
+    problems = checked.problems if checked.number == review.number else {}
     return [
-        _approve_item(item, wanted[item["id"]], by) if item["id"] in wanted else item
+        _approve_item(item, wanted[item["id"]], problems, by) if item["id"] in wanted else item
         for item in review.items
     ]
 
 
-def _approve_item(item: dict[str, Any], decision: Decision, by: dict[str, Any]) -> dict[str, Any]:
+def _approve_item(
+    item: dict[str, Any], decision: Decision, problems: dict[str, list[str]], by: dict[str, Any]
+) -> dict[str, Any]:
     if item["decision"] is None:
-        return _decide(_edit(item, decision.arguments), "approved", by)
+        return _decide(_edit(item, decision.arguments, problems), "approved", by)
     if is_same(item, decision):
         return item
     raise ItemDecided(item)
@@ -62,11 +69,14 @@ def all_decided(items: Items) -> bool:
     return all(item["decision"] is not None for item in items)
 
 
-def _edit(item: dict[str, Any], arguments: dict[str, Any] | None) -> dict[str, Any]:
+def _edit(
+    item: dict[str, Any], arguments: dict[str, Any] | None, problems: dict[str, list[str]]
+) -> dict[str, Any]:
     if arguments is None:
         return item
-    schema = item["argumentsSchema"]
-    if schema is not None and (found := problems(schema, arguments)):
+    if item["id"] not in problems:
+        raise NotChecked
+    if found := problems[item["id"]]:
         raise InvalidArguments(item["id"], found)
     edited = item | {"arguments": arguments, "edited": True}
     if "sealed" not in item:  # It was made by an earlier version.

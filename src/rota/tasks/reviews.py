@@ -22,7 +22,9 @@ from rota.platform.db import AccountReader, AccountTransaction, Database
 from rota.platform.errors import FieldError, ValidationFailed
 from rota.platform.http.schemas import Body
 from rota.platform.idempotency import Idempotency, Outcome
+from rota.platform.schema import SchemaChecks
 from rota.tasks import (
+    edits,
     queries,
     review_items,
     review_queries,
@@ -32,6 +34,7 @@ from rota.tasks import (
     seals,
     transitions,
 )
+from rota.tasks.edits import CheckedEdits, NotChecked
 from rota.tasks.errors import NothingWaits, NotWaiting, ReviewStale
 from rota.tasks.model import Review, Task
 from rota.tasks.review_items import Items
@@ -58,11 +61,13 @@ class Reviews:
         self,
         db: Database,
         idempotency: Idempotency,
+        schema_checks: SchemaChecks,
         *,
         weight_of: Callable[[str], float] = lambda tier: 1.0,
     ) -> None:
         self._db = db
         self._idempotency = idempotency
+        self._schema_checks = schema_checks
         self._weight_of = weight_of
 
     async def get(self, caller: Caller, task_id: UUID | None) -> TaskReviews:
@@ -92,8 +97,11 @@ class Reviews:
         self, caller: Caller, task_id: UUID | None, body: ApproveTask, key: str | None
     ) -> Outcome:
         request = (f"POST /api/tasks/{task_id}/approve", body)
+        checked = await edits.check(
+            self._db, self._schema_checks, caller.account_id, task_id, body.decisions or ()
+        )
         return await self._once(
-            caller, key, request, lambda tx: self._approve(tx, caller, task_id, body)
+            caller, key, request, lambda tx: self._approve(tx, caller, task_id, body, checked)
         )
 
     async def _once(
@@ -115,7 +123,12 @@ class Reviews:
             return await self._idempotency.once(tx, key, request, 200, work)
 
     async def _approve(
-        self, tx: AccountTransaction, caller: Caller, task_id: UUID | None, body: ApproveTask
+        self,
+        tx: AccountTransaction,
+        caller: Caller,
+        task_id: UUID | None,
+        body: ApproveTask,
+        checked: CheckedEdits,
     ) -> TaskReviews:
         found = await review_reading.read(tx, await queries.get_for_change(tx, task_id))
         before, reviews = found.task, found.reviews
@@ -134,7 +147,10 @@ class Reviews:
         if not named:
             _check_edits_seen(found, by)
         await _add_answer(tx, before, reviews[0], by, "approved", named)
-        items = review_items.approve_items(reviews[0], body.decisions, by)
+        try:
+            items = review_items.approve_items(reviews[0], body.decisions, checked, by)
+        except NotChecked:
+            raise ReviewStale(_wire(found)) from None
         await review_queries.save_items(tx, before.id, items)
         after = before
         if review_items.all_decided(items):

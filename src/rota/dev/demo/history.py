@@ -31,7 +31,7 @@ from rota.dev.demo.rules import Turn, next_turn
 from rota.dev.demo.shop import Shop, ToolFailed
 from rota.platform import clock, ids
 from rota.platform.db import AccountTransaction, Database, owner_connection
-from rota.runs import steps, tool_steps, transcript
+from rota.runs import planning, steps, tool_steps, transcript
 from rota.runs.agent_loop import AgentLoop
 from rota.runs.contracts import NextStep
 from rota.runs.prices import TokenUsage, fixed_price
@@ -128,8 +128,9 @@ class _Writer:
         # Rows with a time after this one have the time of the database.
         self._real_start = datetime.now(UTC)
         self._loop = AgentLoop(gate_time=parts.gate_time)
+        self._checks = parts.schema_checks
         self._reviews = Reviews(
-            cast(Database, db), parts.idempotency, weight_of=parts.variant.weight_of
+            cast(Database, db), parts.idempotency, self._checks, weight_of=parts.variant.weight_of
         )
 
     async def write(self, plan: Plan, number: int) -> None:
@@ -218,8 +219,9 @@ class _Writer:
             cost_micros=spent_micros,
         )
         await steps.finish_model_call(tx, task.id, task.run, step)
+        planned = await planning.plan_calls(self._checks, tx.account_id, agent, response, tools)
         following = await self._loop.apply_response(
-            tx, await self._current(tx, task), agent, step, response, tools
+            tx, await self._current(tx, task), agent, step, response, planned, tools
         )
         await self._date(tx, task)
         return following

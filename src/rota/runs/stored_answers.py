@@ -1,0 +1,114 @@
+"""Applies the stored and charged answer of a model call to its run."""
+
+from typing import Any
+
+import structlog
+from pydantic_ai.messages import ModelResponse
+
+from rota.agents.model import AgentVersion
+from rota.platform.db import DATABASE_ERRORS, REJECTED_VALUES
+from rota.platform.errors import RateLimited, Unavailable
+from rota.platform.schema import SchemaChecks
+from rota.runs import planning, steps, transcript
+from rota.runs.agent_loop import AgentLoop, Start
+from rota.runs.contracts import CallInput, NextStep
+from rota.runs.heartbeat import retry_database
+from rota.runs.models import ContentFiltered, ModelAnswerUnusable
+from rota.runs.run_context import FencedOut, RunContext, ids_of
+from rota.runs.tool_steps import PlannedCall
+from rota.runs.tools import Tool, ToolUnavailable
+
+log = structlog.get_logger()
+
+Tools = dict[str, Tool]
+Plan = tuple[ModelResponse, list[PlannedCall]]
+
+
+class StoredAnswers:
+    def __init__(self, context: RunContext, checks: SchemaChecks, loop: AgentLoop) -> None:
+        self._context = context
+        self._checks = checks
+        self._loop = loop
+
+    async def apply(
+        self,
+        call_input: CallInput,
+        agent: AgentVersion,
+        tools: Tools,
+        answer: Any,
+        start_calls: Start | None,
+    ) -> NextStep:
+        """Applies the answer. If that fails, the run fails: the same answer fails again.
+
+        `answer` is what this slice has just stored. If it is None, the answer is read.
+        """
+        try:
+            plan = await self._plan(call_input, agent, tools, answer)
+            try:
+                return await self._apply(call_input, agent, tools, plan, start_calls)
+            except Exception as error:
+                if start_calls is None or not _is_caused_by_answer(error):
+                    raise
+                # The start of the calls may have failed, and not the answer.
+                return await self._apply(call_input, agent, tools, plan, None)
+        except Exception as error:
+            if not _is_caused_by_answer(error):
+                raise
+            # Without the message, which can quote the answer.
+            log.error("model_answer_unusable", error=type(error).__name__)
+            raise ModelAnswerUnusable from error
+
+    async def _plan(
+        self, call_input: CallInput, agent: AgentVersion, tools: Tools, answer: Any
+    ) -> Plan:
+        """Plans the calls before the account is locked. A stored answer does not change."""
+        account_id, task_id = ids_of(call_input.run)
+
+        async def read() -> Any:
+            async with self._context.db.read(account_id) as tx:
+                row = await steps.one(tx, task_id, call_input.run.run, call_input.step, 0)
+            assert row is not None
+            return row.result
+
+        response = transcript.parsed(await retry_database(read) if answer is None else answer)
+        try:
+            planned = await planning.plan_calls(self._checks, account_id, agent, response, tools)
+        except (RateLimited, Unavailable) as error:
+            log.warning("arguments_not_checked", error=error.message)
+            raise ToolUnavailable(error.message) from None
+        return response, planned
+
+    async def _apply(
+        self,
+        call_input: CallInput,
+        agent: AgentVersion,
+        tools: Tools,
+        plan: Plan,
+        start_calls: Start | None,
+    ) -> NextStep:
+        response, planned = plan
+
+        async def apply() -> NextStep:
+            async with self._context.locked(call_input.run) as (tx, task):
+                if task is None or task.status != "RUNNING":
+                    return await self._loop.advance(tx, task) if task else NextStep("end")
+                if response.finish_reason == "content_filter":
+                    # The step is not finished, so a retry from failure asks the model again.
+                    error = ContentFiltered()
+                    return await self._loop.fail(
+                        tx, task, error.code, error.message, retryable=error.retryable
+                    )
+                if not await steps.finish_model_call(tx, task.id, task.run, call_input.step):
+                    # It is applied: an earlier attempt committed, although its connection was lost.
+                    return await self._loop.advance(tx, task)
+                return await self._loop.apply_response(
+                    tx, task, agent, call_input.step, response, planned, tools, start_calls
+                )
+
+        return await retry_database(apply)
+
+
+def _is_caused_by_answer(error: Exception) -> bool:
+    if isinstance(error, FencedOut | ToolUnavailable):
+        return False
+    return isinstance(error, REJECTED_VALUES) or not isinstance(error, DATABASE_ERRORS)
