@@ -7,6 +7,7 @@ before `open`, so the API can be described without a running database.
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from datetime import timedelta
 from functools import cached_property
 from typing import Self
@@ -54,6 +55,7 @@ from rota.platform.db import Database, DatabaseTimeouts
 from rota.platform.egress import Bounds, Egress
 from rota.platform.http.origins import OwnOrigin
 from rota.platform.idempotency import Idempotency
+from rota.platform.resolver import Resolver
 from rota.platform.schema import SchemaChecks
 from rota.platform.settings import Settings
 from rota.platform.temporal import Temporal, temporal_of
@@ -70,8 +72,11 @@ log = structlog.get_logger()
 
 
 class Composition:
-    def __init__(self, settings: Settings, *, pool_size: int | None = None) -> None:
+    def __init__(
+        self, settings: Settings, *, pool_size: int | None = None, for_worker: bool = False
+    ) -> None:
         self.settings = settings
+        self._for_worker = for_worker
         self.variant = VARIANTS[settings.variant]
         self._pool_size = pool_size or settings.database_pool_size
         self._closing = AsyncExitStack()
@@ -336,9 +341,16 @@ class Composition:
         return Retries(self.db, self.task_creation)
 
     @cached_property
+    def resolver(self) -> Resolver:
+        resolver = Resolver()
+        self._closes(resolver.close)
+        return resolver
+
+    @cached_property
     def egress(self) -> Egress:
         settings = self.settings
         return Egress(
+            resolve=self.resolver,
             allow=settings.egress_allow,
             https_only=settings.env == "production",
             bounds=Bounds(
@@ -349,13 +361,23 @@ class Composition:
         )
 
     @cached_property
+    def tool_limits(self) -> tool_sessions.Limits:
+        settings = self.settings
+        limits = tool_sessions.Limits(sessions=settings.mcp_sessions, idle_s=settings.mcp_idle_s)
+        if self._for_worker:
+            # An account has more to do here, and its runs can wait as long as a call takes.
+            return replace(
+                limits, account_sessions=16, account_calls=32, wait_s=settings.mcp_call_s
+            )
+        return limits
+
+    @cached_property
     def tool_sessions(self) -> tool_sessions.Sessions:
         settings = self.settings
         sessions = tool_sessions.Sessions(
             self.egress,
             Timeouts(settings.mcp_connect_s, settings.mcp_call_s),
-            limit=settings.mcp_sessions,
-            idle_s=settings.mcp_idle_s,
+            self.tool_limits,
         )
         self._closes(sessions.aclose)
         return sessions
@@ -376,9 +398,10 @@ class Composition:
             self.idempotency,
             self.tool_client,
             self.schema_checks,
-            # Connecting, listing the tools and calling one of them, and once more if the session
-            # has ended.
-            max_call_s=2 * (settings.mcp_connect_s + 2 * settings.mcp_call_s),
+            # Waiting for a call and for a session, connecting, listing the tools and calling one
+            # of them, and once more if the session has ended.
+            max_call_s=2
+            * (2 * self.tool_limits.wait_s + settings.mcp_connect_s + 2 * settings.mcp_call_s),
         )
 
     @cached_property

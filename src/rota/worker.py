@@ -57,7 +57,10 @@ async def run_worker(
     settings: Settings, stop: asyncio.Event, *, sources: Sequence[ToolSource] = ()
 ) -> None:
     """Runs until `stop` is set, then lets calls in progress finish."""
-    async with Composition(settings) as parts, contextlib.AsyncExitStack() as stack:
+    async with (
+        Composition(settings, for_worker=True) as parts,
+        contextlib.AsyncExitStack() as stack,
+    ):
         await parts.db.check_relay()
         await parts.check_redis()
         dispatcher = RunDispatcher(parts.temporal, parts.db, heartbeat_s=settings.run_heartbeat_s)

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any
+from uuid import uuid4
 
 import httpx2
 import pytest
@@ -84,6 +85,7 @@ MALFORMED = (
 HOSTS = LOOPBACK + PRIVATE + METADATA
 URLS = [f"http://{host}:{{port}}/mcp" for host in HOSTS] + list(MALFORMED)
 TIMEOUTS = Timeouts(connect_s=3, call_s=3)
+ACCOUNT = uuid4()
 
 
 @dataclass
@@ -131,12 +133,12 @@ async def test_no_url_reaches_a_blocked_address() -> None:
             transports: tuple[Transport, ...] = ("streamable-http", "sse")
             for transport in transports:
                 with pytest.raises((ServerError, EgressRefused)):
-                    await sessions.open(Address(url, transport))
+                    await sessions.open(ACCOUNT, Address(url, transport))
             if trap.seen:
                 reached.append(url)
                 trap.seen = 0
         # The same with a plain HTTP client.
-        async with egress.client() as client:
+        async with egress.client(ACCOUNT) as client:
             for pattern in URLS:
                 url = pattern.replace("{port}", str(trap.port))
                 with pytest.raises((EgressRefused, httpx2.HTTPError, httpx2.InvalidURL)):
@@ -166,7 +168,7 @@ async def test_a_host_name_is_resolved_once_per_connection_and_that_address_is_u
 
     async with trapped() as trap:
         egress, resolved = answering(["93.184.215.14"], ["127.0.0.1"])
-        client = egress.client()
+        client = egress.client(ACCOUNT)
         transport: Any = client._transport
         network = transport._pool._network_backend._network
 
@@ -196,7 +198,7 @@ async def test_one_blocked_address_blocks_the_host_name() -> None:
             ["fe80::1%lo"],
         ):
             egress, _ = answering(answer)
-            async with egress.client() as client:
+            async with egress.client(ACCOUNT) as client:
                 with pytest.raises(EgressRefused):
                     await client.get(f"http://mixed.test:{trap.port}/")
         assert trap.seen == 0
@@ -230,7 +232,7 @@ async def test_redirects_are_checked_and_counted() -> None:
             return ["127.0.0.3"] if host == "allowed.test" else [host]
 
         egress = Egress(allow=["allowed.test"], resolve=resolve)
-        async with egress.client() as client:
+        async with egress.client(ACCOUNT) as client:
             for count in range(5):
                 hops = 0
                 with pytest.raises(EgressRefused):
@@ -242,7 +244,7 @@ async def test_redirects_are_checked_and_counted() -> None:
         for count in range(5):
             with pytest.raises(ServerError):
                 await sessions.open(
-                    Address(f"http://allowed.test:{port}/{count}", "streamable-http")
+                    ACCOUNT, Address(f"http://allowed.test:{port}/{count}", "streamable-http")
                 )
         await sessions.aclose()
         server.close()
@@ -252,10 +254,10 @@ async def test_redirects_are_checked_and_counted() -> None:
 async def test_the_allow_list_permits_networks_and_host_names() -> None:
     async with trapped() as trap:
         for allow in (["127.0.0.0/8"], ["127.0.0.1"]):
-            async with Egress(allow=allow).client() as client:
+            async with Egress(allow=allow).client(ACCOUNT) as client:
                 with pytest.raises(httpx2.RemoteProtocolError):
                     await client.get(f"http://127.0.0.1:{trap.port}/")
-        async with Egress(allow=["localhost"]).client() as client:
+        async with Egress(allow=["localhost"]).client(ACCOUNT) as client:
             with pytest.raises(httpx2.RemoteProtocolError):
                 await client.get(f"http://localhost:{trap.port}/")
             with pytest.raises(EgressRefused):
@@ -270,7 +272,7 @@ async def test_proxy_settings_in_the_environment_are_ignored(
         for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
             monkeypatch.setenv(name, f"http://127.0.0.1:{trap.port}")
         egress, _ = answering(["127.0.0.1"])
-        async with egress.client() as client:
+        async with egress.client(ACCOUNT) as client:
             with pytest.raises(EgressRefused):
                 await client.get("http://somewhere.test/")
         assert trap.seen == 0
@@ -299,5 +301,5 @@ async def test_a_block_that_takes_too_long_raises_a_timeout() -> None:
 async def test_a_host_name_without_addresses_cannot_be_connected() -> None:
     egress, _ = answering([])
     with pytest.raises(httpx2.ConnectError):
-        async with egress.client() as client:
+        async with egress.client(ACCOUNT) as client:
             await client.get("http://nothing.test/")

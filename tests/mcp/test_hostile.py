@@ -12,9 +12,10 @@ import pytest
 
 from rota.mcp.errors import CallRejected, ServerError
 from rota.mcp.session import Address, Timeouts
-from rota.mcp.sessions import Sessions
+from rota.mcp.sessions import Limits, Sessions
 from rota.mcp.transport import SessionEnded
 from rota.platform.egress import Bounds, Egress
+from rota.platform.errors import RateLimited
 from tests.mcp import hostile
 from tests.mcp.conftest import connect, invoke, try_to_connect
 from tests.mcp.peers import Peer
@@ -23,6 +24,7 @@ from tests.tasks.world import newcomer
 
 MAX_GROWTH = 64 * 1024 * 1024
 MAX_S = 30
+ACCOUNT = uuid4()
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +43,7 @@ PHASES = [
 
 
 async def call_once(sessions: Sessions, url: str) -> None:
-    session = await sessions.open(Address(url, "streamable-http"))
+    session = await sessions.open(ACCOUNT, Address(url, "streamable-http"))
     try:
         await session.call("t", {})
     finally:
@@ -54,7 +56,7 @@ async def test_each_hostile_server_fails_within_limits(sessions: Sessions) -> No
     hostile.compressed_spaces()
     async with hostile.served(hostile.mcp_handler()) as url:
         # Load everything that is loaded only once.
-        (await sessions.open(Address(url, "streamable-http"))).closed = True
+        (await sessions.open(ACCOUNT, Address(url, "streamable-http"))).closed = True
     for name, phase in PHASES:
         behaviour = (hostile.BEHAVIOURS | hostile.LISTINGS)[name]
         before = process.memory_info().rss
@@ -73,7 +75,7 @@ async def test_each_hostile_server_fails_within_limits(sessions: Sessions) -> No
 async def test_a_server_that_never_responds(sessions: Sessions, transport: str) -> None:
     async with hostile.served(hostile.silent) as url:
         with pytest.raises(ServerError):
-            await sessions.open(Address(url, transport))  # type: ignore[arg-type]
+            await sessions.open(ACCOUNT, Address(url, transport))  # type: ignore[arg-type]
 
 
 @pytest.mark.timed
@@ -86,14 +88,14 @@ async def test_an_event_stream_without_an_endpoint_event(sessions: Sessions, nam
     started = time.monotonic()
     async with hostile.served(handle) as url:
         with pytest.raises(ServerError):
-            await sessions.open(Address(url, "sse"))
+            await sessions.open(ACCOUNT, Address(url, "sse"))
     assert time.monotonic() - started < MAX_S
 
 
 async def test_a_failed_request_fails_only_its_own_call(sessions: Sessions) -> None:
     """The other calls of the session continue."""
     async with Peer().serve() as peer:
-        session = await sessions.open(Address(peer.url, "streamable-http"))
+        session = await sessions.open(ACCOUNT, Address(peer.url, "streamable-http"))
 
         async def explode(_: dict[str, object]) -> str:
             raise RuntimeError("boom")
@@ -108,14 +110,14 @@ async def test_a_failed_request_fails_only_its_own_call(sessions: Sessions) -> N
 
 async def test_a_failure_says_whether_the_call_was_sent(sessions: Sessions) -> None:
     async with Peer().serve() as peer:
-        session = await sessions.open(Address(peer.url, "streamable-http"))
+        session = await sessions.open(ACCOUNT, Address(peer.url, "streamable-http"))
     # The server has stopped, so the connection is refused.
     with pytest.raises(ServerError) as failure:
         await session.call("add", {"a": 1, "b": 2})
     assert not failure.value.sent or "broke" in failure.value.message
     await session.close()
     async with hostile.served(hostile.mcp_handler(call=hostile.disconnect)) as url:
-        session = await sessions.open(Address(url, "streamable-http"))
+        session = await sessions.open(ACCOUNT, Address(url, "streamable-http"))
         with pytest.raises(ServerError) as failure:
             await session.call("t", {})
         assert failure.value.sent
@@ -140,7 +142,7 @@ async def test_a_running_call_is_not_repeated_when_its_session_ends(sessions: Se
         await writer.drain()
 
     async with hostile.served(hostile.mcp_handler(initialize=initialize, call=call)) as url:
-        session = await sessions.open(Address(url, "streamable-http"))
+        session = await sessions.open(ACCOUNT, Address(url, "streamable-http"))
         slow = asyncio.create_task(session.call("slow", {}))
         await running.wait()
         with pytest.raises(SessionEnded):
@@ -154,24 +156,24 @@ async def test_a_running_call_is_not_repeated_when_its_session_ends(sessions: Se
 
 async def test_sessions_are_limited_and_idle_ones_are_closed() -> None:
     egress = Egress(allow=["127.0.0.0/8"])
-    pool = Sessions(egress, Timeouts(5, 5), limit=3, idle_s=0.4)
+    pool = Sessions(egress, Timeouts(5, 5), Limits(sessions=3, wait_s=0.2, idle_s=0.4))
     async with Peer().serve() as peer:
         address = Address(peer.url, "streamable-http")
         ids = [uuid4() for _ in range(6)]
         for each in ids:
-            async with pool.use((each, 1), lambda: address) as session:
+            async with pool.use(ACCOUNT, (each, 1), lambda: address) as session:
                 assert not session.closed
         assert len(pool) == 3
         # The open session is used again.
-        async with pool.use((ids[-1], 1), lambda: address) as again:
+        async with pool.use(ACCOUNT, (ids[-1], 1), lambda: address) as again:
             assert again is session
         async with (
-            pool.use((ids[0], 1), lambda: address),
-            pool.use((ids[1], 1), lambda: address),
-            pool.use((ids[2], 1), lambda: address),
+            pool.use(ACCOUNT, (ids[0], 1), lambda: address),
+            pool.use(ACCOUNT, (ids[1], 1), lambda: address),
+            pool.use(ACCOUNT, (ids[2], 1), lambda: address),
         ):
-            with pytest.raises(ServerError, match="Too many"):
-                await pool.use((ids[3], 1), lambda: address).__aenter__()
+            with pytest.raises(RateLimited, match="too many"):
+                await pool.use(ACCOUNT, (ids[3], 1), lambda: address).__aenter__()
         async with asyncio.timeout(5):
             while len(pool):
                 await asyncio.sleep(0.05)

@@ -13,6 +13,7 @@ import mcp_types as types
 from pydantic_ai.messages import ModelResponse, ToolCallPart
 
 from rota.composition import Composition
+from rota.mcp import definitions
 from rota.mcp import queries as mcp
 from rota.mcp.client import ToolClient
 from rota.mcp.errors import ServerUnreachable
@@ -157,8 +158,8 @@ class GatedRun:
         )
         async with self.parts.db.write(self.account_id) as tx:
             await mcp.insert(tx, server, now.replace(year=now.year + 1))
-            await mcp.save_tools(
-                tx, server.id, {"send": send(description)}, acceptance=self._acceptance
+            await definitions.save(
+                tx, server.id, [], {"send": send(description)}, acceptance=self._acceptance
             )
         self.server = server
 
@@ -182,7 +183,7 @@ class GatedRun:
     async def redefine(self, description: str) -> None:
         """The server changes its tool, and a person accepts the new definition."""
         async with self.parts.db.write(self.account_id) as tx:
-            await mcp.save_tools(tx, self.server.id, {"send": send(description)})
+            await definitions.save(tx, self.server.id, [], {"send": send(description)})
             await mcp.accept(tx, self.server.id, ["send"], self._acceptance)
 
     @property

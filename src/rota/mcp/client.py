@@ -12,7 +12,7 @@ import structlog
 
 from rota.mcp.errors import CallRejected, CredentialsRejected, InvalidResponse, ServerError
 from rota.mcp.health import Health
-from rota.mcp.model import Definition, Server, ServerTool, definition_hash
+from rota.mcp.model import Definition, Server, ServerTool
 from rota.mcp.session import Address, Session
 from rota.mcp.sessions import Sessions
 from rota.mcp.transport import SessionEnded
@@ -72,6 +72,7 @@ class ToolClient:
 
     def _session(self, server: Server) -> AbstractAsyncContextManager[Session]:
         return self._sessions.use(
+            server.account_id,
             server.session_key,
             lambda: Address(server.url, server.transport, self.headers_of(server)),
         )
@@ -117,18 +118,19 @@ class ToolClient:
                 await session.list()
             if was_down:
                 await self._health.record_tools(server, session.tools)
-            live = session.tools.get(tool.name)
-            if live is None or session.hashes[tool.name] != tool.accepted_hash:
-                await self._health.record_tools(server, session.tools)
-                if live is None:
+            live_hash = session.hashes.get(tool.name)
+            if live_hash is None or live_hash != tool.accepted_hash:
+                live_tools = session.tools
+                await self._health.record_tools(server, live_tools)
+                if live_hash is None:
                     raise ToolRemoved(tool.name)
                 raise DefinitionChanged(
                     ServerTool(
                         name=tool.name,
                         accepted=tool.accepted,
                         accepted_hash=tool.accepted_hash,
-                        live=live,
-                        live_hash=definition_hash(live),
+                        live=live_tools[tool.name],
+                        live_hash=live_hash,
                     )
                 )
             return await session.call(tool.name, arguments, key, before_send)
@@ -141,6 +143,7 @@ class ToolClient:
                 latency_ms, tools = await self._ping_and_list(server)
             except SessionEnded:
                 latency_ms, tools = await self._ping_and_list(server)
+            return Check(await self._health.record_tools(server, tools, latency_ms), latency_ms)
         except (ServerError, CallRejected) as error:
             latency_ms = (time.perf_counter() - started) * 1000
             failure = error if isinstance(error, ServerError) else InvalidResponse(error.message)
@@ -148,7 +151,6 @@ class ToolClient:
             failure.sent = False
             saved = await self._health.record_failure(server, failure)
             return Check(saved, latency_ms, failure)
-        return Check(await self._health.record_tools(server, tools, latency_ms), latency_ms)
 
     async def _ping_and_list(self, server: Server) -> tuple[float, dict[str, Definition]]:
         async with self._session(server) as session:

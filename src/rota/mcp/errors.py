@@ -6,6 +6,12 @@ from rota.mcp.model import Server, ServerTool, Status
 from rota.platform import ids
 from rota.platform.errors import ApiError, Conflict, Forbidden, NotFound
 
+MAX_DEFINITIONS_MIB = 8
+DEFINITIONS_TOO_LARGE = (
+    f"The tool definitions of this account would be larger than {MAX_DEFINITIONS_MIB} MiB. "
+    "Disconnect a server that you do not need, or connect one that offers fewer tools."
+)
+
 
 class ServerError(Exception):
     """A tool server failed. `sent` is False if the request certainly did not reach it."""
@@ -34,6 +40,17 @@ class InvalidResponse(ServerError):
 
 class ServerTimeout(ServerError):
     """The server did not respond in time."""
+
+
+class ServerBusy(ServerError):
+    """Not sent, because the account uses its whole share of this process."""
+
+
+class DefinitionsTooLarge(ServerError):
+    """The account has no room for the definitions that the server sent. They were not saved."""
+
+    def __init__(self) -> None:
+        super().__init__(DEFINITIONS_TOO_LARGE, sent=False)
 
 
 class CallRejected(Exception):
@@ -80,6 +97,13 @@ class ServerChanged(Conflict):
 class TooManyServers(Conflict):
     def __init__(self, limit: int) -> None:
         super().__init__(f"An account can connect {limit} tool servers. Disconnect one first.")
+
+
+class ToolsTooLarge(Conflict):
+    code = "TOOLS_TOO_LARGE"
+
+    def __init__(self) -> None:
+        super().__init__(DEFINITIONS_TOO_LARGE)
 
 
 class ConnectPassRequired(Forbidden):
@@ -144,7 +168,9 @@ class ToolServerTimeout(ToolServerFailed):
     code = "TOOL_SERVER_TIMEOUT"
 
 
-def api_error(error: ServerError | CallRejected) -> ToolServerFailed:
+def api_error(error: ServerError | CallRejected) -> ApiError:
+    if isinstance(error, DefinitionsTooLarge):
+        return ToolsTooLarge()
     if isinstance(error, CallRejected):
         return ToolServerFailed(f"The tool server rejected the call. {error.message}", sent=True)
     if isinstance(error, ServerTimeout):
@@ -153,8 +179,10 @@ def api_error(error: ServerError | CallRejected) -> ToolServerFailed:
     return ToolServerFailed(f"The tool server failed. {error.message}", sent=error.sent)
 
 
-def tool_lookup_failed(name: str, error: ServerError) -> ToolServerFailed:
+def tool_lookup_failed(name: str, error: ServerError) -> ApiError:
     """The tool is not known, and the server cannot be asked for it."""
+    if isinstance(error, DefinitionsTooLarge):
+        return ToolsTooLarge()
     happened = "refuses the credentials" if isinstance(error, CredentialsRejected) else "is down"
     kind = ToolServerTimeout if isinstance(error, ServerTimeout) else ToolServerFailed
     return kind(

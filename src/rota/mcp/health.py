@@ -4,8 +4,10 @@ import random
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from rota.accounts import queries as accounts
 from rota.events import journal
 from rota.mcp import history, queries
+from rota.mcp.definitions import save as save_definitions
 from rota.mcp.errors import ServerError, ServerTimeout
 from rota.mcp.model import Definition, Server, ServerTool, Status
 from rota.platform import ids
@@ -34,6 +36,7 @@ class Health:
     ) -> Server | None:
         """Saves the server's current tools. Returns None if the server was disconnected."""
         async with self._db.write(server.account_id) as tx:
+            await accounts.lock(tx)
             current = await queries.lock(tx, server.id)
             if current is None or current.revision != server.revision:
                 # The tools of an older revision may be those of another server.
@@ -47,10 +50,14 @@ class Health:
         definitions: Mapping[str, Definition],
         latency_ms: float | None = None,
     ) -> Server:
-        """Saves the tools of a locked server that responds, and its status."""
-        before = {tool.name: tool.live_hash for tool in await queries.tools_of(tx, server.id)}
-        await queries.save_tools(tx, server.id, definitions)
-        tools = await queries.tools_of(tx, server.id)
+        """Saves the tools of a server that responds, and its status. It and the account are locked.
+
+        Raises `DefinitionsTooLarge` if the account has no room for them.
+        """
+        known = await queries.tool_states(tx, server.id)
+        before = {tool.name: tool.live_hash for tool in known}
+        await save_definitions(tx, server.id, known, definitions)
+        tools = await queries.tool_states(tx, server.id)
         changed = [
             tool.name
             for tool in tools
@@ -74,7 +81,7 @@ class Health:
     async def update_status(self, tx: AccountTransaction, server: Server) -> Server:
         """Saves the status of a locked server after a change of what is accepted or allowed."""
         if server.status not in _DOWN:
-            status = status_of(server, await queries.tools_of(tx, server.id))
+            status = status_of(server, await queries.tool_states(tx, server.id))
             await queries.set_status(tx, server.id, status, None, self.next_check_in_s)
             if status != server.status:
                 await history.add(tx, server.id, status)

@@ -13,10 +13,9 @@ from rota.mcp.model import (
     Server,
     ServerTool,
     Status,
-    definition_hash,
 )
 from rota.platform import ids
-from rota.platform.db import AccountReader, AccountTransaction, WriteConnection
+from rota.platform.db import AccountReader, AccountTransaction
 
 # All fields except those that are not columns.
 _SERVER_FIELDS = tuple(
@@ -33,10 +32,16 @@ _COUNTS = (
     f" WHERE a.name NOT IN (SELECT t.name {_LIVE_TOOLS}) ORDER BY a.position) AS missing_tools"
 )
 # `tool_name`, because a joined row also has the server's name.
-_TOOL = (
-    "t.name AS tool_name, t.accepted, t.accepted_hash, t.live, t.live_hash,"
+_TOOL_STATE = (
+    "t.name AS tool_name, t.accepted_hash, t.live_hash,"
     " t.accepted_by, t.accepted_with, t.accepted_at"
 )
+# Most tools have one definition, so it is read once.
+_TOOL = (
+    f"{_TOOL_STATE}, t.live,"
+    " CASE WHEN t.accepted_hash IS DISTINCT FROM t.live_hash THEN t.accepted END AS accepted"
+)
+_NO_DEFINITIONS = "NULL AS live, NULL AS accepted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +59,10 @@ def _joined_server(row: Any) -> Server:
 
 
 def _tool(row: Any) -> ServerTool:
+    same = row["accepted_hash"] is not None and row["accepted_hash"] == row["live_hash"]
     return ServerTool(
         name=row["tool_name"],
-        accepted=row["accepted"],
+        accepted=row["live"] if same else row["accepted"],
         accepted_hash=row["accepted_hash"],
         live=row["live"],
         live_hash=row["live_hash"],
@@ -145,18 +151,64 @@ async def tools_of(tx: AccountReader, server_id: UUID) -> list[ServerTool]:
     return [_tool(row) for row in rows]
 
 
-async def accepted_tools(tx: AccountReader) -> list[tuple[Server, ServerTool]]:
-    """The accepted tools of all servers in the account that still exist on their servers."""
+async def tool_states(tx: AccountReader, server_id: UUID) -> list[ServerTool]:
+    """The tools with the hashes of their definitions, but without the definitions."""
     rows = await tx.fetch(
         f"""
-        SELECT {_SERVER}, {_TOOL} FROM mcp_servers s
+        SELECT {_TOOL_STATE}, {_NO_DEFINITIONS} FROM mcp_tools t
+        WHERE t.account_id = $1 AND t.server_id = $2 ORDER BY t.position, t.name
+        """,  # noqa: S608
+        tx.account_id,
+        server_id,
+    )
+    return [_tool(row) for row in rows]
+
+
+async def usable_tools(
+    tx: AccountReader, patterns: Sequence[str], max_bytes: int
+) -> list[tuple[Server, ServerTool]]:
+    """The tools that match a pattern and can be used now, on servers that respond.
+
+    The definitions that would exceed `max_bytes` in total are None.
+    """
+    rows = await tx.fetch(
+        f"""
+        SELECT {_SERVER}, {_TOOL_STATE}, NULL AS accepted,
+            CASE WHEN sum(octet_length(t.live::text)) OVER (ORDER BY s.id, t.position, t.name) <= $3
+                 THEN t.live END AS live
+        FROM mcp_servers s
         JOIN mcp_tools t ON t.account_id = s.account_id AND t.server_id = s.id
-        WHERE s.account_id = $1 AND t.live_hash IS NOT NULL AND t.accepted_hash IS NOT NULL
+        WHERE s.account_id = $1 AND s.status IN ('CONNECTED', 'CHANGED')
+            AND t.accepted_hash = t.live_hash
+            AND (s.allowed_tools IS NULL OR t.name = ANY (s.allowed_tools))
+            AND s.name || '/' || t.name LIKE ANY ($2::text[])
         ORDER BY s.id, t.position, t.name
         """,  # noqa: S608
         tx.account_id,
+        [_like(pattern) for pattern in patterns],
+        max_bytes,
     )
     return [(_joined_server(row), _tool(row)) for row in rows]
+
+
+def _like(pattern: str) -> str:
+    """A pattern of an agent's file for LIKE."""
+    escaped = pattern.replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_")
+    return escaped.replace("*", "%")
+
+
+async def definition_bytes(tx: AccountReader) -> int:
+    """The size of all definitions that the account stores."""
+    size: int = await tx.fetchval(
+        """
+        SELECT coalesce(sum(octet_length(live::text)), 0)
+            + coalesce(sum(octet_length(accepted::text))
+                FILTER (WHERE accepted_hash IS DISTINCT FROM live_hash), 0)
+        FROM mcp_tools WHERE account_id = $1
+        """,
+        tx.account_id,
+    )
+    return int(size)
 
 
 async def accepted_definitions(
@@ -278,6 +330,7 @@ async def save_tools(
     tx: AccountTransaction,
     server_id: UUID,
     definitions: Mapping[str, Definition],
+    hashes: Mapping[str, str],
     *,
     acceptance: Acceptance | None = None,
 ) -> None:
@@ -318,7 +371,7 @@ async def save_tools(
         server_id,
         list(definitions),
         list(definitions.values()),
-        [definition_hash(definition) for definition in definitions.values()],
+        [hashes[name] for name in definitions],
         acceptance.user_id if acceptance else None,
         _credential(acceptance) if acceptance else None,
         acceptance.at if acceptance else None,
@@ -342,23 +395,3 @@ async def accept(
         _credential(acceptance),
         acceptance.at,
     )
-
-
-async def claim_due(
-    connection: WriteConnection, limit: int, claim_s: float
-) -> list[tuple[UUID, UUID]]:
-    """Claims due servers of all accounts. They are due again after `claim_s`."""
-    rows = await connection.fetch(
-        """
-        UPDATE mcp_servers s SET check_due_at = now() + make_interval(secs => $2)
-        FROM (
-            SELECT account_id, id FROM mcp_servers WHERE check_due_at <= now()
-            ORDER BY check_due_at LIMIT $1 FOR UPDATE SKIP LOCKED
-        ) due
-        WHERE s.account_id = due.account_id AND s.id = due.id
-        RETURNING s.account_id, s.id
-        """,
-        limit,
-        claim_s,
-    )
-    return [(row["account_id"], row["id"]) for row in rows]

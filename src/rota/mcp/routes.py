@@ -58,7 +58,8 @@ def mcp_routes(servers: Servers, tool_calls: ToolCalls) -> APIRouter:
 
         The service connects before it responds: if the server does not respond, the response is
         400 with the reason, and nothing is saved. Returns 409 if the name or URL is already
-        connected. Tools that change later are not used until a person accepts them again.
+        connected, or if the account has no room for the definitions of the tools
+        (`TOOLS_TOO_LARGE`). Tools that change later are not used until a person accepts them again.
         """
         return respond(await servers.connect(caller, body, idempotency_key))
 
@@ -79,18 +80,20 @@ def mcp_routes(servers: Servers, tool_calls: ToolCalls) -> APIRouter:
         A change of `url`, `transport`, `headers` or `auth` connects before it is saved: if the
         server does not respond, the response is 400 with the reason, and nothing is saved. It
         increases `revision`. Tools whose definitions differ from the accepted ones have to be
-        accepted again. Returns 409 if the name or URL is already connected.
+        accepted again. Returns 409 if the name or URL is already connected, or if the account has
+        no room for the definitions of the tools (`TOOLS_TOO_LARGE`).
         """
         return await servers.update(caller, ids.from_wire("mcp", id), body)
 
     @router.post(
         "/api/mcp/{id}/ping",
         summary="Check a tool server",
-        responses=documented(404),
+        responses=documented(404, 409),
     )
     async def ping_server(caller: Reader, id: ServerId) -> PingResponse:  # noqa: A002
         """Connects to the server now and updates its status and tools. The response is 200 even
-        if the server is down; `ok` is then false."""
+        if the server is down; `ok` is then false. Returns 409 (`TOOLS_TOO_LARGE`) if the account
+        has no room for the definitions of the tools."""
         return await servers.ping(caller, ids.from_wire("mcp", id))
 
     @router.get(
@@ -110,11 +113,14 @@ def mcp_routes(servers: Servers, tool_calls: ToolCalls) -> APIRouter:
         return ChecksResponse(checks=[schemas.PastCheck.of(each) for each in found], total=total)
 
     @router.get(
-        "/api/mcp/{id}/tools", summary="List the tools of a server", responses=documented(404)
+        "/api/mcp/{id}/tools",
+        summary="List the tools of a server",
+        responses=documented(404, 409),
     )
     async def list_tools(caller: Reader, id: ServerId) -> ToolsResponse:  # noqa: A002
         """Returns the tools that the server offers now. If it does not respond, returns
-        the last known tools."""
+        the last known tools. Returns 409 (`TOOLS_TOO_LARGE`) if the account has no room for their
+        definitions."""
         tools = await servers.tools(caller, ids.from_wire("mcp", id))
         return ToolsResponse(tools=tools, total=len(tools))
 

@@ -11,17 +11,20 @@ from rota.auth.caller import Caller
 from rota.mcp import history, queries, schemas
 from rota.mcp.addresses import AUTHORIZATION, changed_address, changed_fields, new_address
 from rota.mcp.allowance import MAX_SERVERS, Allowance, HasPass, Holder
-from rota.mcp.client import ToolClient
+from rota.mcp.client import Check, ToolClient
+from rota.mcp.definitions import save as save_definitions
 from rota.mcp.errors import (
     ConnectPassRequired,
     CredentialsRejected,
     DefinitionNotShown,
+    DefinitionsTooLarge,
     ServerChanged,
     ServerError,
     ServerNameTaken,
     ServerNotFound,
     ServerUrlTaken,
     ToolNotFound,
+    ToolsTooLarge,
     TooManyServers,
 )
 from rota.mcp.health import MAX_EVENT_TOOLS, Health, append_event
@@ -95,7 +98,7 @@ class Servers:
             if stored is not None:
                 return stored
             await self._check_allowance(tx, caller, body.name, address.url)
-        session = await self._open(address)
+        session = await self._open(caller, address)
         server_id = new_uuid()
         saved = False
         try:
@@ -108,16 +111,18 @@ class Servers:
                     lambda: self._save(tx, caller, server_id, body, address, session),
                 )
                 saved = not outcome.replayed
+        except DefinitionsTooLarge:
+            raise ToolsTooLarge from None
         finally:
             if saved:
-                self._sessions.add((server_id, 1), session)
+                self._sessions.add(caller.account_id, (server_id, 1), session)
             else:
                 self._sessions.close_in_background(session)
         return outcome
 
-    async def _open(self, address: Address) -> Session:
+    async def _open(self, caller: Caller, address: Address) -> Session:
         try:
-            return await self._sessions.open(address)
+            return await self._sessions.open(caller.account_id, address)
         except ServerError as error:
             problem = FieldError("url", f"Could not connect to the server. {error.message}")
             raise ValidationFailed.of(problem) from None
@@ -164,7 +169,7 @@ class Servers:
         await history.add(tx, server_id, server.status)
         # The response shows the tools, so connecting a server accepts them.
         acceptance = await _acceptance(tx, caller, now)
-        await queries.save_tools(tx, server_id, session.tools, acceptance=acceptance)
+        await save_definitions(tx, server_id, [], session.tools, acceptance=acceptance)
         by = ids.to_wire("user", caller.user_id)
         await append_event(tx, server, "mcp.connected", status=server.status, by=by)
         saved = await queries.find(tx, server_id)
@@ -191,7 +196,7 @@ class Servers:
         fields = changed_fields(before, address)
         async with self._db.read(caller.account_id) as tx:
             await _check_unique(tx, body.name or server.name, address.url, server.id)
-        session = await self._open(address) if fields else None
+        session = await self._open(caller, address) if fields else None
         saved = None
         try:
             async with self._db.write(caller.account_id, caller.user_id) as tx:
@@ -199,9 +204,11 @@ class Servers:
                     tx, caller, server, body, address, fields, session
                 )
             saved = after
+        except DefinitionsTooLarge:
+            raise ToolsTooLarge from None
         finally:
             if session is not None and saved is not None:
-                self._sessions.add(saved.session_key, session)
+                self._sessions.add(caller.account_id, saved.session_key, session)
             elif session is not None:
                 self._sessions.close_in_background(session)
         self._tool_calls.forget(after)
@@ -271,7 +278,7 @@ class Servers:
 
     async def ping(self, caller: Caller, server_id: UUID | None) -> PingResponse:
         server = await self._find(caller, server_id)
-        check = await self._tool_client.refresh(server)
+        check = await self._refresh(server)
         after = check.server
         if after is None:
             raise ServerNotFound
@@ -285,10 +292,16 @@ class Servers:
     async def tools(self, caller: Caller, server_id: UUID | None) -> list[schemas.Tool]:
         """The server's current tools, or the last known ones if it does not respond."""
         server = await self._find(caller, server_id)
-        await self._tool_client.refresh(server)
+        await self._refresh(server)
         async with self._db.read(caller.account_id) as tx:
             found = await queries.tools_of(tx, server.id)
         return [schemas.Tool.of(server, tool) for tool in found if tool.live is not None]
+
+    async def _refresh(self, server: Server) -> Check:
+        check = await self._tool_client.refresh(server)
+        if isinstance(check.failure, DefinitionsTooLarge):
+            raise ToolsTooLarge
+        return check
 
     async def accept(
         self, caller: Caller, server_id: UUID | None, body: AcceptTools

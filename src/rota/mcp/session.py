@@ -11,9 +11,11 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
+from uuid import UUID
 
 import httpx2
 import mcp_types as types
+import orjson
 from mcp.client.client import Client
 from mcp.client.session import ClientSession
 from mcp.client.sse import sse_client
@@ -26,6 +28,7 @@ from rota.mcp import listing
 from rota.mcp.errors import (
     CallRejected,
     InvalidResponse,
+    ServerBusy,
     ServerError,
     ServerTimeout,
     ServerUnreachable,
@@ -33,6 +36,7 @@ from rota.mcp.errors import (
 from rota.mcp.model import Definition, Transport, definition_hash
 from rota.mcp.transport import McpTransport, SessionEnded, classify_error, decode_error, not_mcp
 from rota.platform.egress import Egress
+from rota.platform.errors import RateLimited
 
 # The SDK logs what servers send. That can contain secrets and would let a server fill the log.
 logging.getLogger("mcp").setLevel(logging.CRITICAL)
@@ -66,8 +70,11 @@ class Timeouts:
 
 
 class Session:
-    def __init__(self, egress: Egress, address: Address, timeouts: Timeouts) -> None:
+    def __init__(
+        self, egress: Egress, account_id: UUID, address: Address, timeouts: Timeouts
+    ) -> None:
         self._egress = egress
+        self._account_id = account_id
         self._address = address
         self._timeouts = timeouts
         self._client: Client | None = None
@@ -77,8 +84,9 @@ class Session:
         self._owner: asyncio.Task[None] | None = None
         self._slots = asyncio.Semaphore(MAX_REQUESTS)
         self.closed = False
-        # The last list of tools, and its time on the monotonic clock.
-        self.tools: dict[str, Definition] = {}
+        # The last list of tools as JSON, which needs a fraction of the memory of its objects, and
+        # its time on the monotonic clock.
+        self._listed: dict[str, bytes] = {}
         self.hashes: dict[str, str] = {}
         self.listed_at = float("-inf")
 
@@ -94,6 +102,9 @@ class Session:
             raise ServerTimeout(
                 f"The connection took longer than {self._timeouts.connect_s:g} s.", sent=False
             ) from None
+        except ServerBusy as error:
+            await self.close()
+            raise RateLimited(error.message) from None
         except ServerError as error:
             await self.close()
             error.sent = False
@@ -142,7 +153,7 @@ class Session:
                 self._wire = McpTransport(inner, address.transport, total_s, self._on_error)
                 return self._wire
 
-            client = egress.client(address.headers, wrap)
+            client = egress.client(self._account_id, address.headers, wrap)
             if timeout is not None:
                 client.timeout = timeout
             return client
@@ -200,7 +211,7 @@ class Session:
             last = self._last_error
             # It is unknown which request failed, so this one may have been sent. It must not look
             # like SessionEnded either, because the client repeats such calls.
-            if last is None or isinstance(last, SessionEnded):
+            if last is None or isinstance(last, SessionEnded | ServerBusy):
                 return ServerUnreachable(BROKEN)
             return type(last)(last.message)
         if error.code == types.PARSE_ERROR:
@@ -222,11 +233,18 @@ class Session:
                 raise CallRejected(error.message[:500]) from None
             if isinstance(failure, SessionEnded):
                 self.closed = True
+            if isinstance(failure, ServerBusy):
+                raise RateLimited(failure.message) from None
             raise failure from None
         except TimeoutError:
             raise self._timeout() from None
         except (ValidationError, RuntimeError, ValueError) as error:
             raise classify_error(error, self._last_response) from None
+
+    @property
+    def tools(self) -> dict[str, Definition]:
+        """The definitions of the last list."""
+        return {name: orjson.loads(definition) for name, definition in self._listed.items()}
 
     async def list(self) -> dict[str, Definition]:
         """Fetches the current definitions of the server's tools."""
@@ -242,10 +260,11 @@ class Session:
                     return found
             raise InvalidResponse(f"The list of tools has more than {listing.MAX_PAGES} pages.")
 
-        self.tools = listing.definitions(await self._request(pages))
-        self.hashes = {name: definition_hash(definition) for name, definition in self.tools.items()}
+        found = listing.definitions(await self._request(pages))
+        self._listed = {name: orjson.dumps(definition) for name, definition in found.items()}
+        self.hashes = {name: definition_hash(definition) for name, definition in found.items()}
         self.listed_at = time.monotonic()
-        return self.tools
+        return found
 
     async def ping(self) -> None:
         async def ping(session: ClientSession) -> None:

@@ -7,21 +7,48 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from rota.mcp.errors import ServerUnreachable
+from rota.mcp.errors import ServerError
 from rota.mcp.session import Address, Session, Timeouts
 from rota.platform.egress import Egress
+from rota.platform.errors import RateLimited
+from rota.platform.shares import Shares
 
 # The ID of a server and its revision.
 SessionKey = tuple[UUID, int]
 
+_BUSY = (
+    "This account uses too many tools at the same time. Wait until some of the calls have ended, "
+    "then try again."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much of a process the tool servers can use, in total and for one account."""
+
+    # Sessions that are open.
+    sessions: int = 200
+    account_sessions: int = 8
+    # Connections, checks and calls in progress.
+    calls: int = 400
+    account_calls: int = 16
+    # How long a call waits until others have ended.
+    wait_s: float = 5
+    # When an unused session is closed.
+    idle_s: float = 300
+
 
 @dataclass(slots=True)
 class _Entry:
+    account_id: UUID
     session: Session | None = None
     users: int = 0
     used_at: float = 0
-    # Set if a newer revision has replaced it. The last user closes the session.
-    replaced: bool = False
+    # Whether it has a place among the sessions in use.
+    has_place: bool = False
+    # How often it could not be opened, and why it failed last.
+    failures: int = 0
+    failure: ServerError | RateLimited | None = None
     opening: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -30,15 +57,31 @@ class Sessions:
 
     A revision has its own session, so a changed URL or credential is used from the first call that
     knows it, in every process.
+
+    Each account has a share of the sessions and of the calls. So the slow servers of one account
+    cannot keep others from calling theirs.
     """
 
-    def __init__(
-        self, egress: Egress, timeouts: Timeouts, *, limit: int = 200, idle_s: float = 300
-    ) -> None:
+    def __init__(self, egress: Egress, timeouts: Timeouts, limits: Limits | None = None) -> None:
         self._egress = egress
         self._timeouts = timeouts
-        self._limit = limit
-        self._idle_s = idle_s
+        self._limits = limits = limits or Limits()
+        self._calls = Shares(
+            "tool_calls",
+            _BUSY,
+            total=limits.calls,
+            per_account=limits.account_calls,
+            waiting=limits.calls,
+            wait_s=limits.wait_s,
+        )
+        self._in_use = Shares(
+            "tool_sessions",
+            _BUSY,
+            total=limits.sessions,
+            per_account=limits.account_sessions,
+            waiting=limits.calls,
+            wait_s=limits.wait_s,
+        )
         self._entries: dict[SessionKey, _Entry] = {}
         self._closing: set[asyncio.Task[None]] = set()
         self._sweeper: asyncio.Task[None] | None = None
@@ -46,50 +89,90 @@ class Sessions:
     def __len__(self) -> int:
         return len(self._entries)
 
-    async def open(self, address: Address) -> Session:
+    async def open(self, account_id: UUID, address: Address) -> Session:
         """Opens a session that is not stored under a key yet."""
-        session = Session(self._egress, address, self._timeouts)
+        async with self._calls.place(account_id):
+            return await self._open(account_id, address)
+
+    async def _open(self, account_id: UUID, address: Address) -> Session:
+        session = Session(self._egress, account_id, address, self._timeouts)
         await session.open()
         return session
 
-    def add(self, key: SessionKey, session: Session) -> None:
+    def add(self, account_id: UUID, key: SessionKey, session: Session) -> None:
         """Stores an open session."""
-        if self._make_room(key):
-            self._entries[key] = _Entry(session, used_at=time.monotonic())
+        self._remove(key)
+        self._replace_older(key)
+        if self._make_room(account_id):
+            self._entries[key] = _Entry(account_id, session, used_at=time.monotonic())
             self._start_sweeper()
         else:
             self.close_in_background(session)
 
     @contextlib.asynccontextmanager
-    async def use(self, key: SessionKey, address: Callable[[], Address]) -> AsyncIterator[Session]:
+    async def use(
+        self, account_id: UUID, key: SessionKey, address: Callable[[], Address]
+    ) -> AsyncIterator[Session]:
         """The server's session. Opens one if none is open."""
+        async with self._calls.place(account_id):
+            entry = self._entry(account_id, key)
+            entry.users += 1
+            try:
+                yield await self._opened(entry, address)
+            finally:
+                entry.users -= 1
+                self._leave(key, entry)
+
+    def _entry(self, account_id: UUID, key: SessionKey) -> _Entry:
         entry = self._entries.get(key)
         if entry is None:
-            if not self._make_room(key):
-                raise ServerUnreachable(
-                    "Too many tool servers are in use at the moment. Try again later.", sent=False
-                )
+            self._replace_older(key)
+            entry = _Entry(account_id)
             # A caller can have read the server just before it changed. Its session is not kept.
-            entry = _Entry(replaced=any(each[0] == key[0] and each > key for each in self._entries))
-            if not entry.replaced:
+            if not any(each[0] == key[0] and each > key for each in self._entries):
                 self._entries[key] = entry
                 self._start_sweeper()
-        entry.users += 1
-        try:
-            async with entry.opening:
-                if entry.session is None or entry.session.closed:
-                    if entry.session is not None:
-                        self.close_in_background(entry.session)
-                    entry.session = None
-                    entry.session = await self.open(address())
-            yield entry.session
-        finally:
-            entry.users -= 1
-            entry.used_at = time.monotonic()
-            if entry.users == 0 and entry.session is None and self._entries.get(key) is entry:
-                del self._entries[key]
-            if entry.users == 0 and entry.session is not None and entry.replaced:
+        return entry
+
+    async def _opened(self, entry: _Entry, address: Callable[[], Address]) -> Session:
+        failures = entry.failures
+        async with entry.opening:
+            if entry.failure is not None and entry.failures > failures:
+                # Somebody else tried meanwhile. If all tried in turn, the last would wait for long.
+                raise entry.failure
+            try:
+                return await self._try_to_open(entry, address)
+            except (ServerError, RateLimited) as error:
+                entry.failures += 1
+                entry.failure = error
+                raise
+
+    async def _try_to_open(self, entry: _Entry, address: Callable[[], Address]) -> Session:
+        if not entry.has_place:
+            await self._in_use.enter(entry.account_id)
+            entry.has_place = True
+        if entry.session is None or entry.session.closed:
+            if entry.session is not None:
                 self.close_in_background(entry.session)
+            entry.session = None
+            # Never more sessions are in use than can be open, so there is room.
+            self._make_room(entry.account_id)
+            entry.session = await self._open(entry.account_id, address())
+        return entry.session
+
+    def _leave(self, key: SessionKey, entry: _Entry) -> None:
+        entry.used_at = time.monotonic()
+        if entry.users:
+            return
+        if entry.has_place:
+            entry.has_place = False
+            self._in_use.leave(entry.account_id)
+        kept = self._entries.get(key) is entry
+        if entry.session is None and kept:
+            del self._entries[key]
+        if entry.session is not None and not kept:
+            # It was replaced or removed while it was in use.
+            self.close_in_background(entry.session)
 
     def remove(self, server_id: UUID) -> None:
         """Closes every session of a server, even those in use."""
@@ -107,7 +190,8 @@ class Sessions:
         older = [each for each in self._entries if each[0] == server_id and each[1] < revision]
         for each in older:
             if self._entries[each].users:
-                self._entries.pop(each).replaced = True
+                # The last user closes it.
+                del self._entries[each]
             else:
                 self._remove(each)
 
@@ -124,16 +208,23 @@ class Sessions:
             self._remove(key)
         await asyncio.gather(*self._closing, return_exceptions=True)
 
-    def _make_room(self, key: SessionKey) -> bool:
-        self._remove(key)
-        self._replace_older(key)
-        if len(self._entries) < self._limit:
-            return True
-        unused = [(entry.used_at, key) for key, entry in self._entries.items() if not entry.users]
-        if not unused:
-            return False
-        self._remove(min(unused)[1])
-        return True
+    def _make_room(self, account_id: UUID) -> bool:
+        """Closes the session that was unused for longest, if one more would be too many."""
+        open_now = [each for each in self._entries.values() if each.session is not None]
+        own = [each for each in open_now if each.account_id == account_id]
+        if len(own) >= self._limits.account_sessions:
+            return self._close_unused(account_id)
+        return len(open_now) < self._limits.sessions or self._close_unused()
+
+    def _close_unused(self, account_id: UUID | None = None) -> bool:
+        unused = [
+            (entry.used_at, key)
+            for key, entry in self._entries.items()
+            if not entry.users and account_id in (None, entry.account_id)
+        ]
+        if unused:
+            self._remove(min(unused)[1])
+        return bool(unused)
 
     def _start_sweeper(self) -> None:
         if self._sweeper is None or self._sweeper.done():
@@ -142,8 +233,8 @@ class Sessions:
     async def _sweep(self) -> None:
         """Closes idle sessions."""
         while self._entries:
-            await asyncio.sleep(self._idle_s / 4)
-            cutoff = time.monotonic() - self._idle_s
+            await asyncio.sleep(self._limits.idle_s / 4)
+            cutoff = time.monotonic() - self._limits.idle_s
             for key, entry in list(self._entries.items()):
                 if not entry.users and entry.used_at < cutoff:
                     self._remove(key)

@@ -17,6 +17,7 @@ import orjson
 from rota.mcp.errors import (
     CredentialsRejected,
     InvalidResponse,
+    ServerBusy,
     ServerError,
     ServerTimeout,
     ServerUnreachable,
@@ -28,6 +29,7 @@ from rota.platform.egress import (
     ResponseRejected,
     time_limit,
 )
+from rota.platform.errors import RateLimited
 
 SESSION_HEADER = "mcp-session-id"
 # A random value that servers do not know, so that no server can forge an error of this transport.
@@ -168,6 +170,8 @@ def classify_error(error: BaseException, last_response: str | None = None) -> Se
         return next((each for each in found if type(each) is not ServerUnreachable), found[0])
     if isinstance(error, ServerError):
         return error
+    if isinstance(error, RateLimited):
+        return ServerBusy(error.message, sent=False)
     if isinstance(error, EgressRefused):
         return ServerUnreachable(str(error), sent=False)
     if isinstance(error, httpx2.ConnectTimeout | httpx2.PoolTimeout):
@@ -215,6 +219,7 @@ _KINDS: dict[str, type[ServerError]] = {
     "invalid": InvalidResponse,
     "timeout": ServerTimeout,
     "session": SessionEnded,
+    "busy": ServerBusy,
 }
 
 

@@ -6,7 +6,6 @@ same checks. Proxies and credentials from the environment are not used.
 """
 
 import asyncio
-import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -21,11 +20,15 @@ from ipaddress import (
     ip_network,
 )
 from typing import Any, NoReturn
+from uuid import UUID
 
 import anyio
 import httpcore2
 import httpx2
 from httpcore2 import SOCKET_OPTION, AsyncNetworkStream
+
+from rota.platform.resolver import Resolver
+from rota.platform.shares import Shares
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -123,12 +126,6 @@ def blocked_reason(address: Address) -> str | None:
     return next((why for network, why in _BLOCKED if address in network), None)
 
 
-async def resolve(host: str, port: int) -> Sequence[str]:
-    """All addresses of a host name, from the system's resolver."""
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(item[4][0]) for item in found))
-
-
 class Egress:
     def __init__(
         self,
@@ -136,11 +133,20 @@ class Egress:
         allow: Iterable[str] = (),
         https_only: bool = False,
         bounds: Bounds | None = None,
-        resolve: Resolve = resolve,
+        resolve: Resolve | None = None,
     ) -> None:
         self.bounds = bounds or Bounds()
         self._https_only = https_only
-        self._resolve = resolve
+        self._resolve = resolve or Resolver()
+        self._lookups = Shares(
+            "lookups",
+            "This account looks up too many host names at once. Try again later.",
+            total=64,
+            per_account=4,
+            waiting=64,
+            # Less than a connection can take, so that the account learns why it was refused.
+            wait_s=self.bounds.connect_s * 0.6,
+        )
         self._networks: list[Network] = []
         self._hosts: set[str] = set()
         for entry in allow:
@@ -197,11 +203,14 @@ class Egress:
                 "Use a public address."
             )
 
-    async def addresses(self, host: str, port: int) -> list[str]:
+    async def addresses(self, host: str, port: int, account_id: UUID) -> list[str]:
         """The addresses to connect to. If one of them is not allowed, the host is refused."""
         name = host.lower().rstrip(".")
         try:
-            found = await self._resolve(host, port)
+            async with self._lookups.place(account_id):
+                found = await self._resolve(host, port)
+        except TimeoutError:
+            raise
         except (OSError, UnicodeError):
             raise httpcore2.ConnectError(f"The host {host[:100]} has no address") from None
         if not found:
@@ -213,11 +222,12 @@ class Egress:
 
     def client(
         self,
+        account_id: UUID,
         headers: dict[str, str] | None = None,
         transport: "Callable[[Transport], httpx2.AsyncBaseTransport] | None" = None,
     ) -> httpx2.AsyncClient:
         """An HTTP client that connects only to allowed addresses and limits every response."""
-        guarded = Transport(self)
+        guarded = Transport(self, account_id)
         bounds = self.bounds
         return httpx2.AsyncClient(
             transport=transport(guarded) if transport else guarded,
@@ -231,8 +241,9 @@ class Egress:
 class _CheckedBackend(httpcore2.AsyncNetworkBackend):
     """Connects to checked addresses. TLS and the Host header still use the host name."""
 
-    def __init__(self, egress: Egress) -> None:
+    def __init__(self, egress: Egress, account_id: UUID) -> None:
         self._egress = egress
+        self._account_id = account_id
         self._network = httpcore2.AnyIOBackend()
 
     async def connect_tcp(
@@ -245,7 +256,7 @@ class _CheckedBackend(httpcore2.AsyncNetworkBackend):
     ) -> AsyncNetworkStream:
         try:
             with anyio.fail_after(timeout):
-                for address in await self._egress.addresses(host, port):
+                for address in await self._egress.addresses(host, port, self._account_id):
                     with suppress(httpcore2.ConnectError):
                         return await self._network.connect_tcp(address, port)
         except TimeoutError:
@@ -262,7 +273,7 @@ class _CheckedBackend(httpcore2.AsyncNetworkBackend):
 class Transport(httpx2.AsyncHTTPTransport):
     """Checks each request, and limits its response while it is read."""
 
-    def __init__(self, egress: Egress) -> None:
+    def __init__(self, egress: Egress, account_id: UUID) -> None:
         self._egress = egress
         # The constructor of the base class does not accept a network backend.
         self._pool = httpcore2.AsyncConnectionPool(
@@ -272,7 +283,7 @@ class Transport(httpx2.AsyncHTTPTransport):
             # Many servers close idle connections after 5 s. A call sent to a closing one would have
             # an unknown outcome.
             keepalive_expiry=4,
-            network_backend=_CheckedBackend(egress),
+            network_backend=_CheckedBackend(egress, account_id),
         )
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:

@@ -7,6 +7,9 @@ from datetime import timedelta
 from rota.runs.models import GiveUp
 from rota.runs.steps import Step
 
+# More than a model can read. Every run in progress holds its definitions in memory.
+MAX_TOOLS_KIB = 1024
+
 
 class StepLimitReached(GiveUp):
     code = "STEP_LIMIT"
@@ -42,6 +45,18 @@ class TimeLimitReached(GiveUp):
             "task from the failed step to continue with a new limit."
         )
         self.max_time = max_time
+
+
+class ToolsTooLarge(GiveUp):
+    code = "TOOLS_TOO_LARGE"
+    retryable = True
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"The definitions of the tools that this agent can use are larger than {MAX_TOOLS_KIB} "
+            "KiB in total. List only the tools that it needs in allowedTools of their servers, "
+            "then retry the task."
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,8 @@ from rota.mcp.model import Server, ServerTool, describe_difference, is_read_only
 from rota.mcp.results import timeline_result
 from rota.platform import ids
 from rota.platform.db import AccountTransaction, Database
+from rota.platform.errors import RateLimited
+from rota.runs.bounds import MAX_TOOLS_KIB, ToolsTooLarge
 from rota.runs.tools import Tool, ToolChanged, ToolResult, ToolUnavailable
 
 # The tool names that model providers accept.
@@ -33,12 +35,10 @@ class McpTools:
         if not agent.tools:
             return []
         async with self._db.read(account_id) as tx:
-            found = await queries.accepted_tools(tx)
-        offered = [
-            _tool(server, tool)
-            for server, tool in found
-            if server.allows(tool.name) and agent.may_use(f"{server.name}/{tool.name}")
-        ]
+            found = await queries.usable_tools(tx, agent.tools, MAX_TOOLS_KIB * 1024)
+        if any(tool.accepted is None for _, tool in found):
+            raise ToolsTooLarge
+        offered = [_tool(server, tool) for server, tool in found]
         return [tool for tool in offered if _MODEL_NAME.fullmatch(tool.model_name)]
 
     async def current(
@@ -77,6 +77,8 @@ class McpTools:
         except ServerError as error:
             if error.sent:
                 raise
+            raise ToolUnavailable(error.message) from None
+        except RateLimited as error:
             raise ToolUnavailable(error.message) from None
         return ToolResult(timeline_result(result), is_error=bool(result.is_error))
 

@@ -1,0 +1,35 @@
+"""Saves tool definitions, within what an account can store."""
+
+from collections.abc import Mapping
+from uuid import UUID
+
+from rota.mcp import queries
+from rota.mcp.errors import MAX_DEFINITIONS_MIB, DefinitionsTooLarge
+from rota.mcp.model import Acceptance, Definition, ServerTool, definition_hash
+from rota.platform.db import AccountTransaction
+
+MAX_BYTES = MAX_DEFINITIONS_MIB * 1024 * 1024
+
+
+async def save(
+    tx: AccountTransaction,
+    server_id: UUID,
+    before: list[ServerTool],
+    definitions: Mapping[str, Definition],
+    *,
+    acceptance: Acceptance | None = None,
+) -> None:
+    """Saves the definitions that the server has now, in place of those that it had before.
+
+    The account must be locked, so that its servers do not grow at the same time. An account that
+    is over the limit can still save what needs less room than before.
+    """
+    hashes = {name: definition_hash(definition) for name, definition in definitions.items()}
+    same = hashes == {tool.name: tool.live_hash for tool in before if tool.live_hash is not None}
+    bytes_before = 0 if same else await queries.definition_bytes(tx)
+    await queries.save_tools(tx, server_id, definitions, hashes, acceptance=acceptance)
+    if same:
+        return
+    bytes_after = await queries.definition_bytes(tx)
+    if bytes_after > max(MAX_BYTES, bytes_before):
+        raise DefinitionsTooLarge

@@ -1,0 +1,123 @@
+"""Shares of a process: how many things it does at once, in total and for one account.
+
+An account that has used its share waits behind its own work only. While all places are taken, the
+accounts that wait take turns, however much each of them asks for.
+"""
+
+import asyncio
+import time
+from collections import OrderedDict, deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import NoReturn
+from uuid import UUID
+
+from prometheus_client import Counter, Histogram
+
+from rota.platform.errors import RateLimited
+
+WAIT_SECONDS = Histogram(
+    "rota_share_wait_seconds",
+    "Seconds that work waited for a place in a share of this process.",
+    ["share"],
+    buckets=(0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60),
+)
+REFUSED = Counter(
+    "rota_share_refused_total",
+    "Work that was refused because its account used its share or no place became free in time.",
+    ["share"],
+)
+
+Waiter = asyncio.Future[None]
+
+
+class Shares:
+    def __init__(
+        self, name: str, message: str, *, total: int, per_account: int, waiting: int, wait_s: float
+    ) -> None:
+        self._name = name
+        # What a refused caller reads.
+        self._message = message
+        self._total = total
+        self._per_account = per_account
+        # How many of an account can wait, and for how long.
+        self._max_waiting = waiting
+        self.wait_s = wait_s
+        self._taken = 0
+        self._taken_by: dict[UUID, int] = {}
+        self._waiting: dict[UUID, deque[Waiter]] = {}
+        # The accounts that wait and have not used their share, in the order of their turns.
+        self._turns: OrderedDict[UUID, None] = OrderedDict()
+
+    @asynccontextmanager
+    async def place(self, account_id: UUID) -> AsyncIterator[None]:
+        await self.enter(account_id)
+        try:
+            yield
+        finally:
+            self.leave(account_id)
+
+    async def enter(self, account_id: UUID) -> None:
+        """Takes a place, or waits for one. Raises `RateLimited` if that takes too long."""
+        if self._taken < self._total and self._has_share_left(account_id):
+            self._take(account_id)
+            return
+        if len(self._waiting.get(account_id, ())) >= self._max_waiting:
+            self._refuse()
+        waiter: Waiter = asyncio.get_running_loop().create_future()
+        queue = self._waiting.setdefault(account_id, deque())
+        queue.append(waiter)
+        self._set_turn(account_id)
+        started = time.perf_counter()
+        try:
+            async with asyncio.timeout(self.wait_s):
+                await waiter
+        except BaseException as error:
+            if waiter.done() and not waiter.cancelled():
+                # It got its place at the last moment.
+                self.leave(account_id)
+            else:
+                with suppress(ValueError):
+                    queue.remove(waiter)
+                self._set_turn(account_id)
+            if isinstance(error, TimeoutError):
+                self._refuse()
+            raise
+        finally:
+            WAIT_SECONDS.labels(self._name).observe(time.perf_counter() - started)
+
+    def leave(self, account_id: UUID) -> None:
+        """Gives the place back, to the account whose turn it is."""
+        self._taken -= 1
+        self._taken_by[account_id] -= 1
+        if not self._taken_by[account_id]:
+            del self._taken_by[account_id]
+        self._set_turn(account_id)
+        while self._turns and self._taken < self._total:
+            next_account, _ = self._turns.popitem(last=False)
+            waiter = self._waiting[next_account].popleft()
+            if not waiter.done():
+                self._take(next_account)
+                waiter.set_result(None)
+            self._set_turn(next_account)
+
+    def _has_share_left(self, account_id: UUID) -> bool:
+        return self._taken_by.get(account_id, 0) < self._per_account
+
+    def _take(self, account_id: UUID) -> None:
+        self._taken += 1
+        self._taken_by[account_id] = self._taken_by.get(account_id, 0) + 1
+
+    def _set_turn(self, account_id: UUID) -> None:
+        """Lets the account take turns while it waits and has not used its share."""
+        queue = self._waiting.get(account_id)
+        if not queue:
+            self._waiting.pop(account_id, None)
+        if queue and self._has_share_left(account_id):
+            self._turns.setdefault(account_id, None)
+        else:
+            self._turns.pop(account_id, None)
+
+    def _refuse(self) -> NoReturn:
+        REFUSED.labels(self._name).inc()
+        raise RateLimited(self._message)
