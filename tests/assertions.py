@@ -18,6 +18,8 @@ def assert_headers(response: httpx.Response) -> None:
     assert int(response.headers["RateLimit-Reset"]) <= 60
     assert re.fullmatch(r"[A-Za-z0-9._:-]{1,128}", response.headers["X-Request-Id"])
     assert response.headers["Api-Version"] == API_VERSION
+    assert response.headers["X-Content-Type-Options"] == "nosniff"
+    assert response.headers["Cache-Control"]
     assert ("Retry-After" in response.headers) == (response.status_code == 429)
 
 

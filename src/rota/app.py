@@ -112,7 +112,12 @@ def create_app(
     )
     if settings.env == "development" and settings.host in LOOPBACK_ADDRESSES:
         app.add_middleware(HostCheck, public_url=settings.public_url)
-    app.add_middleware(Edge, guard=guard, cors_origins=settings.cors_origins)
+    app.add_middleware(
+        Edge,
+        guard=guard,
+        cors_origins=settings.cors_origins,
+        https=settings.public_url.startswith("https://"),
+    )
     add_handlers(app)
     # The busiest first: a request is matched against the routes in this order.
     for router in (

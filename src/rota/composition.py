@@ -163,7 +163,13 @@ class Composition:
 
     @cached_property
     def streams(self) -> Streams:
-        return Streams(self.db, self.fanout)
+        settings = self.settings
+        return Streams(
+            self.db,
+            self.fanout,
+            most=settings.streams,
+            most_per_account=settings.streams_per_account,
+        )
 
     @cached_property
     def limiter_redis(self) -> Redis:

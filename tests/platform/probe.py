@@ -1,9 +1,11 @@
 """Routes that misbehave on request, and a server process with them.
 
-`python -m tests.platform.probe` runs `rota serve` with these additional routes.
+`python -m tests.platform.probe` runs `rota serve` with these additional routes. The variable
+CLIENT_TIMEOUT_S shortens the timeouts for slow clients.
 """
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Annotated, Literal
@@ -14,15 +16,19 @@ from fastapi.responses import StreamingResponse
 from prometheus_client import start_http_server
 from pydantic import Field
 from starlette.requests import Request
+from starlette.responses import Response
 
 from rota.app import create_app
 from rota.auth.routing import AnyCaller, public_router, secured_router
 from rota.platform.http import server
 from rota.platform.http.schemas import Body, BodyTimestamp, QueryInt, Text, Timestamp, Wire
+from rota.platform.http.server import ClientTimeouts
 from rota.platform.settings import Settings
 from rota.platform.telemetry import configure_logging
 
 AI_PREFIX = "/api/probe/ai"
+# More than the socket buffers of both sides hold.
+LARGE = 32 * 1024 * 1024
 
 
 class Letter(Body):
@@ -73,6 +79,10 @@ def public_probe(database_url: str) -> APIRouter:
 
         return StreamingResponse(content())
 
+    @router.get("/api/probe/large", summary="Responds with much")
+    async def large() -> Response:
+        return Response(bytes(LARGE))
+
     @router.get("/api/probe/forever", summary="Never responds")
     async def forever() -> None:
         await asyncio.Event().wait()
@@ -98,11 +108,17 @@ def secured_probe() -> APIRouter:
     return router
 
 
+def short_timeouts(seconds: float) -> ClientTimeouts:
+    return ClientTimeouts(head_s=seconds, body_s=seconds, response_s=seconds)
+
+
 def main() -> None:
     settings = Settings()
     configure_logging(settings.log_level, settings.log_format)
     if settings.metrics_port is not None:
         start_http_server(settings.metrics_port, addr=settings.host)
+    if (short_s := os.environ.get("CLIENT_TIMEOUT_S")) is not None:
+        server.Protocol.timeouts = short_timeouts(float(short_s))
     routers = (public_probe(settings.database_url.get_secret_value()), secured_probe())
     app = create_app(settings, extra_routers=routers, ai_prefixes=(AI_PREFIX,))
     server.run(app, settings, on_stop=app.state.streams.close)

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import httpx
 import pytest
 
+from rota.dev.stack import Stack
 from tests.assertions import API_VERSION, assert_error, assert_headers, assert_invalid
 from tests.service import Person, Service
 
@@ -344,6 +345,30 @@ async def test_every_status_has_all_headers(
     response = await send(probed, ada, key)
     assert response.status_code == status, response.text
     assert_headers(response)
+
+
+async def test_responses_are_not_stored_unless_the_route_says_otherwise(
+    probed: Service, ada: Person
+) -> None:
+    for path in ("/api/me", "/api/nothing", "/health/live", "/openapi.json"):
+        response = await ada.get(path)
+        assert response.headers.get_list("Cache-Control") == ["no-store"], path
+    response = await ada.get("/api/agents/catalog")
+    assert response.headers.get_list("Cache-Control") == ["private, no-cache"]
+    response = await probed.http.get("/docs/swagger-ui.css")
+    assert response.headers.get_list("Cache-Control") == ["public, max-age=86400"]
+    page = await probed.http.get("/")
+    assert page.headers.get_list("X-Content-Type-Options") == ["nosniff"]
+
+
+async def test_browsers_keep_to_https_if_the_public_url_does(probed: Service, stack: Stack) -> None:
+    assert "Strict-Transport-Security" not in (await probed.http.get("/api/me")).headers
+    async with Service.start(
+        stack, variant="a", name="https", public_url="https://rota.example"
+    ) as service:
+        for path in ("/", "/api/me", "/docs", "/api/nothing"):
+            response = await service.http.get(path)
+            assert response.headers["Strict-Transport-Security"] == "max-age=31536000", path
 
 
 async def test_a_request_without_authentication_gets_a_challenge(probed: Service) -> None:

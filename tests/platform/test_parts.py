@@ -147,6 +147,36 @@ async def test_a_check_that_hangs_times_out(monkeypatch: pytest.MonkeyPatch) -> 
     assert response == {"status": "degraded", "checks": {"slow": "no response within 0.01 s"}}
 
 
+async def test_callers_share_checks_that_are_less_than_a_second_old(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("rota.platform.health.MAX_AGE_S", 60)
+    healthy, checks = asyncio.Event(), 0
+
+    async def check() -> None:
+        nonlocal checks
+        checks += 1
+        await healthy.wait()
+
+    app = FastAPI()
+    app.include_router(health_routes({"database": check}, {}))
+    async with AsyncClient(transport=ASGITransport(app), base_url="http://x") as http:
+        # One caller disconnects while the others wait.
+        first = asyncio.create_task(http.get("/health/ready"))
+        while not checks:
+            await asyncio.sleep(0)
+        others = [asyncio.create_task(http.get("/health/ready")) for _ in range(20)]
+        await asyncio.sleep(0)
+        first.cancel()
+        healthy.set()
+        assert {(await other).status_code for other in others} == {200}
+        assert (await http.get("/health/ready")).status_code == 200
+        assert checks == 1
+        monkeypatch.setattr("rota.platform.health.MAX_AGE_S", 0)
+        assert (await http.get("/health/ready")).status_code == 200
+        assert checks == 2
+
+
 async def test_the_temporal_client_is_created_once(stack: Stack) -> None:
     temporal = Temporal(stack.endpoints.temporal_address, "default")
     await temporal.ping()

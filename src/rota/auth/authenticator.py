@@ -1,8 +1,9 @@
 """Finds the Caller of a request from its headers.
 
-Each process caches callers for half a second. A busy caller then costs two database lookups per
-second, and a revocation takes effect in every process within a second without messages between
-processes.
+Each process caches callers for half a second, and credentials that are no longer valid as well. A
+busy credential then costs two database lookups per second, and a revocation takes effect in every
+process within a second without messages between processes. Requests that need the same lookup at
+the same time share it.
 """
 
 from uuid import UUID
@@ -18,10 +19,11 @@ from rota.auth.errors import (
     KeyOfAnotherAccount,
     SessionTokenInvalid,
 )
-from rota.auth.queries import AccountAccess
+from rota.auth.key_lookup import KeyLookup
+from rota.auth.queries import AccountAccess, KeyOwner
 from rota.auth.tokens import SessionClaims, SessionTokens
 from rota.platform import ids
-from rota.platform.cache import ExpiringCache
+from rota.platform.cache import ExpiringCache, SharedCalls
 from rota.platform.db import Database, ReadConnection
 from rota.platform.errors import AuthenticationFailed
 
@@ -40,11 +42,21 @@ class Authenticator:
         self._keys: ExpiringCache[bytes, Caller] = ExpiringCache(
             max_items=10_000, max_age_s=CACHE_S
         )
+        # Keys and sessions that are not valid. None of them becomes valid by itself.
+        self._refused: ExpiringCache[bytes | tuple[UUID, UUID], bool] = ExpiringCache(
+            max_items=10_000, max_age_s=CACHE_S
+        )
+        self._key_lookup = KeyLookup(db)
+        self._loading_keys: SharedCalls[bytes, Caller | None] = SharedCalls()
+        self._loading_sessions: SharedCalls[tuple[UUID, UUID, str | None], Caller] = SharedCalls()
 
-    async def authenticate(self, authorization: str | None, selection: str | None) -> Caller:
+    async def authenticate(
+        self, authorization: str | None, selection: str | None, address: str | None = None
+    ) -> Caller:
+        """The caller. `address` is the client's, which limits what failed look-ups cost."""
         token = bearer_token(authorization)
         if token.startswith(secrets.PREFIX):
-            caller = await self._by_key(token)
+            caller = await self._by_key(token, address)
             if selection is not None and not _selects(
                 selection, caller.account_id, caller.account_kind
             ):
@@ -53,10 +65,14 @@ class Authenticator:
         return await self._by_session(token, selection)
 
     def forget_session(self, user_id: UUID, session_id: UUID) -> None:
+        """Refuses an ended session immediately, also in requests that look it up now."""
         self._sessions.drop((user_id, session_id))
+        self._refused.put((user_id, session_id), True)
 
     def forget_key(self, secret_hash: bytes) -> None:
+        """Refuses a deleted key immediately, also in requests that look it up now."""
         self._keys.drop(secret_hash)
+        self._refused.put(secret_hash, True)
 
     async def _by_session(self, token: str, selection: str | None) -> Caller:
         try:
@@ -64,13 +80,19 @@ class Authenticator:
         except BadToken:
             raise SessionTokenInvalid from None
         session = (claims.user_id, claims.session_id)
+        if self._refused.get(session):
+            raise SessionTokenInvalid
         callers = self._sessions.get(session)
         if callers is None:
             callers = {}
             self._sessions.put(session, callers)
         caller = callers.get(selection)
         if caller is None:
-            caller = await self._load_session_caller(claims, selection)
+            caller = await self._loading_sessions.run(
+                (*session, selection), lambda: self._load_session_caller(claims, selection)
+            )
+            if self._refused.get(session):
+                raise SessionTokenInvalid
             callers[selection] = caller
         return caller
 
@@ -79,6 +101,7 @@ class Authenticator:
         async with self._db.read(user_id, user_id) as tx:
             found = await queries.session_access(tx, user_id, claims.session_id, self._idle_days)
             if found is None:
+                self._refused.put((user_id, claims.session_id), True)
                 raise SessionTokenInvalid
             access, record_use = found
             if selection is not None and not _selects(selection, user_id, "personal"):
@@ -88,21 +111,34 @@ class Authenticator:
                 await queries.record_seen(tx, user_id, claims.session_id)
         return _caller(user_id, access, scopes=None, session_id=claims.session_id)
 
-    async def _by_key(self, secret: str) -> Caller:
+    async def _by_key(self, secret: str, address: str | None) -> Caller:
         if not secrets.is_well_formed(secret):
             raise ApiKeyInvalid
         secret_hash = secrets.hash_of(secret)
         caller = self._keys.get(secret_hash)
+        if caller is not None:
+            return caller
+        if self._refused.get(secret_hash):
+            raise ApiKeyInvalid
+        caller = await self._loading_keys.run(
+            secret_hash, lambda: self._load_key_caller(secret_hash, address)
+        )
         if caller is None:
-            caller = await self._load_key_caller(secret_hash)
-            self._keys.put(secret_hash, caller)
+            raise ApiKeyInvalid
         return caller
 
-    async def _load_key_caller(self, secret_hash: bytes) -> Caller:
-        async with self._db.directory() as connection:
-            owner = await queries.find_key_owner(connection, secret_hash)
-        if owner is None:
-            raise ApiKeyInvalid
+    async def _load_key_caller(self, secret_hash: bytes, address: str | None) -> Caller | None:
+        owner = await self._key_lookup.owner(secret_hash, address)
+        caller = await self._caller_of(owner) if owner is not None else None
+        if caller is None or self._refused.get(secret_hash):
+            self._refused.put(secret_hash, True)
+            return None
+        self._key_lookup.succeeded(secret_hash, address)
+        self._keys.put(secret_hash, caller)
+        return caller
+
+    async def _caller_of(self, owner: KeyOwner) -> Caller | None:
+        """None if the key is expired, or its creator has left the account."""
         async with self._db.write(owner.account_id, owner.user_id) as tx:
             scopes = await queries.use_key(tx, owner.key_id)
             if owner.account_id == owner.user_id:
@@ -112,7 +148,7 @@ class Authenticator:
                 companies = await queries.company_access(tx, owner.user_id)
                 access = next((c for c in companies if c.account_id == owner.account_id), None)
         if scopes is None or access is None:
-            raise ApiKeyInvalid
+            return None
         return _caller(owner.user_id, access, scopes=frozenset(scopes), key_id=owner.key_id)
 
 

@@ -212,12 +212,21 @@ async def company_access(connection: ReadConnection, user_id: UUID) -> list[Acco
     return [AccountAccess(**row) for row in rows]
 
 
-async def find_key_owner(connection: ReadConnection, secret_hash: bytes) -> KeyOwner | None:
-    row = await connection.fetchrow(
-        "SELECT account_id, user_id, key_id FROM api_key_hashes WHERE secret_hash = $1",
-        secret_hash,
+async def find_key_owners(
+    connection: ReadConnection, secret_hashes: list[bytes]
+) -> dict[bytes, KeyOwner]:
+    """The owners of the keys that exist, by the hash of the secret."""
+    rows = await connection.fetch(
+        """
+        SELECT secret_hash, account_id, user_id, key_id FROM api_key_hashes
+        WHERE secret_hash = ANY($1)
+        """,
+        secret_hashes,
     )
-    return KeyOwner(**row) if row else None
+    return {
+        row["secret_hash"]: KeyOwner(row["account_id"], row["user_id"], row["key_id"])
+        for row in rows
+    }
 
 
 async def use_key(tx: AccountTransaction, key_id: UUID) -> list[str] | None:

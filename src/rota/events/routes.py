@@ -3,7 +3,6 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Query
-from fastapi.responses import StreamingResponse
 from pydantic import Field
 from starlette.requests import Request
 
@@ -12,7 +11,7 @@ from rota.auth.caller import Caller
 from rota.auth.routing import AUTHORIZATION, allowed, secured_router
 from rota.events.access import may_see
 from rota.events.schemas import Event
-from rota.events.stream import StillAllowed, Streams
+from rota.events.stream import EventStream, StillAllowed, Streams
 from rota.platform.errors import ApiError
 from rota.platform.http.schemas import QueryInt, shared
 
@@ -37,10 +36,6 @@ After = Annotated[
         json_schema_extra=shared("After"),
     ),
 ]
-
-
-class EventStream(StreamingResponse):
-    media_type = "text/event-stream"
 
 
 def still_allowed(request: Request, authenticator: Authenticator) -> StillAllowed:
@@ -72,7 +67,7 @@ def event_routes(streams: Streams, authenticator: Authenticator) -> APIRouter:
         caller: Annotated[Caller, Depends(allowed("tasks:read"))],
         last_event_id: LastEventId = None,
         after: After = None,
-    ) -> StreamingResponse:
+    ) -> EventStream:
         """Sends the events of the account as server-sent events, from now on or after the
         sequence number that you send. The stream stays open.
 
@@ -90,7 +85,8 @@ def event_routes(streams: Streams, authenticator: Authenticator) -> APIRouter:
         then have gaps.
 
         A comment line is sent after every 15 seconds without an event. After a disconnect, send the
-        last `id` as Last-Event-ID: no event is lost or sent twice.
+        last `id` as Last-Event-ID: no event is lost or sent twice. An account with too many open
+        streams gets 429 `RATE_LIMITED`.
         """
         start = last_event_id if last_event_id is not None else after
         if start is None:

@@ -7,20 +7,29 @@ costs the memory of one batch and does not slow down others.
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from uuid import UUID
 
 from fastapi.responses import StreamingResponse
+from prometheus_client import Gauge
+from starlette.types import Receive, Scope, Send
 
 from rota.events import journal, schemas
 from rota.events.fanout import Fanout
 from rota.events.journal import Event
 from rota.platform.db import Database
+from rota.platform.errors import RateLimited, Unavailable
 
 BATCH = 100
 # How often a stream polls the database and checks that its client may still read.
 POLL_EVERY_S = 1.0
 HEARTBEAT_EVERY_S = 15.0
+
+# When a client that has too many streams can try again. Streams stay open for long.
+RETRY_AFTER_S = 5
+
+OPEN = Gauge("rota_event_streams", "Open event streams.")
 
 StillAllowed = Callable[[], Awaitable[bool]]
 Sees = Callable[[Event], bool]
@@ -31,10 +40,28 @@ def encode(event: Event) -> bytes:
     return f"id: {event.sequence}\nevent: {event.type}\ndata: {body}\n\n".encode()
 
 
+class EventStream(StreamingResponse):
+    """A stream of events. It is refused if there is no place for it."""
+
+    media_type = "text/event-stream"
+    # Entered while the stream is open.
+    place: contextlib.AbstractContextManager[None]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self.place:
+            await super().__call__(scope, receive, send)
+
+
 class Streams:
-    def __init__(self, db: Database, fanout: Fanout) -> None:
+    def __init__(
+        self, db: Database, fanout: Fanout, *, most: int = 1_000, most_per_account: int = 100
+    ) -> None:
         self._db = db
         self._fanout = fanout
+        # The most open streams in this process.
+        self._most = most
+        self._most_per_account = most_per_account
+        self._open: Counter[UUID] = Counter()
         self._closing = False
 
     def close(self) -> None:
@@ -55,17 +82,41 @@ class Streams:
         ends_with: frozenset[str] = frozenset(),
         follow: bool = True,
         sees: Sees = lambda event: True,
-    ) -> StreamingResponse:
+    ) -> EventStream:
         """Streams the events after number `after`, of the account or of one task.
 
         Only events that the client `sees` are sent. The stream ends after an event with a status
         in `ends_with`. Without `follow`, it ends after the last stored event.
         """
-        return StreamingResponse(
+        stream = EventStream(
             self._messages(account_id, after, still_allowed, task_id, ends_with, follow, sees),
-            media_type="text/event-stream",
-            headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
+            headers={"X-Accel-Buffering": "no"},
         )
+        stream.place = self._place(account_id)
+        return stream
+
+    @contextlib.contextmanager
+    def _place(self, account_id: UUID) -> Iterator[None]:
+        """Counts a stream while it is open."""
+        if self._open[account_id] >= self._most_per_account:
+            raise RateLimited(
+                f"The account has {self._most_per_account} open event streams, which is the limit. "
+                "Close one, or read the events of all tasks from GET /api/events.",
+                retry_after_s=RETRY_AFTER_S,
+            )
+        if self._open.total() >= self._most:
+            raise Unavailable(
+                "This process has too many open event streams. Try again in a few seconds."
+            )
+        self._open[account_id] += 1
+        OPEN.inc()
+        try:
+            yield
+        finally:
+            OPEN.dec()
+            self._open[account_id] -= 1
+            if not self._open[account_id]:
+                del self._open[account_id]
 
     async def _messages(
         self,

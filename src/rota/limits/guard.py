@@ -1,7 +1,8 @@
 """Authenticates every request, then applies the rate limit of its account or address.
 
 A request counts toward an account only if its credentials are valid. Every other request counts by
-client address, so an unauthenticated client cannot use up an account's quota.
+client address, so an unauthenticated client cannot use up an account's quota. A request with valid
+credentials never meets the limit of its address.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,9 +29,6 @@ UNLIMITED = ("/health", "/metrics", "/openapi.json", "/docs", "/.well-known", "/
 # The dashboard's pages and files. They are small, and served from memory.
 PAGES = ("/money", "/signin", "/assets", "/favicon.svg")
 AI_PREFIXES = ("/api/agents",)
-# Shared caches keep responses to requests with an Authorization header apart, but not those to
-# requests with a cookie.
-_NOT_SHARED = (b"cache-control", b"private, no-cache")
 
 
 def is_below(path: str, prefixes: tuple[str, ...]) -> bool:
@@ -69,9 +67,8 @@ class RequestGuard:
         path: str = scope["path"]
         if PREFLIGHT in scope or is_below(path, UNLIMITED) or is_page(path):
             return Admission(self._unlimited)
-        caller = await self._caller(scope, headers)
-        scope[CALLER] = caller
         scope[ADDRESS] = address = self._address(scope)
+        scope[CALLER] = caller = await self._caller(scope, headers, address)
         ai = is_below(path, self._ai_prefixes)
         if isinstance(caller, Caller):
             ceilings = self._ceilings_of(caller.tier)
@@ -80,16 +77,15 @@ class RequestGuard:
         else:
             ceilings, key, account = self._by_address, f"ip:{address}", None
         result = await self._window.admit(key, ceilings, ai=ai)
-        response_headers = rate_limit_headers(result)
-        if account and b"authorization" not in headers:
-            response_headers = [*response_headers, _NOT_SHARED]
         return Admission(
-            headers=response_headers,
+            headers=rate_limit_headers(result),
             refusal=None if result.allowed else _too_many_requests(result),
             account=account,
         )
 
-    async def _caller(self, scope: Scope, headers: dict[bytes, bytes]) -> Caller | ApiError:
+    async def _caller(
+        self, scope: Scope, headers: dict[bytes, bytes], address: str
+    ) -> Caller | ApiError:
         if len(headers) < len(scope["headers"]) and _count(scope, b"authorization") > 1:
             # It is not clear which of them the client means.
             return AuthenticationFailed("Send exactly one Authorization header.")
@@ -100,6 +96,7 @@ class RequestGuard:
             return await self._authenticator.authenticate(
                 credential.authorization,
                 selection.decode("latin-1") if selection is not None else None,
+                address,
             )
         except Exception as error:
             # Includes database failures: the response still needs its rate limit headers.

@@ -1,9 +1,11 @@
-"""An in-memory cache with a maximum number of items and a maximum age."""
+"""An in-memory cache with a maximum number of items and a maximum age, and calls that share their
+result."""
 
+import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Hashable
-from typing import Generic, TypeVar
+from collections.abc import Callable, Coroutine, Hashable
+from typing import Any, Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -32,3 +34,18 @@ class ExpiringCache(Generic[K, V]):
 
     def drop(self, key: K) -> None:
         self._items.pop(key, None)
+
+
+class SharedCalls(Generic[K, V]):
+    """Runs one call per key at a time. Others with the same key wait for its result."""
+
+    def __init__(self) -> None:
+        self._running: dict[K, asyncio.Task[V]] = {}
+
+    async def run(self, key: K, call: Callable[[], Coroutine[Any, Any, V]]) -> V:
+        task = self._running.get(key)
+        if task is None:
+            task = self._running[key] = asyncio.create_task(call())
+            task.add_done_callback(lambda _: self._running.pop(key))
+        # The others still wait if this one is cancelled.
+        return await asyncio.shield(task)

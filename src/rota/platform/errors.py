@@ -80,6 +80,13 @@ class Conflict(ApiError):
     code = "CONFLICT"
 
 
+class RequestTimeout(ApiError):
+    """The client sends its request too slowly."""
+
+    status = 408
+    code = "REQUEST_TIMEOUT"
+
+
 class PayloadTooLarge(ApiError):
     status = 413
     code = "PAYLOAD_TOO_LARGE"
@@ -130,6 +137,7 @@ CODES: Mapping[int, str] = {
         Forbidden,
         NotFound,
         Conflict,
+        RequestTimeout,
         PayloadTooLarge,
         UnsupportedMediaType,
         Unavailable,

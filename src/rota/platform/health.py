@@ -1,6 +1,7 @@
 """Health checks: liveness of the process, and readiness of the services it depends on."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Literal
 
@@ -13,6 +14,8 @@ from rota.platform.http.schemas import Wire
 
 Check = Callable[[], Awaitable[object]]
 TIMEOUT_S = 2.0
+# How long a result is used. Callers during a check share it.
+MAX_AGE_S = 1.0
 
 
 class LiveResponse(Wire):
@@ -67,10 +70,31 @@ async def _outcome(check: Check) -> str:
     return "ok"
 
 
+class _Checks:
+    """Runs all checks at once, and at most once per `MAX_AGE_S` however many callers there are."""
+
+    def __init__(self, checks: Mapping[str, Check]) -> None:
+        self._checks = checks
+        self._run: asyncio.Task[dict[str, str]] | None = None
+        self._started_at = 0.0
+
+    async def outcomes(self) -> dict[str, str]:
+        age_s = time.monotonic() - self._started_at
+        if self._run is None or (self._run.done() and age_s >= MAX_AGE_S):
+            self._started_at = time.monotonic()
+            self._run = asyncio.create_task(self._all())
+        # The others still wait if this caller disconnects.
+        return await asyncio.shield(self._run)
+
+    async def _all(self) -> dict[str, str]:
+        found = await asyncio.gather(*map(_outcome, self._checks.values()))
+        return dict(zip(self._checks, found, strict=True))
+
+
 def health_routes(essential: Mapping[str, Check], others: Mapping[str, Check]) -> APIRouter:
     """If an `essential` check fails, the service is unavailable. The `others` are only reported."""
     router = APIRouter(tags=["Health"], generate_unique_id_function=by_name)
-    checks = {**essential, **others}
+    checks = _Checks({**essential, **others})
 
     @router.get("/health/live", summary="Check that the process is alive")
     async def live() -> LiveResponse:
@@ -89,11 +113,10 @@ def health_routes(essential: Mapping[str, Check], others: Mapping[str, Check]) -
         },
     )
     async def ready(response: Response) -> ReadyResponse:
-        """For readiness probes. Checks PostgreSQL, Redis and Temporal. Returns 503
-        if PostgreSQL is down. If Redis or Temporal is down, returns 200 and `degraded`."""
-        outcomes = dict(
-            zip(checks, await asyncio.gather(*map(_outcome, checks.values())), strict=True)
-        )
+        """For readiness probes. Checks PostgreSQL, Redis and Temporal, at most once a second.
+        Returns 503 if PostgreSQL is down. If Redis or Temporal is down, returns 200 and
+        `degraded`."""
+        outcomes = await checks.outcomes()
         if any(outcomes[name] != "ok" for name in essential):
             response.status_code = 503
             return ReadyResponse(status="unavailable", checks=outcomes)

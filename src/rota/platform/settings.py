@@ -100,6 +100,9 @@ class Settings(BaseSettings):
     trusted_proxies: Annotated[tuple[str, ...], NoDecode] = ()
     # The origins whose web pages can call the API from a browser, such as https://app.example.com.
     cors_origins: Annotated[tuple[str, ...], NoDecode] = ()
+    # The maximum number of open event streams per process, and of one account's per process.
+    streams: Annotated[int, Field(ge=1)] = 1_000
+    streams_per_account: Annotated[int, Field(ge=1)] = 100
     # How long requests and calls in progress may take on shutdown. The default is 20 s for
     # `rota serve`, and the time of the longest call for `rota worker`.
     shutdown_grace_s: Annotated[float, Field(ge=0)] | None = None

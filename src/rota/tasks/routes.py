@@ -3,7 +3,6 @@
 from typing import Annotated, cast
 
 from fastapi import APIRouter, Depends, Query, Response
-from fastapi.responses import StreamingResponse
 from pydantic import AfterValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 from starlette.requests import Request
@@ -11,9 +10,9 @@ from starlette.requests import Request
 from rota.auth.authenticator import Authenticator
 from rota.auth.caller import Caller
 from rota.auth.routing import allowed, secured_router
-from rota.events.routes import After, EventStream, LastEventId, still_allowed
+from rota.events.routes import After, LastEventId, still_allowed
 from rota.events.schemas import Event
-from rota.events.stream import Streams
+from rota.events.stream import EventStream, Streams
 from rota.platform import ids
 from rota.platform.http import examples
 from rota.platform.http.description import documented
@@ -321,13 +320,13 @@ def task_routes(
         id: TaskId,  # noqa: A002
         last_event_id: LastEventId = None,
         after: After = None,
-    ) -> StreamingResponse:
+    ) -> EventStream:
         """Sends the events of a task as server-sent events, from the first one or after the
         sequence number that you send. The stream ends when the task is `COMPLETED`, `FAILED` or
         `CANCELLED`. If you retry a failed task, open the stream again.
 
         Each message has the lines `id` (the sequence), `event` (the type) and `data` (an `Event`
-        in JSON).
+        in JSON). An account with too many open streams gets 429 `RATE_LIMITED`.
         """
         task = await tasks.get(caller, ids.from_wire("task", id))
         start = last_event_id if last_event_id is not None else after

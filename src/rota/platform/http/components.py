@@ -260,6 +260,11 @@ _ERRORS = {
         "The resource does not exist in the selected account.",
         "Task not found.",
     ),
+    408: (
+        "RequestTimeout",
+        "The request body arrived too slowly. The connection closes.",
+        "The request body did not arrive completely in time. Send the request again.",
+    ),
     409: (
         "Conflict",
         "The request conflicts with the current state, or the Idempotency-Key was used for "
@@ -294,7 +299,8 @@ _ERRORS = {
     ),
     503: (
         "Unavailable",
-        "A service that this operation needs is down, or Rota is shutting down. Try again.",
+        "A service that this operation needs is down, or this process is full or shutting down. "
+        "Try again.",
         "The service is shutting down. Try again.",
     ),
     504: (

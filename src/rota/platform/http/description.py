@@ -137,7 +137,7 @@ class _Description:
         if limited:
             statuses.add(429)
         if "requestBody" in operation:
-            statuses |= {413, 415}
+            statuses |= {408, 413, 415}
         return {
             str(status): self._response(operation, status, responses.get(str(status), {}))
             for status in sorted(statuses)

@@ -25,6 +25,7 @@ from rota.platform.errors import (
     FieldError,
     HeadersTooLarge,
     PayloadTooLarge,
+    RequestTimeout,
     Unavailable,
     ValidationFailed,
 )
@@ -43,8 +44,12 @@ REFUSAL = "rota.refusal"
 
 _VALID_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _VERSION_HEADER = (b"api-version", API_VERSION.encode())
+# Headers of responses that do not set them.
+_DEFAULT_HEADERS = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
+# For a year, browsers use https only.
+_HTTPS_ONLY = (b"strict-transport-security", b"max-age=31536000")
 # The client may still be sending when it gets one of these.
-_LINGERING = (PayloadTooLarge.status, HeadersTooLarge.status)
+_LINGERING = (RequestTimeout.status, PayloadTooLarge.status, HeadersTooLarge.status)
 _TOO_LARGE = (
     f"The request body is larger than {MAX_BODY_BYTES} bytes. Send the data in smaller requests."
 )
@@ -66,10 +71,13 @@ Guard = Callable[[Scope, dict[bytes, bytes]], Awaitable[Admission]]
 
 
 class Edge:
-    def __init__(self, app: ASGIApp, guard: Guard, cors_origins: Iterable[str] = ()) -> None:
+    def __init__(
+        self, app: ASGIApp, guard: Guard, cors_origins: Iterable[str] = (), *, https: bool = False
+    ) -> None:
         self._app = app
         self._guard = guard
         self._cors = Cors(cors_origins)
+        self._headers = [_HTTPS_ONLY] if https else []
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -81,7 +89,7 @@ class Edge:
         # Every line that is logged during the request includes its ID.
         structlog.contextvars.bind_contextvars(request_id=request_id)
         writer = _ResponseWriter(receive, send, request_id, headers_only=method == "HEAD")
-        writer.headers += self._cors.headers(headers)
+        writer.headers += [*self._headers, *self._cors.headers(headers)]
         bounded = _bounded(receive, scope)
         if method == "HEAD":
             # The same as GET, without the body. The server still sees the original scope.
@@ -137,7 +145,9 @@ class _ResponseWriter:
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            message["headers"] = [*message["headers"], *self.headers]
+            own = [*message["headers"], *self.headers]
+            names = {name for name, _ in own}
+            message["headers"] = own + [each for each in _DEFAULT_HEADERS if each[0] not in names]
             if self._headers_only:
                 # The response is complete, so an endless one, such as a stream of events, stops.
                 await self._send(message)

@@ -1,0 +1,143 @@
+"""Credentials that do not work cost few look-ups, and those that work are never refused for it."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime, timedelta
+from itertools import count
+
+import httpx
+import pytest
+
+from rota.auth import key_lookup, secrets
+from rota.dev.stack import Stack
+from tests.agents.conftest import counted_statements
+from tests.auth.key_requests import create_key
+from tests.service import Service
+
+REQUESTS = 2_000
+AT_ONCE = 100
+_addresses = (f"198.18.{n // 250}.{n % 250 + 1}" for n in count())
+
+
+@pytest.fixture(scope="module")
+async def proxied(stack: Stack) -> AsyncIterator[Service]:
+    async with Service.start(
+        stack, variant="a", name="key_lookup", trusted_proxies=("127.0.0.1",)
+    ) as started:
+        yield started
+
+
+async def ask(service: Service, bearer: str, address: str) -> httpx.Response:
+    headers = {"Authorization": f"Bearer {bearer}", "X-Forwarded-For": address}
+    return await service.http.get("/api/me", headers=headers)
+
+
+async def flood(
+    service: Service, bearer: Callable[[], str], address: str, requests: int = REQUESTS
+) -> set[int]:
+    """The statuses of the responses."""
+    room = asyncio.Semaphore(AT_ONCE)
+
+    async def one() -> int:
+        async with room:
+            return (await ask(service, bearer(), address)).status_code
+
+    return set(await asyncio.gather(*[one() for _ in range(requests)]))
+
+
+def of_keys(statements: list[str]) -> list[str]:
+    return [text for text in statements if "api_key" in text]
+
+
+async def test_two_thousand_invented_keys_cost_few_look_ups(
+    proxied: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = time.monotonic()
+    with counted_statements(monkeypatch) as statements:
+        assert await flood(proxied, secrets.new_secret, next(_addresses)) == {401, 429}
+    shared = (time.monotonic() - started) / key_lookup.SHARED_EVERY_S
+    assert len(of_keys(statements)) <= min(key_lookup.FAILURES + shared + 1, REQUESTS / 4)
+
+
+async def test_a_valid_key_works_from_an_address_that_sends_invented_ones(
+    proxied: Service,
+) -> None:
+    person = await proxied.sign_in()
+    # Keys that the process has not seen before.
+    keys = [(await create_key(person))["secret"] for _ in range(20)]
+    address = next(_addresses)
+    # The window of the address is used up, so that it would refuse every request.
+    flooded = asyncio.create_task(flood(proxied, secrets.new_secret, address))
+    async with asyncio.timeout(60):
+        while (await ask(proxied, secrets.new_secret(), address)).status_code != 429:
+            pass
+    responses = await asyncio.gather(*[ask(proxied, key, address) for key in keys])
+    assert [response.status_code for response in responses] == [200] * 20
+    assert await flooded == {401, 429}
+    assert (await ask(proxied, person.token, address)).status_code == 200
+
+
+async def test_a_key_that_was_valid_before_does_not_wait_for_others(
+    proxied: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person, address = await proxied.sign_in(), next(_addresses)
+    key = (await create_key(person))["secret"]
+    assert (await ask(proxied, key, address)).status_code == 200
+    await flood(proxied, secrets.new_secret, address, key_lookup.FAILURES + 1)
+    monkeypatch.setattr(key_lookup, "SHARED_EVERY_S", 600)
+    with counted_statements(monkeypatch) as statements:
+        async with asyncio.timeout(10):
+            # Until the caller is no longer cached, and looked up again.
+            while not of_keys(statements):
+                assert (await ask(proxied, key, address)).status_code == 200
+
+
+async def test_a_database_error_reaches_every_request_that_waits(
+    proxied: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = next(_addresses)
+    await flood(proxied, secrets.new_secret, address, key_lookup.FAILURES + 1)
+
+    async def fail(*_: object) -> None:
+        raise OSError("the database is down")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("rota.auth.queries.find_key_owners", fail)
+        assert await flood(proxied, secrets.new_secret, address, 10) == {500}
+    assert await flood(proxied, secrets.new_secret, address, 10) == {401}
+
+
+async def test_an_expired_key_costs_few_look_ups(
+    proxied: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person = await proxied.sign_in()
+    expires_at = datetime.now(UTC) + timedelta(seconds=1)
+    key = (await create_key(person, expiresAt=expires_at.isoformat()))["secret"]
+    async with asyncio.timeout(10):
+        while (await ask(proxied, key, next(_addresses))).status_code != 401:
+            await asyncio.sleep(0.05)
+    with counted_statements(monkeypatch) as statements:
+        assert await flood(proxied, lambda: key, next(_addresses)) == {401, 429}
+    assert len(of_keys(statements)) < REQUESTS / 4
+
+
+async def test_a_token_of_an_ended_session_costs_few_look_ups(
+    proxied: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person = await proxied.sign_in()
+    assert (await person.post("/api/auth/logout")).status_code == 200
+    with counted_statements(monkeypatch) as statements:
+        assert await flood(proxied, lambda: person.token, next(_addresses)) == {401, 429}
+    assert len([text for text in statements if "sessions" in text]) < REQUESTS / 4
+
+
+async def test_forged_tokens_cost_no_look_ups(
+    proxied: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person = await proxied.sign_in()
+    head, _, signature = person.token.rpartition(".")
+    with counted_statements(monkeypatch) as statements:
+        forged = f"{head}.{signature[::-1]}"
+        assert await flood(proxied, lambda: forged, next(_addresses)) == {401, 429}
+    assert [text for text in statements if "signing_keys" not in text] == []
