@@ -37,6 +37,7 @@ from rota.runs.slices import Slices
 from rota.runs.tool_call import ToolCaller
 from rota.runs.tools import Toolbox, ToolSource
 from rota.runs.workflow import Run
+from rota.tasks.cancellation import Cancellation
 
 log = structlog.get_logger()
 
@@ -64,8 +65,9 @@ async def run_worker(
         await parts.db.check_relay()
         await parts.check_redis()
         dispatcher = RunDispatcher(parts.temporal, parts.db, heartbeat_s=settings.run_heartbeat_s)
+        handlers = {**dispatcher.handlers, **Cancellation(parts.db).handlers}
         # A relay that is silent for as long as a dead worker counts as dead, too.
-        relay = Relay(parts.db, dispatcher.handlers, parts.wakes, lease_s=settings.run_heartbeat_s)
+        relay = Relay(parts.db, handlers, parts.wakes, lease_s=settings.run_heartbeat_s)
         # A separate relay, so that a slow payment processor does not delay runs.
         plan_relay = Relay(
             parts.db, parts.plans.handlers, parts.wakes, lease_s=60, max_attempts=PLAN_ATTEMPTS

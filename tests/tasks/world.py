@@ -162,6 +162,11 @@ async def place(
             json.dumps([item(f"item-{n}", gate) for n in range(ITEMS_AT[gate])]),
             digest("{}"),
         )
+    await recount(connection, account_id)
+
+
+async def recount(connection: Any, account_id: UUID) -> None:
+    """Updates the totals after tasks were changed directly."""
     counted = ", ".join(
         f"{name} = (SELECT count(*) FROM tasks WHERE account_id = $1 AND status = '{name}')"
         for name in STATUSES

@@ -42,9 +42,11 @@ export function BulkDialog({
   const { results, running, decide } = useBulk();
   const [dropped, setDropped] = useState<ReadonlySet<string>>(new Set());
   const approves = how === 'approve';
-  const changed = approves ? frozen.filter((each) => definitionChanged(each.review)) : [];
-  const questions = approves ? frozen.filter(asksSomething) : [];
-  const listed = frozen.filter((each) => !changed.includes(each) && !questions.includes(each));
+  const incomplete = frozen.filter((each) => each.truncated);
+  const whole = frozen.filter((each) => !each.truncated);
+  const changed = approves ? whole.filter((each) => definitionChanged(each.review)) : [];
+  const questions = approves ? whole.filter(asksSomething) : [];
+  const listed = whole.filter((each) => !changed.includes(each) && !questions.includes(each));
   const chosen = listed.filter((each) => !dropped.has(each.task.id));
   const more = chosen.reduce((sum, each) => sum + (budgetLeft(each.task) ?? 0), 0);
   const choose = (id: string, yes: boolean) =>
@@ -112,6 +114,7 @@ export function BulkDialog({
           </Field>
         </>
       )}
+      <LeftOut title={strings.leftOutLong} approvals={incomplete} />
       <LeftOut title={strings.leftOut} approvals={changed} />
       <LeftOut title={strings.leftOutQuestions} approvals={questions} />
       <div ref={content} className="subject">

@@ -50,6 +50,7 @@ export const strings = {
   readToApprove: 'Scroll to the end to approve',
   readToReject: 'Scroll to the end to reject',
   leftOut: 'Not approved here, because the tool changed:',
+  leftOutLong: 'Not decided here, because it is too long for a list. Open it to decide:',
   leftOutQuestions: 'Not approved here, because it needs an answer:',
   costs: (soFar: string, more: string | null) =>
     more === null ? `${soFar} so far` : `${soFar} so far, at most ${more} more`,

@@ -50,10 +50,11 @@ async function fetchBoth(id: string): Promise<ReviewData> {
   return { task, review };
 }
 
+/** What the inbox already has, if it has all of it. */
 const listed = (id: string): ReviewData | undefined =>
   queryClient
     .getQueryData<ApprovalsResponse>(keys.approvals)
-    ?.approvals.find((approval) => approval.task.id === id);
+    ?.approvals.find((approval) => approval.task.id === id && !approval.truncated);
 
 export const reviewQuery = (id: string) =>
   queryOptions({

@@ -81,6 +81,7 @@ class RequestGuard:
             headers=rate_limit_headers(result),
             refusal=None if result.allowed else _too_many_requests(result),
             account=account,
+            client=key,
         )
 
     async def _caller(

@@ -10,7 +10,7 @@ no state, and a pooler such as PgBouncer can give each transaction another one.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol
 from uuid import UUID
@@ -19,6 +19,7 @@ import asyncpg
 from prometheus_client import Counter
 
 from rota.platform import json
+from rota.platform.connection_shares import ConnectionShares, ShareExceeded
 from rota.platform.roles import APPLICATION_ROLE, RELAY_ROLE, check_role
 
 TIMEOUTS = Counter(
@@ -27,13 +28,14 @@ TIMEOUTS = Counter(
     ["kind"],
 )
 
-# Raised when the database or the network to it fails. asyncpg raises InternalClientError when a
-# connection is lost in the middle of a protocol exchange.
+# Raised when the database or the network to it fails, or has no connection for the account now.
+# asyncpg raises InternalClientError when a connection is lost in the middle of a protocol exchange.
 DATABASE_ERRORS = (
     asyncpg.PostgresError,
     asyncpg.InterfaceError,
     asyncpg.InternalClientError,
     OSError,
+    ShareExceeded,
 )
 # Raised when PostgreSQL cannot store a value. The same statement fails again.
 REJECTED_VALUES = (asyncpg.DataError, asyncpg.ProgramLimitExceededError)
@@ -154,6 +156,10 @@ async def owner_connection(url: str) -> AsyncIterator[Any]:
         await connection.close()
 
 
+# For transactions that begin without an account.
+_NO_SHARE = nullcontext()
+
+
 async def _skip_reset(connection: Any) -> None:
     """Replaces the pool's reset. Transactions here leave nothing to clean up."""
 
@@ -181,6 +187,7 @@ class Database:
         self._production = production
         self._application = _session(APPLICATION_ROLE, timeouts)
         self._relay = _session(RELAY_ROLE, timeouts)
+        self._shares = ConnectionShares(pool_size, timeouts.pool_s)
         self._pool: Any = None
 
     async def open(self) -> None:
@@ -227,17 +234,21 @@ class Database:
             )
         return found
 
-    def _begin(self, mode: str, account_id: UUID, user_id: UUID) -> str:
+    def _of_account(
+        self, mode: str, account_id: UUID, user_id: UUID
+    ) -> AbstractAsyncContextManager[WriteConnection]:
+        """A transaction on one account's rows, with a connection of the account's share."""
         # One simple query, so that all of it takes one round trip. A UUID prints as hexadecimal
         # digits and dashes only, so it needs no quoting.
-        return (
+        begin = (
             f"BEGIN {mode}; {self._application}; SET LOCAL rota.account_id = '{account_id}'; "
             f"SET LOCAL rota.user_id = '{user_id}'"
         )
+        return self._transaction(begin, self._shares.of(account_id))
 
     @asynccontextmanager
     async def read(self, account_id: UUID, user_id: UUID = NO_USER) -> AsyncIterator[AccountReader]:
-        async with self._transaction(self._begin("READ ONLY", account_id, user_id)) as connection:
+        async with self._of_account("READ ONLY", account_id, user_id) as connection:
             yield AccountReader(connection, account_id, user_id)
 
     @asynccontextmanager
@@ -246,14 +257,14 @@ class Database:
     ) -> AsyncIterator[AccountReader]:
         """A read in which all statements see the database at the same moment."""
         mode = "ISOLATION LEVEL REPEATABLE READ READ ONLY"
-        async with self._transaction(self._begin(mode, account_id, user_id)) as connection:
+        async with self._of_account(mode, account_id, user_id) as connection:
             yield AccountReader(connection, account_id, user_id)
 
     @asynccontextmanager
     async def write(
         self, account_id: UUID, user_id: UUID = NO_USER
     ) -> AsyncIterator[AccountTransaction]:
-        async with self._transaction(self._begin("", account_id, user_id)) as connection:
+        async with self._of_account("", account_id, user_id) as connection:
             tx = AccountTransaction(connection, account_id, user_id)
             yield tx
         if tx.has_events:
@@ -285,22 +296,25 @@ class Database:
             yield connection
 
     @asynccontextmanager
-    async def _transaction(self, begin: str) -> AsyncIterator[WriteConnection]:
-        connection = await self._acquire()
-        try:
-            await self._start(connection, begin)
-            yield connection
-            if await connection.execute("COMMIT") != "COMMIT":
-                # PostgreSQL responds to a COMMIT after a failed statement with "ROLLBACK".
-                raise asyncpg.InFailedSQLTransactionError(
-                    "nothing was committed because an earlier statement failed"
-                )
-        except BaseException as error:
-            _count_timeout(error)
-            await _abandon(connection)
-            raise
-        finally:
-            await self._pool.release(connection)
+    async def _transaction(
+        self, begin: str, share: AbstractAsyncContextManager[None] = _NO_SHARE
+    ) -> AsyncIterator[WriteConnection]:
+        async with share:
+            connection = await self._acquire()
+            try:
+                await self._start(connection, begin)
+                yield connection
+                if await connection.execute("COMMIT") != "COMMIT":
+                    # PostgreSQL responds to a COMMIT after a failed statement with "ROLLBACK".
+                    raise asyncpg.InFailedSQLTransactionError(
+                        "nothing was committed because an earlier statement failed"
+                    )
+            except BaseException as error:
+                _count_timeout(error)
+                await _abandon(connection)
+                raise
+            finally:
+                await self._pool.release(connection)
 
     async def _start(self, connection: Any, begin: str) -> None:
         try:

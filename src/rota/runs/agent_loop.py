@@ -21,7 +21,7 @@ from rota.runs.contracts import NextStep
 from rota.runs.steps import State, Step
 from rota.runs.tool_steps import PlannedCall
 from rota.runs.tools import ANSWER_SCHEMA, ASK_PERSON, Tool, model_name
-from rota.tasks import queries, review_queries, seals, transitions
+from rota.tasks import cancellation, queries, review_queries, seals, transitions
 from rota.tasks.model import Review, Task
 from rota.tasks.schemas import MAX_TEXT
 from rota.tasks.states import TERMINAL, Gate, Trigger
@@ -219,12 +219,16 @@ class AgentLoop:
         """Ends the run, and cancels the subtasks that it is waiting for."""
         error = {"code": code, "message": message, "retryable": retryable}
         await transitions.apply(tx, task, replace(task, error=error), "FAILED", Trigger.RUN)
-        for row in await steps.delegated_calls(tx, task.id, task.run):
+        delegated = await steps.delegated_calls(tx, task.id, task.run)
+        at_once = cancellation.BATCH // max(1, len(delegated))
+        for row in delegated:
             assert row.child_task_id is not None
             child = await queries.find(tx, row.child_task_id)
             if child is not None and child.status not in TERMINAL:
                 why = "The parent task failed."
-                await transitions.cancel(tx, child, child, Trigger.CANCEL, reason=why)
+                await cancellation.cancel(
+                    tx, child, child, Trigger.CANCEL, reason=why, at_once=at_once
+                )
                 # A retry from failure delegates again.
                 await tool_steps.set_state(tx, task.id, row, "planned")
         FAILURES.labels(code).inc()

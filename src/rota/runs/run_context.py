@@ -17,9 +17,10 @@ from rota.platform.db import AccountReader, AccountTransaction, Database, ReadCo
 from rota.runs import steps
 from rota.runs.contracts import RunInput
 from rota.runs.steps import Step
-from rota.tasks import queries, review_queries
+from rota.tasks import cancellation, queries, review_queries
 from rota.tasks.creation import with_inherited_approval
 from rota.tasks.model import Task
+from rota.tasks.states import TERMINAL, Trigger
 
 
 class FencedOut(Exception):
@@ -56,13 +57,21 @@ class RunContext:
     ) -> AsyncIterator[tuple[AccountTransaction, Task | None]]:
         """Locks the task. The task is None if a newer run has replaced this one.
 
-        Raises if the input has a fence that is not the task's.
+        Raises if the input has a fence that is not the task's. A task below a cancelled one is
+        cancelled, or if the input has a fence, the slice stops first.
         """
         account_id, task_id = ids_of(run_input)
         async with self.db.write(account_id) as tx:
             task = await queries.find_for_change(tx, task_id)
             current = task if task and task.run == run_input.run else None
             check_fence(run_input, current)
+            if current is not None and await _is_below_cancelled(tx, current):
+                if run_input.fence is not None:
+                    raise FencedOut
+                why = cancellation.PARENT_CANCELLED
+                current = await cancellation.cancel(
+                    tx, current, current, Trigger.CANCEL, reason=why
+                )
             yield tx, current
 
     async def holds_fence(self, run_input: RunInput) -> bool:
@@ -70,7 +79,9 @@ class RunContext:
         account_id, task_id = ids_of(run_input)
         async with self.db.read(account_id) as tx:
             task = await queries.find(tx, task_id)
-        return task is not None and (task.run, task.fence) == (run_input.run, run_input.fence)
+            if task is None or (task.run, task.fence) != (run_input.run, run_input.fence):
+                return False
+            return not await _is_below_cancelled(tx, task)
 
     async def agent(self, connection: ReadConnection, task: Task) -> AgentVersion:
         assert task.agent is not None
@@ -82,6 +93,13 @@ class RunContext:
             assert agent is not None
             self._agents[key] = agent
         return with_inherited_approval(self._agents[key], task)
+
+
+async def _is_below_cancelled(tx: AccountReader, task: Task) -> bool:
+    """Whether the task is still open although a task above it is cancelled."""
+    if task.status in TERMINAL:
+        return False
+    return await queries.cancelled_ancestor(tx, task) is not None
 
 
 def check_fence(run_input: RunInput, task: Task | None) -> None:

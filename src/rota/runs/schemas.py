@@ -10,7 +10,7 @@ from rota.credits.schemas import ExactUsd
 from rota.platform import ids
 from rota.platform.http import examples
 from rota.platform.http.schemas import Count, Timestamp, Total, Wire, doc
-from rota.runs.timeline import Entry
+from rota.runs.timeline import CutValue, Entry
 from rota.tasks.review_schemas import decider
 
 StepKind = TypeAliasType(
@@ -42,6 +42,9 @@ StepState = TypeAliasType(
             "finished",
         ),
     ],
+)
+StepCut = TypeAliasType(
+    "StepCut", Annotated[CutValue, doc("A value of a step that a list has cut.", "result")]
 )
 StepOutcome = TypeAliasType(
     "StepOutcome",
@@ -131,6 +134,14 @@ class TimelineStep(Wire):
     decided_by: Annotated[
         Actor | None, doc("Who decided. Null except for a decided approval.", None)
     ]
+    truncated: Annotated[
+        list[StepCut],
+        doc(
+            "What is cut, because the page would be larger than 1 MiB: the value is the beginning "
+            "of its text. A page of one step (`limit=1`) is always whole.",
+            [],
+        ),
+    ]
 
     @classmethod
     def of(cls, entry: Entry) -> "TimelineStep":
@@ -159,6 +170,7 @@ class TimelineStep(Wire):
             finished_at=entry.finished_at,
             duration_ms=round(took.total_seconds() * 1000) if took else None,
             decided_by=decider(entry.decided_by, entry.decided_with),
+            truncated=entry.truncated,
         )
 
 

@@ -1,6 +1,6 @@
 """The timeline of a task: each model call, tool call and approval, ordered by start time."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
@@ -9,6 +9,9 @@ from rota.auth.caller import Caller
 from rota.platform.db import AccountReader, Database
 from rota.tasks import queries as tasks
 from rota.tasks import review_queries
+from rota.tasks.pages import PAGE_BYTES, WHOLE, Fit, fitting
+
+CutValue = Literal["arguments", "result"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,8 @@ class Entry:
     finished_at: datetime | None
     decided_by: UUID | None
     decided_with: dict[str, Any] | None
+    # What was cut, because the page would have been too large.
+    truncated: list[CutValue]
 
 
 # Steps that a retry copied from the previous run appear once, in the run that made them. The
@@ -53,23 +58,60 @@ _ENTRIES = f"""
 """  # noqa: S608
 
 
+_SHORT = ", ".join(
+    f.name for f in fields(Entry) if f.name not in ("arguments", "result", "truncated")
+)
+# A page of entries. $5 and $6 are the fields of `Fit`. A cut value becomes the beginning of its
+# text, except for the answer of a model, whose texts are cut.
+_CUT = r"""
+    to_jsonb(left({0} #>> '{{}}', $6) ||
+        format(E'\n[truncated from %s characters]', length({0} #>> '{{}}')))
+"""
+_PAGE = f"""
+    SELECT {_SHORT},
+        CASE WHEN cut_arguments THEN {_CUT.format("arguments")} ELSE arguments END AS arguments,
+        CASE WHEN NOT cut_result THEN result
+            WHEN kind = 'model' THEN jsonb_build_object('parts', (
+                SELECT jsonb_agg((part - 'args') || CASE WHEN part ? 'content' THEN
+                    jsonb_build_object('content', left(part ->> 'content', $6)) ELSE '{{}}' END
+                    ORDER BY number)
+                FROM jsonb_array_elements(result -> 'parts') WITH ORDINALITY AS p (part, number)))
+            ELSE {_CUT.format("result")} END AS result,
+        array_remove(ARRAY[CASE WHEN cut_arguments THEN 'arguments' END,
+            CASE WHEN cut_result THEN 'result' END], NULL) AS truncated
+    FROM (
+        SELECT *, NOT whole AND coalesce(octet_length(arguments::text) > $6::integer, false)
+                AS cut_arguments,
+            NOT whole AND coalesce(octet_length(result::text) > $6, false) AS cut_result
+        FROM (
+            SELECT *, sum(coalesce(octet_length(arguments::text), 0)
+                + coalesce(octet_length(result::text), 0)) OVER () <= $5::bigint AS whole
+            FROM ({_ENTRIES} ORDER BY started_at, id LIMIT $3 OFFSET $4) AS entries
+        ) AS weighed
+    ) AS page
+    ORDER BY started_at, id
+"""  # noqa: S608
+
+
 async def page(
     tx: AccountReader, task_id: UUID, limit: int, offset: int
 ) -> tuple[list[Entry], int]:
-    """A page of entries, and how many there are in total."""
+    """A page of entries, and how many there are in total. A page of one entry is whole."""
     total: int = await tx.fetchval(
         f"SELECT count(*) FROM ({_ENTRIES}) AS entries",  # noqa: S608
         tx.account_id,
         task_id,
     )
-    rows = await tx.fetch(
-        f"{_ENTRIES} ORDER BY started_at, id LIMIT $3 OFFSET $4",
-        tx.account_id,
-        task_id,
-        limit,
-        offset,
-    )
-    return [Entry(**row) for row in rows], total
+
+    async def read(fit: Fit) -> list[Entry]:
+        rows = await tx.fetch(
+            _PAGE, tx.account_id, task_id, limit, offset, fit.whole_bytes, fit.cut
+        )
+        return [Entry(**row) for row in rows]
+
+    if limit == 1:
+        return await read(WHOLE), total
+    return await fitting(read, lambda entry: (entry.arguments, entry.result), PAGE_BYTES), total
 
 
 class Timelines:

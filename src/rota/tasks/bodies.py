@@ -6,7 +6,17 @@ from pydantic import Field
 
 from rota.platform.http import examples
 from rota.platform.http.schemas import Body, Visible, doc, example_of, resource_of
-from rota.tasks.schemas import INPUT, MAX_TEXT, NAME, OUTPUT, PRIORITY, Id, Task, TaskStatus
+from rota.tasks.schemas import (
+    INPUT,
+    MAX_TEXT,
+    NAME,
+    OUTPUT,
+    PRIORITY,
+    CutText,
+    Id,
+    Task,
+    TaskStatus,
+)
 
 Name = Annotated[
     str,
@@ -26,7 +36,8 @@ Action = Annotated[str, Field(max_length=2_000)]
 Actions = Annotated[
     list[Action],
     doc(
-        "Entries for the action log of the task, at most 100 of 2,000 characters each.",
+        "Entries for the action log of the task, at most 100 of 2,000 characters each. The log has "
+        "at most 256 KiB.",
         ["Read the old checklist"],
         max_length=100,
     ),
@@ -155,7 +166,12 @@ class PatchTask(Body):
         ),
     ] = None
     actions: Annotated[
-        Actions | None, doc("Entries to append to the action log. A task keeps at most 1,000.")
+        Actions | None,
+        doc("Entries to append to the action log. A task keeps at most 1,000, with 256 KiB."),
+    ] = None
+    truncated: Annotated[
+        Annotated[list[CutText], Field(max_length=4)] | None,
+        doc("As in the task that you read. A text that it names cannot be sent back.", []),
     ] = None
 
 

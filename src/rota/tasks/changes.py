@@ -10,6 +10,7 @@ from rota.tasks import queries, review_queries
 from rota.tasks.bodies import PatchTask
 from rota.tasks.creation import MAX_DEPTH, check_accepts_subtasks, inherited_approval
 from rota.tasks.errors import (
+    ActionsTooLarge,
     ErrorNotWritable,
     ErrorWithoutFailure,
     NestingTooDeep,
@@ -19,10 +20,11 @@ from rota.tasks.errors import (
     ParentNotChangeable,
     ParentNotFound,
     TextFrozen,
+    TextIncomplete,
     TooManyActions,
 )
 from rota.tasks.model import Task
-from rota.tasks.schemas import MAX_ACTIONS, MAX_TEXT
+from rota.tasks.schemas import MAX_ACTIONS, MAX_ACTIONS_BYTES, MAX_TEXT
 
 
 async def patched(tx: AccountTransaction, task: Task, body: PatchTask) -> Task:
@@ -32,9 +34,9 @@ async def patched(tx: AccountTransaction, task: Task, body: PatchTask) -> Task:
     send back a task that it has read.
     """
     sent = body.model_fields_set
-    actions = [*task.actions, *(body.actions or [])]
-    if len(actions) > MAX_ACTIONS:
-        raise TooManyActions(len(actions), MAX_ACTIONS)
+    for name in ("description", "output"):
+        if name in sent and name in (body.truncated or ()):
+            raise TextIncomplete(name)
     after = replace(
         await _moved(tx, task, body),
         name=body.name if body.name is not None else task.name,
@@ -43,10 +45,22 @@ async def patched(tx: AccountTransaction, task: Task, body: PatchTask) -> Task:
         project_id=body.project_id if "project_id" in sent else task.project_id,
         output=_output(task, body),
         error=_error(task, body),
-        actions=actions,
+        actions=added(task.actions, body.actions),
     )
     await _check_not_frozen(tx, task, after)
     return after
+
+
+def added(actions: list[str], more: list[str] | None) -> list[str]:
+    """The action log with these entries."""
+    if not more:
+        return actions
+    log = [*actions, *more]
+    if len(log) > MAX_ACTIONS:
+        raise TooManyActions(len(log), MAX_ACTIONS)
+    if (size := sum(len(action.encode()) for action in log)) > MAX_ACTIONS_BYTES:
+        raise ActionsTooLarge(size, MAX_ACTIONS_BYTES)
+    return log
 
 
 def texts(task: Task) -> tuple[str | None, ...]:

@@ -217,10 +217,9 @@ async def check_can_retry(tx: AccountReader, task: Task) -> Task | None:
         raise TransitionRefused(task.status, "PENDING", "Only a failed task can be retried.")
     if task.parent_task_id is None:
         return None
-    parent = await queries.find(tx, task.parent_task_id)
-    if parent is not None and parent.status == "CANCELLED":
-        raise ParentEnded(parent)
-    return parent
+    if (cancelled := await queries.cancelled_ancestor(tx, task)) is not None:
+        raise ParentEnded(cancelled)
+    return await queries.find(tx, task.parent_task_id)
 
 
 def check_accepts_subtasks(parent: Task) -> None:

@@ -112,6 +112,23 @@ class TooManyActions(InvalidField):
         )
 
 
+class ActionsTooLarge(InvalidField):
+    def __init__(self, size: int, max_size: int) -> None:
+        super().__init__(
+            "actions",
+            f"With these actions, the log would have {size} bytes. The maximum is {max_size}.",
+        )
+
+
+class TextIncomplete(InvalidField):
+    def __init__(self, field: str) -> None:
+        super().__init__(
+            field,
+            "A list has cut this text, as `truncated` says. Read the task with GET /api/tasks/:id "
+            "and send that text.",
+        )
+
+
 class ItemsNotPending(InvalidField):
     def __init__(self, item_ids: Iterable[str]) -> None:
         super().__init__(

@@ -1,15 +1,58 @@
 """The SQL of lists: pages of tasks, and what waits for a person."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
 from rota.platform import ids
 from rota.platform.db import AccountReader
-from rota.tasks.model import Task
-from rota.tasks.queries import SELECTED, STATUS_COLUMN
+from rota.tasks.model import ListedTask
+from rota.tasks.pages import PAGE_BYTES, WHOLE, Fit, fitting
+from rota.tasks.queries import COLUMNS, STATUS_COLUMN
 from rota.tasks.states import STATUSES, Gate, Status
+
+# In the statements of pages, $2 and $3 are the fields of `Fit`.
+_TEXTS = ("description", "input", "output")
+# PostgreSQL knows the length of a long text without reading it, but not that of an array.
+_SIZE = """
+    coalesce(octet_length(description), 0) + octet_length(input) +
+    coalesce(octet_length(output), 0) + octet_length(array_to_string(actions, ''))
+"""
+_CUT_TEXTS = ", ".join(
+    f"CASE WHEN whole THEN {name} ELSE left({name}, $3::integer) END AS {name}" for name in _TEXTS
+)
+_CUT_ACTIONS = """
+    CASE WHEN whole THEN actions ELSE coalesce((
+        SELECT array_agg(action ORDER BY number) FROM (
+            SELECT action, number, sum(length(action) + 1) OVER (ORDER BY number) AS length
+            FROM unnest(actions) WITH ORDINALITY AS log (action, number)
+        ) AS log WHERE length <= $3
+    ), '{}') END AS actions
+"""
+_TRUNCATED = ", ".join(f"CASE WHEN length({name}) > $3 THEN '{name}' END" for name in _TEXTS)
+_SHORT = ", ".join(name for name in COLUMNS if name not in (*_TEXTS, "actions"))
+
+
+def _listed(where: str) -> str:
+    """The statement of a page: the tasks of an account ($1), newest first."""
+    return f"""
+        SELECT {_SHORT}, {_CUT_TEXTS}, {_CUT_ACTIONS},
+            CASE WHEN whole THEN '{{}}' ELSE array_remove(ARRAY[
+                {_TRUNCATED},
+                CASE WHEN length(array_to_string(actions, '')) + cardinality(actions) > $3
+                    THEN 'actions' END
+            ], NULL) END AS truncated
+        FROM (
+            SELECT *, sum({_SIZE}) OVER () <= $2::bigint AS whole FROM tasks
+            WHERE account_id = $1 AND {where}
+        ) AS page
+        ORDER BY id DESC
+    """  # noqa: S608
+
+
+def _texts(task: ListedTask) -> object:
+    return task.name, task.description, task.input, task.output, task.actions, task.error
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +90,17 @@ class Filter:
 
 async def page(
     tx: AccountReader, filters: Filter, limit: int, offset: int
-) -> tuple[list[Task], int]:
+) -> tuple[list[ListedTask], int]:
     """A page of tasks, newest first, and the number of all matching tasks."""
     if filters.words is not None:
         found, matching = await _search(tx, filters, limit, offset)
         return await by_ids(tx, found), matching
     matching = await total(tx, filters)
-    return await matching_page(tx, filters, limit, offset, matching), matching
+
+    def read(fit: Fit) -> Awaitable[list[ListedTask]]:
+        return matching_page(tx, filters, limit, offset, matching, fit)
+
+    return await fitting(read, _texts, PAGE_BYTES), matching
 
 
 async def total(tx: AccountReader, filters: Filter) -> int:
@@ -98,7 +145,8 @@ async def matching_page(
     limit: int,
     offset: int,
     matching: int,
-) -> list[Task]:
+    fit: Fit = WHOLE,
+) -> list[ListedTask]:
     """A page, newest first. `matching` is the exact total in the same snapshot.
 
     The offset is skipped in an index, from the nearer end. Only the rows of the page are read.
@@ -110,26 +158,20 @@ async def matching_page(
     if offset > matching // 2:
         direction, skip = "ASC", matching - offset - limit
     # One branch for each status: PostgreSQL merges them in the order of the index by status.
-    arguments: list[object] = [tx.account_id]
+    arguments: list[object] = [tx.account_id, fit.whole_bytes, fit.cut]
     single = [replace(filters, statuses=(status,)) for status in filters.statuses] or [filters]
     branches = [" AND ".join(["account_id = $1", *_conditions(each, arguments)]) for each in single]
     matches = " UNION ALL ".join(f"SELECT id FROM tasks WHERE {each}" for each in branches)  # noqa: S608
-    rows = await tx.fetch(
-        # An array of ids instead of a join: without statistics about an account, PostgreSQL
-        # would plan a join that reads all of the account's tasks.
-        f"""
-        SELECT {SELECTED} FROM tasks
-        WHERE account_id = $1 AND id = ANY (ARRAY(
+    # An array of ids instead of a join: without statistics about an account, PostgreSQL would plan
+    # a join that reads all of the account's tasks.
+    where = f"""
+        id = ANY (ARRAY(
             SELECT id FROM ({matches}) AS matching ORDER BY id {direction}
             LIMIT ${len(arguments) + 1} OFFSET ${len(arguments) + 2}
         ))
-        ORDER BY id DESC
-        """,  # noqa: S608
-        *arguments,
-        limit,
-        skip,
-    )
-    return [Task(**row) for row in rows]
+    """  # noqa: S608
+    rows = await tx.fetch(_listed(where), *arguments, limit, skip)
+    return [ListedTask(**row) for row in rows]
 
 
 async def _search(
@@ -179,16 +221,21 @@ def _conditions(filters: Filter, arguments: list[object]) -> list[str]:
     return conditions
 
 
-async def by_ids(tx: AccountReader, task_ids: Sequence[UUID]) -> list[Task]:
+_BY_IDS = _listed("id = ANY ($4)")
+
+
+async def by_ids(
+    tx: AccountReader, task_ids: Sequence[UUID], page_bytes: int = PAGE_BYTES
+) -> list[ListedTask]:
     """These tasks, in this order."""
     if not task_ids:
         return []
-    rows = await tx.fetch(
-        f"SELECT {SELECTED} FROM tasks WHERE account_id = $1 AND id = ANY ($2)",  # noqa: S608
-        tx.account_id,
-        task_ids,
-    )
-    found = {row["id"]: Task(**row) for row in rows}
+
+    async def read(fit: Fit) -> list[ListedTask]:
+        rows = await tx.fetch(_BY_IDS, tx.account_id, fit.whole_bytes, fit.cut, task_ids)
+        return [ListedTask(**row) for row in rows]
+
+    found = {task.id: task for task in await fitting(read, _texts, page_bytes)}
     return [found[task_id] for task_id in task_ids]
 
 

@@ -1,7 +1,7 @@
 """A task and its reviews, as the database stores them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
@@ -11,6 +11,7 @@ from rota.tasks.states import Gate, Status
 
 # `cancelled`: the task was cancelled or changed before a decision.
 ReviewState = Literal["pending", "approved", "rejected", "expired", "cancelled"]
+CutText = Literal["description", "input", "output", "actions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,14 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
+class ListedTask(Task):
+    """A task as a list shows it."""
+
+    # The texts that were cut, because the page would have been too large.
+    truncated: list[CutText] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
 class Review:
     number: int
     run: int
@@ -73,3 +82,11 @@ class Review:
     # What is decided, as canonical JSON, and its SHA-256.
     sealed: str
     digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class ListedReview(Review):
+    """A review as a list shows it."""
+
+    # Whether texts or items were left out, because the page would have been too large.
+    truncated: bool = False

@@ -16,7 +16,7 @@ from rota.tasks.states import STATUSES, Status
 
 # The columns are the fields of `Task`. Column lists, placeholders and values are all made from
 # these tuples, so they cannot get out of step.
-_COLUMNS = tuple(field.name for field in fields(Task))
+COLUMNS = tuple(field.name for field in fields(Task))
 _CHANGEABLE = (
     "status",
     "run",
@@ -37,9 +37,12 @@ _CHANGEABLE = (
     "inherited_approval",
     "fence",
 )
-SELECTED = ", ".join(_COLUMNS)
-_values = attrgetter(*_COLUMNS)
+_TEXTS = ("description", "output", "actions")
+_SHORT = tuple(name for name in _CHANGEABLE if name not in _TEXTS)
+SELECTED = ", ".join(COLUMNS)
+_values = attrgetter(*COLUMNS)
 _changeable_values = attrgetter(*_CHANGEABLE)
+_text_values, _short_values = attrgetter(*_TEXTS), attrgetter(*_SHORT)
 
 
 def _placeholders(columns: tuple[str, ...], first: int) -> dict[str, str]:
@@ -58,7 +61,7 @@ STATUS_COLUMN: dict[str, str] = {
 
 
 def _insert_statement(status: Status) -> str:
-    task = _placeholders(_COLUMNS, first=9)
+    task = _placeholders(COLUMNS, first=9)
     count = STATUS_COLUMN[status]
     return f"""
         WITH head AS (
@@ -173,25 +176,48 @@ async def raise_fence(tx: AccountTransaction, task: Task) -> Task:
     return replace(task, fence=fence)
 
 
-async def open_subtasks(tx: AccountReader, task_id: UUID) -> list[Task]:
-    """Every task below this one, at any depth, that has not ended."""
+async def open_subtasks(
+    tx: AccountReader, task_id: UUID, *, limit: int | None = None
+) -> list[UUID]:
+    """The tasks below this one, at any depth, that have not ended. With a limit, any of them."""
     rows = await tx.fetch(
-        f"""
-        WITH RECURSIVE below (id) AS (
-            SELECT id FROM tasks WHERE account_id = $1 AND parent_task_id = $2
+        """
+        WITH RECURSIVE below (id, status) AS (
+            SELECT id, status FROM tasks WHERE account_id = $1 AND parent_task_id = $2
             UNION ALL
-            SELECT t.id FROM below b
+            SELECT t.id, t.status FROM below b
             JOIN tasks t ON t.account_id = $1 AND t.parent_task_id = b.id
         )
-        SELECT {SELECTED} FROM tasks
-        WHERE account_id = $1 AND id IN (SELECT id FROM below)
-          AND status IN ('PENDING', 'RUNNING', 'WAITING_APPROVAL')
-        ORDER BY id
-        """,  # noqa: S608
+        SELECT id FROM below WHERE status IN ('PENDING', 'RUNNING', 'WAITING_APPROVAL') LIMIT $3
+        """,
         tx.account_id,
         task_id,
+        limit,
     )
-    return [Task(**row) for row in rows]
+    return sorted(row["id"] for row in rows)
+
+
+async def cancelled_ancestor(tx: AccountReader, task: Task) -> Task | None:
+    """The nearest task above this one that is CANCELLED."""
+    if task.parent_task_id is None:
+        return None
+    row = await tx.fetchrow(
+        f"""
+        WITH RECURSIVE above (id, level) AS (
+            SELECT $2::uuid, 1
+            UNION ALL
+            SELECT t.parent_task_id, a.level + 1 FROM above a
+            JOIN tasks t ON t.account_id = $1 AND t.id = a.id
+        )
+        SELECT {SELECTED} FROM tasks WHERE account_id = $1 AND id = (
+            SELECT t.id FROM above a JOIN tasks t ON t.account_id = $1 AND t.id = a.id
+            WHERE t.status = 'CANCELLED' ORDER BY a.level LIMIT 1
+        )
+        """,  # noqa: S608
+        tx.account_id,
+        task.parent_task_id,
+    )
+    return Task(**row) if row else None
 
 
 async def running_ancestors(tx: AccountReader, task_id: UUID) -> list[Task]:
@@ -238,8 +264,14 @@ async def add_usage(
     return row["status"], row["run"]
 
 
-_SET = ", ".join(f"{name} = {at}" for name, at in _placeholders(_CHANGEABLE, first=3).items())
-_UPDATE = f"UPDATE tasks SET {_SET} WHERE account_id = $1 AND id = $2"  # noqa: S608
+def _update_statement(columns: tuple[str, ...]) -> str:
+    changes = ", ".join(f"{name} = {at}" for name, at in _placeholders(columns, first=3).items())
+    return f"UPDATE tasks SET {changes} WHERE account_id = $1 AND id = $2"  # noqa: S608
+
+
+_UPDATE = _update_statement(_CHANGEABLE)
+# PostgreSQL would store texts that have not changed again.
+_UPDATE_SHORT = _update_statement(_SHORT)
 
 
 async def update(
@@ -249,7 +281,10 @@ async def update(
     event: tuple[str, Mapping[str, Any]],
 ) -> None:
     """Writes a changed task, its totals and its event."""
-    await tx.execute(_UPDATE, tx.account_id, after.id, *_changeable_values(after))
+    if _text_values(before) == _text_values(after):
+        await tx.execute(_UPDATE_SHORT, tx.account_id, after.id, *_short_values(after))
+    else:
+        await tx.execute(_UPDATE, tx.account_id, after.id, *_changeable_values(after))
     await _append_event(tx, before, after, event, _count_changes(before, after))
 
 

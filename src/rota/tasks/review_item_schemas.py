@@ -170,7 +170,7 @@ class ReviewItem(Wire):
     @classmethod
     def of(cls, item: Mapping[str, Any], definitions: Definitions) -> "ReviewItem":
         shown = dict(item)
-        if "sealed" in item:
+        if item.get("sealed") is not None:
             # Exactly what is decided about. The database changes some numbers.
             shown["arguments"] = json.loads(item["sealed"])["arguments"]
         shown["summary"] = summaries.of_item(item, shown["arguments"] or {})

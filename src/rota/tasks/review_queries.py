@@ -7,9 +7,58 @@ from typing import Any
 from uuid import UUID
 
 from rota.platform.db import AccountReader, AccountTransaction, ReadConnection
-from rota.tasks.model import Review
+from rota.tasks.model import ListedReview, Review
+from rota.tasks.pages import Fit, fitting
 
 _COLUMNS = ", ".join(field.name for field in fields(Review))
+
+_SHORT_COLUMNS = ", ".join(f.name for f in fields(Review) if f.name not in ("items", "sealed"))
+
+# Of an incomplete review, a list shows this many items.
+_LISTED_ITEMS = 10
+# What an item loses that is longer than $4: the end of a text, or a value as a whole.
+_SHORTER = """
+    || CASE WHEN length(item ->> 'toolDescription') > $4::integer THEN
+        jsonb_build_object('toolDescription', left(item ->> 'toolDescription', $4)) ELSE '{}' END
+    || CASE WHEN length(item ->> 'agentSays') > $4 THEN
+        jsonb_build_object('agentSays', left(item ->> 'agentSays', $4)) ELSE '{}' END
+    || CASE WHEN octet_length((item -> 'annotations')::text) > $4 THEN
+        '{"annotations": null}'::jsonb ELSE '{}' END
+    || CASE WHEN octet_length((item -> 'argumentsSchema')::text) > $4 THEN
+        '{"argumentsSchema": null}'::jsonb ELSE '{}' END
+    || CASE WHEN octet_length(item ->> 'sealed') > $4 THEN
+        '{"arguments": null, "sealed": null}'::jsonb ELSE '{}' END
+"""
+# The pending reviews of tasks ($2). The fields of `Fit` are $3 and $4.
+_LISTED = f"""
+    SELECT task_id, {_SHORT_COLUMNS},
+        CASE WHEN whole THEN items ELSE short_items END AS items,
+        CASE WHEN whole OR octet_length(sealed) <= $4 THEN sealed ELSE short_sealed END AS sealed,
+        NOT whole AND (short_items <> items OR gate = 'run' AND octet_length(sealed) > $4)
+            AS truncated
+    FROM (
+        SELECT *, sum(octet_length(sealed) + octet_length(items::text)) OVER () <= $3::bigint
+            AS whole
+        FROM reviews WHERE account_id = $1 AND task_id = ANY($2) AND state = 'pending'
+    ) AS page
+    CROSS JOIN LATERAL (
+        SELECT coalesce(jsonb_agg(item {_SHORTER} ORDER BY number), '[]') AS short_items
+        FROM jsonb_array_elements(items) WITH ORDINALITY AS i (item, number)
+        WHERE NOT whole AND number <= {_LISTED_ITEMS}
+    ) AS cut
+    -- Outside of the items, only the work and the name are shown.
+    CROSS JOIN LATERAL (
+        SELECT CASE
+            WHEN whole OR gate <> 'run' THEN '{{}}'
+            WHEN gate = 'run' THEN
+                jsonb_build_object('work', sealed::jsonb -> 'work' || jsonb_build_object(
+                    'input', left(sealed::jsonb #>> '{{work,input}}', $4),
+                    'description', left(sealed::jsonb #>> '{{work,description}}', $4)))
+            ELSE jsonb_build_object('texts', jsonb_build_object(
+                'name', sealed::jsonb #> '{{texts,name}}'))
+        END::text AS short_sealed
+    ) AS short
+"""  # noqa: S608
 
 
 async def of_task(tx: AccountReader, task_id: UUID) -> list[Review]:
@@ -92,6 +141,22 @@ async def pending(tx: AccountReader, task_ids: Sequence[UUID]) -> dict[UUID, Rev
         task_id = columns.pop("task_id")
         found[task_id] = Review(**columns)
     return found
+
+
+async def listed(
+    tx: AccountReader, task_ids: Sequence[UUID], page_bytes: int
+) -> dict[UUID, ListedReview]:
+    """The pending reviews of these tasks. Large ones are incomplete if the page is too large."""
+
+    async def read(fit: Fit) -> list[dict[str, Any]]:
+        rows = await tx.fetch(_LISTED, tx.account_id, list(task_ids), fit.whole_bytes, fit.cut)
+        return [dict(row) for row in rows]
+
+    def texts(row: dict[str, Any]) -> object:
+        return row["sealed"], row["items"]
+
+    rows = await fitting(read, texts, page_bytes)
+    return {row.pop("task_id"): ListedReview(**row) for row in rows}
 
 
 async def snoozes(

@@ -320,6 +320,14 @@ class Approval(Wire):
             examples.EXPIRES,
         ),
     ]
+    truncated: Annotated[
+        bool,
+        doc(
+            "Whether texts, arguments or items are left out, because the page would be larger than "
+            "1 MiB. Read the task and its review before you decide.",
+            False,
+        ),
+    ]
 
 
 class ApprovalsResponse(Wire):

@@ -24,6 +24,7 @@ from rota.platform.http.schemas import Body
 from rota.platform.idempotency import Idempotency, Outcome
 from rota.platform.schema import SchemaChecks
 from rota.tasks import (
+    cancellation,
     edits,
     queries,
     review_items,
@@ -238,7 +239,7 @@ class Reviews:
             if before.hosted:
                 await transitions.enqueue(tx, WAKE, after)
         else:
-            after = await transitions.cancel(
+            after = await cancellation.cancel(
                 tx, before, before, Trigger.REJECT, event=event, reason=body.reason
             )
         return replace(found, task=after, reviews=await review_queries.of_task(tx, before.id))
@@ -267,18 +268,19 @@ class Reviews:
         while more:
             async with self._db.write(account_id) as tx:
                 due = await review_queries.claim_due(tx, EXPIRE_AT_ONCE)
-                done = sum([await self._expire(tx, task_id) for task_id in due])
+                at_once = cancellation.BATCH // max(1, len(due))
+                done = sum([await self._expire(tx, task_id, at_once) for task_id in due])
             expired, more = expired + done, done > 0 and len(due) == EXPIRE_AT_ONCE
         return expired
 
-    async def _expire(self, tx: AccountTransaction, task_id: UUID) -> bool:
+    async def _expire(self, tx: AccountTransaction, task_id: UUID, at_once: int) -> bool:
         task = await queries.find_for_change(tx, task_id)
         reviews = await review_queries.of_task(tx, task_id)
         if task is None or reviews[0].state != "pending" or reviews[0].expires_at > clock.now():
             return False  # It was decided after the query that found it.
         reason = "No decision was made in time."
         await transitions.close_review(tx, task, "expired", reason)
-        await transitions.cancel(tx, task, task, Trigger.EXPIRE, reason=reason)
+        await cancellation.cancel(tx, task, task, Trigger.EXPIRE, reason=reason, at_once=at_once)
         return True
 
 

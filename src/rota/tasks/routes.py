@@ -152,7 +152,11 @@ def task_routes(
         limit: Limit = 50,
         offset: Offset = 0,
     ) -> TasksResponse:
-        """Returns a page of tasks, newest first. Filters combine: a task must match all of them."""
+        """Returns a page of tasks, newest first. Filters combine: a task must match all of them.
+
+        If the page would be larger than 1 MiB, long texts are cut, and the `truncated` of each
+        task names them.
+        """
         parent = ids.from_wire("task", parent_task_id) if parent_task_id is not None else None
         if parent_task_id is not None and parent is None:
             return TasksResponse(tasks=[], total=0)
@@ -296,13 +300,17 @@ def task_routes(
         offset: Offset = 0,
     ) -> ApprovalsResponse:
         """Returns every task of the account that waits for a person, with its review. The one that
-        has waited longest comes first."""
+        has waited longest comes first.
+
+        If the page would be larger than 1 MiB, long texts and arguments are left out, and
+        `truncated` is true."""
         found, total = await tasks.waiting(caller, agent, gate, limit, offset)
         approvals = [
             review_schemas.Approval(
                 task=schemas.Task.of(each.found.task),
                 review=review_schemas.Review.of(each.found),
                 snoozed_until=each.snoozed_until,
+                truncated=each.truncated,
             )
             for each in found
         ]

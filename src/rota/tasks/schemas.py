@@ -22,6 +22,8 @@ from rota.tasks import model, states
 
 MAX_TEXT = 50_000
 MAX_ACTIONS = 1_000
+# In UTF-8, all actions of a task together.
+MAX_ACTIONS_BYTES = 256 * 1024
 
 TaskStatus = TypeAliasType(
     "TaskStatus",
@@ -66,6 +68,15 @@ PRIORITY = WithJsonSchema(
 Priority = Annotated[int | float, PRIORITY]
 Id = Annotated[str, Field(min_length=1, max_length=255)]
 TaskId = Annotated[str, doc("The ID of the task, `task_…`.", examples.TASK_ID)]
+
+
+CutText = TypeAliasType(
+    "CutText",
+    Annotated[
+        model.CutText,
+        doc("A text of a task that a list has cut. `actions` is `metadata.actions`.", "output"),
+    ],
+)
 
 
 class RetryTask(Body):
@@ -153,6 +164,14 @@ class Task(Wire):
     finished_at: Annotated[
         Timestamp | None, doc("When the task ended. Null before that.", examples.FINISHED)
     ]
+    truncated: Annotated[
+        list[CutText],
+        doc(
+            "The texts that are incomplete. Empty except in a list whose page would be larger than "
+            "1 MiB. `GET /api/tasks/{id}` returns the whole task.",
+            [],
+        ),
+    ]
 
     @classmethod
     def of(cls, task: model.Task) -> "Task":
@@ -187,6 +206,7 @@ class Task(Wire):
             ),
             started_at=task.started_at,
             finished_at=task.finished_at,
+            truncated=task.truncated if isinstance(task, model.ListedTask) else [],
         )
 
 

@@ -10,6 +10,7 @@ from rota.platform import clock, ids
 from rota.platform.db import AccountTransaction, Database
 from rota.platform.idempotency import Idempotency, Outcome
 from rota.tasks import (
+    cancellation,
     changes,
     list_queries,
     queries,
@@ -23,7 +24,8 @@ from rota.tasks.bodies import CreateTask, PatchTask
 from rota.tasks.creation import NewTask, TaskCreation, check_can_retry
 from rota.tasks.errors import ParentNotFound, TwoAgents
 from rota.tasks.list_queries import Filter
-from rota.tasks.model import Task
+from rota.tasks.model import ListedTask, Task
+from rota.tasks.pages import PAGE_BYTES
 from rota.tasks.review_reading import TaskReviews
 from rota.tasks.schemas import TaskResponse
 from rota.tasks.states import EVENT_OF, Gate, Status, Trigger
@@ -35,6 +37,8 @@ class Waiting:
 
     found: TaskReviews
     snoozed_until: datetime | None
+    # Whether something is left out, because the page would have been too large.
+    truncated: bool
 
 
 class Tasks:
@@ -80,12 +84,12 @@ class Tasks:
             description=body.description,
             input=body.input or "",
             output=body.output,
-            actions=body.actions or [],
+            actions=changes.added([], body.actions),
         )
 
     async def page(
         self, caller: Caller, filters: Filter, limit: int, offset: int
-    ) -> tuple[list[Task], int]:
+    ) -> tuple[list[ListedTask], int]:
         async with self._db.snapshot(caller.account_id, caller.user_id) as tx:
             return await list_queries.page(tx, filters, limit, offset)
 
@@ -95,12 +99,16 @@ class Tasks:
         """The tasks that wait for a person, longest wait first, each with its review."""
         async with self._db.snapshot(caller.account_id, caller.user_id) as tx:
             found, total = await list_queries.waiting(tx, agent, gate, limit, offset)
-            tasks = await list_queries.by_ids(tx, found)
-            pending = await review_queries.pending(tx, found)
+            tasks = await list_queries.by_ids(tx, found, PAGE_BYTES // 2)
+            pending = await review_queries.listed(tx, found, PAGE_BYTES // 2)
             snoozes = await review_queries.snoozes(tx, pending, clock.now())
             definitions = await review_reading.definitions_of(tx, list(pending.values()))
         return [
-            Waiting(TaskReviews(task, [pending[task.id]], definitions), snoozes.get(task.id))
+            Waiting(
+                TaskReviews(task, [pending[task.id]], definitions),
+                snoozes.get(task.id),
+                truncated=pending[task.id].truncated or bool(task.truncated),
+            )
             for task in tasks
         ], total
 
@@ -121,7 +129,7 @@ class Tasks:
                     await transitions.replace_review(tx, after, seals.external(after))
                 return after
             if body.status == "CANCELLED":
-                return await transitions.cancel(tx, after, after, Trigger.CANCEL)
+                return await cancellation.cancel(tx, after, after, Trigger.CANCEL)
             after = await transitions.apply(tx, after, after, body.status, Trigger.PATCH)
             if after.status == "WAITING_APPROVAL":
                 await self._creation.open_first_gate(tx, after, None)

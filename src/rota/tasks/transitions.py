@@ -9,7 +9,7 @@ from uuid import UUID
 from pydantic.alias_generators import to_camel
 
 from rota.credits import holds
-from rota.events import journal, outbox
+from rota.events import outbox
 from rota.events.outbox import Instruction
 from rota.platform import clock, ids, tracing
 from rota.platform.canonical import digest
@@ -58,7 +58,7 @@ async def apply(
         await enqueue(tx, CANCEL, before)
     if before.hosted and target in TERMINAL and before.parent_task_id:
         parent = await queries.find(tx, before.parent_task_id)
-        if parent is not None and parent.hosted:
+        if parent is not None and parent.hosted and parent.status != "CANCELLED":
             # The parent's run may be waiting for the result of this task.
             await enqueue(tx, WAKE, parent)
     return after
@@ -74,30 +74,6 @@ async def update(tx: AccountTransaction, before: Task, after: Task) -> None:
     ]
     data = event_data(tx, before.status, before.status) | {"fields": changed}
     await queries.update(tx, before, after, ("task.updated", data))
-
-
-async def cancel(
-    tx: AccountTransaction,
-    before: Task,
-    after: Task,
-    trigger: Trigger,
-    *,
-    event: str | None = None,
-    reason: str | None = None,
-) -> Task:
-    """Cancels a task and every open task below it, and closes their pending reviews."""
-    cancelled = await apply(tx, before, after, "CANCELLED", trigger, event=event, reason=reason)
-    if event is not None:
-        # Clients may listen for only one of the two events, so both are sent.
-        data = event_data(tx, before.status, "CANCELLED", reason)
-        await journal.append(tx, EVENT_OF["CANCELLED"], data, before.id)
-    if trigger is Trigger.CANCEL:
-        await close_review(tx, before, "cancelled", "The task was cancelled.")
-    for subtask in await queries.open_subtasks(tx, before.id):
-        why = "The parent task was cancelled."
-        await apply(tx, subtask, subtask, "CANCELLED", Trigger.CANCEL, reason=why)
-        await close_review(tx, subtask, "cancelled", why)
-    return cancelled
 
 
 def event_data(

@@ -29,12 +29,12 @@ from rota.platform.errors import (
     Unavailable,
     ValidationFailed,
 )
+from rota.platform.http.bodies import MAX_BODY_BYTES, Bodies
 from rota.platform.http.cors import PREFLIGHT, Cors, preflight_response
 from rota.platform.http.responses import METHODS, error_response
 from rota.platform.telemetry import REQUEST_SECONDS, REQUESTS
 
 API_VERSION = "2026-11-15"
-MAX_BODY_BYTES = 2 * 1024 * 1024
 # How much more of a refused body is read and discarded, and for how long.
 LINGER_BYTES = 4 * 1024 * 1024
 LINGER_S = 2.0
@@ -65,6 +65,8 @@ class Admission:
     refusal: ASGIApp | None = None
     # The account to log the request with.
     account: str | None = None
+    # Whose share of the process the request uses: an account's, or an address's.
+    client: str | None = None
 
 
 Guard = Callable[[Scope, dict[bytes, bytes]], Awaitable[Admission]]
@@ -78,6 +80,7 @@ class Edge:
         self._guard = guard
         self._cors = Cors(cors_origins)
         self._headers = [_HTTPS_ONLY] if https else []
+        self._bodies = Bodies()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -106,7 +109,8 @@ class Edge:
                 app = preflight_response()
             if tracing.enabled():
                 app = _traced(app, headers)
-            await app(scope, bounded, writer.send)
+            with self._bodies.reserved(admitted.client, headers):
+                await app(scope, bounded, writer.send)
         except (Exception, asyncio.CancelledError) as raised:
             error = as_api_error(raised)
             if writer.status:
