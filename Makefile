@@ -7,7 +7,7 @@ NODE := PATH="$(CURDIR)/.venv/node:$$PATH"
 ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dashboard dev lint actionlint test vitest fuzz chaos bench openapi screenshots lighthouse firefox lock audit wheel sbom
+.PHONY: help setup dashboard dev lint actionlint test vitest fuzz chaos bench attacks openapi screenshots lighthouse firefox lock audit wheel sbom
 
 help:  ## List the targets
 	@awk 'BEGIN { FS = ":.*## " } \
@@ -78,17 +78,22 @@ lighthouse: setup  ## Measure the dashboard as a phone with Lighthouse; needs Ch
 fuzz: setup  ## Send 500 generated requests to every operation of both variants
 	ROTA_FUZZ_EXAMPLES=500 $(BIN)/pytest tests/fuzz
 
-chaos: setup  ## Run the long fault tests: outages, kills at every commit, endurance
+chaos: setup  ## Run the long fault tests: outages, kills and pauses at every commit, restarts, endurance
 	ROTA_TEST_REDIS_OUTAGE_S=20 ROTA_TEST_BROWSER_LONG=1 $(BIN)/pytest tests/e2e
 	$(BIN)/python -m tests.chaos.boundaries --times 10
 	$(BIN)/python -m tests.chaos.pauses --times 10
+	$(BIN)/python -m tests.chaos.deploys --restarts 20
 	$(BIN)/python -m tests.chaos.storm --tasks 1008 --kills 120
 	$(BIN)/python -m tests.chaos.storm --tasks 512 --kills 100 --victims worker api postgres
 	$(BIN)/python -m tests.chaos.endurance
 
-bench: setup  ## Measure against bare handlers and workflows, and 10 million tasks against 10 thousand
-	failed=0; for part in bench mcp_bench hostile_bench credits_bench size; do \
+bench: setup  ## Measure against bare code and other engines, fairness, latency, and 10 million tasks
+	failed=0; for part in bench runs_bench latency_bench fairness comparison mcp_bench hostile_bench \
+	    credits_bench size; do \
 	    $(BIN)/python -m tests.load.$$part || failed=1; done; exit $$failed
+
+attacks: setup  ## Attack the service as one account, and measure another one
+	$(BIN)/python -m tests.load.attacks
 
 ##@ Update
 

@@ -3,7 +3,7 @@
 import pytest
 
 from rota.dev.stack import Stack
-from tests.chaos.endurance import fairness, waiting, without_workers
+from tests.chaos.endurance import waiting, without_workers
 
 
 @pytest.mark.timed
@@ -21,12 +21,3 @@ async def test_waiting_tasks_survive_a_restart_of_everything_and_accept_decision
     print(found)
     before = found["worker's memory before, MB"]
     assert found["after a restart of everything, with them waiting, MB"] < before + 10
-
-
-@pytest.mark.timed
-async def test_many_tasks_of_one_account_do_not_delay_another_account(
-    killable_stack: Stack,
-) -> None:
-    found = await fairness(killable_stack, flood=200, few=10)
-    print(found)
-    assert found["share"] <= 0.25, found

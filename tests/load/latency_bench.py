@@ -28,7 +28,12 @@ from tests.runs.scripted import calls, says
 from tests.service import Person
 from tests.tasks.world import uuid_of
 
-START_AIM_MS = 25.0
+# In milliseconds, for the medians.
+AIMS = {
+    ("one call", "commit to workflow start"): 25.0,
+    ("one call", "total"): 90.0,
+    ("delegating", "total"): 300.0,
+}
 IDLE_AIM = 2.0
 IDLE_S = 30
 
@@ -36,26 +41,28 @@ Samples = dict[str, list[float]]
 
 
 async def one_task(world: World, person: Person, agent: str, script: str) -> dict[str, float]:
-    """The parts of one task's time, in milliseconds."""
-    began = time.time()
-    body = {"name": "A task", "agent": agent, "input": f"Please. {script}"}
-    answer = await person.post("/api/tasks", body)
-    answered = time.time()
-    assert answer.status_code == 201, answer.text
-    task: dict[str, Any] = answer.json()["task"]
-    while True:
-        [row] = await world.query(
-            """
-            SELECT t.status, e.created_at, t.started_at, t.finished_at
-            FROM tasks t JOIN events e ON e.task_id = t.id AND e.type = 'task.created'
-            WHERE t.id = $1
-            """,
-            uuid_of(task),
-        )
-        if row["status"] == "COMPLETED":
-            break
-        assert row["status"] in ("PENDING", "RUNNING"), row["status"]
-        await asyncio.sleep(0.05)
+    """The parts of one task's time, in seconds."""
+    async with world.service.owner() as connection:
+        began = time.time()
+        body = {"name": "A task", "agent": agent, "input": f"Please. {script}"}
+        answer = await person.post("/api/tasks", body)
+        answered = time.time()
+        assert answer.status_code == 201, answer.text
+        task: dict[str, Any] = answer.json()["task"]
+        while True:
+            await asyncio.sleep(0.05)
+            row = await connection.fetchrow(
+                """
+                SELECT t.status, e.created_at, t.started_at, t.finished_at
+                FROM tasks t JOIN events e ON e.account_id = t.account_id
+                    AND e.task_id = t.id AND e.type = 'task.created'
+                WHERE t.id = $1
+                """,
+                uuid_of(task),
+            )
+            if row["status"] == "COMPLETED":
+                break
+            assert row["status"] in ("PENDING", "RUNNING"), row["status"]
     client = await world.temporal()
     run = await client.get_workflow_handle(f"run/{task['id']}/1").describe()
     created, ended = row["created_at"].timestamp(), row["finished_at"].timestamp()
@@ -107,22 +114,25 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 
 def report(figures: dict[str, Samples], idle: float) -> bool:
+    met = idle <= IDLE_AIM
     for name, samples in figures.items():
         table = Table(title=f"{name} (ms)")
-        for column in ("part", "median", "p95"):
-            table.add_column(column, justify="left" if column == "part" else "right")
+        for column in ("part", "median", "p95", "aim", ""):
+            table.add_column(column, justify="left" if column in ("part", "") else "right")
         for part, values in samples.items():
             middle = statistics.median(values)
-            table.add_row(part, f"{middle:.1f}", f"{percentile(values, 0.95):.1f}")
+            cells = [part, f"{middle:.1f}", f"{percentile(values, 0.95):.1f}"]
+            if aim := AIMS.get((name, part)):
+                cells += [f"≤ {aim:g}", "met" if middle <= aim else "missed"]
+                met = met and middle <= aim
+            table.add_row(*cells)
         Console(width=100).print(table)
-    start = statistics.median(figures["one call"]["commit to workflow start"])
     print(f"An idle worker makes {idle:.2f} transactions/s (aim: at most {IDLE_AIM:g}).")
-    print(f"Commit to workflow start: {start:.1f} ms (aim: at most {START_AIM_MS:g} ms).")
     print(f"Load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores.")
     file = Path("bench-results") / "latency.json"
     file.parent.mkdir(exist_ok=True)
     file.write_text(json.dumps({"ms": figures, "idle transactions/s": idle}, indent=2) + "\n")
-    return start <= START_AIM_MS and idle <= IDLE_AIM
+    return met
 
 
 async def main(count: int) -> int:

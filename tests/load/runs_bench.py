@@ -4,7 +4,9 @@
 
 A task calls an instant model, then two tools, then the model again. The bare workflow has no
 database: it has one local activity and four ordinary ones, which make the same HTTP requests. Both
-use one worker with the same settings on the same Temporal server, in turns.
+use one worker with the same settings on the same Temporal server, in turns. Then single tasks show
+what each further model call of a run takes beside the call itself, made with the same client
+library.
 """
 
 import argparse
@@ -20,34 +22,57 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pydantic import TypeAdapter
+from pydantic_ai.messages import ModelRequest, UserPromptPart
+from pydantic_ai.models import ModelRequestParameters
 from rich.console import Console
 from rich.table import Table
 from temporalio.client import Client
 
 from rota.dev.stack import Stack
+from rota.platform import ids
+from rota.platform.settings import ModelChoice
 from rota.platform.telemetry import configure_logging
+from rota.runs.models import Models
 from tests.chaos.world import PARTS, World
 from tests.load.runs_bare import QUEUE, Bare, BareInput
 from tests.runs.scripted import calls, says
+from tests.service import Person
 
-NAME = "runs, end to end"
-AIM = 0.6
+RATIO_AIM = 1.1
+FURTHER_CALL_AIM_MS = 8.0
 ACCOUNTS = 16
 AT_ONCE = 16
+# Single tasks, and the model calls after the first one in the longer of them. A slice makes them
+# all.
+SINGLE = 15
+FURTHER_CALLS = 10
 
 
 @dataclass
 class Figures:
     ours: list[float] = field(default_factory=list)
     bare: list[float] = field(default_factory=list)
-    # The time of a single model call, and of one step when only one run is in progress.
+    # The time of one HTTP request to the model, and of the same through the client library.
     call_ms: float = 0
+    client_call_ms: float = 0
+    # When only one run is in progress: a further model call of a run, and a step on average.
+    further_call_ms: float = 0
     our_step_ms: float = 0
     bare_step_ms: float = 0
 
     @property
     def ratio(self) -> float:
         return statistics.median(o / b for o, b in zip(self.ours, self.bare, strict=True))
+
+    @property
+    def added_ms(self) -> float:
+        """What a further model call of a run takes beside the call itself."""
+        return self.further_call_ms - self.client_call_ms
+
+    @property
+    def met(self) -> bool:
+        return self.ratio >= RATIO_AIM and self.added_ms <= FURTHER_CALL_AIM_MS
 
 
 @asynccontextmanager
@@ -132,24 +157,50 @@ async def measure(stack: Stack, rounds: int, count: int) -> Figures:
 async def _alone(figures: Figures, world: World, script: str, client: Client) -> None:
     """The cost of a step when only one run is in progress."""
     body = {"model": "scripted", "messages": [{"role": "user", "content": "Hello"}]}
-    taken: dict[str, list[float]] = {"call": [], "ours": [], "bare": []}
-    for number in range(15):
+    names = ("call", "client call", "ours", "bare", "one", "many")
+    taken: dict[str, list[float]] = {name: [] for name in names}
+    one = await world.scripted.script(says("Done."))
+    # Rota answers a call to an unknown tool itself, so the next model call follows at once.
+    again = calls(("absent", {}))
+    many = await world.scripted.script(*[again] * FURTHER_CALLS, says("Done."))
+    person = await world.newcomer()
+    choices = TypeAdapter(dict[str, ModelChoice]).validate_json(world.scripted.models())
+    chosen = Models(choices, None).get("default")
+    hello = [ModelRequest(parts=[UserPromptPart("Hello")])]
+    for number in range(SINGLE):
         began = time.monotonic()
         await world.scripted.http.post("/v1/chat/completions", json=body)
         taken["call"].append(time.monotonic() - began)
         began = time.monotonic()
+        await chosen.model.request(hello, chosen.settings, ModelRequestParameters())
+        taken["client call"].append(time.monotonic() - began)
+        began = time.monotonic()
         await of_bare(client, world, f"alone-{number}", 1)
         taken["bare"].append(time.monotonic() - began)
-        await of_ours(world, script, 1)
-    # The time of the run itself, without its time in the queue. It has three steps in sequence:
-    # model, both tools, model.
-    rows = await world.query(
-        "SELECT extract(epoch FROM finished_at - started_at)::float AS seconds FROM tasks "
-        "ORDER BY id DESC LIMIT 15"
-    )
-    figures.call_ms = statistics.median(taken["call"]) * 1000
-    figures.bare_step_ms = statistics.median(taken["bare"]) / 3 * 1000
-    figures.our_step_ms = statistics.median(row["seconds"] for row in rows) / 3 * 1000
+        for name, each in (("ours", script), ("one", one), ("many", many)):
+            taken[name].append(await _run_s(world, person, each))
+    middle_ms = {name: statistics.median(values) * 1000 for name, values in taken.items()}
+    figures.call_ms, figures.client_call_ms = middle_ms["call"], middle_ms["client call"]
+    # Three steps in sequence: model, both tools, model.
+    figures.bare_step_ms = middle_ms["bare"] / 3
+    figures.our_step_ms = middle_ms["ours"] / 3
+    figures.further_call_ms = (middle_ms["many"] - middle_ms["one"]) / FURTHER_CALLS
+
+
+async def _run_s(world: World, person: Person, script: str) -> float:
+    """How long one run takes, without its time in the queue."""
+    async with asyncio.timeout(60), world.service.owner() as connection:
+        task_id = await world.create(person, "writer", script)
+        while True:
+            # Rare, so that polling does not slow the run down.
+            await asyncio.sleep(0.1)
+            seconds: float | None = await connection.fetchval(
+                "SELECT extract(epoch FROM finished_at - started_at)::float FROM tasks "
+                "WHERE id = $1 AND status = 'COMPLETED'",
+                ids.from_wire("task", task_id),
+            )
+            if seconds is not None:
+                return seconds
 
 
 def report(figures: Figures) -> None:
@@ -157,20 +208,25 @@ def report(figures: Figures) -> None:
     for column in ("figure", "Rota", "bare", "ratio", "aim", ""):
         table.add_column(column, justify="left" if column in ("figure", "") else "right")
     table.add_row(
-        f"{NAME} (tasks/s)",
+        "runs, end to end (tasks/s)",
         f"{statistics.median(figures.ours):.1f}",
         f"{statistics.median(figures.bare):.1f}",
         f"{figures.ratio:.2f}",
-        f"≥ {AIM:.2f}",
-        "met" if figures.ratio >= AIM else "missed",
+        f"≥ {RATIO_AIM:.2f}",
+        "met" if figures.ratio >= RATIO_AIM else "missed",
     )
     table.add_row(
-        f"overhead of a call of {figures.call_ms:.1f} ms (ms)",
+        f"a step adds to a call of {figures.call_ms:.1f} ms (ms)",
         f"{figures.our_step_ms - figures.call_ms:.1f}",
         f"{figures.bare_step_ms - figures.call_ms:.1f}",
+    )
+    table.add_row(
+        f"a further model call adds to one of {figures.client_call_ms:.1f} ms (ms)",
+        f"{figures.added_ms:.1f}",
         "",
         "",
-        "",
+        f"≤ {FURTHER_CALL_AIM_MS:g}",
+        "met" if figures.added_ms <= FURTHER_CALL_AIM_MS else "missed",
     )
     Console(width=100).print(table)
     file = Path("bench-results") / "runs.json"
@@ -178,7 +234,7 @@ def report(figures: Figures) -> None:
     file.write_text(json.dumps(vars(figures) | {"ratio": figures.ratio}, indent=2) + "\n")
 
 
-async def main(rounds: int = 3, count: int = 200) -> int:
+async def main(rounds: int, count: int) -> int:
     configure_logging("WARNING", "console")
     # Listing tools is not part of a run: the tools of tool servers come from the database.
     os.environ["TEST_TOOLS_FIXED"] = "yes"
@@ -186,12 +242,12 @@ async def main(rounds: int = 3, count: int = 200) -> int:
         async with Stack(Path(data), components=PARTS) as stack:
             figures = await measure(stack, rounds, count)
     report(figures)
-    return 0 if figures.ratio >= AIM else 1
+    return 0 if figures.met else 1
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--tasks", type=int, default=200)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--tasks", type=int, default=150)
     options = parser.parse_args()
     raise SystemExit(asyncio.run(main(options.rounds, options.tasks)))

@@ -80,7 +80,10 @@ class Scripts:
         found = SCRIPT.search(first)
         script = (self.scripts.get(found.group(1)) if found else None) or self.instant
         turn = sum(message["role"] == "assistant" for message in messages)
-        earlier = sum(call["turn"] == turn for call in script.calls)
+        says = script.turns[min(turn, len(script.turns) - 1)]
+        if failures := says.get("failures"):
+            earlier = sum(call["turn"] == turn for call in script.calls)
+            says = failures[earlier] if earlier < len(failures) else says
         call = {
             "turn": turn,
             "at": time.time(),
@@ -93,9 +96,6 @@ class Scripts:
             "hungUp": False,
         }
         script.calls.append(call)
-        says = script.turns[min(turn, len(script.turns) - 1)]
-        failures = says.get("failures", [])
-        says = failures[earlier] if earlier < len(failures) else says
         if says.get("hold"):
             while not script.released.is_set():
                 if await request.is_disconnected():

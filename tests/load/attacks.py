@@ -1,0 +1,381 @@
+"""`make attacks`: what one account can do to another.
+
+    python -m tests.load.attacks [--seconds N] [--only NAME …] [--variant a|b]
+
+Each attack has a new service and a new worker. Another account sends requests all the time: alone
+before and after the attack, and during it. Its p99 during the attack is at most 1.5 times its p99
+alone, all of its requests succeed, and no process grows by more than 200 MB. Exits with 1 if one of
+these is not true.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median, quantiles
+from uuid import uuid4
+
+import psutil
+import uvloop
+from rich.console import Console
+from rich.table import Table
+
+from rota.agents.sync import sync
+from rota.dev.components import check_url
+from rota.dev.stack import Stack
+from rota.platform.settings import Settings
+from rota.platform.telemetry import configure_logging
+from tests.chaos.world import PARTS
+from tests.load.attack_list import ATTACKS
+from tests.load.attack_victim import Samples, Victim
+from tests.load.attackers import Target
+from tests.mcp.conftest import LOCAL
+from tests.runs.runner import new_namespace
+from tests.runs.scripted import Scripted
+from tests.service import Service, environment, free_port, prepared_settings
+from tests.tasks.world import newcomer
+
+MAX_RATIO = 1.5
+MAX_GROWTH_MB = 200
+# If only a time is too long, the attack is repeated, and the times of all rounds count.
+ROUNDS = 3
+SAMPLE_MEMORY_EVERY_S = 0.2
+CATALOG = Path(__file__).parent / "catalog"
+# Tests have longer timeouts, because a machine that runs several of them is slow.
+PRODUCTION = {
+    name: Settings.model_fields[name].default
+    for name in (
+        "database_pool_timeout_s",
+        "database_lock_timeout_s",
+        "database_statement_timeout_s",
+    )
+}
+
+
+@dataclass
+class Result:
+    """What an attack did, over all its rounds."""
+
+    got: Counter[str] = field(default_factory=Counter)
+    alone: Samples = field(default_factory=dict)
+    during: Samples = field(default_factory=dict)
+    # Requests of the other account that did not succeed.
+    failures: Counter[str] = field(default_factory=Counter)
+    growth_mb: dict[str, float] = field(default_factory=dict)
+
+    def ratio(self, kind: str) -> tuple[float, float]:
+        """The median and the p99 during the attack, divided by those alone."""
+        alone, during = self.alone[kind], self.during[kind]
+        return median(during) / median(alone), p99(during) / p99(alone)
+
+    @property
+    def is_slow(self) -> bool:
+        return any(self.ratio(kind)[1] > MAX_RATIO for kind in self.during)
+
+    @property
+    def problems(self) -> list[str]:
+        found = ["slow"] if self.is_slow else []
+        found += [f"{count} × {what}" for what, count in self.failures.items()]
+        found += [f"{name} grew" for name, mb in self.growth_mb.items() if mb > MAX_GROWTH_MB]
+        return found
+
+
+def p99(samples: Sequence[float]) -> float:
+    return quantiles(samples, n=100)[98]
+
+
+# The attacked service
+
+
+@dataclass(frozen=True)
+class Attacked:
+    service: Service
+    worker: asyncio.subprocess.Process
+    scripted: Scripted
+
+    def memory(self) -> dict[tuple[str, int], float]:
+        """The resident megabytes of each process."""
+        assert self.service.running is not None
+        found: dict[tuple[str, int], float] = {}
+        for name, root in (("serve", self.service.running.pid), ("worker", self.worker.pid)):
+            for number, pid in enumerate([root, *descendants(root)]):
+                try:
+                    resident = psutil.Process(pid).memory_info().rss
+                except psutil.NoSuchProcess:
+                    continue
+                found["child" if number else name, pid] = resident / 1024**2
+        return found
+
+
+def descendants(pid: int) -> list[int]:
+    """Read from the kernel's list of children: psutil reads every process of the machine."""
+    found = []
+    for file in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            children = [int(child) for child in file.read_text().split()]
+        except OSError:  # The thread has ended.
+            continue
+        for child in children:
+            found += [child, *descendants(child)]
+    return found
+
+
+@asynccontextmanager
+async def attacked(stack: Stack, variant: str, scripted: Scripted) -> AsyncIterator[Attacked]:
+    """A service and a worker with the production's limits, and a new database."""
+    namespace = f"attacks-{uuid4().hex[:8]}"
+    await new_namespace(stack.endpoints.temporal_address, namespace)
+    settings = await prepared_settings(
+        stack,
+        variant,
+        "attacks",
+        temporal_namespace=namespace,
+        egress_allow=LOCAL,
+        log_level="INFO",
+        shutdown_grace_s=1.0,
+        **PRODUCTION,
+    )
+    await sync(settings.database_url.get_secret_value(), CATALOG)
+    base = Service(stack, settings, None)  # type: ignore[arg-type]
+    async with (
+        base.process(command=("tests.load.attacked", "serve")) as service,
+        _worker(settings, scripted) as worker,
+    ):
+        yield Attacked(service, worker, scripted)
+
+
+@asynccontextmanager
+async def _worker(
+    settings: Settings, scripted: Scripted
+) -> AsyncIterator[asyncio.subprocess.Process]:
+    port = free_port()
+    variables = environment(settings.model_copy(update={"metrics_port": port}))
+    given = {name: text for name, text in variables.items() if text not in ("[]", "{}", "()")}
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-m", "tests.load.attacked", "worker"),
+        env=os.environ | given | {"ROTA_MODELS": scripted.models()},
+        stdout=asyncio.subprocess.DEVNULL,
+    )
+    try:
+        async with asyncio.timeout(60):
+            while True:
+                try:
+                    await check_url(f"http://127.0.0.1:{port}/metrics")
+                    break
+                except Exception:
+                    assert process.returncode is None
+                    await asyncio.sleep(0.1)
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+
+
+# Measurement
+
+
+class MemoryWatch:
+    """The growth of each process, from when it was first seen."""
+
+    def __init__(self, target: Attacked) -> None:
+        self._target = target
+        self._first = target.memory()
+        self._highest = dict(self._first)
+
+    async def watch(self) -> None:
+        while True:
+            for process, mb in self._target.memory().items():
+                self._first.setdefault(process, mb)
+                self._highest[process] = max(mb, self._highest.get(process, mb))
+            await asyncio.sleep(SAMPLE_MEMORY_EVERY_S)
+
+    def growth_mb(self) -> dict[str, float]:
+        found: dict[str, float] = {}
+        for (name, pid), mb in self._highest.items():
+            found[name] = max(found.get(name, 0.0), mb - self._first[name, pid])
+        return found
+
+
+@asynccontextmanager
+async def attacker(name: str, target: Target) -> AsyncIterator[asyncio.subprocess.Process]:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-m", "tests.load.attack_list", name),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert process.stdin is not None
+    process.stdin.write(target.line())
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+
+
+async def tell(process: asyncio.subprocess.Process, word: str) -> None:
+    assert process.stdin is not None
+    process.stdin.write(f"{word}\n".encode())
+    await process.stdin.drain()
+
+
+async def told(process: asyncio.subprocess.Process) -> str:
+    assert process.stdout is not None
+    async with asyncio.timeout(300):
+        line = await process.stdout.readline()
+    assert line, "the attacker has failed"
+    return line.decode().strip()
+
+
+async def settled(deadline_s: float = 10) -> bool:
+    """Whether the machine becomes idle within this time."""
+    psutil.cpu_percent()
+    loop = asyncio.get_running_loop()
+    ends = loop.time() + deadline_s
+    while loop.time() < ends:
+        await asyncio.sleep(0.5)
+        if psutil.cpu_percent() < 15:
+            return True
+    return False
+
+
+async def measure(
+    target: Attacked, name: str, tools_url: str, seconds: float, into: Result
+) -> None:
+    """One round of an attack."""
+    service = target.service
+    victim = await Victim.of(service, target.scripted, tools_url, ATTACKS[name].beside)
+    account = await newcomer(service)
+    admin = service.stack.endpoints.admin_database_url
+    assert admin is not None
+    start = Target(
+        port=service.settings.port,
+        token=account.token,
+        account=str(account.user_id),
+        owner_url=admin.rpartition("/")[0] + "/" + service.database_url.rpartition("/")[2],
+        model_url=target.scripted.url,
+        issuer_url=service.stack.endpoints.issuer_url,
+    )
+    async with attacker(name, start) as process:
+        await victim.warm_up()
+        assert await told(process) == "ready"
+        await settled()
+        await victim.measure(seconds / 2, into.alone, into.failures)
+        memory = MemoryWatch(target)
+        watching = asyncio.create_task(memory.watch())
+        await tell(process, "go")
+        await victim.measure(seconds, into.during, into.failures)
+        await tell(process, "stop")
+        into.got += Counter(json.loads(await told(process)))
+    if await settled():
+        await victim.measure(seconds / 2, into.alone, into.failures)
+    watching.cancel()
+    for kind, mb in memory.growth_mb().items():
+        into.growth_mb[kind] = max(mb, into.growth_mb.get(kind, 0.0))
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Everything that all attacks share."""
+
+    stack: Stack
+    scripted: Scripted
+    tools_url: str
+    variant: str
+
+    @classmethod
+    @asynccontextmanager
+    async def start(cls, stack: Stack, variant: str) -> AsyncIterator["Setup"]:
+        peers = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "tests.load.attack_peers", stdout=asyncio.subprocess.PIPE
+        )
+        try:
+            addresses = json.loads(await told(peers))
+            os.environ["TEST_NAME_SERVER"] = addresses["names"]
+            async with Scripted.start() as scripted:
+                yield cls(stack, scripted, addresses["tools"], variant)
+        finally:
+            peers.kill()
+            await peers.wait()
+
+    async def run(self, name: str, seconds: float, rounds: int = ROUNDS) -> Result:
+        result = Result()
+        for _ in range(rounds):
+            async with attacked(self.stack, self.variant, self.scripted) as target:
+                await measure(target, name, self.tools_url, seconds, result)
+            if result.problems != ["slow"]:
+                break
+        return result
+
+
+# Report
+
+
+def report(results: dict[str, Result], variant: str) -> None:
+    table = Table(title=f"Variant {variant.upper()}: another account, during the attack ÷ alone")
+    for column in ("attack", "the attacker got", "measured", "median", "p99", "MB", "problems"):
+        table.add_column(column, justify="right" if column in ("median", "p99") else "left")
+    for name, result in results.items():
+        got = ", ".join(f"{what}: {count}" for what, count in result.got.most_common(6))
+        growth = ", ".join(f"{what} {mb:+.0f}" for what, mb in result.growth_mb.items())
+        ratios = {kind: result.ratio(kind) for kind in result.during}
+        table.add_row(
+            name,
+            got,
+            "\n".join(f"{kind} ({len(result.during[kind])})" for kind in ratios),
+            "\n".join(f"{middle:.2f}" for middle, _ in ratios.values()),
+            "\n".join(f"{last:.2f}" for _, last in ratios.values()),
+            growth,
+            "\n".join(result.problems),
+        )
+    Console(width=150).print(table)
+    file = Path("bench-results") / "attacks.json"
+    file.parent.mkdir(exist_ok=True)
+    figures = {
+        name: {
+            "got": result.got,
+            "ratios": {kind: result.ratio(kind) for kind in result.during},
+            "p99AloneMs": {kind: p99(times) * 1000 for kind, times in result.alone.items()},
+            "growthMb": result.growth_mb,
+            "problems": result.problems,
+        }
+        for name, result in results.items()
+    }
+    file.write_text(json.dumps(figures, indent=2) + "\n")
+
+
+async def main(seconds: float, only: Sequence[str], variant: str) -> int:
+    configure_logging("WARNING", "console")
+    names = [name for name in ATTACKS if not only or any(part in name for part in only)]
+    results: dict[str, Result] = {}
+    with tempfile.TemporaryDirectory(prefix="rota") as data:
+        async with (
+            Stack(Path(data), components=PARTS, durable=False) as stack,
+            Setup.start(stack, variant) as setup,
+        ):
+            for name in names:
+                results[name] = await setup.run(name, seconds)
+                print(f"{name}: {', '.join(results[name].problems) or 'passed'}", flush=True)
+    report(results, variant)
+    return 1 if any(result.problems for result in results.values()) else 0
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=7)
+    parser.add_argument(
+        "--only", nargs="*", default=[], help="only attacks whose name contains one"
+    )
+    parser.add_argument("--variant", choices=["a", "b"], default="a")
+    options = parser.parse_args()
+    sys.exit(uvloop.run(main(options.seconds, options.only, options.variant)))
