@@ -123,8 +123,8 @@ def counted_statements(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     transaction = Database._transaction
 
     @asynccontextmanager
-    async def counting(self: Database, begin: str) -> AsyncIterator[Any]:
-        async with transaction(self, begin) as connection:
+    async def counting(self: Database, *arguments: Any) -> AsyncIterator[Any]:
+        async with transaction(self, *arguments) as connection:
             yield _Counting(connection, statements)
 
     with monkeypatch.context() as patch:

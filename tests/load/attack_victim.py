@@ -19,11 +19,11 @@ from tests.service import Person, Service
 from tests.tasks.world import create, newcomer
 
 INTERVAL_S = 0.015
-RUN_INTERVAL_S = 0.1
+RUN_INTERVAL_S = 0.15
 # A request without a response counts as one that took this long.
 DEADLINE_S = 30.0
 # Phases are this many times as long, so that there are as many samples of each kind.
-LONGER = {None: 1, "tools": 2, "names": 2, "runs": 6}
+LONGER = {None: 1, "tools": 2, "names": 2, "runs": 9}
 
 # Seconds, by kind.
 Samples = dict[str, list[float]]

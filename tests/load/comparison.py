@@ -130,7 +130,7 @@ async def langgraph(folder: Path, model_url: str) -> AsyncIterator[tuple[str, Cl
     options = ["--no-browser", "--no-reload", "--port", str(port)]
     # By default it runs ten at the same time.
     options += ["--n-jobs-per-worker", str(AT_ONCE)]
-    command = [programs / "langgraph", "dev", *options]
+    command = [str(programs / "langgraph"), "dev", *options]
     async with process(command, folder, port, variables) as http:
 
         async def run(_: int) -> None:

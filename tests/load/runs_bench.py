@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pydantic import TypeAdapter
-from pydantic_ai.messages import ModelRequest, UserPromptPart
+from pydantic_ai.messages import ModelMessage, ModelRequest, UserPromptPart
 from pydantic_ai.models import ModelRequestParameters
 from rich.console import Console
 from rich.table import Table
@@ -166,7 +166,7 @@ async def _alone(figures: Figures, world: World, script: str, client: Client) ->
     person = await world.newcomer()
     choices = TypeAdapter(dict[str, ModelChoice]).validate_json(world.scripted.models())
     chosen = Models(choices, None).get("default")
-    hello = [ModelRequest(parts=[UserPromptPart("Hello")])]
+    hello: list[ModelMessage] = [ModelRequest(parts=[UserPromptPart("Hello")])]
     for number in range(SINGLE):
         began = time.monotonic()
         await world.scripted.http.post("/v1/chat/completions", json=body)

@@ -1,9 +1,7 @@
 """Definitions of tools: what an account can store, and what a worker reads of them."""
 
 import asyncio
-import gc
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ from rota.agents.sync import sync
 from rota.composition import Composition
 from rota.dev.stack import Stack
 from rota.mcp import definitions, queries
+from rota.platform.ids import from_wire
 from tests.mcp.conftest import LOCAL, connect, try_to_connect
 from tests.mcp.peers import Peer, definition
 from tests.runs.runner import Runner
@@ -182,10 +181,30 @@ async def runner(
     print(log.read_text()[-4000:])
 
 
+async def connect_before_there_was_a_limit(person: Person, big: Peer) -> None:
+    """Gives the account 20 servers with nearly 2 MiB of definitions each."""
+    server = await connect(person, big.url, "big")
+    server_id = from_wire("mcp", server["id"])
+    async with person.service.owner() as connection:
+        await connection.execute(
+            "INSERT INTO mcp_servers SELECT (jsonb_populate_record(s, jsonb_build_object("
+            " 'id', gen_random_uuid(), 'name', 'big-' || n, 'url', s.url || '?' || n))).*"
+            " FROM mcp_servers s, generate_series(2, 20) AS n WHERE s.id = $1",
+            server_id,
+        )
+        await connection.execute(
+            "INSERT INTO mcp_tools"
+            " SELECT (jsonb_populate_record(t, jsonb_build_object('server_id', s.id))).*"
+            " FROM mcp_tools t JOIN mcp_servers s USING (account_id)"
+            " WHERE t.server_id = $1 AND s.name LIKE 'big-%'",
+            server_id,
+        )
+
+
 async def run_all(
     runner: Runner, person: Person, agent: str, scripts: list[str]
 ) -> list[dict[str, Any]]:
-    tasks = [await runner.begin(person, agent, script) for script in scripts]
+    tasks = await asyncio.gather(*[runner.begin(person, agent, script) for script in scripts])
     return list(
         await asyncio.gather(*[runner.until(person, task, "COMPLETED", "FAILED") for task in tasks])
     )
@@ -199,13 +218,11 @@ async def test_a_worker_does_not_grow_with_definitions_that_its_runs_do_not_use(
     assert process is not None
     worker = psutil.Process(process.pid)
 
-    async with AsyncExitStack() as servers:
-        peer = await servers.enter_async_context(Peer().serve())
+    async with Peer().serve() as peer:
         await connect(person, peer.url)
         # Whatever a worker loads once.
         await run_all(runner, person, "operator", [await scripted.script(says("ok"))])
-        await connect_until_full(person, big)
-        gc.collect()
+        await connect_before_there_was_a_limit(person, big)
         before = worker.memory_info().rss
         highest = before
 

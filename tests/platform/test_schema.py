@@ -262,8 +262,11 @@ async def test_a_process_that_has_ended_is_replaced(checks: SchemaChecks) -> Non
     assert await problems(checks, {}, {}) == []
     [child] = children()
     child.kill()
+    assert await problems(checks, {}, {}) == []
+    [child] = children()
+    child.kill()
     async with asyncio.timeout(10):
-        while children():
+        while not checks._idle[0].ended:
             await asyncio.sleep(0.01)
     assert await problems(checks, {}, {}) == []
     assert len(children()) == 1

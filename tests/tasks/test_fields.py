@@ -186,6 +186,7 @@ async def test_a_new_task_is_shown_with_every_field(board: Service) -> None:
         },
         "startedAt": None,
         "finishedAt": None,
+        "truncated": [],
     }
     assert (await person.get(f"/api/tasks/{task['id']}")).json() == {"task": task}
 

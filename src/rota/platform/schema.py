@@ -94,8 +94,12 @@ class SchemaChecks:
                 raw = json.dumps(schema), json.dumps(value)
             except (ValueError, TypeError, RecursionError):
                 return "unusable", ["the schema or the arguments are nested too deeply"]
-            async with self._checker() as checker:
-                return await checker.check(_LENGTHS.pack(*map(len, raw)) + b"".join(raw))
+            request = _LENGTHS.pack(*map(len, raw)) + b"".join(raw)
+            for _ in range(2):
+                async with self._checker() as checker:
+                    if found := await checker.check(request):
+                        return found
+            return "killed", [_TOO_MUCH]
 
     @contextlib.asynccontextmanager
     async def _turn(self, account_id: UUID) -> AsyncIterator[None]:
@@ -192,20 +196,31 @@ class _Checker:
     def ended(self) -> bool:
         return self._process.returncode is not None
 
-    async def check(self, request: bytes) -> tuple[str, list[str]]:
+    async def check(self, request: bytes) -> tuple[str, list[str]] | None:
+        """None if the process was killed by something else, such as the kernel for lack of memory.
+
+        Then the schema is not known to be the reason.
+        """
         slow = asyncio.get_running_loop().call_later(SLOW_S, self._lower_priority)
         try:
             async with asyncio.timeout(MAX_CHECK_S):
-                self._requests.write(request)
-                [length] = _LENGTH.unpack(await self._responses.readexactly(_LENGTH.size))
-                answer = await self._responses.readexactly(length)
-        except (EOFError, OSError, RuntimeError):
-            # It took too long, or has ended. The transport raises RuntimeError then.
+                try:
+                    return await self._exchange(request)
+                except (EOFError, ConnectionError, RuntimeError):
+                    # It has ended. The event loop raises RuntimeError for a pipe that is closed.
+                    self.reusable = False
+                    if await self._process.wait() == -signal.SIGKILL:
+                        return None
+        except TimeoutError:
             self.reusable = False
-            return "killed", [_TOO_MUCH]
         finally:
             slow.cancel()
-        outcome, problems, reusable = json.exact(answer)
+        return "killed", [_TOO_MUCH]
+
+    async def _exchange(self, request: bytes) -> tuple[str, list[str]]:
+        self._requests.write(request)
+        [length] = _LENGTH.unpack(await self._responses.readexactly(_LENGTH.size))
+        outcome, problems, reusable = json.exact(await self._responses.readexactly(length))
         self.reusable = self.reusable and reusable
         return outcome, problems
 
