@@ -221,7 +221,9 @@ async def _own_nothing(admin_url: str, url: str) -> str:
     connection = await asyncpg.connect(admin_url)
     await connection.execute(
         "DO $$ BEGIN CREATE ROLE production LOGIN NOINHERIT PASSWORD 'production' "
-        "IN ROLE rota_app, rota_relay; EXCEPTION WHEN duplicate_object THEN NULL; END $$"
+        "IN ROLE rota_app, rota_relay; GRANT production TO CURRENT_USER; "
+        # Dropping a database ends the connections of its logins.
+        "EXCEPTION WHEN duplicate_object THEN NULL; END $$"
     )
     await connection.close()
     return re.sub("//[^@]+@", "//production:production@", url)

@@ -15,7 +15,8 @@ from tests.agents.conftest import counted_statements
 from tests.auth.key_requests import create_key
 from tests.service import Service
 
-REQUESTS = 2_000
+# More than an address may send in a minute.
+REQUESTS = 700
 AT_ONCE = 100
 _addresses = (f"198.18.{n // 250}.{n % 250 + 1}" for n in count())
 
@@ -50,7 +51,7 @@ def of_keys(statements: list[str]) -> list[str]:
     return [text for text in statements if "api_key" in text]
 
 
-async def test_two_thousand_invented_keys_cost_few_look_ups(
+async def test_invented_keys_cost_few_look_ups(
     proxied: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started = time.monotonic()
@@ -118,8 +119,8 @@ async def test_an_expired_key_costs_few_look_ups(
         while (await ask(proxied, key, next(_addresses))).status_code != 401:
             await asyncio.sleep(0.05)
     with counted_statements(monkeypatch) as statements:
-        assert await flood(proxied, lambda: key, next(_addresses)) == {401, 429}
-    assert len(of_keys(statements)) < REQUESTS / 4
+        assert await flood(proxied, lambda: key, next(_addresses), 200) == {401}
+    assert len(of_keys(statements)) < 100
 
 
 async def test_a_token_of_an_ended_session_costs_few_look_ups(
@@ -128,8 +129,8 @@ async def test_a_token_of_an_ended_session_costs_few_look_ups(
     person = await proxied.sign_in()
     assert (await person.post("/api/auth/logout")).status_code == 200
     with counted_statements(monkeypatch) as statements:
-        assert await flood(proxied, lambda: person.token, next(_addresses)) == {401, 429}
-    assert len([text for text in statements if "sessions" in text]) < REQUESTS / 4
+        assert await flood(proxied, lambda: person.token, next(_addresses), 200) == {401}
+    assert len([text for text in statements if "sessions" in text]) < 100
 
 
 async def test_forged_tokens_cost_no_look_ups(
@@ -139,5 +140,5 @@ async def test_forged_tokens_cost_no_look_ups(
     head, _, signature = person.token.rpartition(".")
     with counted_statements(monkeypatch) as statements:
         forged = f"{head}.{signature[::-1]}"
-        assert await flood(proxied, lambda: forged, next(_addresses)) == {401, 429}
+        assert await flood(proxied, lambda: forged, next(_addresses), 200) == {401}
     assert [text for text in statements if "signing_keys" not in text] == []

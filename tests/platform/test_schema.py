@@ -22,8 +22,13 @@ ME = uuid4()
 MAX_S = 8
 
 
+_others: set[int] = set()
+
+
 @pytest.fixture
 async def checks() -> AsyncIterator[SchemaChecks]:
+    # Services of other tests in this process can have processes too.
+    _others.update(child.pid for child in children())
     started = SchemaChecks()
     yield started
     await started.aclose()
@@ -41,7 +46,8 @@ def children() -> list[psutil.Process]:
     found = []
     for child in psutil.Process().children():
         try:
-            if any("schema_process" in part for part in child.cmdline()):
+            is_ours = child.pid not in _others
+            if is_ours and any("schema_process" in part for part in child.cmdline()):
                 found.append(child)
         except psutil.Error:
             pass
