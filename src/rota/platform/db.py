@@ -10,7 +10,7 @@ no state, and a pooler such as PgBouncer can give each transaction another one.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 from uuid import UUID
@@ -156,10 +156,6 @@ async def owner_connection(url: str) -> AsyncIterator[Any]:
         await connection.close()
 
 
-# For transactions that begin without an account.
-_NO_SHARE = nullcontext()
-
-
 async def _skip_reset(connection: Any) -> None:
     """Replaces the pool's reset. Transactions here leave nothing to clean up."""
 
@@ -234,9 +230,10 @@ class Database:
             )
         return found
 
-    def _of_account(
+    @asynccontextmanager
+    async def _of_account(
         self, mode: str, account_id: UUID, user_id: UUID
-    ) -> AbstractAsyncContextManager[WriteConnection]:
+    ) -> AsyncIterator[WriteConnection]:
         """A transaction on one account's rows, with a connection of the account's share."""
         # One simple query, so that all of it takes one round trip. A UUID prints as hexadecimal
         # digits and dashes only, so it needs no quoting.
@@ -244,7 +241,8 @@ class Database:
             f"BEGIN {mode}; {self._application}; SET LOCAL rota.account_id = '{account_id}'; "
             f"SET LOCAL rota.user_id = '{user_id}'"
         )
-        return self._transaction(begin, self._shares.of(account_id))
+        async with self._shares.of(account_id), self._transaction(begin) as connection:
+            yield connection
 
     @asynccontextmanager
     async def read(self, account_id: UUID, user_id: UUID = NO_USER) -> AsyncIterator[AccountReader]:
@@ -296,25 +294,22 @@ class Database:
             yield connection
 
     @asynccontextmanager
-    async def _transaction(
-        self, begin: str, share: AbstractAsyncContextManager[None] = _NO_SHARE
-    ) -> AsyncIterator[WriteConnection]:
-        async with share:
-            connection = await self._acquire()
-            try:
-                await self._start(connection, begin)
-                yield connection
-                if await connection.execute("COMMIT") != "COMMIT":
-                    # PostgreSQL responds to a COMMIT after a failed statement with "ROLLBACK".
-                    raise asyncpg.InFailedSQLTransactionError(
-                        "nothing was committed because an earlier statement failed"
-                    )
-            except BaseException as error:
-                _count_timeout(error)
-                await _abandon(connection)
-                raise
-            finally:
-                await self._pool.release(connection)
+    async def _transaction(self, begin: str) -> AsyncIterator[WriteConnection]:
+        connection = await self._acquire()
+        try:
+            await self._start(connection, begin)
+            yield connection
+            if await connection.execute("COMMIT") != "COMMIT":
+                # PostgreSQL responds to a COMMIT after a failed statement with "ROLLBACK".
+                raise asyncpg.InFailedSQLTransactionError(
+                    "nothing was committed because an earlier statement failed"
+                )
+        except BaseException as error:
+            _count_timeout(error)
+            await _abandon(connection)
+            raise
+        finally:
+            await self._pool.release(connection)
 
     async def _start(self, connection: Any, begin: str) -> None:
         try:
