@@ -85,6 +85,18 @@ async def test_short_texts_stay_whole_beside_long_ones(board: Service) -> None:
     assert sum(bool(each["truncated"]) for each in found) == len(found) - 1 > 0
 
 
+async def test_long_tasks_that_a_client_runs_are_listed_while_they_wait(board: Service) -> None:
+    person = await newcomer(board)
+    text = "a" * MAX_TEXT
+    for _ in range(12):
+        await create(person, status="WAITING_APPROVAL", description=text, input=text)
+    response = await person.get("/api/approvals?limit=100")
+    assert len(response.content) < 1.1 * PAGE_BYTES
+    approvals = response.json()["approvals"]
+    assert [each["truncated"] for each in approvals] == [True] * 12
+    assert {each["review"]["summary"] for each in approvals} == {"Approve the task “A task”"}
+
+
 async def test_a_cut_text_cannot_be_sent_back(board: Service) -> None:
     person = await bulky(board)
     task = (await person.get("/api/tasks")).json()["tasks"][0]

@@ -34,8 +34,9 @@ _LISTED = f"""
     SELECT task_id, {_SHORT_COLUMNS},
         CASE WHEN whole THEN items ELSE short_items END AS items,
         CASE WHEN whole OR octet_length(sealed) <= $4 THEN sealed ELSE short_sealed END AS sealed,
-        NOT whole AND (short_items <> items OR gate = 'run' AND octet_length(sealed) > $4)
-            AS truncated
+        NOT whole AND (
+            short_items <> items OR gate IS NOT DISTINCT FROM 'run' AND octet_length(sealed) > $4
+        ) AS truncated
     FROM (
         SELECT *, sum(octet_length(sealed) + octet_length(items::text)) OVER () <= $3::bigint
             AS whole
@@ -54,6 +55,7 @@ _LISTED = f"""
                 jsonb_build_object('work', sealed::jsonb -> 'work' || jsonb_build_object(
                     'input', left(sealed::jsonb #>> '{{work,input}}', $4),
                     'description', left(sealed::jsonb #>> '{{work,description}}', $4)))
+            -- A task that a client runs has no gate.
             ELSE jsonb_build_object('texts', jsonb_build_object(
                 'name', sealed::jsonb #> '{{texts,name}}'))
         END::text AS short_sealed
