@@ -8,9 +8,9 @@ from rota.dev.stack import Stack
 from tests.load.attacks import MAX_GROWTH_MB, Attacked, Result, Setup, attacked, measure
 
 SECONDS = 1.5
-# A short measurement on a busy machine varies more than the long one. Without the protection
-# against these attacks, the ratio is over 100 or a process grows by hundreds of megabytes.
-MAX_RATIO = 4.0
+# The ratio that `make attacks` measures needs a quiet machine. Without the protection against these
+# attacks, requests take many seconds or a process grows by hundreds of megabytes.
+MAX_ANSWER_S = 2.0
 
 
 @pytest.fixture(scope="module")
@@ -41,8 +41,7 @@ async def test_another_account_does_not_notice_an_attack(
 ) -> None:
     result = Result()
     await measure(target, name, setup.tools_url, SECONDS, result)
-    assert result.got
     assert not result.failures
-    for kind in result.during:
-        assert result.ratio(kind)[1] <= MAX_RATIO, kind
+    for kind, times in result.during.items():
+        assert max(times) < MAX_ANSWER_S, kind
     assert max(result.growth_mb.values()) <= MAX_GROWTH_MB, result.growth_mb

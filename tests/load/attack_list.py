@@ -120,16 +120,10 @@ async def searches(a: Attacker) -> None:
 
 
 async def nested_bodies(a: Attacker) -> None:
-    start = b'{"name": "x", "input": '
-    depth = (BODY_BYTES - len(start) - 1) // 2
-    bodies = cycle(
-        (
-            start + b"[" * depth + b"]" * depth + b"}",
-            (start + b"[" + b"[]," * (BODY_BYTES // 3)).ljust(BODY_BYTES - 3)[: BODY_BYTES - 3]
-            + b"[]}",
-        )
-    )
-    requests = [request("POST", "/api/tasks", a.target.token, next(bodies)) for _ in range(2)]
+    start, half = b'{"name": "x", "input": [', BODY_BYTES // 2 - 20
+    deep = start + b"[" * half + b"]" * half + b"]}"
+    wide = start + b"[]," * (2 * half // 3) + b"[]]}"
+    requests = [request("POST", "/api/tasks", a.target.token, body) for body in (deep, wide)]
     await a.ready()
     await a.at_rate(RATE, lambda n: a.send(requests[n % 2]), at_once=50)
 
