@@ -43,7 +43,7 @@ MAX_PROCESSES = 4
 # A check normally takes less than a millisecond. One that takes longer than this continues with a
 # low priority, so that it does not slow down the service.
 SLOW_S = 0.05
-LOW_PRIORITY = 10
+LOW_PRIORITY = 19
 # The process ends itself after a second of processor time. This is for a machine that is too busy
 # to give it that second.
 MAX_CHECK_S = 5.0

@@ -96,14 +96,18 @@ def serve(requests: BinaryIO, responses: BinaryIO) -> None:
 
 
 def _memory() -> int:
-    with open("/proc/self/statm", "rb") as statm:
-        return int(statm.read().split()[1]) * resource.getpagesize()
+    try:
+        with open("/proc/self/statm", "rb") as statm:
+            return int(statm.read().split()[1]) * resource.getpagesize()
+    except FileNotFoundError:  # On macOS, for development.
+        return 0
 
 
 def main() -> None:
     # Its default action ends the process, also while the library works.
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
-    resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
+    with contextlib.suppress(ValueError):  # macOS does not have this limit.
+        resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     # The service has gone if nobody reads.
     with contextlib.suppress(BrokenPipeError):
