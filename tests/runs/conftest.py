@@ -4,10 +4,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from rota.composition import Composition
 from rota.dev.stack import Stack
+from tests.runs.gated_run import GatedRun
 from tests.runs.runner import Runner
 from tests.runs.scripted import Scripted
-from tests.service import Person
+from tests.service import Person, Service
 
 
 @pytest.fixture(scope="session")
@@ -30,3 +32,10 @@ async def runner(
 async def person(runner: Runner) -> Person:
     """A person with a new account of the highest tier."""
     return await runner.newcomer()
+
+
+@pytest.fixture
+async def run(service: Service) -> AsyncIterator[GatedRun]:
+    """A run of the module's own service, whose steps the test makes."""
+    async with Composition(service.settings, pool_size=4) as parts:
+        yield GatedRun(service, parts)

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from rota.agents.sync import sync
-from rota.composition import Composition
 from rota.dev.stack import Stack
 from rota.runs.contracts import NextStep
 from rota.runs.run_context import FencedOut
@@ -25,12 +24,6 @@ async def service(stack: Stack) -> AsyncIterator[Service]:
     async with Service.start(stack, variant="a", name="cancelled_parents") as started:
         await sync(started.database_url, CATALOG)
         yield started
-
-
-@pytest.fixture
-async def run(service: Service) -> AsyncIterator[GatedRun]:
-    async with Composition(service.settings, pool_size=4) as parts:
-        yield GatedRun(service, parts)
 
 
 async def cancel_grandparent(run: GatedRun) -> None:

@@ -8,7 +8,6 @@ import pytest
 from temporalio.testing import ActivityEnvironment
 
 from rota.agents.sync import sync
-from rota.composition import Composition
 from rota.dev.stack import Stack
 from rota.platform import clock
 from rota.runs.abandoned import AbandonedCalls
@@ -32,12 +31,6 @@ async def service(request: pytest.FixtureRequest, stack: Stack) -> AsyncIterator
     async with Service.start(stack, variant=request.param, name=name) as started:
         await sync(started.database_url, CATALOG)
         yield started
-
-
-@pytest.fixture
-async def run(service: Service) -> AsyncIterator[GatedRun]:
-    async with Composition(service.settings, pool_size=4) as parts:
-        yield GatedRun(service, parts)
 
 
 def slices_of(run: GatedRun) -> Slices:

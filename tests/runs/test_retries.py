@@ -9,7 +9,6 @@ import pytest
 from structlog.testing import capture_logs
 
 from rota.agents.sync import sync
-from rota.composition import Composition
 from rota.dev.stack import Stack
 from tests.assertions import assert_error
 from tests.runs.gated_run import GatedRun
@@ -46,12 +45,6 @@ async def service(request: pytest.FixtureRequest, stack: Stack) -> AsyncIterator
     name = f"retries_{request.param}"
     async with Service.start(stack, variant=request.param, name=name) as started:
         yield started
-
-
-@pytest.fixture
-async def run(service: Service) -> AsyncIterator[GatedRun]:
-    async with Composition(service.settings, pool_size=4) as parts:
-        yield GatedRun(service, parts)
 
 
 async def publish(service: Service, folder: Path, name: str, **fields: Any) -> None:

@@ -5,6 +5,7 @@ import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Hashable
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
@@ -46,6 +47,19 @@ class SharedCalls(Generic[K, V]):
         task = self._running.get(key)
         if task is None:
             task = self._running[key] = asyncio.create_task(call())
-            task.add_done_callback(lambda _: self._running.pop(key))
+            task.add_done_callback(partial(self._forget, key))
         # The others still wait if this one is cancelled.
         return await asyncio.shield(task)
+
+    def __len__(self) -> int:
+        return len(self._running)
+
+    def cancel(self) -> None:
+        for task in self._running.values():
+            task.cancel()
+
+    def _forget(self, key: K, task: asyncio.Task[V]) -> None:
+        del self._running[key]
+        if not task.cancelled():
+            # Mark it as retrieved. Every caller may have been cancelled.
+            task.exception()

@@ -8,11 +8,12 @@ used as `getaddrinfo` uses them.
 import asyncio
 import socket
 from collections.abc import Mapping, Sequence
-from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 
 import aiodns
+
+from rota.platform.cache import SharedCalls
 
 DEADLINE_S = 5.0
 # For one attempt. c-ares shortens the first ones if the name server is usually faster.
@@ -32,7 +33,7 @@ class Resolver:
         # When the hosts file was changed, and its size.
         self._hosts_state: tuple[int, int] | None = None
         self._dns: aiodns.DNSResolver | None = None
-        self._lookups: dict[str, asyncio.Task[list[str]]] = {}
+        self._lookups: SharedCalls[str, list[str]] = SharedCalls()
 
     async def __call__(self, host: str, port: int) -> Sequence[str]:
         """All addresses of a host name. Raises OSError if it has none, or not in time."""
@@ -41,16 +42,10 @@ class Resolver:
         name = host.encode("idna").decode().lower()
         if (listed := self._listed(name)) is not None:
             return listed
-        lookup = self._lookups.get(name)
-        if lookup is None:
-            lookup = self._lookups[name] = asyncio.create_task(self._look_up(name))
-            lookup.add_done_callback(partial(self._forget, name))
-        # Others may wait for the same look-up, so it goes on if this caller is cancelled.
-        return list(await asyncio.shield(lookup))
+        return list(await self._lookups.run(name, lambda: self._look_up(name)))
 
     async def close(self) -> None:
-        for lookup in self._lookups.values():
-            lookup.cancel()
+        self._lookups.cancel()
         if self._dns is not None:
             await self._dns.close()
             self._dns = None
@@ -66,12 +61,6 @@ class Resolver:
         except aiodns.error.DNSError as error:
             raise OSError(f"The name cannot be resolved: {error}") from None
         return list(dict.fromkeys(node.addr[0].decode() for node in found.nodes))
-
-    def _forget(self, name: str, lookup: asyncio.Task[list[str]]) -> None:
-        del self._lookups[name]
-        if not lookup.cancelled():
-            # Mark it as retrieved. Every caller may have been cancelled.
-            lookup.exception()
 
     def _listed(self, name: str) -> Sequence[str] | None:
         """The addresses in the hosts file, which is read again when it has changed."""
