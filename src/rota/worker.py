@@ -34,6 +34,7 @@ from rota.runs.models import Models
 from rota.runs.run_context import RunContext
 from rota.runs.slice_workflow import TaskRun
 from rota.runs.slices import Slices
+from rota.runs.slots import Slots
 from rota.runs.tool_call import ToolCaller
 from rota.runs.tools import Toolbox, ToolSource
 from rota.runs.workflow import Run
@@ -72,6 +73,7 @@ async def run_worker(
         plan_relay = Relay(
             parts.db, parts.plans.handlers, parts.wakes, lease_s=60, max_attempts=PLAN_ATTEMPTS
         )
+        slots = Slots(parts.db, settings.worker_calls)
         background = [
             asyncio.create_task(work)
             for work in (
@@ -80,11 +82,12 @@ async def run_worker(
                 _sweep(lambda: parts.reviews.expire_due(SWEEP_PAGE)),
                 _sweep(lambda: parts.plans.expire_due(SWEEP_PAGE)),
                 _sweep(lambda: outbox.count_dead(parts.db), COUNT_EVERY_S),
+                slots.wake_queued(),
             )
         ]
         stack.push_async_callback(_end, background)
         built = _run_parts(parts, sources)
-        activities, slices = Activities(*built), _slices(parts, built)
+        activities, slices = Activities(*built), _slices(parts, built, slots)
         stack.push_async_callback(slices.abandoned.aclose)
         checks = Checks(parts.db, parts.tool_client)
         client = await _connected(parts.temporal, stop)
@@ -154,13 +157,14 @@ def run_activities(parts: Composition, sources: Sequence[ToolSource] = ()) -> Ac
 RunParts = tuple[RunContext, AgentLoop, ModelCaller, ToolCaller]
 
 
-def _slices(parts: Composition, built: RunParts) -> Slices:
+def _slices(parts: Composition, built: RunParts, slots: Slots) -> Slices:
     settings = parts.settings
     return Slices(
         *built,
         parts.fanout,
         # As many as a worker's slots.
         AbandonedCalls(settings.worker_calls),
+        slots,
         seconds=settings.slice_seconds,
         max_steps=settings.slice_steps,
     )

@@ -114,6 +114,36 @@ async def test_a_caller_that_is_cancelled_loses_no_place() -> None:
     assert not places._waiting
 
 
+async def test_accounts_with_many_places_leave_the_last_ones_to_others() -> None:
+    places = shares(total=50, per_account=50, wait_s=0.01)
+    assert places.room(ONE) == 40
+    async with taken(places, *[ONE] * 40):
+        with pytest.raises(RateLimited):
+            await places.enter(ONE)
+        assert (places.room(ONE), places.room(OTHER)) == (0, 8)
+        async with taken(places, *[OTHER] * 8):
+            with pytest.raises(RateLimited):
+                await places.enter(OTHER)
+            assert places.room(THIRD) == 2
+    assert places.room(THIRD) == 40
+
+
+async def test_an_account_with_few_places_goes_before_one_that_has_waited_longer() -> None:
+    places = shares(total=5, per_account=5)
+    async with taken(places, *[ONE] * 4):
+        first = asyncio.create_task(places.enter(ONE))
+        await settled()
+        async with taken(places, OTHER):
+            second = asyncio.create_task(places.enter(THIRD))
+            await settled()
+            assert not second.done()
+        await second
+        assert not first.done()
+        places.leave(THIRD)
+    await first
+    places.leave(ONE)
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3), st.integers(0, 2)), max_size=40),

@@ -16,6 +16,7 @@ from rota.runs.heartbeat import Pulse
 from rota.runs.prices import TokenUsage
 from rota.runs.run_context import FencedOut
 from rota.runs.slices import Slice, Slices
+from rota.runs.slots import Slots
 from rota.runs.steps import ModelCallRecord
 from rota.runs.tool_call import Started
 from tests.runs.gated_run import GatedRun
@@ -41,6 +42,7 @@ def slices_of(run: GatedRun) -> Slices:
         run.tool_caller,
         run.parts.fanout,
         AbandonedCalls(1),
+        Slots(run.parts.db, 1),
         seconds=60,
         max_steps=10,
     )

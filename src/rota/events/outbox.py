@@ -81,6 +81,34 @@ async def drop(tx: AccountTransaction, task_id: UUID, kinds: Sequence[str]) -> N
     await tx.execute("SELECT drop_instructions($1, $2)", task_id, kinds)
 
 
+async def accounts_with(db: Database, kind: str) -> list[UUID]:
+    """The accounts that have such an instruction."""
+    async with db.relay(by_index=True) as connection:
+        rows = await connection.fetch(
+            "SELECT DISTINCT account_id FROM outbox WHERE kind = $1", kind
+        )
+    return [row["account_id"] for row in rows]
+
+
+async def hasten(tx: AccountTransaction, kind: str, limit: int) -> int:
+    """Makes instructions of this kind due, those of the oldest tasks first. Returns how many."""
+    rows = await tx.fetch(
+        """
+        UPDATE outbox SET ready = true, due_at = now() WHERE id = ANY(ARRAY(
+            SELECT id FROM outbox
+            WHERE account_id = $1 AND kind = $2 AND NOT ready AND attempts = 0
+            ORDER BY task_id LIMIT $3 FOR UPDATE SKIP LOCKED
+        )) RETURNING id
+        """,
+        tx.account_id,
+        kind,
+        limit,
+    )
+    if rows:
+        note(tx, kind)
+    return len(rows)
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """An instruction as an operator sees it."""

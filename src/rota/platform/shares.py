@@ -1,7 +1,8 @@
 """Shares of a process: how many things it does at once, in total and for one account.
 
 An account that has used its share waits behind its own work only. While all places are taken, the
-accounts that wait take turns, however much each of them asks for.
+accounts that wait take turns, however much each of them asks for. The more places are taken, the
+fewer more an account with many of them gets, so that a few stay free for accounts with none.
 """
 
 import asyncio
@@ -28,6 +29,10 @@ REFUSED = Counter(
     ["share"],
 )
 
+# An account can have this many times as many places as are still free. So one account has at most 4
+# of 5 places, and two have 8 of 9.
+TIMES_FREE = 4
+
 Waiter = asyncio.Future[None]
 
 
@@ -46,7 +51,7 @@ class Shares:
         self._taken = 0
         self._taken_by: dict[UUID, int] = {}
         self._waiting: dict[UUID, deque[Waiter]] = {}
-        # The accounts that wait and have not used their share, in the order of their turns.
+        # The accounts that wait, in the order of their turns.
         self._turns: OrderedDict[UUID, None] = OrderedDict()
 
     @asynccontextmanager
@@ -57,20 +62,21 @@ class Shares:
         finally:
             self.leave(account_id)
 
-    async def enter(self, account_id: UUID) -> None:
+    async def enter(self, account_id: UUID, wait_s: float | None = None) -> None:
         """Takes a place, or waits for one. Raises `RateLimited` if that takes too long."""
-        if self._taken < self._total and self._has_share_left(account_id):
+        wait_s = self.wait_s if wait_s is None else wait_s
+        if self._may_take(account_id):
             self._take(account_id)
             return
-        if len(self._waiting.get(account_id, ())) >= self._max_waiting:
+        if not wait_s or len(self._waiting.get(account_id, ())) >= self._max_waiting:
             self._refuse()
         waiter: Waiter = asyncio.get_running_loop().create_future()
         queue = self._waiting.setdefault(account_id, deque())
         queue.append(waiter)
-        self._set_turn(account_id)
+        self._turns.setdefault(account_id, None)
         started = time.perf_counter()
         try:
-            async with asyncio.timeout(self.wait_s):
+            async with asyncio.timeout(wait_s):
                 await waiter
         except BaseException as error:
             if waiter.done() and not waiter.cancelled():
@@ -79,7 +85,7 @@ class Shares:
             else:
                 with suppress(ValueError):
                     queue.remove(waiter)
-                self._set_turn(account_id)
+                self._forget_if_done(account_id)
             if isinstance(error, TimeoutError):
                 self._refuse()
             raise
@@ -92,30 +98,42 @@ class Shares:
         self._taken_by[account_id] -= 1
         if not self._taken_by[account_id]:
             del self._taken_by[account_id]
-        self._set_turn(account_id)
-        while self._turns and self._taken < self._total:
-            next_account, _ = self._turns.popitem(last=False)
+        while self._taken < self._total:
+            next_account = next(filter(self._may_take, self._turns), None)
+            if next_account is None:
+                return
+            del self._turns[next_account]
             waiter = self._waiting[next_account].popleft()
             if not waiter.done():
                 self._take(next_account)
                 waiter.set_result(None)
-            self._set_turn(next_account)
+            # Behind the others.
+            self._turns[next_account] = None
+            self._forget_if_done(next_account)
 
-    def _has_share_left(self, account_id: UUID) -> bool:
-        return self._taken_by.get(account_id, 0) < self._per_account
+    def has_any(self, account_id: UUID) -> bool:
+        return account_id in self._taken_by
+
+    def room(self, account_id: UUID) -> int:
+        """How many more places the account could take now."""
+        room = 0
+        while self._may_take(account_id, room):
+            room += 1
+        return room
+
+    def _may_take(self, account_id: UUID, more: int = 0) -> bool:
+        """Whether the account may take a place, after `more` others."""
+        free = self._total - self._taken - more
+        taken = self._taken_by.get(account_id, 0) + more
+        return free > 0 and (not taken or taken < min(self._per_account, TIMES_FREE * free))
 
     def _take(self, account_id: UUID) -> None:
         self._taken += 1
         self._taken_by[account_id] = self._taken_by.get(account_id, 0) + 1
 
-    def _set_turn(self, account_id: UUID) -> None:
-        """Lets the account take turns while it waits and has not used its share."""
-        queue = self._waiting.get(account_id)
-        if not queue:
+    def _forget_if_done(self, account_id: UUID) -> None:
+        if not self._waiting.get(account_id):
             self._waiting.pop(account_id, None)
-        if queue and self._has_share_left(account_id):
-            self._turns.setdefault(account_id, None)
-        else:
             self._turns.pop(account_id, None)
 
     def _refuse(self) -> NoReturn:

@@ -25,7 +25,7 @@ from rota.runs.slice_workflow import TaskRun
 from rota.runs.workflow import Run
 from rota.tasks import queries
 from rota.tasks.states import Status
-from rota.tasks.transitions import CANCEL, CHECK, START, WAKE
+from rota.tasks.transitions import CANCEL, CHECK, QUEUED, START, WAKE
 
 CHECK_EVERY_S = 900
 
@@ -45,7 +45,13 @@ class RunDispatcher:
 
     @property
     def handlers(self) -> dict[str, Handler]:
-        found = {START: self.start, CANCEL: self.cancel, WAKE: self.wake, CHECK: self.check}
+        found = {
+            START: self.start,
+            CANCEL: self.cancel,
+            WAKE: self.wake,
+            QUEUED: self.wake,
+            CHECK: self.check,
+        }
         return {kind: functools.partial(_naming_outages, call) for kind, call in found.items()}
 
     async def start(self, instruction: Instruction) -> Reschedule | None:

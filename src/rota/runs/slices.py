@@ -44,6 +44,7 @@ from rota.runs.heartbeat import Pulse, heartbeats, retry_database
 from rota.runs.model_call import ModelCaller, ModelCallInput
 from rota.runs.models import GiveUp, TryAgain
 from rota.runs.run_context import FencedOut, History, RunContext, ids_of
+from rota.runs.slots import Slots
 from rota.runs.steps import Step
 from rota.runs.tool_call import WAITS_FOR_PERSON, Started, ToolCaller
 from rota.runs.tools import ToolUnavailable
@@ -76,6 +77,7 @@ class Slices:
         tool_caller: ToolCaller,
         fanout: Fanout,
         abandoned: AbandonedCalls,
+        slots: Slots,
         *,
         seconds: float,
         max_steps: int,
@@ -86,13 +88,23 @@ class Slices:
         self.tool_caller = tool_caller
         self.fanout = fanout
         self.abandoned = abandoned
+        self.slots = slots
         self.seconds = seconds
         self.max_steps = max_steps
 
     @activity.defn(name=SLICE)
     async def run(self, run_input: RunInput) -> SliceEnd:
         async with heartbeats() as pulse:
-            end = await Slice(self, run_input, pulse).run()
+            if activity.is_worker_shutdown():
+                end = SliceEnd("again", stopped=True)
+            elif await self.slots.take(run_input):
+                try:
+                    end = await Slice(self, run_input, pulse).run()
+                finally:
+                    self.slots.give_back(run_input)
+            else:
+                await retry_database(partial(self.slots.queue, run_input))
+                end = SliceEnd("wait")
         SLICES.labels(end.kind).inc()
         return end
 
@@ -116,8 +128,6 @@ class Slice:
         self._started: dict[int, Started | NextStep] = {}
 
     async def run(self) -> SliceEnd:
-        if activity.is_worker_shutdown():
-            return SliceEnd("again", stopped=True)
         try:
             next_step = await retry_database(self._begin)
             while next_step.kind in ("think", "act"):

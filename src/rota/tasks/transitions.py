@@ -23,6 +23,8 @@ _NOT_SHOWN = ("updated_at", "depth", "inherited_approval", "fence")
 
 # Kinds of instructions to the worker. They are stored in the outbox.
 START, CANCEL, WAKE, CHECK = "run.start", "run.cancel", "run.nudge", "run.check"
+# A run that waits for a slot of a worker.
+QUEUED = "run.queued"
 
 
 async def apply(
@@ -53,7 +55,7 @@ async def apply(
     await queries.update(tx, before, after, (event or EVENT_OF[target], data))
     if before.hosted and target in TERMINAL:
         await holds.release(tx, before.run_id)
-        await outbox.drop(tx, before.id, (START, WAKE, CHECK))
+        await outbox.drop(tx, before.id, (START, WAKE, CHECK, QUEUED))
     if before.hosted and target == "CANCELLED":
         await enqueue(tx, CANCEL, before)
     if before.hosted and target in TERMINAL and before.parent_task_id:

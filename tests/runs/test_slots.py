@@ -1,0 +1,95 @@
+"""Slots: slow runs of one account leave slots to others, wait in order, and survive a crash."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from unittest.mock import AsyncMock
+from uuid import uuid4
+
+import pytest
+
+from rota.dev.stack import Stack
+from rota.platform import ids
+from rota.runs.contracts import RunInput
+from rota.runs.slots import Slots
+from tests.runs.runner import Runner, until
+from tests.runs.scripted import Scripted, says
+from tests.service import Person
+
+SLOTS, RUNS = 5, 8
+
+
+async def queued(runner: Runner, person: Person) -> int:
+    async with runner.service.owner() as connection:
+        found: int = await connection.fetchval(
+            "SELECT count(*) FROM outbox WHERE account_id = $1 AND kind = 'run.queued'",
+            person.user_id,
+        )
+    return found
+
+
+async def asked(scripted: Scripted, scripts: list[str]) -> list[str]:
+    """The scripts that a run follows now."""
+    return [script for script in scripts if await scripted.asked(script)]
+
+
+@pytest.fixture(scope="module")
+async def runner(
+    stack: Stack, scripted: Scripted, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Runner]:
+    log = tmp_path_factory.mktemp("slots") / "log"
+    async with Runner.start(stack, scripted, "slots", log, worker_calls=SLOTS) as started:
+        yield started
+
+
+async def test_a_slice_waits_for_a_slot_only_while_the_slices_of_its_account_end_quickly() -> None:
+    slots = Slots(AsyncMock(), SLOTS)
+    account, task = ids.to_wire("acct", uuid4()), ids.to_wire("task", uuid4())
+    run_input = RunInput(account, task, 1)
+    assert [await slots.take(run_input) for _ in range(5)] == [True] * 4 + [False]
+    slots.give_back(run_input)
+    assert await slots.take(run_input)
+    waiting = asyncio.create_task(slots.take(run_input))
+    await asyncio.sleep(0)
+    slots.give_back(run_input)
+    assert await waiting
+    # Nobody gives a slot back.
+    assert not await slots.take(run_input)
+
+
+async def test_slow_runs_of_one_account_leave_slots_to_others(
+    runner: Runner, scripted: Scripted
+) -> None:
+    slow, other = await runner.newcomer(), await runner.newcomer()
+    scripts = [
+        await scripted.script(says("Slow.", hold=True), name=f"slow-{slow.user_id.hex}-{n}")
+        for n in range(RUNS)
+    ]
+    tasks = [await runner.begin(slow, "writer", script) for script in scripts]
+    await until(lambda: queued(runner, slow), lambda count: count == RUNS - 4)
+    held = await until(lambda: asked(scripted, scripts), lambda found: len(found) == 4)
+
+    # Another account does not notice the slow calls.
+    for _ in range(3):
+        await runner.finish(other, "writer", await scripted.script(says("Quick.")))
+
+    # A cancelled run does not wait any longer.
+    waiting = [n for n in range(RUNS) if scripts[n] not in held]
+    await runner.cancel(slow, tasks[waiting[0]])
+    await until(lambda: queued(runner, slow), lambda count: count == RUNS - 5)
+
+    # A slot that becomes free goes to the oldest run that waits.
+    await scripted.release(held[0])
+    await until(lambda: scripted.asked(scripts[waiting[1]]))
+    assert await queued(runner, slow) == RUNS - 6
+    assert not await scripted.asked(scripts[waiting[2]])
+
+    # Runs that wait are in the database, and another worker wakes them.
+    await runner.worker.kill()
+    for script in scripts:
+        await scripted.release(script)
+    await runner.worker.start()
+    for n, task in enumerate(tasks):
+        status = "CANCELLED" if n == waiting[0] else "COMPLETED"
+        await runner.until(slow, task, status)
+    assert await queued(runner, slow) == 0
+    assert not await scripted.asked(scripts[waiting[0]])
