@@ -15,22 +15,26 @@ from rota.tasks.states import STATUSES, Gate, Status
 # In the statements of pages, $2 and $3 are the fields of `Fit`.
 _TEXTS = ("description", "input", "output")
 # PostgreSQL knows the length of a long text without reading it, but not that of an array.
-_SIZE = """
-    coalesce(octet_length(description), 0) + octet_length(input) +
-    coalesce(octet_length(output), 0) + octet_length(array_to_string(actions, ''))
-"""
+_LOG_SIZE = "octet_length(array_to_string(actions, ''))"
+_SIZE = " + ".join(f"coalesce(octet_length({name}), 0)" for name in _TEXTS)
 _CUT_TEXTS = ", ".join(
     f"CASE WHEN whole THEN {name} ELSE left({name}, $3::integer) END AS {name}" for name in _TEXTS
 )
+# Looks only at as many actions as fit if all have the same length, or a few more.
 _CUT_ACTIONS = """
     CASE WHEN whole THEN actions ELSE coalesce((
         SELECT array_agg(action ORDER BY number) FROM (
             SELECT action, number, sum(length(action) + 1) OVER (ORDER BY number) AS length
-            FROM unnest(actions) WITH ORDINALITY AS log (action, number)
+            FROM unnest(
+                actions[:10 + cardinality(actions)::bigint * $3 / greatest(log_size, 1)]
+            ) WITH ORDINALITY AS log (action, number)
         ) AS log WHERE length <= $3
     ), '{}') END AS actions
 """
-_TRUNCATED = ", ".join(f"CASE WHEN length({name}) > $3 THEN '{name}' END" for name in _TEXTS)
+# `left` reads only the beginning of a long text. `length` would read all of it.
+_TRUNCATED = ", ".join(
+    f"CASE WHEN length(left({name}, $3 + 1)) > $3 THEN '{name}' END" for name in _TEXTS
+)
 _SHORT = ", ".join(name for name in COLUMNS if name not in (*_TEXTS, "actions"))
 
 
@@ -40,11 +44,11 @@ def _listed(where: str) -> str:
         SELECT {_SHORT}, {_CUT_TEXTS}, {_CUT_ACTIONS},
             CASE WHEN whole THEN '{{}}' ELSE array_remove(ARRAY[
                 {_TRUNCATED},
-                CASE WHEN length(array_to_string(actions, '')) + cardinality(actions) > $3
-                    THEN 'actions' END
+                CASE WHEN log_size + cardinality(actions) > $3 THEN 'actions' END
             ], NULL) END AS truncated
         FROM (
-            SELECT *, sum({_SIZE}) OVER () <= $2::bigint AS whole FROM tasks
+            SELECT *, sum({_SIZE} + log_size) OVER () <= $2::bigint AS whole
+            FROM tasks, LATERAL (SELECT {_LOG_SIZE} AS log_size OFFSET 0) AS log
             WHERE account_id = $1 AND {where}
         ) AS page
         ORDER BY id DESC
