@@ -24,6 +24,7 @@ TABLES: dict[str, set[str]] = {
     "agents": {"agent_terms", "agent_versions", "agents", "current_agents"},
     "tasks": {"review_snoozes", "reviews", "task_counts", "task_words", "tasks"},
     "runs": {"steps"},
+    "schedules": {"schedule_tasks", "schedules"},
 }
 OWNER = {table: package for package, tables in TABLES.items() for table in tables}
 

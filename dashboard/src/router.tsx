@@ -164,6 +164,18 @@ const task = createRoute({
   component: screen(() => import('./tasks/TaskScreen'), 'TaskScreen'),
 });
 
+const schedules = createRoute({
+  getParentRoute: () => account,
+  path: '/schedules',
+  component: screen(() => import('./schedules/Schedules'), 'Schedules'),
+});
+
+const schedule = createRoute({
+  getParentRoute: () => account,
+  path: '/schedules/$id',
+  component: screen(() => import('./schedules/ScheduleScreen'), 'ScheduleScreen'),
+});
+
 const agents = createRoute({
   getParentRoute: () => account,
   path: '/agents',
@@ -239,6 +251,8 @@ const routeTree = root.addChildren([
     newTask,
     tasks,
     task,
+    schedules,
+    schedule,
     agents,
     agent,
     servers,

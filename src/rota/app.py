@@ -35,6 +35,8 @@ from rota.platform.http.routes import by_name
 from rota.platform.settings import Settings
 from rota.platform.start_checks import StartRefused
 from rota.runs.routes import run_routes
+from rota.schedules.routes import schedule_routes
+from rota.tasks.batch_routes import batch_routes
 from rota.tasks.overview_routes import hold_routes, statistics_routes
 from rota.tasks.routes import task_routes
 
@@ -122,9 +124,11 @@ def create_app(
     # The busiest first: a request is matched against the routes in this order.
     for router in (
         task_routes(parts.tasks, parts.reviews, parts.streams, parts.authenticator),
+        batch_routes(parts.batches),
         me_routes(parts.profiles, variant.name),
         agent_routes(parts.catalog, variant.agent_access),
         run_routes(parts.timelines, parts.retries),
+        schedule_routes(parts.schedules),
         event_routes(parts.streams, parts.authenticator),
         mcp_routes(parts.servers, parts.tool_calls),
         credit_routes(parts.credits),

@@ -61,7 +61,9 @@ from rota.platform.settings import Settings
 from rota.platform.temporal import Temporal, temporal_of
 from rota.runs.retries import Retries
 from rota.runs.timeline import Timelines
+from rota.schedules.service import Schedules
 from rota.tasks import overview_queries
+from rota.tasks.batches import Batches
 from rota.tasks.creation import TaskCreation
 from rota.tasks.overview import Overview
 from rota.tasks.reviews import Reviews
@@ -327,6 +329,14 @@ class Composition:
     @cached_property
     def tasks(self) -> Tasks:
         return Tasks(self.db, self.idempotency, self.task_creation)
+
+    @cached_property
+    def batches(self) -> Batches:
+        return Batches(self.db, self.idempotency, self.task_creation)
+
+    @cached_property
+    def schedules(self) -> Schedules:
+        return Schedules(self.db, self.idempotency, self.task_creation)
 
     @cached_property
     def reviews(self) -> Reviews:

@@ -1,4 +1,5 @@
-"""The worker: runs tasks, relays the outbox to Temporal and expires what is overdue."""
+"""The worker: runs tasks, relays the outbox to Temporal, creates the tasks of schedules and expires
+what is overdue."""
 
 import asyncio
 import contextlib
@@ -38,6 +39,7 @@ from rota.runs.slots import Slots
 from rota.runs.tool_call import ToolCaller
 from rota.runs.tools import Toolbox, ToolSource
 from rota.runs.workflow import Run
+from rota.schedules.sweep import Sweep as ScheduleSweep
 from rota.tasks.cancellation import Cancellation
 
 log = structlog.get_logger()
@@ -79,6 +81,7 @@ async def run_worker(
             for work in (
                 relay.run(),
                 plan_relay.run(),
+                ScheduleSweep(parts.db, parts.task_creation).run(),
                 _sweep(lambda: parts.reviews.expire_due(SWEEP_PAGE)),
                 _sweep(lambda: parts.plans.expire_due(SWEEP_PAGE)),
                 _sweep(lambda: outbox.count_dead(parts.db), COUNT_EVERY_S),

@@ -89,12 +89,21 @@ TASKS = [TOOL, *ALIKE, SEVERAL, RUN, GATE, EXTERNAL, COMPLETED, FAILED, RUNNING]
 TASKS += [Task("PENDING"), Task("CANCELLED")]
 
 
+SCHEDULE = {
+    "name": "Weekly minutes",
+    "cron": "0 9 * * MON",
+    "timeZone": "Europe/Berlin",
+    "task": {"name": "Minutes", "agent": "meeting-scribe", "input": "Hi"},
+}
+
+
 @asynccontextmanager
 async def busy(world: World) -> AsyncIterator[tuple[Person, str]]:
     """A person with tasks in every state, a server that changed and money that moved."""
     person = await world.service.sign_in()
     await world.buy(person, "advanced")
     await person.post("/api/tasks", {"name": "Minutes", "agent": "meeting-scribe", "input": "Hi"})
+    await person.post("/api/schedules", SCHEDULE)
     await person.post("/api/keys", {"name": "Nightly", "scopes": ["tasks:read", "tasks:approve"]})
     async with Peer().serve() as peer:
         server = await connect(person, peer.url, "notes")
@@ -131,6 +140,7 @@ async def screens_of_the_busy(tab: Tab, server: str) -> AsyncIterator[str]:
         f"/tasks/{FAILED.wire}": "The task failed",
         f"/tasks/{RUNNING.wire}": "Timeline",
         f"/tasks/{TOOL.wire}": "Timeline",
+        "/schedules": "Weekly minutes",
         "/agents": "Agents",
         "/agents?q=ticket": "Agents",
         "/agents/ticket-responder": "Instructions",
@@ -150,7 +160,12 @@ async def screens_of_the_busy(tab: Tab, server: str) -> AsyncIterator[str]:
         await expect(page.locator("main").get_by_text(text).first).to_be_visible()
         await expect(page.get_by_role("status").filter(has_text="Loading")).to_have_count(0)
         yield path
+    await tab.go("/schedules")
+    await tab.link("Weekly minutes").click()
+    await expect(tab.heading("Next times")).to_be_visible()
+    yield "a schedule"
     for path, button in {
+        "/schedules": "New schedule",
         "/servers": "Connect a server",
         "/money": "Top up",
         "/settings/keys": "Create key",

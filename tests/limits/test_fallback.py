@@ -1,4 +1,5 @@
 from collections import defaultdict
+from dataclasses import dataclass
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,11 +14,12 @@ ceilings = st.builds(Ceilings, all=st.integers(0, 12), ai=st.integers(0, 8))
 steps_ns = st.one_of(
     st.integers(0, 2 * SECOND_NS), st.sampled_from([0, WINDOW_NS - 1, WINDOW_NS, WINDOW_NS + 1])
 )
-requests = st.tuples(steps_ns, st.sampled_from("ab"), ceilings, st.booleans())
+requests = st.tuples(steps_ns, st.sampled_from("ab"), ceilings, st.booleans(), st.integers(1, 5))
 
 
+@dataclass
 class Clock:
-    now = 0
+    now: int = 0
 
     def __call__(self) -> int:
         return self.now
@@ -30,7 +32,7 @@ class Oracle:
         self._processes = processes
         self._admitted: dict[tuple[str, bool], list[int]] = defaultdict(list)
 
-    def admit(self, now: int, key: str, ceilings: Ceilings, ai: bool) -> LimitResult:
+    def admit(self, now: int, key: str, ceilings: Ceilings, ai: bool, cost: int) -> LimitResult:
         limits = [ceilings.all, ceilings.ai] if ai else [ceilings.all]
         logs = [self._admitted[key, False], self._admitted[key, True]][: len(limits)]
         shares = [max(1, limit // self._processes) for limit in limits]
@@ -38,15 +40,19 @@ class Oracle:
         def held(log: list[int]) -> list[int]:
             return [time for time in log if now - time < WINDOW_NS]
 
-        allowed = all(len(held(log)) < share for log, share in zip(logs, shares, strict=True))
+        cost = min([cost, *shares])
+        allowed = all(
+            len(held(log)) + cost <= share for log, share in zip(logs, shares, strict=True)
+        )
         if allowed:
             for log in logs:
-                log.append(now)
+                log += [now] * cost
         candidates = []
         for limit, share, log in zip(limits, shares, logs, strict=True):
-            # The first time at which one more request fits than now.
+            # The first time at which one more request fits than now, or the refused one.
             kept = held(log)
-            leaving = (kept[max(0, len(kept) - share)] if kept else now) + WINDOW_NS
+            must_leave = len(kept) + (1 if allowed else cost) - share
+            leaving = (kept[max(0, must_leave - 1)] if kept else now) + WINDOW_NS
             candidates.append((max(0, share - len(kept)), now - leaving, limit))
         remaining, minus_wait, limit = min(candidates)
         policy = ", ".join(f"{limit};w=60" for limit in limits)
@@ -55,14 +61,25 @@ class Oracle:
 
 @given(processes=st.integers(1, 3), arrivals=st.lists(requests, max_size=60))
 def test_every_result_matches_the_oracle(
-    processes: int, arrivals: list[tuple[int, str, Ceilings, bool]]
+    processes: int, arrivals: list[tuple[int, str, Ceilings, bool, int]]
 ) -> None:
     clock, oracle = Clock(), Oracle(processes)
     fallback = FallbackLimiter(processes=processes, clock_ns=clock)
-    for step, key, ceilings, ai in arrivals:
+    for step, key, ceilings, ai, cost in arrivals:
         clock.now += step
-        result = fallback.admit(key, ceilings, ai=ai)
-        assert result == oracle.admit(clock.now, key, ceilings, ai)
+        result = fallback.admit(key, ceilings, ai=ai, cost=cost)
+        assert result == oracle.admit(clock.now, key, ceilings, ai, cost)
+
+
+def test_a_recounted_request_counts_as_several_or_not_at_all() -> None:
+    fallback = FallbackLimiter(processes=1, clock_ns=Clock(now=5))
+    five = Ceilings(5, 5)
+    first = fallback.admit("a", five, ai=True)
+    assert fallback.admit("a", five, ai=True, cost=3, replaces=first.at).remaining == 2
+    second = fallback.admit("b", five, ai=True)
+    assert fallback.admit("b", five, ai=True, cost=4).remaining == 0
+    refused = fallback.admit("b", five, ai=True, cost=2, replaces=second.at)
+    assert (refused.allowed, refused.remaining) == (False, 1)
 
 
 @given(ceilings=ceilings, steps=st.lists(steps_ns, max_size=20), ai=st.booleans())

@@ -110,6 +110,48 @@ async def test_a_lowered_ceiling_reports_when_enough_requests_have_expired(
     assert (await window.admit(key, Ceilings(2, 2), ai=False)).reset_s == 3
 
 
+async def test_a_request_can_count_as_several(window: Window, key: str) -> None:
+    ceilings = Ceilings(all=10, ai=10)
+    first = await window.admit(key, ceilings, ai=False)
+    # Four instead of one, not in addition.
+    four = await window.admit(key, ceilings, ai=False, cost=4, replaces=first.at)
+    assert (four.allowed, four.remaining) == (True, 6)
+    seven = await window.admit(key, ceilings, ai=False, cost=7)
+    assert (seven.allowed, seven.remaining) == (False, 6)
+    assert (await window.admit(key, ceilings, ai=False, cost=6)).remaining == 0
+
+
+async def test_a_refused_recount_gives_the_request_back(window: Window, key: str) -> None:
+    ceilings = Ceilings(all=10, ai=5)
+    assert await spend(window, key, ceilings, 3, ai=True) == 3
+    first = await window.admit(key, ceilings, ai=True)
+    refused = await window.admit(key, ceilings, ai=True, cost=3, replaces=first.at)
+    assert (refused.allowed, refused.limit, refused.remaining) == (False, 5, 2)
+    assert await spend(window, key, ceilings, 9, ai=True) == 2
+    assert await spend(window, key, ceilings, 9, ai=False) == 5
+
+
+async def test_a_request_that_counts_as_more_than_the_ceiling_needs_an_empty_window(
+    window: Window, key: str
+) -> None:
+    ceilings = Ceilings(all=5, ai=5)
+    assert (await window.admit(key, ceilings, ai=False, cost=50)).remaining == 0
+    assert not (await window.admit(key, ceilings, ai=False, cost=50)).allowed
+
+
+async def test_the_wait_of_a_refusal_is_until_the_whole_request_fits(
+    redis: Redis, key: str
+) -> None:
+    window = Window(redis, processes=1, timeout_s=LONG_TIMEOUT_S, window_s=3)
+    ceilings = Ceilings(9, 9)
+    assert await spend(window, key, ceilings, 4, ai=False) == 4
+    await asyncio.sleep(1.1)
+    assert await spend(window, key, ceilings, 4, ai=False) == 4
+    # For five, the four old requests have to expire. For six, one of the new ones as well.
+    assert (await window.admit(key, ceilings, ai=False, cost=5)).reset_s == 2
+    assert (await window.admit(key, ceilings, ai=False, cost=6)).reset_s == 3
+
+
 async def test_a_ceiling_of_zero_refuses_every_request(window: Window, key: str) -> None:
     nothing = LimitResult(False, 0, 0, 60, "0;w=60")
     assert await window.admit(key, Ceilings(0, 0), ai=False) == nothing

@@ -16,7 +16,15 @@ from tests.openapi.document import (
 )
 
 ENUMS = {
-    *("TaskStatus", "Gate", "ReviewState", "ItemDecision", "RetryFrom"),
+    *(
+        "TaskStatus",
+        "Gate",
+        "ReviewState",
+        "ItemDecision",
+        "RetryFrom",
+        "Overlap",
+        "ScheduleOutcome",
+    ),
     *("CredentialKind", "Scope", "AccountKind", "Role", "Tier", "Variant", "ApiVersion"),
     *("ServerStatus", "Transport", "SubscriptionStatus"),
     *("TransactionKind", "AllowanceStatus", "GroupBy", "ToolApproval"),

@@ -37,6 +37,12 @@ export function applyEvent(cache: QueryClient, event: Event): void {
     old(keys.approvals);
     old(keys.tasks);
     old(keys.money);
+    // A screen that shows a schedule shows its tasks.
+    old(keys.schedules);
+  } else if (subject === 'schedule') {
+    // A schedule that is being deleted here has no details to fetch any more.
+    const exact = cache.isMutating({ mutationKey: keys.deleteSchedule }) > 0;
+    refresh(cache, keys.schedules, exact);
   } else if (subject === 'credits') {
     old(keys.money);
   } else if (subject === 'subscription') {

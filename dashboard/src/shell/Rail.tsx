@@ -12,6 +12,7 @@ interface Place {
   to:
     | '/$account'
     | '/$account/tasks'
+    | '/$account/schedules'
     | '/$account/agents'
     | '/$account/servers'
     | '/$account/money';
@@ -20,15 +21,20 @@ interface Place {
   /** Its name at the bottom of a phone. */
   short?: string;
   exact?: boolean;
+  /** Not at the bottom of a phone, where six have room. The screen of tasks leads there. */
+  notOnPhone?: boolean;
 }
 
 const places: Place[] = [
   { to: '/$account', icon: 'inbox', label: strings.inbox, exact: true },
   { to: '/$account/tasks', icon: 'tasks', label: strings.tasks },
+  { to: '/$account/schedules', icon: 'cal', label: strings.schedules, notOnPhone: true },
   { to: '/$account/agents', icon: 'agents', label: strings.agents },
   { to: '/$account/servers', icon: 'plug', label: strings.servers, short: strings.serversShort },
   { to: '/$account/money', icon: 'money', label: strings.money },
 ];
+
+const onPhone = places.filter((place) => !place.notOnPhone);
 
 function useCounts() {
   const waiting = useQuery(approvalsQuery).data?.approvals.filter(isWaitingNow).length;
@@ -135,12 +141,12 @@ export function TabBar({ account }: { account: string }) {
   );
   return (
     <nav className="tabbar" aria-label="Main">
-      {places.slice(0, 2).map(link)}
+      {onPhone.slice(0, 2).map(link)}
       <Link to="/$account/new" params={params}>
         <Icon name="plus" />
         <span>{strings.newShort}</span>
       </Link>
-      {places.slice(2).map(link)}
+      {onPhone.slice(2).map(link)}
     </nav>
   );
 }

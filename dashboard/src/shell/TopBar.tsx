@@ -42,7 +42,12 @@ export function CrumbBar({
   here,
   children,
 }: {
-  to: '/$account' | '/$account/tasks' | '/$account/agents' | '/$account/servers';
+  to:
+    | '/$account'
+    | '/$account/tasks'
+    | '/$account/schedules'
+    | '/$account/agents'
+    | '/$account/servers';
   parent: string;
   here: ReactNode;
   children?: ReactNode;

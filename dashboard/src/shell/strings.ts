@@ -3,6 +3,7 @@ export const strings = {
   newTask: 'New task',
   inbox: 'Inbox',
   tasks: 'Tasks',
+  schedules: 'Schedules',
   agents: 'Agents',
   servers: 'Tool servers',
   serversShort: 'Servers',

@@ -51,6 +51,14 @@ export function Tasks() {
         <span className="row push">
           <ConnectionMark />
           <Link
+            className={`${buttonClass({ size: 's' })} only-phone`}
+            to="/$account/schedules"
+            params={{ account }}
+          >
+            <Icon name="cal" small />
+            {strings.schedules}
+          </Link>
+          <Link
             className={`${buttonClass({ size: 's' })} not-phone`}
             to="/$account/new"
             params={{ account }}

@@ -15,6 +15,7 @@ function list(parts: string[]): string {
 export const strings = {
   tasks: 'Tasks',
   newTask: 'New task',
+  schedules: 'Schedules',
   allTasks: 'All tasks',
   search: 'Search tasks',
   agent: 'Agent',

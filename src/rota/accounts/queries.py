@@ -157,6 +157,14 @@ async def user_exists(connection: ReadConnection, user_id: UUID) -> bool:
     return bool(await connection.fetchval("SELECT true FROM users WHERE id = $1", user_id))
 
 
+async def is_member(tx: AccountReader, user_id: UUID) -> bool:
+    """Whether the account is the user's own or the user is a member of it."""
+    found = await tx.fetchval(
+        "SELECT true FROM members WHERE account_id = $1 AND user_id = $2", tx.account_id, user_id
+    )
+    return user_id == tx.account_id or bool(found)
+
+
 async def lock(tx: AccountTransaction) -> bool:
     """Locks the account until the transaction ends. False if it does not exist."""
     locked = await tx.fetchval(

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from rota.accounts import queries as accounts
 from rota.accounts.model import Kind, Role
+from rota.auth.caller import Scope
 from rota.platform.db import AccountReader, AccountTransaction, ReadConnection, WriteConnection
 
 
@@ -251,6 +252,25 @@ async def use_key(tx: AccountTransaction, key_id: UUID) -> list[str] | None:
         )
     scopes: list[str] = row["scopes"]
     return scopes
+
+
+async def may_act(tx: AccountReader, user_id: UUID, key_id: UUID | None, scope: Scope) -> bool:
+    """Whether a user can still act in the account, with the key if one is given. For work that a
+    request has ordered for later."""
+    if not await accounts.is_member(tx, user_id):
+        return False
+    if key_id is None:
+        return True
+    found = await tx.fetchval(
+        """
+        SELECT true FROM api_keys WHERE account_id = $1 AND id = $2 AND $3 = ANY(scopes)
+          AND (expires_at IS NULL OR expires_at > now())
+        """,
+        tx.account_id,
+        key_id,
+        scope,
+    )
+    return bool(found)
 
 
 async def list_keys(tx: AccountReader) -> list[ApiKey]:

@@ -1,22 +1,40 @@
 """Which events of an account a caller can see."""
 
+from dataclasses import dataclass
+
 from rota.auth.caller import Caller, Scope
 
 # The scope that an API key needs, for each family of types.
 SCOPE_OF: dict[str, Scope] = {
     "task": "tasks:read",
+    "schedule": "tasks:read",
     "credits": "billing:read",
     "subscription": "billing:read",
     "mcp": "mcp:read",
 }
 
 
-def may_see(caller: Caller, event_type: str) -> bool:
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """The families of types that a caller sees: some of them, or all without the hidden ones."""
+
+    families: frozenset[str] | None
+    hidden: frozenset[str] = frozenset()
+
+    @property
+    def is_whole(self) -> bool:
+        return self.families is None and not self.hidden
+
+    def covers(self, event_type: str) -> bool:
+        family = event_type.partition(".")[0]
+        if self.families is not None:
+            return family in self.families
+        return family not in self.hidden
+
+
+def sight_of(caller: Caller) -> Sight:
     """Events about keys and sessions, and types without a scope, are for sessions only. In a
     company, events about keys are for those who can manage them."""
-    family = event_type.partition(".")[0]
-    if family in SCOPE_OF:
-        return caller.has_scope(SCOPE_OF[family])
-    if family == "key" and caller.role == "member":
-        return False
-    return caller.session_id is not None
+    if caller.session_id is not None:
+        return Sight(None, frozenset({"key"} if caller.role == "member" else ()))
+    return Sight(frozenset(name for name, scope in SCOPE_OF.items() if caller.has_scope(scope)))

@@ -1,11 +1,12 @@
 """The event journal: append-only, with a sequence number per account that has no gaps."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from rota.events.access import Sight
 from rota.platform.db import AccountReader, AccountTransaction
 from rota.platform.ids import new_uuid
 
@@ -75,6 +76,39 @@ async def after(
         *arguments,
     )
     return [Event(**row) for row in rows]
+
+
+async def page(
+    tx: AccountReader, sequence: int, sight: Sight, types: Collection[str], limit: int
+) -> tuple[list[Event], int, int]:
+    """The first events after `sequence` that the caller sees, how many there are, and the number
+    of the account's newest event. With `types`, only events of these types."""
+    newest = await last_sequence(tx)
+    conditions, arguments = ["account_id = $1", "sequence > $2"], [tx.account_id, sequence]
+    for condition, values in (
+        ("type = ANY(%s::text[])", types or None),
+        ("split_part(type, '.', 1) = ANY(%s::text[])", sight.families),
+        ("split_part(type, '.', 1) <> ALL(%s::text[])", sight.hidden or None),
+    ):
+        if values is not None:
+            arguments.append(list(values))
+            conditions.append(condition % f"${len(arguments)}")
+    matching = f"FROM events WHERE {' AND '.join(conditions)}"
+    rows = await tx.fetch(
+        f"""
+        SELECT sequence, id, type, task_id, data, created_at {matching}
+        ORDER BY sequence LIMIT {limit:d}
+        """,
+        *arguments,
+    )
+    if len(rows) < limit:
+        total = len(rows)
+    elif sight.is_whole and not types:
+        # The numbers have no gaps.
+        total = newest - sequence
+    else:
+        total = await tx.fetchval(f"SELECT count(*) {matching}", *arguments)
+    return [Event(**row) for row in rows], total, newest
 
 
 async def last_sequence(tx: AccountReader) -> int:

@@ -1,19 +1,23 @@
-"""Endpoints: the event stream of an account."""
+"""Endpoints: the events of an account, as a stream or as a list."""
 
+import re
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Query
-from pydantic import Field
+from pydantic import AfterValidator, Field, WithJsonSchema
+from pydantic_core import PydanticCustomError
 from starlette.requests import Request
+from starlette.responses import Response
 
 from rota.auth.authenticator import Authenticator
 from rota.auth.caller import Caller
 from rota.auth.routing import AUTHORIZATION, allowed, secured_router
-from rota.events.access import may_see
-from rota.events.schemas import Event
-from rota.events.stream import EventStream, StillAllowed, Streams
+from rota.events.access import sight_of
+from rota.events.schemas import Event, EventsResponse
+from rota.events.stream import StillAllowed, Streams
 from rota.platform.errors import ApiError
-from rota.platform.http.schemas import QueryInt, shared
+from rota.platform.http.components import ref
+from rota.platform.http.schemas import Limit, QueryInt, shared
 
 MAX_SEQUENCE = 2**53
 
@@ -38,6 +42,41 @@ After = Annotated[
 ]
 
 
+def _types(values: list[str]) -> list[str]:
+    types = ",".join(values).split(",")
+    if not all(_TYPE.fullmatch(each) for each in types):
+        raise PydanticCustomError(
+            "event_type", "must be a type such as task.completed; separate several with commas"
+        )
+    return types
+
+
+_TYPE = re.compile(r"[a-z_]{1,50}\.[a-z_]{1,50}")
+Types = Annotated[
+    list[str],
+    Field(max_length=50),
+    AfterValidator(_types),
+    WithJsonSchema({"type": "array", "items": {"type": "string"}}),
+]
+
+
+def _wants_list(accept: str) -> bool:
+    """Whether a client prefers JSON. Without a preference, it gets the stream."""
+    quality = {"application/json": 0.0, "text/event-stream": 0.0}
+    for part in accept.lower().split(","):
+        kind, *parameters = (each.strip() for each in part.split(";"))
+        if kind in quality:
+            quality[kind] = next(map(_quality, parameters), 1.0)
+    return quality["application/json"] > quality["text/event-stream"]
+
+
+def _quality(parameter: str) -> float:
+    try:
+        return float(parameter.removeprefix("q="))
+    except ValueError:
+        return 1.0
+
+
 def still_allowed(request: Request, authenticator: Authenticator) -> StillAllowed:
     """A check that the stream's credentials are still valid."""
 
@@ -58,21 +97,32 @@ def event_routes(streams: Streams, authenticator: Authenticator) -> APIRouter:
 
     @router.get(
         "/api/events",
-        summary="Stream the events of the account",
-        response_class=EventStream,
-        responses={200: {"model": Event}},
+        summary="Stream or list the events of the account",
+        response_model=EventsResponse,
+        responses={200: {"content": {"text/event-stream": {"schema": ref("schemas", "Event")}}}},
     )
     async def account_events(
         request: Request,
         caller: Annotated[Caller, Depends(allowed("tasks:read"))],
         last_event_id: LastEventId = None,
         after: After = None,
-    ) -> EventStream:
+        type: Annotated[  # noqa: A002
+            Types | None,
+            Query(
+                description="Only events of this type, or of one of several types separated by "
+                "commas.",
+                examples=[["task.completed", "task.failed"]],
+            ),
+        ] = None,
+        limit: Limit = 50,
+    ) -> Response:
         """Sends the events of the account as server-sent events, from now on or after the
-        sequence number that you send. The stream stays open.
+        sequence number that you send. The stream stays open. With `Accept: application/json`, the
+        response is a page of stored events instead, oldest first, from the first event or after
+        the number that you send. `limit` applies to the page only.
 
-        Each message has the lines `id` (the sequence number), `event` (the type) and `data`
-        (an `Event` in JSON):
+        Each message of the stream has the lines `id` (the sequence number), `event` (the type) and
+        `data` (an `Event` in JSON):
 
         ```
         id: 42
@@ -89,13 +139,21 @@ def event_routes(streams: Streams, authenticator: Authenticator) -> APIRouter:
         streams gets 429 `RATE_LIMITED`.
         """
         start = last_event_id if last_event_id is not None else after
+        sight, types = sight_of(caller), frozenset(type or ())
+        if _wants_list(request.headers.get("accept", "")):
+            events, total, newest = await streams.page(
+                caller.account_id, start or 0, sight, types, limit
+            )
+            found = [Event.of(event) for event in events]
+            page = EventsResponse(events=found, total=total, last_sequence=newest)
+            return Response(page.model_dump_json(by_alias=True), media_type="application/json")
         if start is None:
             start = await streams.last_sequence(caller.account_id)
         return streams.open(
             caller.account_id,
             start,
             still_allowed(request, authenticator),
-            sees=lambda event: may_see(caller, event.type),
+            sees=lambda event: sight.covers(event.type) and (not types or event.type in types),
         )
 
     return router

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from rota.events import journal
 from rota.platform import ids
 from rota.platform.http import examples
-from rota.platform.http.schemas import Timestamp, Wire, doc
+from rota.platform.http.schemas import Timestamp, Total, Wire, doc
 
 
 class Event(Wire):
@@ -28,6 +28,7 @@ class Event(Wire):
             "`task.approved`, `task.rejected`, `task.completed`, `task.failed`, `task.cancelled`, "
             "`task.retried`, `task.updated`, `credits.topped_up`, `credits.depleted`, "
             "`credits.low`, `subscription.updated`, "
+            "`schedule.created`, `schedule.updated`, `schedule.deleted`, `schedule.failed`, "
             "`mcp.connected`, `mcp.disconnected`, `mcp.changed`, `key.created`, `key.revoked`, "
             "`session.created` or `session.revoked`. Ignore types that you do not know.",
             "task.completed",
@@ -57,3 +58,19 @@ class Event(Wire):
             data=event.data,
             created_at=event.created_at,
         )
+
+
+class EventsResponse(Wire):
+    """A page of stored events."""
+
+    events: Annotated[list[Event], doc("The events on this page, oldest first.")]
+    total: Total
+    last_sequence: Annotated[
+        int,
+        doc(
+            "The number of the account's newest event, whether or not you see it. If the page has "
+            "all matching events, continue with it as `after`.",
+            42,
+            ge=0,
+        ),
+    ]

@@ -8,7 +8,7 @@ costs the memory of one batch and does not slow down others.
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
 from uuid import UUID
 
 from fastapi.responses import StreamingResponse
@@ -16,6 +16,7 @@ from prometheus_client import Gauge
 from starlette.types import Receive, Scope, Send
 
 from rota.events import journal, schemas
+from rota.events.access import Sight
 from rota.events.fanout import Fanout
 from rota.events.journal import Event
 from rota.platform.db import Database
@@ -71,6 +72,13 @@ class Streams:
     async def last_sequence(self, account_id: UUID) -> int:
         async with self._db.read(account_id) as tx:
             return await journal.last_sequence(tx)
+
+    async def page(
+        self, account_id: UUID, after: int, sight: Sight, types: Collection[str], limit: int
+    ) -> tuple[list[Event], int, int]:
+        """Stored events, how many there are, and the number of the newest event."""
+        async with self._db.snapshot(account_id) as tx:
+            return await journal.page(tx, after, sight, types, limit)
 
     def open(
         self,

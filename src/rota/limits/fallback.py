@@ -34,7 +34,9 @@ class FallbackLimiter:
         # recently used key comes first. An array stores a time in 8 bytes.
         self._logs: OrderedDict[str, tuple[array[int], array[int]]] = OrderedDict()
 
-    def admit(self, key: str, ceilings: Ceilings, *, ai: bool) -> LimitResult:
+    def admit(
+        self, key: str, ceilings: Ceilings, *, ai: bool, cost: int = 1, replaces: int = 0
+    ) -> LimitResult:
         now = self._clock_ns()
         logs = self._logs.setdefault(key, (array("q"), array("q")))
         self._logs.move_to_end(key)
@@ -42,6 +44,9 @@ class FallbackLimiter:
             expired = bisect_right(log, now - WINDOW_NS)
             del log[:expired]
             self._hits -= expired
+            if replaces and replaces in log:
+                log.remove(replaces)
+                self._hits -= 1
 
         limits = (ceilings.all, ceilings.ai) if ai else (ceilings.all,)
         # One pair for each ceiling that applies: the share of this process, and its log.
@@ -49,25 +54,28 @@ class FallbackLimiter:
             (max(1, limit // self._processes), log)
             for limit, log in zip(limits, logs, strict=False)
         ]
-        allowed = all(len(log) < share for share, log in windows)
+        # A request that counts as more than the whole share needs an empty window.
+        cost = min([cost, *(share for share, _ in windows)])
+        allowed = all(len(log) + cost <= share for share, log in windows)
         if allowed:
             for _, log in windows:
-                log.append(now)
-            self._hits += len(windows)
+                log.extend([now] * cost)
+            self._hits += cost * len(windows)
             self._evict(now)
 
         # As in Redis, the result describes the ceiling with the fewest requests remaining, or the
         # longer wait if they are equal. Its limit is the tier's, not the share of this process.
+        needed = 1 if allowed else cost
         remaining, negative_wait_ns, limit = min(
             (
                 max(0, share - len(log)),
-                now - WINDOW_NS - (log[max(0, len(log) - share)] if log else now),
+                now - WINDOW_NS - (log[max(0, len(log) + needed - 1 - share)] if log else now),
                 limit,
             )
             for limit, (share, log) in zip(limits, windows, strict=True)
         )
         reset_s = -(negative_wait_ns // SECOND_NS)
-        return LimitResult(allowed, limit, remaining, reset_s, policy(*limits))
+        return LimitResult(allowed, limit, remaining, reset_s, policy(*limits), at=now)
 
     def _evict(self, now: int) -> None:
         """Removes expired keys, and the least recently used ones above the memory bounds."""

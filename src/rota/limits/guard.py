@@ -29,6 +29,8 @@ UNLIMITED = ("/health", "/metrics", "/openapi.json", "/docs", "/.well-known", "/
 # The dashboard's pages and files. They are small, and served from memory.
 PAGES = ("/money", "/signin", "/assets", "/favicon.svg")
 AI_PREFIXES = ("/api/agents",)
+# A function of the request's scope that counts it as more than one request.
+CHARGE = "rota.charge"
 
 
 def is_below(path: str, prefixes: tuple[str, ...]) -> bool:
@@ -77,12 +79,22 @@ class RequestGuard:
         else:
             ceilings, key, account = self._by_address, f"ip:{address}", None
         result = await self._window.admit(key, ceilings, ai=ai)
-        return Admission(
+        admission = Admission(
             headers=rate_limit_headers(result),
             refusal=None if result.allowed else _too_many_requests(result),
             account=account,
             client=key,
         )
+
+        async def charge(cost: int) -> Response | None:
+            recounted = await self._window.admit(
+                key, ceilings, ai=ai, cost=cost, replaces=result.at
+            )
+            admission.headers = rate_limit_headers(recounted)
+            return None if recounted.allowed else _too_many_requests(recounted)
+
+        scope[CHARGE] = charge
+        return admission
 
     async def _caller(
         self, scope: Scope, headers: dict[bytes, bytes], address: str
@@ -109,6 +121,15 @@ class RequestGuard:
             return client_ip(peer, None, ())
         forwarded = b",".join(v for name, v in scope["headers"] if name == b"x-forwarded-for")
         return client_ip(peer, forwarded.decode("latin-1"), self._trusted)
+
+
+async def charge(scope: Scope, requests: int) -> Response | None:
+    """Counts an admitted request as this many. If they are too many, it does not count at all, and
+    the result is the response."""
+    if requests == 1:
+        return None
+    refusal: Response | None = await scope[CHARGE](requests)
+    return refusal
 
 
 def _count(scope: Scope, header: bytes) -> int:

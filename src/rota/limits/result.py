@@ -1,6 +1,6 @@
 """The limiter's result for one request, and the response headers that report it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 WINDOW_S = 60
@@ -21,6 +21,8 @@ class LimitResult:
     remaining: int
     reset_s: int
     policy: str
+    # When the request was counted, by the clock of the limiter that counted it.
+    at: int = field(default=0, compare=False)
 
 
 @lru_cache(maxsize=256)

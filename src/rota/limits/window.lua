@@ -1,13 +1,15 @@
 -- Checks one request against one or two exact rolling windows and counts it, in one atomic step.
 --
 -- KEYS  one log for each ceiling that the request counts toward
--- ARGV  the window in microseconds, then the ceiling of each log
+-- ARGV  the window in microseconds, two ceilings in the order of the logs, how many requests this one
+--       counts as, and the time of the entry that it replaces, or 0
 -- Returns {admitted, which log the headers describe, remaining, reset in seconds, time in microseconds}.
 --
 -- A log is a list of the times of admitted requests, oldest first. Redis stores each integer of a
 -- list in 10 bytes, so 6,000 of them need about 61 KB. A sorted set would need ten times as much.
 
 local window = tonumber(ARGV[1])
+local cost = tonumber(ARGV[4])
 local clock = redis.call('TIME')
 local now = clock[1] * 1000000 + clock[2]
 
@@ -64,19 +66,28 @@ end
 local admitted = 1
 local sizes = {}
 for i, key in ipairs(KEYS) do
+  -- A request that counts as more than the whole window needs an empty one.
+  cost = math.max(1, math.min(cost, tonumber(ARGV[i + 1])))
+end
+for i, key in ipairs(KEYS) do
   sizes[i] = trim(key)
-  if sizes[i] >= tonumber(ARGV[i + 1]) then
+  if ARGV[5] ~= '0' then
+    sizes[i] = sizes[i] - redis.call('LREM', key, -1, ARGV[5])
+  end
+  if sizes[i] + cost > tonumber(ARGV[i + 1]) then
     admitted = 0
   end
 end
 
 if admitted == 1 then
   for i, key in ipairs(KEYS) do
-    append(key, now)
+    for _ = 1, cost do
+      append(key, now)
+    end
     -- A second longer than the window, because Redis rounds the expiry to milliseconds and the log
     -- must not expire before its last entry.
     redis.call('PEXPIRE', key, math.ceil(window / 1000) + 1000)
-    sizes[i] = sizes[i] + 1
+    sizes[i] = sizes[i] + cost
   end
 end
 
@@ -86,9 +97,11 @@ local which, remaining, wait
 for i, key in ipairs(KEYS) do
   local ceiling = tonumber(ARGV[i + 1])
   local left = math.max(ceiling - sizes[i], 0)
-  -- The entry that has to expire before another request is allowed. It is the oldest one, unless the
-  -- ceiling was lowered below the size of the log.
-  local blocking = redis.call('LINDEX', key, math.max(sizes[i] - ceiling, 0)) or now
+  -- The entry that has to expire before another request is allowed, or this one if it is refused. It
+  -- is the oldest one, unless the request counts as several or the ceiling was lowered below the size
+  -- of the log.
+  local needed = admitted == 1 and 1 or cost
+  local blocking = redis.call('LINDEX', key, math.max(sizes[i] + needed - 1 - ceiling, 0)) or now
   local until_then = blocking + window - now
   if not which or left < remaining or (left == remaining and until_then > wait) then
     which, remaining, wait = i, left, until_then

@@ -75,14 +75,22 @@ class Window:
         # of them up to its maximum, and then fail.
         self._connections = asyncio.Semaphore(connections)
 
-    async def admit(self, key: str, ceilings: Ceilings, *, ai: bool) -> LimitResult:
-        """Counts a request of `key` (`acct:<id>` or `ip:<address>`) if it is within the limits."""
+    async def admit(
+        self, key: str, ceilings: Ceilings, *, ai: bool, cost: int = 1, replaces: int = 0
+    ) -> LimitResult:
+        """Counts a request of `key` (`acct:<id>` or `ip:<address>`) if it is within the limits.
+
+        `cost` is the number of requests that it counts as. `replaces` is the `at` of an earlier
+        result, which then no longer counts, whatever the result of this call is.
+        """
         if not self._breaker.open:
             await self._connections.acquire()
             try:
                 # The breaker may have opened while this request waited for a connection.
                 if not self._breaker.open:
-                    reply = await self._breaker.call(self.run_script(key, ceilings, ai=ai))
+                    reply = await self._breaker.call(
+                        self.run_script(key, ceilings, ai=ai, cost=cost, replaces=replaces)
+                    )
                     limits = (ceilings.all, ceilings.ai) if ai else (ceilings.all,)
                     return LimitResult(
                         allowed=reply.admitted == 1,
@@ -90,19 +98,22 @@ class Window:
                         remaining=reply.remaining,
                         reset_s=reply.reset_s,
                         policy=policy(*limits),
+                        at=reply.at_us,
                     )
             except RedisUnavailable:
                 pass
             finally:
                 self._connections.release()
-        return self._fallback.admit(key, ceilings, ai=ai)
+        return self._fallback.admit(key, ceilings, ai=ai, cost=cost, replaces=replaces)
 
-    async def run_script(self, key: str, ceilings: Ceilings, *, ai: bool) -> ScriptReply:
+    async def run_script(
+        self, key: str, ceilings: Ceilings, *, ai: bool, cost: int = 1, replaces: int = 0
+    ) -> ScriptReply:
         """Runs the script in Redis, without a timeout."""
         # The braces put both logs of a key on the same node of a Redis Cluster.
         log = f"limits:{{{key}}}"
         keys = (log, f"{log}:ai") if ai else (log,)
-        arguments = (*keys, self._window_us, ceilings.all, ceilings.ai)
+        arguments = (*keys, self._window_us, ceilings.all, ceilings.ai, cost, replaces)
         try:
             reply = await self._redis.evalsha(SCRIPT_SHA, len(keys), *arguments)
         except NoScriptError:

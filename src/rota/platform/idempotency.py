@@ -11,10 +11,10 @@ that the outcome is unknown, and the work is not done again.
 """
 
 import hashlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 import orjson
@@ -92,6 +92,23 @@ class _Claim(BaseModel):
     ends_at: datetime
 
 
+# Stores responses, and deletes some that are too old to be replayed.
+_STORE = """
+    WITH swept AS (
+        DELETE FROM idempotency_keys WHERE account_id = $1 AND key IN (
+            SELECT key FROM idempotency_keys
+            WHERE account_id = $1 AND key <> ALL($2::text[])
+              AND created_at <= now() - interval '24 hours'
+            LIMIT 10 * cardinality($2) FOR UPDATE SKIP LOCKED
+        )
+    )
+    INSERT INTO idempotency_keys (account_id, key, fingerprint, status, sealed_body)
+    SELECT $1, key, $3, $4, sealed_body FROM unnest($2, $5::bytea[]) AS item (key, sealed_body)
+    ON CONFLICT (account_id, key) DO UPDATE SET fingerprint = excluded.fingerprint,
+        status = excluded.status, sealed_body = excluded.sealed_body, created_at = now()
+"""
+
+
 class Idempotency:
     def __init__(self, vault: Vault) -> None:
         self._vault = vault
@@ -112,30 +129,59 @@ class Idempotency:
             return stored
         response = await work()
         owned = _owned(tx, key)
-        await tx.execute(
+        sealed = self._vault.seal(
+            _encode(_without_secret(response)), seal_context(tx.account_id, owned)
+        )
+        await tx.execute(_STORE, tx.account_id, [owned], _fingerprint(*request), status, [sealed])
+        return Outcome(status, _encode(response))
+
+    async def stored_items(
+        self,
+        tx: AccountTransaction,
+        key: str | None,
+        request: tuple[str, BaseModel],
+        numbers: Iterable[int],
+        *,
+        wait: bool,
+    ) -> dict[int, Outcome]:
+        """Claims the key of a request with several items. Returns the responses that items have.
+
+        Each item has a key of its own, `key#number`, and is done in one of several transactions.
+        With `wait`, another transaction that has claimed the key can finish first.
+        """
+        if key is None:
+            return {}
+        await _claim(tx, key, wait=wait)
+        owned = {_owned(tx, f"{key}#{number}"): number for number in numbers}
+        rows = await tx.fetch(
             """
-            WITH swept AS (
-                DELETE FROM idempotency_keys WHERE account_id = $1 AND key IN (
-                    SELECT key FROM idempotency_keys
-                    WHERE account_id = $1 AND key <> $2
-                      AND created_at <= now() - interval '24 hours'
-                    LIMIT 10 FOR UPDATE SKIP LOCKED
-                )
-            )
-            INSERT INTO idempotency_keys (account_id, key, fingerprint, status, sealed_body)
-            VALUES ($1, $2, $3, $4, $5)
-            ON CONFLICT (account_id, key) DO UPDATE SET fingerprint = excluded.fingerprint,
-                status = excluded.status, sealed_body = excluded.sealed_body, created_at = now()
+            SELECT key, fingerprint, status, sealed_body FROM idempotency_keys
+            WHERE account_id = $1 AND key = ANY($2) AND created_at > now() - interval '24 hours'
             """,
             tx.account_id,
-            owned,
-            _fingerprint(*request),
-            status,
-            self._vault.seal(
-                _encode(_without_secret(response)), seal_context(tx.account_id, owned)
-            ),
+            list(owned),
         )
-        return Outcome(status, _encode(response))
+        if rows and {row["fingerprint"] for row in rows} != {_fingerprint(*request)}:
+            raise IdempotencyKeyReused
+        return {owned[row["key"]]: self._opened(tx, row["key"], row) for row in rows}
+
+    async def store_items(
+        self,
+        tx: AccountTransaction,
+        key: str | None,
+        request: tuple[str, BaseModel],
+        status: int,
+        responses: Mapping[int, BaseModel],
+    ) -> None:
+        """Stores the responses of items, whose key was claimed in this transaction."""
+        if key is None or not responses:
+            return
+        owned = [_owned(tx, f"{key}#{number}") for number in responses]
+        sealed = [
+            self._vault.seal(_encode(response), seal_context(tx.account_id, each))
+            for each, response in zip(owned, responses.values(), strict=True)
+        ]
+        await tx.execute(_STORE, tx.account_id, owned, _fingerprint(*request), status, sealed)
 
     async def claim(
         self,
@@ -204,6 +250,9 @@ class Idempotency:
             return None
         if row["fingerprint"] != _fingerprint(*request):
             raise IdempotencyKeyReused
+        return self._opened(tx, owned, row)
+
+    def _opened(self, tx: AccountReader, owned: str, row: Any) -> Outcome:
         body = self._vault.open(row["sealed_body"], seal_context(tx.account_id, owned))
         return Outcome(row["status"], body, replayed=True)
 
@@ -225,11 +274,13 @@ def seal_context(account_id: UUID, key: str) -> str:
     return f"idempotency_keys/{account_id}/{key}/sealed_body"
 
 
-async def _claim(tx: AccountTransaction, key: str) -> None:
-    """Locks the key until the transaction ends. Fails when another request has it."""
+async def _claim(tx: AccountTransaction, key: str, *, wait: bool = False) -> None:
+    """Locks the key until the transaction ends. Without `wait`, fails if another request has it."""
     digest = hashlib.sha256(tx.account_id.bytes + _owned(tx, key).encode()).digest()
     number = int.from_bytes(digest[:8], "big", signed=True)
-    if not await tx.fetchval("SELECT pg_try_advisory_xact_lock($1)", number):
+    if wait:
+        await tx.execute("SELECT pg_advisory_xact_lock($1)", number)
+    elif not await tx.fetchval("SELECT pg_try_advisory_xact_lock($1)", number):
         raise RequestInProgress
 
 

@@ -97,6 +97,19 @@ class CreateTask(Body):
     actions: Actions | None = None
 
 
+class CreateTasks(Body):
+    """Tasks to create with one request."""
+
+    tasks: Annotated[
+        list[CreateTask],
+        doc(
+            "The tasks, 1 to 1,000. The whole body has at most 2 MiB.",
+            min_length=1,
+            max_length=1_000,
+        ),
+    ]
+
+
 class ReportedError(Body):
     """Why a task failed, as your client reports it."""
 

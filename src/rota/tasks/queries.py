@@ -1,7 +1,7 @@
 """The SQL of tasks. A transaction that changes a task locks the account first."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from operator import attrgetter
 from typing import Any
@@ -174,6 +174,19 @@ async def raise_fence(tx: AccountTransaction, task: Task) -> Task:
         task.id,
     )
     return replace(task, fence=fence)
+
+
+async def any_open(tx: AccountReader, task_ids: Sequence[UUID]) -> bool:
+    """Whether one of these tasks has not ended."""
+    found: bool = await tx.fetchval(
+        """
+        SELECT EXISTS (SELECT FROM tasks WHERE account_id = $1 AND id = ANY($2)
+                       AND status IN ('PENDING', 'RUNNING', 'WAITING_APPROVAL'))
+        """,
+        tx.account_id,
+        task_ids,
+    )
+    return found
 
 
 async def open_subtasks(

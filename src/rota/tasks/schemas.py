@@ -9,6 +9,7 @@ from rota.credits.money import exact_usd, of_cents
 from rota.credits.schemas import ExactUsd
 from rota.platform import ids
 from rota.platform.http import examples
+from rota.platform.http.components import ref
 from rota.platform.http.schemas import (
     Body,
     Count,
@@ -240,3 +241,21 @@ class TasksResponse(Wire):
 
     tasks: Annotated[list[Task], doc("The tasks on this page, newest first.")]
     total: Total
+
+
+class CreateTasksResponse(Wire):
+    """What became of each task of a batch."""
+
+    results: Annotated[
+        list[Any],
+        WithJsonSchema(
+            {
+                "type": "array",
+                "items": {"anyOf": [ref("schemas", "TaskResponse"), ref("schemas", "Error")]},
+            }
+        ),
+        doc(
+            "One result for each task of the request, in the same order: the `task`, or the "
+            "`error` that `POST /api/tasks` would return for it."
+        ),
+    ]

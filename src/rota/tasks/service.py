@@ -6,7 +6,7 @@ from uuid import UUID
 
 from rota.auth.caller import Caller
 from rota.events import journal
-from rota.platform import clock, ids
+from rota.platform import clock
 from rota.platform.db import AccountTransaction, Database
 from rota.platform.idempotency import Idempotency, Outcome
 from rota.tasks import (
@@ -14,6 +14,7 @@ from rota.tasks import (
     changes,
     list_queries,
     queries,
+    requested,
     review_queries,
     review_reading,
     schemas,
@@ -21,8 +22,7 @@ from rota.tasks import (
     transitions,
 )
 from rota.tasks.bodies import CreateTask, PatchTask
-from rota.tasks.creation import NewTask, TaskCreation, check_can_retry
-from rota.tasks.errors import ParentNotFound, TwoAgents
+from rota.tasks.creation import TaskCreation, check_can_retry
 from rota.tasks.list_queries import Filter
 from rota.tasks.model import ListedTask, Task
 from rota.tasks.pages import PAGE_BYTES
@@ -56,36 +56,11 @@ class Tasks:
         async with self._db.write(caller.account_id, caller.user_id) as tx:
 
             async def work() -> TaskResponse:
-                new = await self._new_task(tx, caller, body)
+                new = await requested.new_task(tx, self._creation, body, caller.tier)
                 task = await self._creation.create(tx, new, caller.tier)
                 return TaskResponse(task=schemas.Task.of(task))
 
             return await self._idempotency.once(tx, key, ("POST /api/tasks", body), 201, work)
-
-    async def _new_task(self, tx: AccountTransaction, caller: Caller, body: CreateTask) -> NewTask:
-        if body.agent and body.assigned_agent and body.agent != body.assigned_agent:
-            raise TwoAgents(body.agent, body.assigned_agent)
-        agent, parent = None, None
-        if (name := body.agent or body.assigned_agent) is not None:
-            field = "agent" if body.agent else "assignedAgent"
-            agent = await self._creation.find_agent(tx, name, caller.tier, field=field)
-        if body.parent_task_id is not None:
-            parent_id = ids.from_wire("task", body.parent_task_id)
-            parent = await queries.find_for_change(tx, parent_id) if parent_id else None
-            if parent is None:
-                raise ParentNotFound(body.parent_task_id)
-        return NewTask(
-            name=body.name,
-            agent=agent,
-            parent=parent,
-            status=body.status,
-            project_id=body.project_id,
-            priority=body.priority,
-            description=body.description,
-            input=body.input or "",
-            output=body.output,
-            actions=changes.added([], body.actions),
-        )
 
     async def page(
         self, caller: Caller, filters: Filter, limit: int, offset: int

@@ -102,8 +102,7 @@ class Edge:
             preflight = self._cors.is_preflight(method, headers)
             if preflight:
                 scope[PREFLIGHT] = True
-            admitted = await self._guard(scope, headers)
-            writer.headers += admitted.headers
+            writer.admission = admitted = await self._guard(scope, headers)
             app = admitted.refusal or _refuse_early(scope, headers) or self._app
             if preflight:
                 app = preflight_response()
@@ -144,12 +143,14 @@ class _ResponseWriter:
         self._send = send
         self._headers_only = headers_only
         self.headers = [(b"x-request-id", request_id.encode()), _VERSION_HEADER]
+        # Its headers can change until the response starts.
+        self.admission = Admission()
         self.status = 0
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            own = [*message["headers"], *self.headers]
+            own = [*message["headers"], *self.headers, *self.admission.headers]
             names = {name for name, _ in own}
             message["headers"] = own + [each for each in _DEFAULT_HEADERS if each[0] not in names]
             if self._headers_only:

@@ -1,0 +1,1 @@
+"""Schedules: tasks that are created at the times of a cron expression."""

@@ -1,0 +1,61 @@
+"""What a client sends to create or change a schedule."""
+
+from typing import Annotated
+
+from rota.platform.http.schemas import Body, Visible, doc, example_of, resource_of
+from rota.schedules.schemas import CRON, NAME, TIME_ZONE, Overlap, Schedule
+from rota.tasks.bodies import CreateTask
+
+Name = Annotated[
+    str, doc("A display name, 1 to 255 characters.", NAME, min_length=1, max_length=255), Visible
+]
+Cron = Annotated[
+    str,
+    doc(
+        "When to create a task: minute, hour, day of month, month and day of week, as in cron.",
+        CRON,
+        min_length=1,
+        max_length=100,
+    ),
+]
+TimeZone = Annotated[
+    str,
+    doc(
+        "The time zone of `cron`, a name of the IANA database.",
+        TIME_ZONE,
+        min_length=1,
+        max_length=100,
+    ),
+]
+Paused = Annotated[bool, doc("A paused schedule creates no tasks.", False)]
+OVERLAP = doc("What to do at a time at which an earlier task has not ended.", "skip")
+TASK = doc("The task to create each time. The fields are those of `POST /api/tasks`.")
+
+
+class CreateSchedule(Body):
+    """A schedule to create."""
+
+    model_config = example_of("name", "cron", "timeZone", "task", "overlap")
+
+    name: Name
+    cron: Cron
+    time_zone: TimeZone
+    task: Annotated[CreateTask, TASK]
+    overlap: Annotated[Overlap, OVERLAP] = "skip"
+    paused: Paused = False
+
+
+class PatchSchedule(Body):
+    """Changes to a schedule. Absent fields change nothing."""
+
+    model_config = example_of("paused")
+
+    name: Name | None = None
+    cron: Cron | None = None
+    time_zone: TimeZone | None = None
+    task: Annotated[CreateTask | None, TASK] = None
+    overlap: Annotated[Overlap | None, OVERLAP] = None
+    paused: Paused | None = None
+
+
+resource_of(CreateSchedule, PatchSchedule)(Schedule)

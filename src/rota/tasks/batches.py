@@ -1,0 +1,72 @@
+"""Creates many tasks with one request.
+
+Each transaction creates up to 100 tasks, so that a batch does not keep the account locked for long.
+With an Idempotency-Key, each task has the stored response of its own. So a batch that was
+interrupted can be sent again: tasks that exist are not created again.
+"""
+
+from rota.auth.caller import Caller
+from rota.platform.db import AccountTransaction, Database
+from rota.platform.errors import ApiError
+from rota.platform.idempotency import Idempotency, Outcome
+from rota.tasks import requested, schemas
+from rota.tasks.bodies import CreateTask, CreateTasks
+from rota.tasks.creation import TaskCreation
+from rota.tasks.schemas import TaskResponse
+
+PATH = "/api/tasks/batch"
+PER_TRANSACTION = 100
+TASKS_PER_REQUEST = 10
+
+
+def cost_of(body: CreateTasks) -> int:
+    """How many requests a batch counts as."""
+    return -(-len(body.tasks) // TASKS_PER_REQUEST)
+
+
+class Batches:
+    def __init__(self, db: Database, idempotency: Idempotency, creation: TaskCreation) -> None:
+        self._db = db
+        self._idempotency = idempotency
+        self._creation = creation
+
+    async def create(self, caller: Caller, body: CreateTasks, key: str | None) -> Outcome:
+        results: list[Outcome] = []
+        while len(results) < len(body.tasks):
+            async with self._db.write(caller.account_id, caller.user_id) as tx:
+                results += await self._create_some(tx, caller, body, key, len(results))
+        return Outcome(
+            200,
+            b'{"results":[%s]}' % b",".join(result.body for result in results),
+            replayed=all(result.replayed for result in results),
+        )
+
+    async def _create_some(
+        self, tx: AccountTransaction, caller: Caller, body: CreateTasks, key: str | None, first: int
+    ) -> list[Outcome]:
+        """Creates the tasks of one transaction, beginning with number `first`."""
+        end = min(first + PER_TRANSACTION, len(body.tasks))
+        # The first transaction looks at all of them, so that a key that was used for another
+        # request is refused before anything is created.
+        looked_at = range(first, end if first else len(body.tasks))
+        request = (f"POST {PATH}", body)
+        # A batch that has begun does not fail because it was sent a second time meanwhile.
+        found = await self._idempotency.stored_items(tx, key, request, looked_at, wait=first > 0)
+        created: dict[int, TaskResponse] = {}
+        for number in range(first, end):
+            if number not in found:
+                try:
+                    created[number] = await self._create(tx, caller, body.tasks[number])
+                    found[number] = Outcome.success(201, created[number])
+                except ApiError as error:
+                    # Nothing was written for this task.
+                    found[number] = Outcome.failure(error, PATH)
+        await self._idempotency.store_items(tx, key, request, 201, created)
+        return [found[number] for number in range(first, end)]
+
+    async def _create(
+        self, tx: AccountTransaction, caller: Caller, body: CreateTask
+    ) -> TaskResponse:
+        new = await requested.new_task(tx, self._creation, body, caller.tier)
+        task = await self._creation.create(tx, new, caller.tier)
+        return TaskResponse(task=schemas.Task.of(task))
