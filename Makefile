@@ -80,6 +80,7 @@ fuzz: setup  ## Send 500 generated requests to every operation of both variants
 
 chaos: setup  ## Run the long fault tests: outages, kills and pauses at every commit, restarts, endurance
 	ROTA_TEST_REDIS_OUTAGE_S=20 ROTA_TEST_BROWSER_LONG=1 $(BIN)/pytest tests/e2e
+	ROTA_TEST_LIVE_KILLS=10 ROTA_TEST_LIVE_CUTS=1000 $(BIN)/pytest tests/runs/test_live_text.py tests/runs/test_live_text_kills.py
 	$(BIN)/python -m tests.chaos.boundaries --times 10
 	$(BIN)/python -m tests.chaos.pauses --times 10
 	$(BIN)/python -m tests.chaos.deploys --restarts 20
@@ -88,8 +89,8 @@ chaos: setup  ## Run the long fault tests: outages, kills and pauses at every co
 	$(BIN)/python -m tests.chaos.endurance
 
 bench: setup  ## Measure against bare code and other engines, fairness, latency, and 10 million tasks
-	failed=0; for part in bench runs_bench latency_bench fairness comparison mcp_bench hostile_bench \
-	    credits_bench size; do \
+	failed=0; for part in bench runs_bench latency_bench live_bench fairness comparison mcp_bench \
+	    hostile_bench credits_bench size; do \
 	    $(BIN)/python -m tests.load.$$part || failed=1; done; exit $$failed
 
 attacks: setup  ## Attack the service as one account, and measure another one

@@ -31,6 +31,8 @@ from rota.credits.payers import Payers
 from rota.credits.service import Credits
 from rota.events import journal
 from rota.events.fanout import Fanout
+from rota.events.live_text import LiveTexts
+from rota.events.live_watch import LiveWatch
 from rota.events.stream import Streams
 from rota.events.wakes import Wakes
 from rota.limits import window
@@ -60,6 +62,7 @@ from rota.platform.schema import SchemaChecks
 from rota.platform.settings import Settings
 from rota.platform.temporal import Temporal, temporal_of
 from rota.runs.retries import Retries
+from rota.runs.step_events import stored_text
 from rota.runs.timeline import Timelines
 from rota.schedules.service import Schedules
 from rota.tasks import overview_queries
@@ -164,11 +167,25 @@ class Composition:
         return wakes
 
     @cached_property
+    def live_texts(self) -> LiveTexts:
+        texts = LiveTexts(self.redis)
+        self._closes(texts.aclose)
+        return texts
+
+    @cached_property
+    def live_watch(self) -> LiveWatch:
+        watch = LiveWatch(self.redis)
+        self._closes(watch.aclose)
+        return watch
+
+    @cached_property
     def streams(self) -> Streams:
         settings = self.settings
         return Streams(
             self.db,
             self.fanout,
+            self.live_watch,
+            stored_text,
             most=settings.streams,
             most_per_account=settings.streams_per_account,
         )

@@ -184,6 +184,7 @@ def _run_parts(parts: Composition, sources: Sequence[ToolSource]) -> RunParts:
         parts.schema_checks,
         loop,
         Bounds(settings.run_max_tokens, timedelta(hours=settings.run_max_hours)),
+        parts.live_texts,
     )
     tool_caller = ToolCaller(context, toolbox, loop, Delegation(parts.task_creation))
     return context, loop, model_caller, tool_caller

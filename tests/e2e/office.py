@@ -1,5 +1,6 @@
 """A service with agents that really work, and people who decide what they may do."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,7 +12,7 @@ from uuid import uuid4
 import httpx
 from starlette.requests import Request
 from starlette.responses import JSONResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rota.accounts.service import create_company, put_member
 from rota.agents.files import catalog_folder
@@ -29,6 +30,8 @@ from tests.service import Person, Service
 from tests.tasks.world import HIGHEST_TIER
 
 AGENT = "ticket-responder"
+# Chunks of a stream: the first has no words.
+PAUSE_AFTER = 5
 
 
 @dataclass
@@ -50,6 +53,8 @@ class Demonstration:
         self.url = ""
         # The model fails on conversations that contain one of these texts.
         self.refuses: set[str] = set()
+        # While a test sets this, the model stops after a few words until the event is set.
+        self.pauses: asyncio.Event | None = None
 
     @classmethod
     @asynccontextmanager
@@ -71,7 +76,16 @@ class Demonstration:
                 return {"type": "http.request", "body": body, "more_body": False}
 
             receive = again
-        await self._app(scope, receive, send)
+        paused, chunks = self.pauses, 0
+
+        async def send_slowly(message: Message) -> None:
+            nonlocal chunks
+            chunks += message["type"] == "http.response.body"
+            if paused and chunks == PAUSE_AFTER and "/v1/" in scope["path"]:
+                await paused.wait()
+            await send(message)
+
+        await self._app(scope, receive, send_slowly)
 
 
 class Office:

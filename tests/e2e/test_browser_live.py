@@ -1,5 +1,6 @@
 """The dashboard follows what happens: after a cut, in two tabs, on a phone, and within a moment."""
 
+import asyncio
 import re
 import statistics
 from typing import Any
@@ -116,6 +117,29 @@ async def test_without_a_network_nothing_is_decided_now_or_later(tab: Tab, offic
     # The person decides again, and only that counts.
     await approve.click()
     await tab.says("Approved. Ticket Responder continues.")
+
+
+async def test_the_task_screen_shows_what_the_model_writes(tab: Tab, office: Office) -> None:
+    [person] = await office.company()
+    office.demo.pauses = asyncio.Event()
+    try:
+        task = await office.begin(person)
+        await tab.enter(person.subject, f"/{person.account}/tasks/{task['id']}")
+        text = tab.page.get_by_role("region", name="What the model writes")
+        await expect(tab.page.get_by_text("Writes step 1")).to_be_visible()
+        begun = await text.inner_text()
+        box = await text.bounding_box()
+    finally:
+        office.demo.pauses.set()
+        office.demo.pauses = None
+    await office.runner.waiting(person, task, "tool")
+    steps, _ = await office.runner.timeline(person, task)
+    assert steps[0]["result"]["text"].startswith(begun.strip())
+    assert len(steps[0]["result"]["text"]) > len(begun.strip())
+    # The box has its height from the start.
+    assert box is not None
+    assert box["height"] == 240
+    await expect(tab.page.get_by_text("Waits for you").first).to_be_visible()
 
 
 async def test_the_tabs_of_a_browser_share_one_stream(tab: Tab, office: Office) -> None:

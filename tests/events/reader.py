@@ -28,6 +28,8 @@ class Reader:
         # Bytes of the response body so far.
         self.taken = 0
         self.messages: list[Message] = []
+        # All messages in order, with the live texts of a task, which have no number.
+        self.received: list[Message | tuple[str, dict[str, Any]]] = []
         self.comments: list[str] = []
 
     @classmethod
@@ -103,6 +105,10 @@ class Reader:
             return
         fields = dict(line.split(": ", 1) for line in block.split("\n"))
         data = json.loads(fields["data"])
+        if "id" not in fields:
+            self.received.append((fields["event"], data))
+            return
         assert data["sequence"] == int(fields["id"])
         assert data["type"] == fields["event"]
         self.messages.append(Message(int(fields["id"]), fields["event"], data))
+        self.received.append(self.messages[-1])

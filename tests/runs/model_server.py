@@ -2,11 +2,11 @@
 
     python -m tests.runs.model_server --port 18100
 
-The model implements OpenAI's chat completions. If the first user message contains
-`script:ID`, the script stored at `/scripts/ID` answers. Otherwise the model answers
-`Done.` at once. The turn of the script depends only on the number of assistant turns in
+The model implements OpenAI's chat completions and Anthropic's messages. If the first user
+message contains `script:ID`, the script stored at `/scripts/ID` answers. Otherwise the model
+answers `Done.` at once. The turn of the script depends only on the number of assistant turns in
 the conversation, so a repeated call gets the same answer. Every call is counted.
-tests/runs/scripted.py is the client.
+tests/peers/models/turn.py describes a turn. tests/runs/scripted.py is the client.
 """
 
 import argparse
@@ -16,6 +16,7 @@ import re
 import time
 from collections import defaultdict
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any
 
 import uvicorn
@@ -24,17 +25,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from tests.peers.models import anthropic_wire, openai_wire
+
 INSTANT: dict[str, Any] = {"text": "Done.", "inputTokens": 10, "outputTokens": 5}
 SCRIPT = re.compile(r"script:([\w-]+)")
-
-# The fields of a turn, or of one of its `failures`. All are optional.
-#   text, toolCalls: [{name, arguments (an object, or a raw string), id}], finishReason
-#   inputTokens, outputTokens, cachedTokens, reasoningTokens;  usage: False to report none
-#   delayS: answers after a delay;  hold: answers after POST /release/ID, and records
-#   whether the client disconnects before that
-#   status, error: an error with this status and body;  headers: extra response headers
-#   malformed: a 200 with this invalid body;  drop: disconnects during the answer
-#   failures: what the first calls of this turn return instead
 
 
 @dataclass
@@ -74,6 +68,12 @@ class Scripts:
         return JSONResponse(counted)
 
     async def completions(self, request: Request) -> Response:
+        return await self._answer(request, openai_wire)
+
+    async def messages(self, request: Request) -> Response:
+        return await self._answer(request, anthropic_wire)
+
+    async def _answer(self, request: Request, wire: ModuleType) -> Response:
         body = await request.json()
         messages = body["messages"]
         first = next((_text(m) for m in messages if m["role"] == "user"), "")
@@ -89,7 +89,7 @@ class Scripts:
             "at": time.time(),
             # The conversations of a very long run would need too much memory.
             "messages": messages if len(messages) < 100 and script is not self.instant else [],
-            "tools": [tool["function"] for tool in body.get("tools", [])],
+            "tools": [tool.get("function", tool) for tool in body.get("tools", [])],
             "maxTokens": body.get("max_completion_tokens") or body.get("max_tokens"),
             "headers": dict(request.headers),
             "answered": False,
@@ -105,7 +105,16 @@ class Scripts:
         if says.get("delayS"):
             await asyncio.sleep(says["delayS"])
         call["answered"] = True
-        return _answer(says, body["model"], turn)
+        if says.get("drop"):
+            return disconnect()
+        if says.get("malformed") and not body.get("stream"):
+            return Response(says["malformed"], media_type="application/json")
+        answered: Response
+        if says.get("status", 200) != 200:
+            answered = wire.error(says)
+        else:
+            answered = wire.answer(says, body, turn, script.released)
+        return answered
 
     def _script(self, name: str) -> Script | None:
         return self.instant if name == "instant" else self.scripts.get(name)
@@ -114,55 +123,6 @@ class Scripts:
 def _text(message: dict[str, Any]) -> str:
     content = message.get("content") or ""
     return content if isinstance(content, str) else " ".join(p.get("text", "") for p in content)
-
-
-def _answer(says: dict[str, Any], model: str, turn: int) -> Response:
-    if says.get("drop"):
-        return disconnect()
-    if says.get("malformed"):
-        return Response(says["malformed"], media_type="application/json")
-    if says.get("status", 200) != 200:
-        error = says.get("error", {"message": "Scripted.", "type": "scripted"})
-        return JSONResponse({"error": error}, says["status"], says.get("headers"))
-    calls = [
-        {
-            "id": call.get("id", f"call-{turn}-{number}"),
-            "type": "function",
-            "function": {
-                "name": call["name"],
-                "arguments": call["arguments"]
-                if isinstance(call["arguments"], str)
-                else json.dumps(call["arguments"]),
-            },
-        }
-        for number, call in enumerate(says.get("toolCalls", []))
-    ]
-    message: dict[str, Any] = {"role": "assistant", "content": says.get("text")}
-    if calls:
-        message["tool_calls"] = calls
-    given, used = says.get("inputTokens", 10), says.get("outputTokens", 5)
-    answer: dict[str, Any] = {
-        "id": "chatcmpl-scripted",
-        "object": "chat.completion",
-        "created": int(time.time()),
-        "model": model,
-        "choices": [
-            {
-                "index": 0,
-                "message": message,
-                "finish_reason": says.get("finishReason", "tool_calls" if calls else "stop"),
-            }
-        ],
-    }
-    if says.get("usage", True):
-        answer["usage"] = {
-            "prompt_tokens": given,
-            "completion_tokens": used,
-            "total_tokens": given + used,
-            "prompt_tokens_details": {"cached_tokens": says.get("cachedTokens", 0)},
-            "completion_tokens_details": {"reasoning_tokens": says.get("reasoningTokens", 0)},
-        }
-    return Response(json.dumps(answer), media_type="application/json")
 
 
 def disconnect() -> Response:
@@ -276,6 +236,7 @@ def build_app() -> Starlette:
         routes=[
             Route("/ready", ready),
             Route("/v1/chat/completions", scripts.completions, methods=["POST"]),
+            Route("/v1/messages", scripts.messages, methods=["POST"]),
             Route("/scripts/{id}", scripts.put, methods=["POST"]),
             Route("/scripts/{id}", scripts.read, methods=["GET"]),
             Route("/release/{id}", scripts.release, methods=["POST"]),

@@ -234,12 +234,14 @@ class Runner:
         answer = await person.get("/api/tasks", params={"parentTaskId": task["id"]})
         return list(reversed(answer.json()["tasks"]))
 
-    async def events(self, person: Person, task: dict[str, Any]) -> list[str]:
+    async def events(self, person: Person, task: dict[str, Any], family: str = "task") -> list[str]:
         async with self.service.owner() as connection:
             rows = await connection.fetch(
-                "SELECT type FROM events WHERE account_id = $1 AND task_id = $2 ORDER BY sequence",
+                "SELECT type FROM events WHERE account_id = $1 AND task_id = $2 "
+                "AND type LIKE $3 ORDER BY sequence",
                 person.user_id,
                 uuid_of(task),
+                f"{family}.%",
             )
         return [row["type"] for row in rows]
 

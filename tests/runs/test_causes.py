@@ -8,12 +8,14 @@ from typing import Any
 
 import asyncpg
 import pytest
+from redis.asyncio import Redis
 from temporalio import activity, exceptions
 from temporalio.exceptions import ActivityError, ApplicationError, RetryState
 from temporalio.testing import ActivityEnvironment
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Worker
 
 from rota.composition import Composition
+from rota.events.live_text import LiveTexts
 from rota.platform import clock
 from rota.platform.db import Database
 from rota.platform.schema import SchemaChecks
@@ -181,6 +183,7 @@ async def test_a_failure_does_not_end_a_run_that_waits_for_a_person(
                 SchemaChecks(),
                 loop,
                 Bounds(1, timedelta(hours=1)),
+                LiveTexts(Redis()),
             ),
             ToolCaller(
                 context,

@@ -19,7 +19,7 @@ interface Shared {
 
 /** The service sends something every 15 seconds. A stream that is silent for longer is dead. */
 const SILENCE_MS = 40_000;
-const RETRY_MS = [500, 1_000, 2_000, 5_000, 10_000];
+export const RETRY_MS = [500, 1_000, 2_000, 5_000, 10_000];
 
 export class LiveEvents {
   connection: Connection = 'connecting';
@@ -130,7 +130,8 @@ export class LiveEvents {
   }
 }
 
-function pause(ms: number, signal: AbortSignal): Promise<void> {
+/** Ends early when the network is back. */
+export function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(done, ms);
     function done() {

@@ -43,6 +43,8 @@ export function applyEvent(cache: QueryClient, event: Event): void {
     // A schedule that is being deleted here has no details to fetch any more.
     const exact = cache.isMutating({ mutationKey: keys.deleteSchedule }) > 0;
     refresh(cache, keys.schedules, exact);
+  } else if (subject === 'step') {
+    if (event.taskId) old(keys.task(event.taskId));
   } else if (subject === 'credits') {
     old(keys.money);
   } else if (subject === 'subscription') {

@@ -8,6 +8,7 @@ import { ErrorNotice } from '../ui/Notice';
 import { CancelTask } from './CancelTask';
 import { CopyAs } from './CopyAs';
 import { FailedCard } from './FailedCard';
+import { LiveText } from './LiveText';
 import { Output } from './Output';
 import { isMoving, isOpenStatus, taskQuery } from './queries';
 import { strings } from './strings';
@@ -61,6 +62,9 @@ function TaskPage({ id }: { id: string }) {
             <TaskHead task={task} timelines={timeline.timelines} />
             {task.status === 'WAITING_APPROVAL' && <WaitingNotice task={task} />}
             {task.status === 'RUNNING' && <WaitingSubtasks task={task} />}
+            {task.status === 'RUNNING' && task.assignedAgent && !task.output && (
+              <LiveText task={task} />
+            )}
             {task.status === 'FAILED' && <FailedCard task={task} />}
             {task.output && <Output task={task} />}
             <TaskTabs task={task} timeline={timeline} />

@@ -125,6 +125,11 @@ export const strings = {
   noCredit: 'Your balance does not cover the budget of this run.',
   topUp: 'Top up',
 
+  writes: 'What the model writes',
+  writesStep: (step: number) => `Writes step ${step}`,
+  wroteStep: (step: number) => `Wrote step ${step}`,
+  writesNothing: 'The words appear here as the model writes them.',
+
   output: 'Output',
   outputSoFar: 'Output so far',
   showAll: 'Show all',

@@ -8,6 +8,7 @@ from rota.auth.caller import Caller, Scope
 SCOPE_OF: dict[str, Scope] = {
     "task": "tasks:read",
     "schedule": "tasks:read",
+    "step": "tasks:read",
     "credits": "billing:read",
     "subscription": "billing:read",
     "mcp": "mcp:read",

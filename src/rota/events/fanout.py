@@ -21,10 +21,30 @@ _RECONNECT_S = 1.0
 _ANNOUNCE_TIMEOUT_S = 0.05
 
 
+class Woken(asyncio.Event):
+    """Set whenever there may be something new to read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        # Whether it is an event of the account. A stream can also be woken by a live text.
+        self.by_events = False
+
+    def set(self) -> None:
+        self.by_events = True
+        super().set()
+
+    def by_text(self) -> None:
+        super().set()
+
+    def clear(self) -> None:
+        self.by_events = False
+        super().clear()
+
+
 class Fanout:
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
-        self._waiting: dict[UUID, set[asyncio.Event]] = {}
+        self._waiting: dict[UUID, set[Woken]] = {}
         self._listener: asyncio.Task[None] | None = None
         self._unsent: set[UUID] = set()
         self._sender: asyncio.Task[None] | None = None
@@ -37,11 +57,11 @@ class Fanout:
             self._sender = asyncio.create_task(self._send())
 
     @contextlib.asynccontextmanager
-    async def listening(self, account_id: UUID) -> AsyncIterator[asyncio.Event]:
-        """An event that is set whenever the account may have something new to read."""
+    async def listening(self, account_id: UUID) -> AsyncIterator[Woken]:
+        """Set whenever the account may have new events."""
         if self._listener is None or self._listener.done():
             self._listener = asyncio.create_task(self._listen())
-        woken = asyncio.Event()
+        woken = Woken()
         self._waiting.setdefault(account_id, set()).add(woken)
         try:
             yield woken

@@ -1,14 +1,18 @@
 """The event journal: append-only, with a sequence number per account that has no gaps."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from rota.events.access import Sight
+from rota.platform import json
 from rota.platform.db import AccountReader, AccountTransaction
 from rota.platform.ids import new_uuid
+
+# A call of a run begins or ends. `kind` in their data says whether it is a model call.
+STEP_STARTED, STEP_FINISHED = "step.started", "step.finished"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,50 @@ async def append(
         task_id,
         data,
     )
+
+
+async def append_all(
+    tx: AccountTransaction, new: Sequence[tuple[str, Mapping[str, Any]]], task_id: UUID
+) -> None:
+    """Appends several events of one task, each a type and its data, in one statement."""
+    if not new:
+        return
+    tx.has_events = True
+    await tx.execute(
+        """
+        WITH head AS (
+            UPDATE account_heads SET last_sequence = last_sequence + $3
+            WHERE account_id = $1 RETURNING last_sequence
+        )
+        INSERT INTO events (account_id, sequence, id, type, task_id, data, created_at)
+        SELECT $1, last_sequence - $3 + number, n.id, n.type, $2, n.data::jsonb, clock_timestamp()
+        FROM head, unnest($4::uuid[], $5::text[], $6::text[]) WITH ORDINALITY
+            AS n (id, type, data, number)
+        ORDER BY number
+        """,
+        tx.account_id,
+        task_id,
+        len(new),
+        [new_uuid() for _ in new],
+        [kind for kind, _ in new],
+        [json.dumps(data).decode() for _, data in new],
+    )
+
+
+async def has(tx: AccountReader, task_id: UUID, kind: str, data: Mapping[str, Any]) -> bool:
+    """Whether the task has an event of this type with this data."""
+    found = await tx.fetchval(
+        """
+        SELECT true FROM events
+        WHERE account_id = $1 AND task_id = $2 AND type = $3 AND data @> $4
+        ORDER BY sequence DESC LIMIT 1
+        """,
+        tx.account_id,
+        task_id,
+        kind,
+        data,
+    )
+    return bool(found)
 
 
 async def after(

@@ -26,8 +26,8 @@ class Event(Wire):
         doc(
             "What happened: `task.created`, `task.started`, `task.waiting_approval`, "
             "`task.approved`, `task.rejected`, `task.completed`, `task.failed`, `task.cancelled`, "
-            "`task.retried`, `task.updated`, `credits.topped_up`, `credits.depleted`, "
-            "`credits.low`, `subscription.updated`, "
+            "`task.retried`, `task.updated`, `step.started`, `step.finished`, "
+            "`credits.topped_up`, `credits.depleted`, `credits.low`, `subscription.updated`, "
             "`schedule.created`, `schedule.updated`, `schedule.deleted`, `schedule.failed`, "
             "`mcp.connected`, `mcp.disconnected`, `mcp.changed`, `key.created`, `key.revoked`, "
             "`session.created` or `session.revoked`. Ignore types that you do not know.",
@@ -42,7 +42,8 @@ class Event(Wire):
         doc(
             "More about the event; the fields depend on `type`. Task events have `status`, "
             "`previousStatus` and `by`, the user who caused it. `task.updated` has `fields`, the "
-            "names of the changed fields.",
+            "names of the changed fields. Step events have `run`, `step`, `call`, `kind` (`model` "
+            "or `tool`), `tool` and `server`, and at the end `outcome`.",
             {"status": "COMPLETED", "previousStatus": "RUNNING", "by": None},
         ),
     ]

@@ -3,6 +3,9 @@
 The id of each message is the event's sequence number, which has no gaps. A stream reads one batch
 from the database, sends it, and reads the next after the client has received it. So a slow client
 costs the memory of one batch and does not slow down others.
+
+The stream of a task also has the texts of its model calls while they are written. These messages
+have no id. When a step is finished, the client has its whole text, whatever was lost before.
 """
 
 import asyncio
@@ -19,12 +22,15 @@ from rota.events import journal, schemas
 from rota.events.access import Sight
 from rota.events.fanout import Fanout
 from rota.events.journal import Event
-from rota.platform.db import Database
+from rota.events.live_watch import LiveWatch, Topic, Watcher
+from rota.platform.db import AccountReader, Database
 from rota.platform.errors import RateLimited, Unavailable
 
 BATCH = 100
 # How often a stream polls the database and checks that its client may still read.
 POLL_EVERY_S = 1.0
+# A batch with long texts is sent in pieces of about this size.
+SEND_BYTES = 65_536
 HEARTBEAT_EVERY_S = 15.0
 
 # When a client that has too many streams can try again. Streams stay open for long.
@@ -34,6 +40,8 @@ OPEN = Gauge("rota_event_streams", "Open event streams.")
 
 StillAllowed = Callable[[], Awaitable[bool]]
 Sees = Callable[[Event], bool]
+# Reads the stored text of a model call: of which task, run and step.
+StoredText = Callable[[AccountReader, UUID, int, int], Awaitable[str]]
 
 
 def encode(event: Event) -> bytes:
@@ -55,10 +63,19 @@ class EventStream(StreamingResponse):
 
 class Streams:
     def __init__(
-        self, db: Database, fanout: Fanout, *, most: int = 1_000, most_per_account: int = 100
+        self,
+        db: Database,
+        fanout: Fanout,
+        live: LiveWatch,
+        stored_text: StoredText,
+        *,
+        most: int = 1_000,
+        most_per_account: int = 100,
     ) -> None:
         self._db = db
         self._fanout = fanout
+        self._live = live
+        self._stored_text = stored_text
         # The most open streams in this process.
         self._most = most
         self._most_per_account = most_per_account
@@ -137,30 +154,72 @@ class Streams:
         sees: Sees,
     ) -> AsyncIterator[bytes]:
         loop = asyncio.get_running_loop()
-        async with self._fanout.listening(account_id) as woken:
+        async with contextlib.AsyncExitStack() as stack:
+            woken = await stack.enter_async_context(self._fanout.listening(account_id))
+            watcher = None
+            if task_id is not None and follow:
+                watcher = await stack.enter_async_context(
+                    self._live.watching(task_id, woken.by_text, resumes=after > 0)
+                )
+            elif task_id is not None:
+                watcher = Watcher(Topic(""), resumes=True)
             # Sent immediately, so that the client knows that the stream is open.
             yield b": open\n\n"
             sent_at = loop.time()
+            read_at = -POLL_EVERY_S
             while True:
+                due = woken.by_events or loop.time() - read_at >= POLL_EVERY_S
                 woken.clear()
-                events = await self._read(account_id, after, task_id)
-                if events:
-                    after = events[-1].sequence
-                    if shown := [event for event in events if sees(event)]:
-                        sent_at = loop.time()
-                        yield b"".join(map(encode, shown))
-                    follow = follow and events[-1].data.get("status") not in ends_with
-                if len(events) < BATCH:
-                    if not follow:
-                        return
+                is_behind = False
+                messages = b""
+                if due:
+                    read_at = loop.time()
+                    events = await self._read(account_id, after, task_id)
+                    for event in events:
+                        after = event.sequence
+                        if sees(event):
+                            messages += await self._text_before(account_id, event, watcher)
+                            messages += encode(event)
+                        if len(messages) >= SEND_BYTES:
+                            yield messages
+                            messages, sent_at = b"", loop.time()
+                    # Events of steps have no status, and can come after the end of the task.
+                    statuses = [event.data["status"] for event in events if "status" in event.data]
+                    follow = follow and not (statuses and statuses[-1] in ends_with)
+                    is_behind = len(events) == BATCH
+                if not is_behind and watcher is not None:
+                    messages += watcher.take()
+                if messages:
+                    sent_at = loop.time()
+                    yield messages
+                if not is_behind and not follow:
+                    return
+                if is_behind:
+                    woken.set()
+                else:
                     with contextlib.suppress(TimeoutError):
                         async with asyncio.timeout(POLL_EVERY_S):
                             await woken.wait()
-                if self._closing or not await still_allowed():
+                if self._closing or (due and not await still_allowed()):
                     return
                 if loop.time() - sent_at >= HEARTBEAT_EVERY_S:
                     sent_at = loop.time()
                     yield b": still here\n\n"
+
+    async def _text_before(self, account_id: UUID, event: Event, watcher: Watcher | None) -> bytes:
+        """What is missing of the text of the step that has finished."""
+        task_id = event.task_id
+        if watcher is None or task_id is None or event.type != journal.STEP_FINISHED:
+            return b""
+        if event.data["kind"] != "model":
+            return b""
+        run, step = event.data["run"], event.data["step"]
+
+        async def read() -> str:
+            async with self._db.read(account_id) as tx:
+                return await self._stored_text(tx, task_id, run, step)
+
+        return await watcher.finish((run, step), read)
 
     async def _read(self, account_id: UUID, after: int, task_id: UUID | None) -> list[Event]:
         async with self._db.read(account_id) as tx:

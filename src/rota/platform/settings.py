@@ -61,6 +61,8 @@ class ModelChoice(StrictModel):
     free: bool = False
     # The maximum length of a response.
     max_output_tokens: Annotated[int, Field(ge=64)] = 8_192
+    # False for a service that cannot stream its answers. Watchers then see a text when it is whole.
+    stream: bool = True
     # Sent with every request: {"temperature": 0.2, …}
     settings: dict[str, float] = Field(default_factory=dict)
 

@@ -16,7 +16,7 @@ from rota.agents import templates
 from rota.agents.model import AgentVersion
 from rota.platform.canonical import digest
 from rota.platform.db import AccountTransaction
-from rota.runs import answers, steps, tool_steps, transcript
+from rota.runs import answers, step_events, steps, tool_steps, transcript
 from rota.runs.contracts import NextStep
 from rota.runs.steps import State, Step
 from rota.runs.tool_steps import PlannedCall
@@ -149,6 +149,8 @@ class AgentLoop:
             note = transcript.too_many_calls(requested, len(planned))
             await steps.add_note(tx, task.id, model_call, note)
         rows = await tool_steps.plan_calls(tx, task.id, task.run, step, planned)
+        refused = [row for row in rows if row.state == "finished"]
+        await step_events.tool_calls_finished(tx, task.id, refused)
         gated: list[dict[str, Any]] = []
         ready: list[Step] = []
         words = transcript.words_beside_calls(response)

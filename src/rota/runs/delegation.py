@@ -5,7 +5,7 @@ from rota.agents.access import AgentLocked
 from rota.agents.model import AgentVersion
 from rota.credits.holds import InsufficientCredits
 from rota.platform.db import AccountTransaction
-from rota.runs import tool_steps
+from rota.runs import step_events, tool_steps
 from rota.runs.steps import Step
 from rota.tasks import queries
 from rota.tasks.creation import NewTask, TaskCreation
@@ -33,6 +33,7 @@ class Delegation:
             await tool_steps.finish(tx, parent.id, row, refused.message, "failed")
         else:
             await tool_steps.set_state(tx, parent.id, row, "delegated", child_task_id=child.id)
+            await step_events.tool_calls_start(tx, parent.id, [row])
 
     async def _create(
         self, tx: AccountTransaction, parent: Task, agent: AgentVersion, row: Step

@@ -19,15 +19,17 @@ from rota.agents.model import AgentVersion
 from rota.credits import charges, holds
 from rota.credits.ledger import Charge, RunId
 from rota.events import journal
+from rota.events.live_text import LiveTexts, Version
 from rota.platform import clock, json, tracing
 from rota.platform.db import REJECTED_VALUES, AccountReader
 from rota.platform.schema import SchemaChecks
-from rota.runs import steps, transcript
+from rota.runs import step_events, steps, transcript
 from rota.runs.agent_loop import AgentLoop, Start
 from rota.runs.bounds import Bounds
 from rota.runs.contracts import CallInput, NextStep
 from rota.runs.heartbeat import finish_despite_cancellation, retry_database
 from rota.runs.metering import measure
+from rota.runs.model_stream import ask
 from rota.runs.models import (
     Models,
     PricedModel,
@@ -95,12 +97,14 @@ class ModelCaller:
         checks: SchemaChecks,
         loop: AgentLoop,
         bounds: Bounds,
+        live_texts: LiveTexts,
     ) -> None:
         self._context = context
         self._models = models
         self._toolbox = toolbox
         self._answers = StoredAnswers(context, checks, loop)
         self._bounds = bounds
+        self._live_texts = live_texts
 
     async def call(
         self,
@@ -129,7 +133,7 @@ class ModelCaller:
             if history.lost:
                 raise FencedOut
             try:
-                record = await self._request(start, tools)
+                record = await self._request(call_input, start, tools)
             except ParentBusy:
                 return NextStep("wait")
             if await self._charge(call_input, start.agent, record):
@@ -184,7 +188,9 @@ class ModelCaller:
                 tx, task.id, task.run, call_input.step, agent.model
             )
 
-    async def _request(self, start: ModelCallInput, tools: dict[str, Tool]) -> ModelCallRecord:
+    async def _request(
+        self, call_input: CallInput, start: ModelCallInput, tools: dict[str, Tool]
+    ) -> ModelCallRecord:
         chosen = self._models.get(start.agent.model)
         conversation = transcript.messages(start.agent, start.task, start.rows)
         input_characters = len(ModelMessagesTypeAdapter.dump_json(conversation))
@@ -202,18 +208,27 @@ class ModelCaller:
             )
             for name, tool in tools.items()
         ]
-        request = chosen.model.request(
+        run = call_input.run
+        version = Version(run.run, run.fence or 0, call_input.step, start.attempts)
+        live_text = self._live_texts.begin(start.task.id, version)
+        request = ask(
+            chosen,
             conversation,
             chosen.settings | ModelSettings(max_tokens=max_tokens, timeout=MAX_CALL_S),
             ModelRequestParameters(function_tools=definitions),
+            lambda text: live_text.add(transcript.storable(text)),
         )
         try:
             with tracing.span(f"model {chosen.name}", kind=SpanKind.CLIENT):
                 response = await finish_despite_cancellation(asyncio.wait_for(request, MAX_CALL_S))
-        except Exception as error:
+        except BaseException as error:
+            live_text.discard()
+            if not isinstance(error, Exception):
+                raise
             # Slices count attempts in the step. Runs of earlier versions let Temporal count.
             attempt = max(start.attempts + 1, activity.info().attempt)
             raise classify_error(error, attempt) from error
+        live_text.end()
         usage, cost_micros = await measure(
             chosen.price, started_at, conversation, definitions, response, input_characters
         )
@@ -310,6 +325,7 @@ class ModelCaller:
                 output_tokens=usage.output_tokens,
                 estimated=usage.estimated,
             )
+            await step_events.model_call_finished(tx, run_id, call_input.step)
             spent_micros = await charges.charge(tx, charge)
             status, run = await queries.add_usage(
                 tx,

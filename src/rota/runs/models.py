@@ -19,6 +19,7 @@ from pydantic_ai.exceptions import (
 from pydantic_ai.messages import ModelResponse
 from pydantic_ai.models import Model
 from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.profiles.openai import OpenAIModelProfile
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.settings import ModelSettings
 
@@ -193,6 +194,7 @@ class PricedModel:
     model: Model
     price: Price
     settings: ModelSettings
+    streams: bool
 
 
 class Models:
@@ -224,6 +226,7 @@ class Models:
                 _create(choice),
                 price_of(choice),
                 cast(ModelSettings, choice.settings | {"max_tokens": choice.max_output_tokens}),
+                choice.stream,
             )
         return self._created[name]
 
@@ -250,7 +253,10 @@ def _create(choice: ModelChoice) -> Model:
         google = GoogleProvider(api_key=key, base_url=choice.base_url, retry_options=once)
         return GoogleModel(choice.model, provider=google)
     client = AsyncOpenAI(api_key=key or "none", base_url=choice.base_url, max_retries=0)
-    return OpenAIChatModel(choice.model, provider=OpenAIProvider(openai_client=client))
+    # Without it, an answer that a broken connection cut off would count as whole.
+    whole = OpenAIModelProfile(openai_chat_streaming_requires_finish_reason=True)
+    provider = OpenAIProvider(openai_client=client)
+    return OpenAIChatModel(choice.model, provider=provider, profile=whole)
 
 
 def price_of(choice: ModelChoice) -> Price:

@@ -22,7 +22,7 @@ from rota.agents.model import AgentVersion
 from rota.events.fanout import Fanout
 from rota.platform import clock
 from rota.platform.db import AccountTransaction
-from rota.runs import steps
+from rota.runs import step_events, steps
 from rota.runs.abandoned import AbandonedCalls
 from rota.runs.activities import QUEUE_SECONDS, span_of
 from rota.runs.agent_loop import AgentLoop
@@ -171,7 +171,7 @@ class Slice:
                 task = await queries.raise_fence(tx, task)
             self._run_input = replace(run_input, fence=task.fence)
             if is_new:
-                return await self._prepare(tx, task, NextStep("think", 1), [])
+                return await self._prepare(tx, task, NextStep("think", 1), [], is_new=True)
             rows = await steps.of_run(tx, task.id, task.run)
             self._finished = sum(row.state == "finished" for row in rows)
             next_step = await self._parts.loop.advance(tx, task, rows)
@@ -192,12 +192,16 @@ class Slice:
         task: Task,
         next_step: NextStep,
         newer: list[Step] | None = None,
+        *,
+        is_new: bool = False,
     ) -> NextStep:
-        """Reads what a model call needs, if one is next."""
+        """Reads what a model call needs, if one is next, and says that it starts."""
         if next_step.kind == "think":
             self._prepared = await self._parts.model_caller.prepare(
                 tx, task, next_step.step, self._history, newer
             )
+            if self._prepared is not None and not self._prepared.answered:
+                await step_events.model_call_starts(tx, task.run_id, next_step.step, is_new=is_new)
         return next_step
 
     async def _do(self, next_step: NextStep) -> NextStep:

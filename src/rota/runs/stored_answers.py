@@ -9,7 +9,7 @@ from rota.agents.model import AgentVersion
 from rota.platform.db import DATABASE_ERRORS, REJECTED_VALUES
 from rota.platform.errors import RateLimited, Unavailable
 from rota.platform.schema import SchemaChecks
-from rota.runs import planning, steps, transcript
+from rota.runs import planning, step_events, steps, transcript
 from rota.runs.agent_loop import AgentLoop, Start
 from rota.runs.contracts import CallInput, NextStep
 from rota.runs.heartbeat import retry_database
@@ -101,9 +101,13 @@ class StoredAnswers:
                 if not await steps.finish_model_call(tx, task.id, task.run, call_input.step):
                     # It is applied: an earlier attempt committed, although its connection was lost.
                     return await self._loop.advance(tx, task)
-                return await self._loop.apply_response(
+                next_step = await self._loop.apply_response(
                     tx, task, agent, call_input.step, response, planned, tools, start_calls
                 )
+                if next_step.kind == "think":
+                    number = next_step.step
+                    await step_events.model_call_starts(tx, task.run_id, number, is_new=True)
+                return next_step
 
         return await retry_database(apply)
 

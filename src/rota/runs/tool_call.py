@@ -11,10 +11,11 @@ from opentelemetry.trace import SpanKind
 from temporalio.exceptions import ApplicationError
 
 from rota.agents.model import AgentVersion
+from rota.credits.ledger import RunId
 from rota.events import journal
 from rota.platform import clock, tracing
 from rota.platform.db import AccountTransaction
-from rota.runs import steps, tool_steps
+from rota.runs import step_events, steps, tool_steps
 from rota.runs.agent_loop import AgentLoop, needs_approval
 from rota.runs.contracts import CALL_FINISHED, TOOL_FAILED, CallInput, NextStep, RunInput
 from rota.runs.delegation import Delegation
@@ -249,7 +250,11 @@ class ToolCaller:
             async with self._context.db.write(account_id) as tx:
                 # Locked, so that another slice sees either the result or a call in progress.
                 await journal.lock_account(tx)
-                await tool_steps.finish(tx, task_id, row, storable(result.content), outcome)
+                content = storable(result.content)
+                was_last = await tool_steps.finish(tx, task_id, row, content, outcome)
+                if was_last and await queries.is_running(tx, task_id, row.run):
+                    run_id = RunId(task_id, row.run)
+                    await step_events.model_call_starts(tx, run_id, row.step + 1, is_new=True)
             return CALL_FINISHED
 
         return await retry_database(finish)
@@ -335,6 +340,7 @@ async def _mark_started(
     if not ready:
         return {}
     calls = [call.row.call for call in ready]
+    await step_events.tool_calls_start(tx, task.id, [call.row for call in ready])
     started_at = await tool_steps.start(tx, task.id, task.run, ready[0].row.step, calls)
     return {call.row.call: replace(call, started_at=started_at[call.row.call]) for call in ready}
 

@@ -1,13 +1,14 @@
 """The SQL of tool calls: how a call is planned, approved, started and finished."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from rota.platform import json
 from rota.platform.db import AccountTransaction
+from rota.runs import step_events
 from rota.runs.steps import COLUMNS, State, Step
 
 
@@ -176,14 +177,20 @@ async def finish(
     at: Step,
     result: Any,
     outcome: str,
-) -> None:
-    """Stores the result of a tool call. A stored result is never replaced."""
-    await tx.execute(
+) -> bool:
+    """Stores the result of a tool call. A stored result is never replaced.
+
+    Returns whether this was the last open call of its step.
+    """
+    was_last = await tx.fetchval(
         """
-        UPDATE steps SET state = 'finished', result = $6, outcome = $7,
+        UPDATE steps AS s SET state = 'finished', result = $6, outcome = $7,
             finished_at = clock_timestamp()
         WHERE account_id = $1 AND task_id = $2 AND run = $3 AND step = $4 AND call = $5
           AND state <> 'finished'
+        RETURNING NOT EXISTS (
+            SELECT FROM steps o WHERE o.account_id = $1 AND o.task_id = $2 AND o.run = $3
+              AND o.step = $4 AND o.call NOT IN (0, $5) AND o.state <> 'finished')
         """,
         tx.account_id,
         task_id,
@@ -193,3 +200,7 @@ async def finish(
         result,
         outcome,
     )
+    if was_last is None:
+        return False
+    await step_events.tool_calls_finished(tx, task_id, [replace(at, outcome=outcome)])
+    return bool(was_last)

@@ -153,6 +153,20 @@ async def find(tx: AccountReader, task_id: UUID) -> Task | None:
     return Task(**row) if row else None
 
 
+async def is_running(tx: AccountReader, task_id: UUID, run: int) -> bool:
+    """Whether the task is RUNNING, in this run."""
+    found = await tx.fetchval(
+        """
+        SELECT true FROM tasks
+        WHERE account_id = $1 AND id = $2 AND run = $3 AND status = 'RUNNING'
+        """,
+        tx.account_id,
+        task_id,
+        run,
+    )
+    return bool(found)
+
+
 async def created_by(tx: AccountReader, task_id: UUID) -> UUID:
     user_id: UUID = await tx.fetchval(
         "SELECT created_by FROM tasks WHERE account_id = $1 AND id = $2", tx.account_id, task_id

@@ -335,6 +335,12 @@ def task_routes(
 
         Each message has the lines `id` (the sequence), `event` (the type) and `data` (an `Event`
         in JSON). An account with too many open streams gets 429 `RATE_LIMITED`.
+
+        The stream also sends the text of each model call while it is written. These messages have
+        no `id`, and `data` is `{ run, step, text }`. `event: delta` has what was added to the text
+        of the step. `event: text` has the whole text so far and replaces what you received before:
+        it is sent when you join or reconnect in the middle, and when a call starts over. When
+        `step.finished` arrives, you have received the whole text of the step.
         """
         task = await tasks.get(caller, ids.from_wire("task", id))
         start = last_event_id if last_event_id is not None else after

@@ -31,7 +31,7 @@ from rota.dev.demo.rules import Turn, next_turn
 from rota.dev.demo.shop import Shop, ToolFailed
 from rota.platform import clock, ids
 from rota.platform.db import AccountTransaction, Database, owner_connection
-from rota.runs import planning, steps, tool_steps, transcript
+from rota.runs import planning, step_events, steps, tool_steps, transcript
 from rota.runs.agent_loop import AgentLoop
 from rota.runs.contracts import NextStep
 from rota.runs.prices import TokenUsage, fixed_price
@@ -199,7 +199,9 @@ class _Writer:
             price_version=price.version,
             started_at=started_at,
         )
+        await step_events.model_call_starts(tx, task.run_id, step, is_new=True)
         await steps.record_model_call(tx, task.id, task.run, step, record)
+        await step_events.model_call_finished(tx, task.run_id, step)
         charge = Charge(
             task.run_id,
             step,
@@ -260,6 +262,7 @@ class _Writer:
         await self._loop.advance(tx, task)
         for row in await steps.calls_of(tx, task.id, task.run, step):
             if row.state != "finished":
+                await step_events.tool_calls_start(tx, task.id, [row])
                 await tool_steps.start(tx, task.id, task.run, step, [row.call])
                 await self._date(tx, task)
                 self._moment.pass_s(0.1, 1.2)

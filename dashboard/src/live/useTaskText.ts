@@ -1,0 +1,71 @@
+import { useEffect, useState } from 'react';
+import { accountHeaders } from '../api/client';
+import { messages } from './sse';
+import { pause, RETRY_MS } from './stream';
+import { type StepText, withMessage } from './taskText';
+
+/** How often the screen shows what has arrived. Faster than this, nobody reads it. */
+const SHOW_MS = 80;
+
+/** The text that a model writes for this task, while the page is visible. */
+export function useTaskText(id: string): StepText | null {
+  const [shown, setShown] = useState<StepText | null>(null);
+  useEffect(() => {
+    let text: StepText | null = null;
+    let lastId: string | null = null;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let stop = new AbortController();
+
+    const show = () => {
+      timer ??= setTimeout(() => {
+        timer = undefined;
+        setShown(text);
+      }, SHOW_MS);
+    };
+
+    async function read(signal: AbortSignal): Promise<void> {
+      const response = await fetch(`/api/tasks/${id}/events`, {
+        headers: {
+          ...accountHeaders(),
+          Accept: 'text/event-stream',
+          ...(lastId ? { 'Last-Event-ID': lastId } : {}),
+        },
+        signal,
+      });
+      if (!response.ok || !response.body) throw new Error(`stream: ${response.status}`);
+      for await (const message of messages(response.body)) {
+        lastId = message.id ?? lastId;
+        text = withMessage(text, message);
+        show();
+      }
+    }
+
+    async function follow(signal: AbortSignal): Promise<void> {
+      let failures = 0;
+      while (!signal.aborted) {
+        try {
+          await read(signal);
+          failures = 0;
+        } catch {
+          failures += 1;
+        }
+        await pause(RETRY_MS[Math.min(failures, RETRY_MS.length - 1)] ?? 10_000, signal);
+      }
+    }
+
+    // A browser opens only six HTTP/1.1 connections, so hidden pages give theirs back.
+    const change = () => {
+      stop.abort();
+      stop = new AbortController();
+      if (!document.hidden) follow(stop.signal);
+    };
+    document.addEventListener('visibilitychange', change);
+    change();
+    return () => {
+      document.removeEventListener('visibilitychange', change);
+      stop.abort();
+      clearTimeout(timer);
+    };
+  }, [id]);
+  return shown;
+}

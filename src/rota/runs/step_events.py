@@ -1,0 +1,61 @@
+"""The events of a run's calls, and the text of a finished model call.
+
+Each call has at most one event of each type in a run, also if it is repeated.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from rota.credits.ledger import RunId
+from rota.events import journal
+from rota.events.journal import STEP_FINISHED, STEP_STARTED
+from rota.platform.db import AccountReader, AccountTransaction
+from rota.runs import steps, transcript
+from rota.runs.steps import Step
+
+Data = dict[str, Any]
+
+
+def of_model(run: int, step: int) -> Data:
+    return {"run": run, "step": step, "call": 0, "kind": "model", "tool": None, "server": None}
+
+
+def of_tool(row: Step) -> Data:
+    place = {"run": row.run, "step": row.step, "call": row.call}
+    return {**place, "kind": "tool", "tool": row.name, "server": row.server}
+
+
+async def model_call_starts(
+    tx: AccountTransaction, run_id: RunId, step: int, *, is_new: bool
+) -> None:
+    """`is_new` if the call was not next before this transaction."""
+    data = of_model(run_id.run, step)
+    if is_new or not await journal.has(tx, run_id.task_id, STEP_STARTED, data):
+        await journal.append(tx, STEP_STARTED, data, run_id.task_id)
+
+
+async def model_call_finished(tx: AccountTransaction, run_id: RunId, step: int) -> None:
+    data = {**of_model(run_id.run, step), "outcome": "ok"}
+    await journal.append(tx, STEP_FINISHED, data, run_id.task_id)
+
+
+async def tool_calls_start(tx: AccountTransaction, task_id: UUID, rows: Sequence[Step]) -> None:
+    """Leaves out the calls that have started before."""
+    first = [
+        row for row in rows if row.attempts == 0 and row.started_at is None and not row.maybe_made
+    ]
+    await journal.append_all(tx, [(STEP_STARTED, of_tool(row)) for row in first], task_id)
+
+
+async def tool_calls_finished(tx: AccountTransaction, task_id: UUID, rows: Sequence[Step]) -> None:
+    finished = [(STEP_FINISHED, {**of_tool(row), "outcome": row.outcome}) for row in rows]
+    await journal.append_all(tx, finished, task_id)
+
+
+async def stored_text(tx: AccountReader, task_id: UUID, run: int, step: int) -> str:
+    """The text of a finished model call, as it is stored."""
+    row = await steps.one(tx, task_id, run, step, 0)
+    if row is None or row.result is None:
+        return ""
+    return transcript.response_of(row).text or ""
