@@ -345,15 +345,15 @@ class Composition:
 
     @cached_property
     def tasks(self) -> Tasks:
-        return Tasks(self.db, self.idempotency, self.task_creation)
+        return Tasks(self.db, self.idempotency, self.task_creation, self.schema_checks)
 
     @cached_property
     def batches(self) -> Batches:
-        return Batches(self.db, self.idempotency, self.task_creation)
+        return Batches(self.db, self.idempotency, self.task_creation, self.schema_checks)
 
     @cached_property
     def schedules(self) -> Schedules:
-        return Schedules(self.db, self.idempotency, self.task_creation)
+        return Schedules(self.db, self.idempotency, self.task_creation, self.schema_checks)
 
     @cached_property
     def reviews(self) -> Reviews:

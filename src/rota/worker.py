@@ -25,6 +25,7 @@ from rota.runs.activities import Activities
 from rota.runs.agent_loop import AgentLoop
 from rota.runs.bounds import Bounds
 from rota.runs.contracts import SLICES_QUEUE, TASK_QUEUE
+from rota.runs.deadlines import Deadlines
 from rota.runs.delegation import Delegation
 from rota.runs.dispatcher import RunDispatcher
 from rota.runs.error_redaction import RedactErrors
@@ -68,7 +69,13 @@ async def run_worker(
         await parts.db.check_relay()
         await parts.check_redis()
         dispatcher = RunDispatcher(parts.temporal, parts.db, heartbeat_s=settings.run_heartbeat_s)
-        handlers = {**dispatcher.handlers, **Cancellation(parts.db).handlers}
+        built = _run_parts(parts, sources)
+        _, loop, *_ = built
+        handlers = {
+            **dispatcher.handlers,
+            **Cancellation(parts.db).handlers,
+            **Deadlines(parts.db, loop).handlers,
+        }
         # A relay that is silent for as long as a dead worker counts as dead, too.
         relay = Relay(parts.db, handlers, parts.wakes, lease_s=settings.run_heartbeat_s)
         # A separate relay, so that a slow payment processor does not delay runs.
@@ -89,7 +96,6 @@ async def run_worker(
             )
         ]
         stack.push_async_callback(_end, background)
-        built = _run_parts(parts, sources)
         activities, slices = Activities(*built), _slices(parts, built, slots)
         stack.push_async_callback(slices.abandoned.aclose)
         checks = Checks(parts.db, parts.tool_client)

@@ -34,7 +34,7 @@ async def refused(shop: Shop, tier: str, *, topup_cents: int, allow_overflow: bo
     response = await person.post("/api/tasks", body)
     assert_error(response, 402, "INSUFFICIENT_CREDITS")
     message = str(response.json()["error"]["message"])
-    assert message.startswith("The agent's budget of $0.15 must be available")
+    assert message.startswith("The run's budget of $0.15 must be available")
     if topup_cents >= 15:
         # The remedy works.
         await person.request("PATCH", "/api/credits/settings", json={"allowOverflow": True})

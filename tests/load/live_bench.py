@@ -16,6 +16,7 @@ import re
 import statistics
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -69,7 +70,7 @@ class Watch:
         self._port = world.settings.port
         self._request = (
             f"GET /api/tasks/{task_id}/events HTTP/1.1\r\nHost: rota\r\n"
-            f"Authorization: Bearer {person.token}\r\n\r\n"
+            f"Authorization: Bearer {person.token}\r\nConnection: close\r\n\r\n"
         ).encode()
         self.opened = asyncio.Event()
         self.latencies: list[float] = []
@@ -77,18 +78,17 @@ class Watch:
     async def run(self) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", self._port)
         writer.write(self._request)
-        rest = b""
+        rest = await reader.readuntil(b"\r\n\r\n")
+        assert rest.startswith(b"HTTP/1.1 200"), rest
+        self.opened.set()
         while piece := await reader.read(65536):
             now = time.time()
-            self.opened.set()
             rest += piece
             end = 0
             for stamp in STAMP.finditer(rest):
                 self.latencies.append((now - float(stamp.group(1))) * 1000)
                 end = stamp.end()
             rest = rest[end:][-64:]
-            if b"event: task.completed" in piece:
-                break
         writer.close()
 
 
@@ -111,10 +111,13 @@ async def _many(
 ) -> list[float]:
     """Lets the runs go on, and returns how long each took from then on, in seconds."""
     await _begun(world, script, len(tasks))
-    following = [asyncio.create_task(watch.run()) for watch in watches]
+    following = []
     async with asyncio.timeout(120):
+        # One after the other: opening is not what this measures.
         for watch in watches:
-            await watch.opened.wait()
+            following.append(asyncio.create_task(watch.run()))
+            opened = asyncio.create_task(watch.opened.wait())
+            await asyncio.wait({opened, following[-1]}, return_when=asyncio.FIRST_COMPLETED)
     await asyncio.sleep(2)
     began = time.time()
     await world.scripted.release(script)
@@ -167,7 +170,8 @@ async def measure(stack: Stack, options: Options) -> Figures:
             watches = [Watch(world, *tasks[0]) for _ in range(watchers)]
             await _many(world, tasks, script, watches)
             figures.latencies[name] = [ms for watch in watches for ms in watch.latencies]
-            assert all(len(watch.latencies) == chunks for watch in watches), name
+            received = Counter(len(watch.latencies) for watch in watches)
+            assert received == {chunks: watchers}, (name, received)
 
         await one("warm-up", 1, 20, 0.01)
         del figures.latencies["warm-up"]

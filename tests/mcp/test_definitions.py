@@ -12,7 +12,7 @@ import pytest
 from rota.agents.sync import sync
 from rota.composition import Composition
 from rota.dev.stack import Stack
-from rota.mcp import definitions, queries
+from rota.mcp import definitions, offers, queries
 from rota.platform.ids import from_wire
 from tests.mcp.conftest import LOCAL, connect, try_to_connect
 from tests.mcp.peers import Peer, definition
@@ -136,7 +136,7 @@ async def test_patterns_mean_the_same_in_the_database(service: Service) -> None:
     async with service.owner() as connection:
         for name in NAMES:
             for pattern in PATTERNS:
-                like = queries._like(pattern)
+                like = offers.like(pattern)
                 found = await connection.fetchval("SELECT $1::text LIKE $2", name, like)
                 assert found == fnmatchcase(name, pattern), (name, pattern)
 

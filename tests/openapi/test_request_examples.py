@@ -48,6 +48,9 @@ class Sender:
         if operation in ("update_server", "invoke_tool", "accept_tools"):
             servers = (await self._person.get("/api/mcp")).json()["servers"]
             return str(servers[0]["id"])
+        if operation == "patch_schedule":
+            schedules = (await self._person.get("/api/schedules")).json()["schedules"]
+            return str(schedules[0]["id"])
         status = {"retry_task": "FAILED", "patch_task": "PENDING"}.get(
             operation, "WAITING_APPROVAL"
         )

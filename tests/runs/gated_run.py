@@ -228,7 +228,7 @@ class GatedRun:
             checks = self.parts.schema_checks
             planned = await plan_calls(checks, self.account_id, agent, response, tools)
             self.next = await self.loop.apply_response(
-                tx, task, agent, step, response, planned, tools
+                tx, task, agent, step, response, planned, tools, None
             )
         return self.next
 

@@ -90,6 +90,7 @@ class Scripts:
             # The conversations of a very long run would need too much memory.
             "messages": messages if len(messages) < 100 and script is not self.instant else [],
             "tools": [tool.get("function", tool) for tool in body.get("tools", [])],
+            "responseFormat": body.get("response_format"),
             "maxTokens": body.get("max_completion_tokens") or body.get("max_tokens"),
             "headers": dict(request.headers),
             "answered": False,

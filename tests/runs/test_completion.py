@@ -14,7 +14,7 @@ ENTRY = {
     "id", "kind", "run", "step", "name", "server", "state", "outcome", "arguments", "result",
     "childTaskId", "inputTokens", "outputTokens", "cachedInputTokens", "cacheWriteTokens",
     "reasoningTokens", "estimated", "costUsd", "priceVersion", "startedAt", "finishedAt",
-    "durationMs", "decidedBy", "truncated",
+    "durationMs", "decidedBy", "note", "truncated",
 }  # fmt: skip
 
 

@@ -141,10 +141,10 @@ async def test_a_late_answer_is_charged_once_and_applied_by_the_successor(run: G
         agent = await run.context.agent(tx, task)
     assert await caller._charge(CallInput(late._run_input, 1), agent, record("Late."))
     with pytest.raises(FencedOut):
-        await caller._answers.apply(CallInput(late._run_input, 1), agent, {}, None, None)
+        await caller._answers.apply(CallInput(late._run_input, 1), agent, None, {}, None, None)
     own = CallInput(successor._run_input, 1)
     assert not await caller._charge(own, agent, record("Own."))
-    assert await caller._answers.apply(own, agent, {}, None, None) == NextStep("end")
+    assert await caller._answers.apply(own, agent, None, {}, None, None) == NextStep("end")
     done = await run.task()
     assert (done["status"], done["output"]) == ("COMPLETED", "Late.")
     assert (done["usage"]["steps"], done["usage"]["costUsd"]) == (1, "0.000020")

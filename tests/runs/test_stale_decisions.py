@@ -415,6 +415,7 @@ async def test_the_run_gate_shows_everything_that_is_decided(service: Service) -
         "version": 1,
         "model": "default",
         "budgetCents": 100,
+        "outputSchema": None,
     }
 
 

@@ -12,6 +12,8 @@ from tests.schedules.world import WEEKLY, create, patch, read
 from tests.service import Service
 from tests.tasks.world import AGENT, LOCKED_AGENT, newcomer, newcomers
 
+UNUSABLE = {"type": "object", "properties": {"n": {"type": "whole"}}}
+
 
 async def test_a_schedule_is_created_read_changed_and_deleted(board: Service) -> None:
     person = await newcomer(board)
@@ -78,6 +80,9 @@ async def test_a_paused_schedule_has_no_next_time(board: Service) -> None:
         ({"name": " "}, "name"),
         ({"task": {"name": ""}}, "task.name"),
         ({"task": {"name": "x", "agent": "nobody"}}, "agent"),
+        ({"task": {"name": "x", "dryRun": True}}, "task.dryRun"),
+        ({"task": {"name": "x", "deadline": "2099-01-31T12:00:00Z"}}, "task.deadline"),
+        ({"task": {"name": "x", "agent": AGENT, "outputSchema": UNUSABLE}}, "outputSchema"),
         ({"pause": True}, "pause"),
     ],
 )

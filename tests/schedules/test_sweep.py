@@ -286,7 +286,9 @@ async def follow(
     hours `down`."""
     now = Clock(start - timedelta(minutes=5))
     creation: TaskCreation = parts.task_creation
-    schedules = Schedules(parts.db, Idempotency(parts.vault), creation, now=now)
+    schedules = Schedules(
+        parts.db, Idempotency(parts.vault), creation, parts.schema_checks, now=now
+    )
     sweep = Sweep(parts.db, creation, now=now)
     body: dict[str, Any] = {
         **{"name": zone, "cron": cron, "timeZone": zone},

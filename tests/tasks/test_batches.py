@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.assertions import assert_error
 from tests.service import Person, Service
 from tests.tasks.test_idempotency import KillableService
 from tests.tasks.wire import wires
@@ -63,6 +64,31 @@ async def test_results_have_the_order_of_the_tasks(board: Service) -> None:
     assert len(seen["reviews"]) == 1
     page = (await person.get("/api/tasks?limit=1")).json()
     assert (page["total"], page["tasks"][0]["name"]) == (228, "task 229")
+
+
+async def test_schemas_are_checked_once_each(board: Service) -> None:
+    person = await newcomer(board)
+    good = {"type": "object", "properties": {"n": {"type": "integer"}}}
+    bad = {"type": "object", "properties": {"n": {"type": "whole"}}}
+    tasks = [
+        {"name": "x", "agent": AGENT, "outputSchema": schema} for schema in (good, bad, good, bad)
+    ]
+    results = (await batch(person, tasks)).json()["results"]
+    assert [next(iter(result)) for result in results] == ["task", "error", "task", "error"]
+    assert results[0]["task"]["outputSchema"] == good
+    assert results[1]["error"]["details"][0]["field"] == "outputSchema"
+    many = [
+        {"name": "x", "agent": AGENT, "outputSchema": good | {"description": str(number)}}
+        for number in range(11)
+    ]
+    assert_error(await batch(person, many), 400, "VALIDATION_ERROR")
+    assert (await person.get("/api/tasks?limit=1")).json()["total"] == 2
+
+
+async def test_a_batch_is_not_a_quote(board: Service) -> None:
+    person = await newcomer(board)
+    response = await batch(person, [{"name": "x", "agent": AGENT, "dryRun": True}])
+    assert_error(response, 400, "VALIDATION_ERROR")
 
 
 async def test_a_locked_agent_and_missing_money_are_errors_of_their_tasks(board: Service) -> None:

@@ -174,6 +174,10 @@ async def test_a_new_task_is_shown_with_every_field(board: Service) -> None:
         "priority": 0,
         "projectId": None,
         "parentTaskId": None,
+        "outputData": None,
+        "outputSchema": None,
+        "budgetCents": None,
+        "deadline": None,
         "metadata": {"actions": []},
         "error": None,
         "usage": {

@@ -15,6 +15,7 @@ const version: Version = {
   approval: { run: false, tools: 'writes', output: true },
   budgetCents: 40,
   maxSteps: 20,
+  outputSchema: null,
 };
 
 test('only the settings that differ are changes, each tool on its own', () => {

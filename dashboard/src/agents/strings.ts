@@ -101,6 +101,7 @@ export const strings = {
     output: 'Asks before the result',
     budget: 'Budget',
     steps: 'Most model calls',
+    outputSchema: 'Schema of the output',
   },
 
   runs: {

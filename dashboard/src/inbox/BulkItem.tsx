@@ -1,6 +1,8 @@
 import type { Approval, ReviewItem } from '@rota/sdk';
 import { lazy, Suspense } from 'react';
+import type { JsonObject } from '../api/exact';
 import { argumentsOf, budgetLeft, isQuestion, pendingItems } from '../review/data';
+import { prettyJson } from '../review/edits';
 import { Values } from '../review/fields/Values';
 import { outputOf } from '../review/Subject';
 import { fieldsOf } from '../review/schema';
@@ -50,6 +52,11 @@ function Call({ item, named }: { item: ReviewItem; named: boolean }) {
   );
 }
 
+const schemaRow = (schema: JsonObject): [string, string] => [
+  reviewStrings.workFields.outputSchema,
+  prettyJson(schema),
+];
+
 /** Everything that one decision is about, whole. */
 function Content({ approval: { task, review } }: { approval: Approval }) {
   const names = reviewStrings.workFields;
@@ -64,11 +71,12 @@ function Content({ approval: { task, review } }: { approval: Approval }) {
           [names.agent, `${work.agent}, ${names.version} ${work.version}`],
           [names.model, work.model],
           [names.budget, cents(work.budgetCents)],
+          ...(work.outputSchema ? [schemaRow(work.outputSchema as JsonObject)] : []),
         ]}
       />
     );
   }
-  if (review.gate === 'output') {
+  if (review.gate === 'output' && !task.outputSchema) {
     const text = outputOf(review);
     return (
       <Suspense fallback={<SafeText>{text}</SafeText>}>

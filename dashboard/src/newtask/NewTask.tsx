@@ -11,11 +11,11 @@ import { Candidates } from './Candidates';
 import { lengthOf, MAX_TEXT } from './draft';
 import { Options } from './Options';
 import { Quote } from './Quote';
-import { agentDetailQuery } from './queries';
+import { agentDetailQuery, quoteQuery } from './queries';
 import { StartBar, StartButton, StartError } from './Start';
 import { strings } from './strings';
 import { useCandidates } from './useCandidates';
-import { requestOf, useDraft, useStart } from './useDraft';
+import { quotedOf, requestOf, useDraft, useStart } from './useDraft';
 import { WorkField } from './WorkField';
 
 function Close() {
@@ -47,6 +47,11 @@ export function NewTask() {
   const chosen = candidates.chosen;
   const detail = useQuery({ ...agentDetailQuery(chosen ?? ''), enabled: Boolean(chosen) });
   const agent = detail.data?.agent;
+  const asked = useQuery({
+    ...quoteQuery(quotedOf(draft, agent?.name ?? '')),
+    enabled: Boolean(agent && !agent.locked),
+  });
+  const quote = asked.data?.quote;
   const close = () => navigate({ to: '/$account', params: { account } });
   useShortcuts({ Escape: close });
 
@@ -99,12 +104,13 @@ export function NewTask() {
             error={start.error}
           />
         </div>
-        <Quote agent={agent} error={detail.error} waitForGo={draft.waitForGo}>
+        <Quote agent={agent} quote={quote} error={detail.error ?? asked.error}>
           <StartError error={start.error} />
           <StartButton disabled={!isReady} busy={start.isPending} waits={draft.waitForGo} />
         </Quote>
         <StartBar
           agent={agent}
+          quote={quote}
           disabled={!isReady}
           busy={start.isPending}
           waits={draft.waitForGo}

@@ -82,6 +82,34 @@ export function Options({
             />
           )}
         </Field>
+        <Field
+          label={strings.budget}
+          kind={strings.budgetKind}
+          hint={strings.budgetHint}
+          error={problem('budgetCents')}
+        >
+          {(control) => (
+            <Input
+              {...control}
+              type="number"
+              min={0.01}
+              step={0.01}
+              inputMode="decimal"
+              value={draft.budget}
+              onChange={(event) => change({ budget: event.target.value })}
+            />
+          )}
+        </Field>
+        <Field label={strings.deadline} hint={strings.deadlineHint} error={problem('deadline')}>
+          {(control) => (
+            <Input
+              {...control}
+              type="datetime-local"
+              value={draft.deadline}
+              onChange={(event) => change({ deadline: event.target.value })}
+            />
+          )}
+        </Field>
         <Check
           className="wide"
           checked={draft.waitForGo}

@@ -1,35 +1,34 @@
-import type { AgentDetails } from '@rota/sdk';
+import type { AgentDetails, Quote as QuoteData } from '@rota/sdk';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { needsCompany } from '../agents/tiers';
-import { balanceQuery, meQuery } from '../api/queries';
+import { meQuery } from '../api/queries';
 import { useAccount } from '../shell/account';
 import { AgentMark } from '../ui/AgentMark';
-import { cents } from '../ui/format';
+import { cents, usd } from '../ui/format';
 import { Icon } from '../ui/Icon';
 import { Cents, Money } from '../ui/Money';
 import { ErrorNotice } from '../ui/Notice';
 import { SafeText } from '../ui/SafeText';
 import { Shape } from '../ui/Status';
 import { stopsOf } from './draft';
-import { agentStatisticsQuery } from './queries';
 import { strings } from './strings';
 import { ToolsNeeded } from './ToolsNeeded';
 
-function Cost({ agent }: { agent: AgentDetails }) {
-  const { data } = useQuery(agentStatisticsQuery(agent.name));
-  const usual = data?.statistics.medianCostUsd;
+function Cost({ quote }: { quote: QuoteData }) {
+  const usual = quote.typicalCost;
   return (
     <div>
       <p className="small soft">{strings.most}</p>
       <p className="money-big">
-        <Cents value={agent.budgetCents} />
+        <Cents value={quote.budgetCents} />
       </p>
       <p className="small soft">
         {usual && (
           <>
-            {strings.usual} <Money usd={usual} />.{' '}
+            {strings.usual(usual.tasks)} <Money usd={usual.medianUsd} fine />, {strings.usualMost}{' '}
+            <Money usd={usual.p90Usd} fine />.{' '}
           </>
         )}
         {strings.back}
@@ -38,8 +37,8 @@ function Cost({ agent }: { agent: AgentDetails }) {
   );
 }
 
-function Gates({ agent, waitForGo }: { agent: AgentDetails; waitForGo: boolean }) {
-  const stops = stopsOf(agent, waitForGo);
+function Gates({ agent, quote }: { agent: AgentDetails; quote: QuoteData }) {
+  const stops = stopsOf(agent, quote.opensGates);
   const text = strings.asks(stops) || strings.asksNothing;
   return (
     <li>
@@ -54,13 +53,11 @@ function Gates({ agent, waitForGo }: { agent: AgentDetails; waitForGo: boolean }
   );
 }
 
-function Balance({ agent }: { agent: AgentDetails }) {
+function Balance({ quote }: { quote: QuoteData }) {
   const account = useAccount();
-  const { data } = useQuery(balanceQuery);
-  if (!data) return null;
-  const available = cents(data.totalAvailable);
-  const budget = cents(agent.budgetCents);
-  const isCovered = data.totalAvailable >= agent.budgetCents;
+  const available = usd(quote.balance.availableUsd);
+  const budget = cents(quote.budgetCents);
+  const isCovered = quote.balance.covered;
   return (
     <li>
       <Icon name={isCovered ? 'money' : 'alert'} />
@@ -68,7 +65,7 @@ function Balance({ agent }: { agent: AgentDetails }) {
         <p className="strong">{isCovered ? strings.covered : strings.notCovered}</p>
         <p className="small soft">
           {isCovered ? strings.held(budget, available) : strings.missing(budget, available)}{' '}
-          {isCovered && data.hasAllowance && strings.allowanceFirst}
+          {quote.balance.paidByParent && strings.byParent}
           {!isCovered && (
             <Link className="link" to="/$account/money" params={{ account }}>
               {strings.topUp}
@@ -104,13 +101,13 @@ function Lock({ agent }: { agent: AgentDetails }) {
 /** What the task can cost at most, where it will stop, what it may use. */
 export function Quote({
   agent,
+  quote,
   error,
-  waitForGo,
   children,
 }: {
   agent: AgentDetails | undefined;
+  quote: QuoteData | undefined;
   error: unknown;
-  waitForGo: boolean;
   children: ReactNode;
 }) {
   return (
@@ -135,12 +132,15 @@ export function Quote({
                   </span>
                 </span>
               </p>
-              <Cost agent={agent} />
+              {quote && <Cost quote={quote} />}
+              {!quote && !agent.locked && !error && <p className="small soft">{strings.quoting}</p>}
+              {error ? <ErrorNotice error={error} /> : null}
             </div>
             <ul className="quote-list">
-              <Gates agent={agent} waitForGo={waitForGo} />
+              {quote && <Gates agent={agent} quote={quote} />}
               <ToolsNeeded agent={agent} />
-              {agent.locked ? <Lock agent={agent} /> : <Balance agent={agent} />}
+              {agent.locked && <Lock agent={agent} />}
+              {quote && <Balance quote={quote} />}
             </ul>
           </>
         ) : (

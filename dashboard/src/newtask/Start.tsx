@@ -1,4 +1,4 @@
-import type { AgentDetails } from '@rota/sdk';
+import type { AgentDetails, Quote } from '@rota/sdk';
 import { Link } from '@tanstack/react-router';
 import { ApiError } from '../api/client';
 import { useAccount } from '../shell/account';
@@ -55,17 +55,21 @@ export function StartButton({ disabled, busy, waits }: StartProps) {
 }
 
 /** On a phone, the decision stays in reach of the thumb. */
-export function StartBar({ agent, ...start }: { agent: AgentDetails | undefined } & StartProps) {
+export function StartBar({
+  agent,
+  quote,
+  ...start
+}: { agent: AgentDetails | undefined; quote: Quote | undefined } & StartProps) {
   return (
     <div className="decide only-phone start-bar">
-      {agent && (
+      {agent && quote && (
         <p className="small">
           <span className="soft">{strings.atMostShort}</span>{' '}
           <strong>
-            <Cents value={agent.budgetCents} />
+            <Cents value={quote.budgetCents} />
           </strong>
           <br />
-          <span className="tiny faint">{strings.asksShort(stopsOf(agent, start.waits))}</span>
+          <span className="tiny faint">{strings.asksShort(stopsOf(agent, quote.opensGates))}</span>
         </p>
       )}
       <Button

@@ -1,6 +1,6 @@
 import type { AgentDetails, ToolServer } from '@rota/sdk';
 import { expect, test } from 'vitest';
-import { blockedTools, lengthOf, nameOf, serversNeeded, stopsOf } from './draft';
+import { blockedTools, centsOf, lengthOf, nameOf, serversNeeded, stopsOf } from './draft';
 
 test('a name is the first sentence, without marks, cut between words', () => {
   expect(nameOf('')).toBe('');
@@ -27,16 +27,26 @@ test('patterns name the servers that an agent needs', () => {
   ]);
 });
 
-test('an agent without tools stops at no tool call', () => {
-  const approval = { run: false, tools: 'writes', output: true } as const;
-  const agent = { approval, tools: [] as string[] } as AgentDetails;
-  expect(stopsOf(agent, true)).toEqual({ run: true, tools: null, output: true, atLeast: 2 });
-  expect(stopsOf({ ...agent, tools: ['crm/*'] }, false)).toEqual({
-    run: false,
-    tools: 'writes',
+test('a task stops at the gates of its quote', () => {
+  const approval = { run: false, tools: 'always', output: true } as const;
+  const agent = { approval } as AgentDetails;
+  expect(stopsOf(agent, ['run', 'output'])).toEqual({
+    run: true,
+    tools: null,
     output: true,
-    atLeast: 1,
+    atLeast: 2,
   });
+  expect(stopsOf(agent, ['tool'])).toEqual({
+    run: false,
+    tools: 'always',
+    output: false,
+    atLeast: 0,
+  });
+});
+
+test('a budget is typed in dollars and sent in cents', () => {
+  expect(['', ' ', '0', '-1', 'x', '0.001'].map(centsOf)).toEqual(Array(6).fill(null));
+  expect(['0.29', '1', '2.5', '0.1'].map(centsOf)).toEqual([29, 100, 250, 10]);
 });
 
 test('only tools that the agent may use and nobody accepted yet are blocked', () => {

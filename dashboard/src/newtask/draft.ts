@@ -1,5 +1,5 @@
 /** What a draft becomes: its name, where it will stop, which tool servers it needs. */
-import type { AgentDetails, Tool, ToolServer } from '@rota/sdk';
+import type { AgentDetails, Gate, Tool, ToolServer } from '@rota/sdk';
 
 export const MAX_TEXT = 50_000;
 const MAX_NAME = 80;
@@ -77,14 +77,21 @@ export interface Stops {
   atLeast: number;
 }
 
-/** Where a task of this agent waits for a person. `waitForGo` adds the start. */
-export function stopsOf({ approval, tools }: AgentDetails, waitForGo: boolean): Stops {
-  const run = approval.run || waitForGo;
-  const asks = approval.tools === 'never' || !tools.length ? null : approval.tools;
+/** Where a task of this agent waits for a person, by the gates of its quote. */
+export function stopsOf({ approval }: AgentDetails, gates: Gate[]): Stops {
+  const run = gates.includes('run');
+  const output = gates.includes('output');
+  const tools = approval.tools === 'never' ? 'writes' : approval.tools;
   return {
     run,
-    tools: Array.isArray(asks) && !asks.length ? null : asks,
-    output: approval.output,
-    atLeast: Number(run) + Number(approval.output),
+    tools: gates.includes('tool') ? tools : null,
+    output,
+    atLeast: Number(run) + Number(output),
   };
+}
+
+/** US dollars as they are typed, in cents. Null if that is not an amount. */
+export function centsOf(dollars: string): number | null {
+  const cents = Math.round(Number(dollars) * 100);
+  return dollars.trim() && cents > 0 ? cents : null;
 }

@@ -1,6 +1,7 @@
-import { agentStatistics, getAgent, resolveAgent } from '@rota/sdk';
+import { type CreateTask, createTask, getAgent, resolveAgent } from '@rota/sdk';
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { ApiError, ok } from '../api/client';
+import { quoted } from '../api/created';
 import { keys } from '../api/keys';
 
 /** The API's limit for a description of work. */
@@ -33,9 +34,11 @@ export const agentDetailQuery = (name: string) =>
     staleTime: 5 * 60_000,
   });
 
-export const agentStatisticsQuery = (name: string) =>
+/** What a task would cost, use and ask. Asked for again when the money of the account moves. */
+export const quoteQuery = (body: CreateTask) =>
   queryOptions({
-    queryKey: [...keys.agent(name), 'usual-cost'],
-    queryFn: () => ok(agentStatistics({ path: { name }, throwOnError: true })),
-    staleTime: 5 * 60_000,
+    queryKey: [...keys.money, 'quote', body],
+    queryFn: ({ signal }) =>
+      quoted(createTask({ body: { ...body, dryRun: true }, signal, throwOnError: true })),
+    staleTime: 30_000,
   });

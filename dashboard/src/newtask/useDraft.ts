@@ -2,10 +2,11 @@ import { type CreateTask, createTask } from '@rota/sdk';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useReducer, useRef } from 'react';
-import { newIdempotencyKey, ok } from '../api/client';
+import { newIdempotencyKey } from '../api/client';
+import { created } from '../api/created';
 import { keys } from '../api/keys';
 import { useAccount } from '../shell/account';
-import { nameOf } from './draft';
+import { centsOf, nameOf } from './draft';
 
 export interface Draft {
   text: string;
@@ -14,9 +15,21 @@ export interface Draft {
   description: string;
   priority: number;
   waitForGo: boolean;
+  /** In US dollars, as it was typed. Empty: the budget of the agent. */
+  budget: string;
+  /** In local time, as the control writes it. Empty: none. */
+  deadline: string;
 }
 
-const empty: Draft = { text: '', name: '', description: '', priority: 0, waitForGo: false };
+const empty: Draft = {
+  text: '',
+  name: '',
+  description: '',
+  priority: 0,
+  waitForGo: false,
+  budget: '',
+  deadline: '',
+};
 
 export function useDraft(text: string) {
   return useReducer((draft: Draft, change: Partial<Draft>): Draft => ({ ...draft, ...change }), {
@@ -25,13 +38,21 @@ export function useDraft(text: string) {
   });
 }
 
-export const requestOf = (draft: Draft, agent: string): CreateTask => ({
-  name: draft.name.trim() || nameOf(draft.text),
+/** What a quote depends on. */
+export const quotedOf = (draft: Draft, agent: string): CreateTask => ({
+  name: 'Quote',
   agent,
+  status: draft.waitForGo ? 'WAITING_APPROVAL' : 'PENDING',
+  ...(centsOf(draft.budget) !== null && { budgetCents: centsOf(draft.budget) }),
+});
+
+export const requestOf = (draft: Draft, agent: string): CreateTask => ({
+  ...quotedOf(draft, agent),
+  name: draft.name.trim() || nameOf(draft.text),
   input: draft.text.trim(),
   ...(draft.description.trim() && { description: draft.description.trim() }),
   priority: draft.priority,
-  status: draft.waitForGo ? 'WAITING_APPROVAL' : 'PENDING',
+  ...(draft.deadline && { deadline: new Date(draft.deadline).toISOString() }),
 });
 
 /** Creates the task and opens it. The same draft sent twice creates one task. */
@@ -44,7 +65,7 @@ export function useStart() {
     mutationFn: (body: CreateTask) => {
       const text = JSON.stringify(body);
       if (sent.current.body !== text) sent.current = { body: text, key: newIdempotencyKey() };
-      return ok(
+      return created(
         createTask({
           body,
           headers: { 'Idempotency-Key': sent.current.key },

@@ -1,11 +1,13 @@
 import type { Review, Task } from '@rota/sdk';
 import { lazy, type ReactNode, Suspense, useState } from 'react';
+import type { JsonObject } from '../api/exact';
 import { Cents } from '../ui/Money';
 import { Notice } from '../ui/Notice';
 import { SafeText } from '../ui/SafeText';
 import { Segments } from '../ui/Tabs';
 import { CallCard } from './CallCard';
 import { argumentsOf } from './data';
+import { prettyJson } from './edits';
 import { hiddenIn } from './fields/display';
 import { useAgent } from './people';
 import { useReviewView } from './ReviewContext';
@@ -54,11 +56,19 @@ function Work({ work }: { work: NonNullable<Review['work']> }) {
           ],
           [names.model, <SafeText key="model">{work.model}</SafeText>],
           [names.budget, <Cents key="budget" value={work.budgetCents} />],
+          ...(work.outputSchema ? [schemaRow(work.outputSchema as JsonObject)] : []),
         ]}
       />
     </section>
   );
 }
+
+const schemaRow = (schema: JsonObject): [string, ReactNode] => [
+  strings.workFields.outputSchema,
+  <pre key="schema" className="source">
+    <SafeText>{prettyJson(schema)}</SafeText>
+  </pre>,
+];
 
 function Output({ text }: { text: string }) {
   const [view, setView] = useState<'text' | 'source'>('text');
@@ -134,9 +144,9 @@ export function Subject() {
         </Notice>
       )}
       {review.work && <Work work={review.work} />}
-      {review.gate === 'output' && <Output text={outputOf(review)} />}
+      {review.gate === 'output' && !task.outputSchema && <Output text={outputOf(review)} />}
       {review.gate === null && <External task={task} />}
-      {review.gate === 'tool' &&
+      {(review.gate === 'tool' || (review.gate === 'output' && task.outputSchema)) &&
         state.calls.map((call, at) => (
           <CallCard key={call.item.id} call={call} at={at + 1} of={state.calls.length} />
         ))}
@@ -146,7 +156,7 @@ export function Subject() {
 
 /** Whether anything that is decided contains characters that are not visible. */
 export function hiddenInReview({ review, task }: { review: Review; task: Task }): boolean {
-  if (review.work) return hiddenIn({ ...review.work });
+  if (review.work) return hiddenIn({ ...review.work } as JsonObject);
   if (review.gate === null) {
     return hiddenIn([task.name, task.description, task.input, task.output]);
   }

@@ -123,6 +123,7 @@ export const strings = {
     model: 'Model',
     budget: 'Costs at most',
     output: 'Output',
+    outputSchema: 'Schema of the output',
   },
   output: 'The output',
   outputText: 'As text',

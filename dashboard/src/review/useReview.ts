@@ -41,8 +41,11 @@ export interface Draft {
 
 const fresh = (shown: ReviewData): Draft => ({ shown, edits: {}, left: [], replaced: null });
 
-const fieldsOfItem = (item: ReviewItem): Field[] =>
-  item.tool === null ? [] : fieldsOf((item.argumentsSchema ?? null) as never, argumentsOf(item));
+/** An output is a text, or data with a schema, which has fields as the arguments of a call do. */
+const fieldsOfItem = (item: ReviewItem, { task }: ReviewData): Field[] =>
+  item.tool === null && !task.outputSchema
+    ? []
+    : fieldsOf((item.argumentsSchema ?? null) as never, argumentsOf(item));
 
 /** The item that took the place of this one: the same call, or another call of the same tool. */
 const successor = (item: ReviewItem, review: Review): ReviewItem | undefined =>
@@ -56,7 +59,7 @@ export function adopt(draft: Draft, next: ReviewData, refused: boolean): Draft {
     const mine = draft.edits[item.id];
     const after = successor(item, next.review);
     if (!mine || !after || after.decision !== null) continue;
-    const kept = rebase(mine, fieldsOfItem(item), fieldsOfItem(after));
+    const kept = rebase(mine, fieldsOfItem(item, draft.shown), fieldsOfItem(after, next));
     if (Object.keys(kept).length) edits[after.id] = kept;
   }
   const had = Object.values(draft.edits).some((each) => Object.keys(each).length > 0);
@@ -103,18 +106,17 @@ export function useReview(id: string) {
 
   useEffect(() => keepDraft(id, ended ? null : draft), [id, ended, draft]);
 
-  const review = data?.review;
   const calls = useMemo(
     () =>
-      review && draft
-        ? pendingItems(review).map((item) => ({
+      data && draft
+        ? pendingItems(data.review).map((item) => ({
             item,
-            fields: fieldsOfItem(item),
+            fields: fieldsOfItem(item, data),
             edits: draft.edits[item.id] ?? {},
             chosen: !draft.left.includes(item.id),
           }))
         : [],
-    [review, draft],
+    [data, draft],
   );
   const chosen = calls.filter((call) => call.chosen);
   // An answer is not an edit of what was proposed.

@@ -1,5 +1,9 @@
 import type { Task } from '@rota/sdk';
 import { lazy, Suspense, useId, useState } from 'react';
+import { type JsonObject, parseExact } from '../api/exact';
+import { prettyJson } from '../review/edits';
+import { Values } from '../review/fields/Values';
+import { fieldsOf } from '../review/schema';
 import { Button } from '../ui/Button';
 import { CopyButton } from '../ui/CopyButton';
 import { SafeText } from '../ui/SafeText';
@@ -15,11 +19,30 @@ const LONG_LINES = 24;
 const isLong = (text: string): boolean =>
   text.length > LONG_CHARACTERS || text.split('\n', LONG_LINES + 1).length > LONG_LINES;
 
+/** Structured output as fields, with the names and in the order of the schema. */
+function Data({ task, id, text }: { task: Task; id: string; text: string }) {
+  const data = parseExact<JsonObject>(text);
+  return (
+    <section className="card" aria-labelledby={id}>
+      <div className="card-head">
+        <h2 id={id}>{strings.output}</h2>
+        <span className="push">
+          <CopyButton text={prettyJson(data)} label={strings.copyJson} />
+        </span>
+      </div>
+      <div className="card-pad">
+        <Values fields={fieldsOf(task.outputSchema as JsonObject, data)} />
+      </div>
+    </section>
+  );
+}
+
 export function Output({ task }: { task: Task }) {
   const id = useId();
   const [all, setAll] = useState(false);
   const text = task.output ?? '';
   const long = isLong(text);
+  if (task.outputSchema) return <Data task={task} id={id} text={text} />;
   return (
     <section className="card" aria-labelledby={id}>
       <div className="card-head">

@@ -5,7 +5,7 @@ import { agentsQuery } from '../api/queries';
 import { useAccount } from '../shell/account';
 import { AgentMark } from '../ui/AgentMark';
 import { Facts } from '../ui/Facts';
-import { duration, fourDecimals } from '../ui/format';
+import { duration, exact, fourDecimals } from '../ui/format';
 import { Money } from '../ui/Money';
 import { SafeText } from '../ui/SafeText';
 import { Status } from '../ui/Status';
@@ -93,6 +93,11 @@ export function TaskHead({ task, timelines }: { task: Task; timelines: Timelines
               </span>
             )}
             <span>{strings.run(task.usage.run)}</span>
+            {task.deadline && (
+              <span>
+                {strings.deadline} {exact(task.deadline)}
+              </span>
+            )}
             {task.priority > 0 && <span>{strings.priority(task.priority)}</span>}
             {task.parentTaskId && (
               <span>

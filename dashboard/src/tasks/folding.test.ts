@@ -32,6 +32,7 @@ function step(from: number, to: number | null, more: Partial<TimelineStep> = {})
     finishedAt: to === null ? null : new Date(at(to)).toISOString(),
     durationMs: null,
     decidedBy: null,
+    note: null,
     truncated: [],
     ...more,
   };

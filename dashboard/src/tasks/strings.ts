@@ -132,6 +132,8 @@ export const strings = {
 
   output: 'Output',
   outputSoFar: 'Output so far',
+  copyJson: 'Copy as JSON',
+  deadline: 'deadline',
   showAll: 'Show all',
   showLess: 'Show less',
 

@@ -1,6 +1,6 @@
 """Public schemas of one agent: what it can use and spend, and its versions."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import ConfigDict
 
@@ -16,6 +16,14 @@ _INSTRUCTIONS = "You turn descriptions of work into a procedure."
 Instructions = Annotated[
     str | None, doc("What the agent is told to do. Null if it is locked.", _INSTRUCTIONS)
 ]
+OutputSchema = Annotated[
+    dict[str, Any] | None,
+    doc(
+        "The JSON Schema of the agent's output. Null if the output is text, or if the agent is "
+        "locked.",
+        {"type": "object", "properties": {"steps": {"type": "array"}}, "required": ["steps"]},
+    ),
+]
 MaxSteps = Annotated[int, doc("The most model calls of one run.", 20)]
 
 
@@ -29,6 +37,7 @@ class AgentDetails(Agent):
     max_steps: MaxSteps
     aliases: Annotated[list[str], doc("Other names that find the agent.", ["runbook-writer"])]
     use_for: Annotated[list[str], doc("The work that the agent is for.", ["write a checklist"])]
+    output_schema: OutputSchema
 
     @classmethod
     def of_version(
@@ -42,6 +51,7 @@ class AgentDetails(Agent):
             max_steps=agent.max_steps,
             aliases=list(agent.aliases),
             use_for=list(agent.use_for),
+            output_schema=None if shown.locked else agent.output_schema,
         )
 
 
@@ -63,6 +73,7 @@ class Version(Wire):
     approval: Approval
     budget_cents: BudgetCents
     max_steps: MaxSteps
+    output_schema: OutputSchema
 
     @classmethod
     def of(
@@ -85,6 +96,7 @@ class Version(Wire):
             approval=ApprovalPolicy.of(definition.approval),
             budget_cents=definition.budget_cents,
             max_steps=definition.max_steps,
+            output_schema=None if locked else definition.output_schema,
         )
 
 

@@ -3,13 +3,14 @@
 A field's description completes the sentence "it must be …" in error messages.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 from pydantic.alias_generators import to_camel
 
 from rota.agents.model import Approval, Definition, Level
 from rota.agents.templates import MAX_TEMPLATE, is_template
+from rota.platform import json
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$", max_length=64)]
 Tool = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.*-]+/[A-Za-z0-9_./*-]+$", max_length=200)]
@@ -32,6 +33,23 @@ TEMPLATE = (
     f"a sentence of at most {MAX_TEMPLATE} characters for a tool server/tool, with braces only "
     "around placeholders like {ticketId}, {customer.name} and {invoices.length}"
 )
+
+
+# The size of the JSON Schema of an output, as JSON in UTF-8.
+MAX_SCHEMA_BYTES = 32 * 1024
+OUTPUT_SCHEMA = (
+    f"a JSON Schema of at most {MAX_SCHEMA_BYTES // 1024} KiB whose type is object, because the "
+    "output is an object"
+)
+
+
+def check_output_schema(schema: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Raises if this cannot be the schema of an output, as far as that is visible at once."""
+    if schema is not None and (
+        schema.get("type") != "object" or len(json.dumps(schema)) > MAX_SCHEMA_BYTES
+    ):
+        raise ValueError
+    return schema
 
 
 class _FrontMatter(BaseModel):
@@ -104,6 +122,11 @@ class AgentFields(_FrontMatter):
         int, Field(ge=1, le=100_000, description="a whole number from 1 to 100000")
     ]
     max_steps: Annotated[int, Field(ge=1, le=1000, description="a whole number from 1 to 1000")]
+    output_schema: Annotated[
+        dict[str, Any] | None,
+        AfterValidator(check_output_schema),
+        Field(description=OUTPUT_SCHEMA),
+    ] = None
 
     def definition(self, instructions: str) -> Definition:
         return Definition(
@@ -125,4 +148,5 @@ class AgentFields(_FrontMatter):
             budget_cents=self.budget_cents,
             max_steps=self.max_steps,
             instructions=instructions,
+            output_schema=self.output_schema,
         )

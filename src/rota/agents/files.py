@@ -23,8 +23,12 @@ MAX_INSTRUCTIONS = 100_000
 
 _FENCE = "---"
 _MAX_DEPTH = 4
+# A JSON Schema needs more levels, and numbers with decimals.
+_SCHEMA = "outputSchema"
+_MAX_SCHEMA_DEPTH = 40
 _WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
 _WHOLE_NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
+_DECIMAL = re.compile(r"-?(0|[1-9][0-9]{0,17})\.[0-9]{1,17}")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -80,10 +84,13 @@ class _FrontMatter:
 
 
 @dataclass(frozen=True, slots=True)
-class _File:
+class AgentFile:
     path: Path
     front: _FrontMatter
     definition: Definition
+
+    def line(self, field: str) -> int:
+        return self.front.line((field,))
 
 
 class _FileError(Exception):
@@ -95,6 +102,11 @@ class _FileError(Exception):
 
 def read_catalog(folder: Path) -> list[Definition]:
     """Every agent below the folder. Raises CatalogInvalid with all problems."""
+    return [file.definition for file in read_files(folder)]
+
+
+def read_files(folder: Path) -> list[AgentFile]:
+    """The file of every agent below the folder. Raises CatalogInvalid with all problems."""
     paths = sorted(
         path
         for path in folder.rglob("*.md")
@@ -105,7 +117,7 @@ def read_catalog(folder: Path) -> list[Definition]:
             [Problem(folder, 0, "there are no *.md files in this folder; check its path")]
         )
     problems: list[Problem] = []
-    files: list[_File] = []
+    files: list[AgentFile] = []
     for path in paths:
         try:
             front, instructions = _read_file(path)
@@ -117,12 +129,12 @@ def read_catalog(folder: Path) -> list[Definition]:
         except ValidationError as error:
             problems += [Problem(path, line, text) for line, text in _explain(front, error)]
         else:
-            files.append(_File(path, front, fields.definition(instructions)))
+            files.append(AgentFile(path, front, fields.definition(instructions)))
     problems += _name_conflicts(files)
     problems += _unused_templates(files)
     if problems:
         raise CatalogInvalid(sorted(problems))
-    return [file.definition for file in files]
+    return files
 
 
 def _read_file(path: Path) -> tuple[_FrontMatter, str]:
@@ -197,7 +209,8 @@ def _value(
     node: yaml.Node, line: int, location: Location, positions: dict[Location, _Position]
 ) -> Any:
     """The node as plain data. Only JSON's words have a meaning, so `no` is text."""
-    if len(location) > _MAX_DEPTH:
+    in_schema = location[0] == _SCHEMA
+    if len(location) > (_MAX_SCHEMA_DEPTH if in_schema else _MAX_DEPTH):
         raise _FileError(line, "this is nested too deeply; remove a level")
     positions[location] = _Position(line, node)
     if isinstance(node, yaml.MappingNode):
@@ -213,6 +226,8 @@ def _value(
         return text
     if _WHOLE_NUMBER.fullmatch(text):
         return int(text)
+    if in_schema and _DECIMAL.fullmatch(text):
+        return float(text)
     return _WORDS.get(text, text)
 
 
@@ -279,7 +294,7 @@ def _describe(node: yaml.Node) -> str:
     return "a list" if isinstance(node, yaml.SequenceNode) else "a group of fields"
 
 
-def _name_conflicts(files: list[_File]) -> Iterator[Problem]:
+def _name_conflicts(files: list[AgentFile]) -> Iterator[Problem]:
     """Problems with names and aliases that are reserved or used twice."""
     taken: dict[str, str] = {}
     names = [(file, file.definition.name, ("name",)) for file in files]
@@ -288,7 +303,7 @@ def _name_conflicts(files: list[_File]) -> Iterator[Problem]:
         for file in files
         for n, alias in enumerate(file.definition.aliases)
     ]
-    called: list[tuple[_File, str, Location]] = [*names, *aliases]
+    called: list[tuple[AgentFile, str, Location]] = [*names, *aliases]
     for file, name, location in called:
         line = file.front.line(location)
         if name in RESERVED:
@@ -301,7 +316,7 @@ def _name_conflicts(files: list[_File]) -> Iterator[Problem]:
             taken[name] = f"{file.path}:{line}"
 
 
-def _unused_templates(files: list[_File]) -> Iterator[Problem]:
+def _unused_templates(files: list[AgentFile]) -> Iterator[Problem]:
     """Problems with sentences about tools that the agent cannot use."""
     for file in files:
         for tool in file.definition.describe:

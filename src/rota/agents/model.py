@@ -76,6 +76,8 @@ class Definition(Agent):
     describe: dict[str, str]
     max_steps: int
     instructions: str
+    # The JSON Schema of its output. None: the output is text.
+    output_schema: dict[str, Any] | None
 
     def may_use(self, tool: str) -> bool:
         return matches(self.tools, tool)

@@ -8,8 +8,9 @@ from pathlib import Path
 import orjson
 
 from rota.agents import queries
-from rota.agents.files import read_catalog
+from rota.agents.files import read_files
 from rota.agents.model import Definition
+from rota.agents.output_schemas import check_catalog
 from rota.agents.queries import Known
 from rota.platform.db import WriteConnection, owner_connection
 
@@ -36,7 +37,9 @@ async def sync(database_url: str, folder: Path, *, dry_run: bool = False) -> Rep
     The URL must be the owner's, because the service's role can only read the catalog. If any file
     is invalid, raises CatalogInvalid and changes nothing.
     """
-    definitions = await asyncio.to_thread(read_catalog, folder)
+    files = await asyncio.to_thread(read_files, folder)
+    await check_catalog(files)
+    definitions = [file.definition for file in files]
     async with (
         owner_connection(database_url) as connection,
         connection.transaction(readonly=dry_run),
@@ -90,7 +93,7 @@ def _hash(definition: Definition) -> bytes:
     # Stored hashes were made with the field's name in the file.
     content["tier"] = content.pop("rank")
     # Fields that came later. Files without them keep their hashes.
-    for name in ("use_for", "describe", "initials"):
+    for name in ("use_for", "describe", "initials", "output_schema"):
         if not content[name]:
             del content[name]
     return sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).digest()

@@ -3,11 +3,13 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Protocol
+from uuid import UUID
 
-from rota.credits import alerts
+from rota.credits import alerts, queries
 from rota.credits.ledger import Entry, add_entry
+from rota.events import journal
 from rota.platform import clock
-from rota.platform.db import AccountReader, AccountTransaction
+from rota.platform.db import AccountReader, AccountTransaction, Database
 
 # How soon an unpaid month is checked again.
 RECHECK_AFTER = timedelta(hours=1)
@@ -64,6 +66,18 @@ async def refresh(tx: AccountTransaction, allowance_of: AllowanceOf, now: dateti
         )
         return
     await _start_month(tx, balance, monthly, now, over=over)
+
+
+async def bring_up_to_date(db: Database, account_id: UUID, allowance_of: AllowanceOf) -> None:
+    """Starts a new month if one is due. Otherwise it only reads."""
+    now = clock.now()
+    async with db.read(account_id) as tx:
+        if not await queries.is_stale(tx, now):
+            return
+    async with db.write(account_id) as tx:
+        # A lock on the account comes before a lock on its balance.
+        await journal.lock_account(tx)
+        await refresh(tx, allowance_of, now)
 
 
 async def _start_month(

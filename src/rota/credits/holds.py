@@ -20,7 +20,7 @@ class InsufficientCredits(ApiError):
 
     def __init__(self, budget_cents: int, remedy: str) -> None:
         super().__init__(
-            f"The agent's budget of ${usd(budget_cents)} must be available before a run starts. "
+            f"The run's budget of ${usd(budget_cents)} must be available before it starts. "
             f"{remedy}, or wait until other tasks end and release their holds. "
             "GET /api/credits/balance shows what is available."
         )
@@ -284,6 +284,26 @@ async def left(tx: AccountReader, run_id: RunId) -> int:
         run_id.run,
     )
     return left_micros or 0
+
+
+async def is_open(tx: AccountReader, run_id: RunId) -> bool:
+    """Whether the run has a hold that its subtasks can draw on."""
+    found = await tx.fetchval(
+        "SELECT open FROM holds WHERE account_id = $1 AND task_id = $2 AND run = $3",
+        tx.account_id,
+        run_id.task_id,
+        run_id.run,
+    )
+    return bool(found)
+
+
+async def available(tx: AccountReader) -> int:
+    """What the next hold can have at most. The allowance must be up to date."""
+    micros: int = await tx.fetchval(
+        f"SELECT allowance + {USABLE_TOPUP} FROM balances WHERE account_id = $1",  # noqa: S608
+        tx.account_id,
+    )
+    return micros
 
 
 async def release(tx: AccountTransaction, run_id: RunId) -> None:

@@ -80,6 +80,8 @@ class Streams:
         self._most = most
         self._most_per_account = most_per_account
         self._open: Counter[UUID] = Counter()
+        # Reads of the journal that have not begun.
+        self._reads: dict[tuple[UUID, int, UUID | None], asyncio.Task[list[Event]]] = {}
         self._closing = False
 
     def close(self) -> None:
@@ -222,5 +224,17 @@ class Streams:
         return await watcher.finish((run, step), read)
 
     async def _read(self, account_id: UUID, after: int, task_id: UUID | None) -> list[Event]:
+        """Streams that are woken together at the same place share one read."""
+        place = (account_id, after, task_id)
+        reading = self._reads.get(place)
+        if reading is None:
+            reading = self._reads[place] = asyncio.create_task(self._read_once(*place))
+        return await asyncio.shield(reading)
+
+    async def _read_once(self, account_id: UUID, after: int, task_id: UUID | None) -> list[Event]:
+        # The others that are woken now join first. A read that has begun can miss the event that
+        # woke a stream, so nobody joins it.
+        await asyncio.sleep(0)
+        del self._reads[account_id, after, task_id]
         async with self._db.read(account_id) as tx:
             return await journal.after(tx, after, task_id=task_id, limit=BATCH)

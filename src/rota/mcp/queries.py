@@ -14,6 +14,7 @@ from rota.mcp.model import (
     ServerTool,
     Status,
 )
+from rota.mcp.offers import USABLE, like
 from rota.platform import ids
 from rota.platform.db import AccountReader, AccountTransaction
 
@@ -176,25 +177,13 @@ async def usable_tools(
         SELECT {_SERVER}, {_TOOL_STATE}, NULL AS accepted,
             CASE WHEN sum(octet_length(t.live::text)) OVER (ORDER BY s.id, t.position, t.name) <= $3
                  THEN t.live END AS live
-        FROM mcp_servers s
-        JOIN mcp_tools t ON t.account_id = s.account_id AND t.server_id = s.id
-        WHERE s.account_id = $1 AND s.status IN ('CONNECTED', 'CHANGED')
-            AND t.accepted_hash = t.live_hash
-            AND (s.allowed_tools IS NULL OR t.name = ANY (s.allowed_tools))
-            AND s.name || '/' || t.name LIKE ANY ($2::text[])
-        ORDER BY s.id, t.position, t.name
-        """,  # noqa: S608
+        {USABLE}
+        """,
         tx.account_id,
-        [_like(pattern) for pattern in patterns],
+        [like(pattern) for pattern in patterns],
         max_bytes,
     )
     return [(_joined_server(row), _tool(row)) for row in rows]
-
-
-def _like(pattern: str) -> str:
-    """A pattern of an agent's file for LIKE."""
-    escaped = pattern.replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_")
-    return escaped.replace("*", "%")
 
 
 async def definition_bytes(tx: AccountReader) -> int:

@@ -1,4 +1,6 @@
-"""Checks values against JSON Schemas from tool servers, outside of this process.
+"""Checks values against JSON Schemas of others, outside of this process.
+
+Tool servers have schemas for the arguments of their tools, and tasks for their outputs.
 
 A hostile schema can use any amount of time and memory. So it is read and checked in another
 process, which ends when it uses too much. An account checks one value at a time, so it cannot
@@ -29,7 +31,7 @@ log = structlog.get_logger()
 
 CHECKS = Counter(
     "rota_schema_checks_total",
-    "Checks of values against schemas of tool servers, by outcome.",
+    "Checks of values against schemas of tool servers and tasks, by outcome.",
     ["outcome"],
 )
 SECONDS = Histogram(
@@ -75,8 +77,13 @@ class SchemaChecks:
         self._busy: set[_Checker] = set()
         self._closed = False
 
-    async def check(self, account_id: UUID, schema: Any, value: Any) -> Verdict:
-        """Never inside a transaction: a check can take seconds, and would hold its locks."""
+    async def check(
+        self, account_id: UUID, schema: Any, value: Any, *, named: str = "the tool's schema"
+    ) -> Verdict:
+        """Never inside a transaction: a check can take seconds, and would hold its locks.
+
+        `named` is what a problem calls the schema.
+        """
         started = time.monotonic()
         outcome, problems = "refused", [""]
         try:
@@ -86,14 +93,14 @@ class SchemaChecks:
             SECONDS.observe(time.monotonic() - started)
         if outcome in ("ok", "invalid"):
             return Verdict(problems)
-        return Verdict([f"the tool's schema cannot be used: {problems[0]}"], usable=False)
+        return Verdict([f"{named} cannot be used: {problems[0]}"], usable=False)
 
     async def _check(self, account_id: UUID, schema: Any, value: Any) -> tuple[str, list[str]]:
         async with self._turn(account_id):
             try:
                 raw = json.dumps(schema), json.dumps(value)
             except (ValueError, TypeError, RecursionError):
-                return "unusable", ["the schema or the arguments are nested too deeply"]
+                return "unusable", ["the schema or the value is nested too deeply"]
             request = _LENGTHS.pack(*map(len, raw)) + b"".join(raw)
             for _ in range(2):
                 async with self._checker() as checker:
@@ -240,10 +247,10 @@ class _Checker:
 
 def _too_many() -> RateLimited:
     return RateLimited(
-        "Too many tool calls wait until their arguments are checked. Try again in a second."
+        "Too many values wait to be checked against their schemas. Try again in a second."
     )
 
 
 def _unavailable(why: str) -> Unavailable:
     log.error("schema_checks_unavailable", error=why)
-    return Unavailable("Arguments cannot be checked against a tool's schema now. Try again later.")
+    return Unavailable("Values cannot be checked against schemas now. Try again later.")

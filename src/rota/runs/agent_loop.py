@@ -16,9 +16,11 @@ from rota.agents import templates
 from rota.agents.model import AgentVersion
 from rota.platform.canonical import digest
 from rota.platform.db import AccountTransaction
-from rota.runs import answers, step_events, steps, tool_steps, transcript
+from rota.runs import step_events, steps, structured, tool_steps, transcript
+from rota.runs.answers import UnusableAnswer
 from rota.runs.contracts import NextStep
 from rota.runs.steps import State, Step
+from rota.runs.structured import Answer
 from rota.runs.tool_steps import PlannedCall
 from rota.runs.tools import ANSWER_SCHEMA, ASK_PERSON, Tool, model_name
 from rota.tasks import cancellation, queries, review_queries, seals, transitions
@@ -29,6 +31,9 @@ from rota.tasks.states import TERMINAL, Gate, Trigger
 log = structlog.get_logger()
 
 FAILURES = Counter("rota_run_failures_total", "Failed runs, by error code.", ["code"])
+REFUSED = Counter(
+    "rota_run_refused_answers_total", "Answers that could not be used, by error code.", ["code"]
+)
 
 # Starts planned calls of a run, in the transaction that planned them.
 Start = Callable[[AccountTransaction, Task, AgentVersion, list[Step]], Awaitable[None]]
@@ -133,15 +138,17 @@ class AgentLoop:
         response: ModelResponse,
         planned: Sequence[PlannedCall],
         tools: Mapping[str, Tool],
+        answer: Answer | None,
         start: Start | None = None,
     ) -> NextStep:
         """Stores the tool calls that the model requests, opens a gate, or completes the task.
 
-        `planned` is what `planning.plan_calls` has made of the response. `start` gets the calls
-        that can be made at once, in the same transaction.
+        `planned` is what `planning.plan_calls` has made of the response, and `answer` is the answer
+        of a response without calls. `start` gets the calls that can be made at once, in the same
+        transaction.
         """
-        if not response.tool_calls:
-            return await self._apply_answer(tx, task, agent, step, response)
+        if answer is not None:
+            return await self._apply_answer(tx, task, agent, step, answer)
         requested = len(response.tool_calls)
         if requested > len(planned):
             model_call = await steps.one(tx, task.id, task.run, step, 0)
@@ -174,53 +181,63 @@ class AgentLoop:
         task: Task,
         agent: AgentVersion,
         step: int,
-        response: ModelResponse,
+        answer: Answer,
     ) -> NextStep:
-        problem = answers.problem_with(response)
-        if problem is not None:
-            return await self._refuse_answer(tx, task, step, problem)
-        output = response.text or ""
+        if answer.problem is not None:
+            return await self._refuse_answer(tx, task, step, answer.problem)
         if agent.asks_before_output:
-            sealed = seals.output(output)
+            has_schema = task.output_schema is not None
+            arguments = answer.data if has_schema else {"output": answer.output}
+            sealed = seals.output(arguments)
             item = {
                 **_EMPTY_ITEM,
                 "id": f"output-{task.run}-{step}",
-                "arguments": {"output": output},
-                "argumentsSchema": OUTPUT_SCHEMA,
+                "arguments": arguments,
+                "argumentsSchema": task.output_schema if has_schema else OUTPUT_SCHEMA,
                 "reason": "The agent's policy requires approval of its output.",
                 "sealed": sealed,
                 "digest": digest(sealed),
             }
             return await self._open_gate(tx, task, "output", [item])
-        after = replace(task, output=output)
+        after = replace(task, output=answer.output)
         await transitions.apply(tx, task, after, "COMPLETED", Trigger.RUN)
         return NextStep("end")
 
     async def _refuse_answer(
-        self, tx: AccountTransaction, task: Task, step: int, problem: answers.UnusableAnswer
+        self, tx: AccountTransaction, task: Task, step: int, problem: UnusableAnswer
     ) -> NextStep:
-        """Asks the model to answer again. The second unusable answer in a row ends the run."""
+        """Asks the model to answer again, unless it has had its chances.
+
+        The second unusable answer in a row ends the run. With a schema, the model can correct
+        MAX_REPAIRS answers in a run.
+        """
         *earlier, model_call = await steps.of_run(tx, task.id, task.run)
         # Also before the run fails: a retry from failure continues with the note.
-        await steps.add_note(tx, task.id, model_call, problem.note)
-        previous = earlier[-1] if earlier else None
-        if (
-            previous is not None
-            and previous.kind == "model"
-            and not previous.copied
-            and answers.problem_with(transcript.response_of(previous)) is not None
-        ):
+        await steps.refuse_answer(tx, task.id, model_call, problem.note)
+        REFUSED.labels(problem.code).inc()
+        if task.output_schema is not None:
+            ends = sum(row.is_refused for row in earlier) >= structured.MAX_REPAIRS
+        else:
+            ends = bool(earlier) and earlier[-1].is_refused
+        if ends:
             return await self.fail(
                 tx, task, problem.code, problem.message, retryable=problem.retryable
             )
         return NextStep("think", step + 1)
 
     async def fail(
-        self, tx: AccountTransaction, task: Task, code: str, message: str, *, retryable: bool
+        self,
+        tx: AccountTransaction,
+        task: Task,
+        code: str,
+        message: str,
+        *,
+        retryable: bool,
+        trigger: Trigger = Trigger.RUN,
     ) -> NextStep:
         """Ends the run, and cancels the subtasks that it is waiting for."""
         error = {"code": code, "message": message, "retryable": retryable}
-        await transitions.apply(tx, task, replace(task, error=error), "FAILED", Trigger.RUN)
+        await transitions.apply(tx, task, replace(task, error=error), "FAILED", trigger)
         delegated = await steps.delegated_calls(tx, task.id, task.run)
         at_once = cancellation.BATCH // max(1, len(delegated))
         for row in delegated:

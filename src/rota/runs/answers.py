@@ -1,7 +1,5 @@
 """Answers that cannot be the output of a task. The model gets one chance to answer again."""
 
-from typing import ClassVar
-
 from pydantic_ai.messages import ModelResponse
 
 from rota.runs.models import GiveUp
@@ -14,7 +12,7 @@ class UnusableAnswer(GiveUp):
 
     retryable = True
     # What the model is told before it answers again.
-    note: ClassVar[str]
+    note: str
 
 
 class CutOff(UnusableAnswer):

@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
+from rota.platform import clock
 from rota.runs.models import GiveUp
 from rota.runs.steps import Step
+from rota.tasks.model import Task
 
 # More than a model can read. Every run in progress holds its definitions in memory.
 MAX_TOOLS_KIB = 1024
@@ -57,6 +59,22 @@ class ToolsTooLarge(GiveUp):
             "KiB in total. List only the tools that it needs in allowedTools of their servers, "
             "then retry the task."
         )
+
+
+class DeadlineExceeded(GiveUp):
+    code = "DEADLINE_EXCEEDED"
+
+    def __init__(self, deadline: datetime) -> None:
+        super().__init__(
+            f"The task had not ended at its deadline, {clock.to_wire(deadline)}. To continue, "
+            "change or remove the deadline with PATCH, then retry the task from the failed step."
+        )
+
+
+def check_deadline(task: Task) -> None:
+    """Raises if the task's deadline has passed."""
+    if task.deadline is not None and task.deadline <= clock.now():
+        raise DeadlineExceeded(task.deadline)
 
 
 @dataclass(frozen=True, slots=True)

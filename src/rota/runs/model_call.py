@@ -10,7 +10,6 @@ import structlog
 from opentelemetry.trace import SpanKind
 from prometheus_client import Counter
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse
-from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 from temporalio import activity
@@ -25,7 +24,7 @@ from rota.platform.db import REJECTED_VALUES, AccountReader
 from rota.platform.schema import SchemaChecks
 from rota.runs import step_events, steps, transcript
 from rota.runs.agent_loop import AgentLoop, Start
-from rota.runs.bounds import Bounds
+from rota.runs.bounds import Bounds, check_deadline
 from rota.runs.contracts import CallInput, NextStep
 from rota.runs.heartbeat import finish_despite_cancellation, retry_database
 from rota.runs.metering import measure
@@ -33,6 +32,7 @@ from rota.runs.model_stream import ask
 from rota.runs.models import (
     Models,
     PricedModel,
+    TryAgain,
     classify_error,
     max_answer_tokens,
 )
@@ -46,6 +46,7 @@ from rota.runs.run_context import (
 )
 from rota.runs.steps import ModelCallRecord, Step
 from rota.runs.stored_answers import StoredAnswers
+from rota.runs.structured import OutputFormats
 from rota.runs.tools import Tool, Toolbox
 from rota.tasks import queries, transitions
 from rota.tasks.model import Task
@@ -105,6 +106,7 @@ class ModelCaller:
         self._answers = StoredAnswers(context, checks, loop)
         self._bounds = bounds
         self._live_texts = live_texts
+        self._formats = OutputFormats()
 
     async def call(
         self,
@@ -124,6 +126,7 @@ class ModelCaller:
         if start is None:
             return None
         if not start.answered:
+            check_deadline(start.task)
             self._bounds.check(start.rows, start.agent.max_steps, out_of_time=start.out_of_time)
         account_id, agent = start.account_id, start.agent
         box = await retry_database(lambda: self._toolbox.open(account_id, agent))
@@ -138,7 +141,9 @@ class ModelCaller:
                 return NextStep("wait")
             if await self._charge(call_input, start.agent, record):
                 answer = record.response
-        return await self._answers.apply(call_input, start.agent, tools, answer, start_calls)
+        return await self._answers.apply(
+            call_input, start.agent, start.task.output_schema, tools, answer, start_calls
+        )
 
     async def _read_input(self, call_input: CallInput, history: History) -> ModelCallInput | None:
         account_id, task_id = ids_of(call_input.run)
@@ -196,6 +201,10 @@ class ModelCaller:
         input_characters = len(ModelMessagesTypeAdapter.dump_json(conversation))
         for tool in tools.values():
             input_characters += len(tool.description) + len(json.dumps(tool.arguments_schema))
+        schema = start.task.output_schema
+        if schema is not None:
+            # Some providers add it to the conversation once more.
+            input_characters += len(json.dumps(schema))
         started_at = clock.now()
         max_tokens = await self._affordable_output_tokens(
             start, chosen, input_characters, started_at
@@ -208,6 +217,7 @@ class ModelCaller:
             )
             for name, tool in tools.items()
         ]
+        parameters = self._formats.parameters(chosen, definitions, schema)
         run = call_input.run
         version = Version(run.run, run.fence or 0, call_input.step, start.attempts)
         live_text = self._live_texts.begin(start.task.id, version)
@@ -215,7 +225,7 @@ class ModelCaller:
             chosen,
             conversation,
             chosen.settings | ModelSettings(max_tokens=max_tokens, timeout=MAX_CALL_S),
-            ModelRequestParameters(function_tools=definitions),
+            parameters,
             lambda text: live_text.add(transcript.storable(text)),
         )
         try:
@@ -225,6 +235,8 @@ class ModelCaller:
             live_text.discard()
             if not isinstance(error, Exception):
                 raise
+            if self._formats.is_refused(chosen, parameters, schema, error):
+                raise TryAgain("The provider refused the schema of the output.") from error
             # Slices count attempts in the step. Runs of earlier versions let Temporal count.
             attempt = max(start.attempts + 1, activity.info().attempt)
             raise classify_error(error, attempt) from error

@@ -9,8 +9,9 @@ from rota.platform.db import AccountReader, Database
 from rota.platform.errors import ApiError
 from rota.runs import steps
 from rota.tasks import queries
-from rota.tasks.creation import RetryPlan, TaskCreation, check_can_retry
+from rota.tasks.creation import RetryPlan, TaskCreation, check_can_retry, run_budget_cents
 from rota.tasks.model import Task
+from rota.tasks.quotes import gates
 from rota.tasks.schemas import STARTING_POINTS, StartingPoint
 from rota.tasks.states import Gate
 
@@ -73,18 +74,7 @@ async def _option(
         kept_steps=finished if keeps else 0,
         repeated_steps=unfinished if keeps else finished + unfinished,
         kept_cost_micros=cost_micros if keeps else 0,
-        maximum_cost_micros=of_cents(plan.agent.budget_cents),
-        opens_gates=_gates(plan),
+        maximum_cost_micros=of_cents(run_budget_cents(plan.agent, task.budget_limit_cents)),
+        opens_gates=gates(plan.agent, run=plan.opens_run_gate),
         text_changed=plan.text_changed,
     )
-
-
-def _gates(plan: RetryPlan) -> list[Gate]:
-    agent = plan.agent
-    asks = any(policy.tools not in ("never", ()) for policy in agent.policies)
-    gates: dict[Gate, bool] = {
-        "run": plan.opens_run_gate,
-        "tool": bool(agent.tools) and asks,
-        "output": agent.asks_before_output,
-    }
-    return [gate for gate, opens in gates.items() if opens]

@@ -48,7 +48,10 @@ StepCut = TypeAliasType(
 )
 StepOutcome = TypeAliasType(
     "StepOutcome",
-    Annotated[Literal["ok", "failed", "rejected"], doc("How a call ended.", "ok")],
+    Annotated[
+        Literal["ok", "failed", "rejected"],
+        doc("How a call ended. A model call is `failed` if its answer cannot be used.", "ok"),
+    ],
 )
 
 
@@ -134,6 +137,15 @@ class TimelineStep(Wire):
     decided_by: Annotated[
         Actor | None, doc("Who decided. Null except for a decided approval.", None)
     ]
+    note: Annotated[
+        str | None,
+        doc(
+            "What the model was told after its answer: why the answer cannot be used, or why a "
+            "person rejected it. Null otherwise.",
+            None,
+            "Your answer was empty. Write the answer, or call a tool.",
+        ),
+    ]
     truncated: Annotated[
         list[StepCut],
         doc(
@@ -170,6 +182,7 @@ class TimelineStep(Wire):
             finished_at=entry.finished_at,
             duration_ms=round(took.total_seconds() * 1000) if took else None,
             decided_by=decider(entry.decided_by, entry.decided_with),
+            note=entry.note,
             truncated=entry.truncated,
         )
 

@@ -69,6 +69,11 @@ class Step:
         return self.kind == "model" and self.state != "planned"
 
     @property
+    def is_refused(self) -> bool:
+        """Whether this is an answer of this run that cannot be used."""
+        return self.kind == "model" and self.outcome == "failed" and not self.copied
+
+    @property
     def item_id(self) -> str:
         """The ID of this call in a review."""
         return f"call-{self.run}-{self.step}-{self.call}"
@@ -180,15 +185,25 @@ async def calls_of(tx: AccountReader, task_id: UUID, run: int, step: int) -> lis
 
 async def delegated_calls(tx: AccountReader, task_id: UUID, run: int) -> list[Step]:
     """The calls of a run that wait for a subtask."""
+    return await _calls_in(tx, task_id, run, "delegated")
+
+
+async def gated_calls(tx: AccountReader, task_id: UUID, run: int) -> list[Step]:
+    """The calls of a run that wait for a person."""
+    return await _calls_in(tx, task_id, run, "gated")
+
+
+async def _calls_in(tx: AccountReader, task_id: UUID, run: int, state: State) -> list[Step]:
     rows = await tx.fetch(
         f"""
         SELECT {COLUMNS} FROM steps
-        WHERE account_id = $1 AND task_id = $2 AND run = $3 AND state = 'delegated'
+        WHERE account_id = $1 AND task_id = $2 AND run = $3 AND state = $4
         ORDER BY step, call
         """,  # noqa: S608
         tx.account_id,
         task_id,
         run,
+        state,
     )
     return [Step(**row) for row in rows]
 
@@ -324,6 +339,21 @@ async def finish_model_call(tx: AccountTransaction, task_id: UUID, run: int, ste
         step,
     )
     return bool(finished)
+
+
+async def refuse_answer(tx: AccountTransaction, task_id: UUID, at: Step, note: str) -> None:
+    """Marks an answer as unusable. The model gets the note after it."""
+    await tx.execute(
+        """
+        UPDATE steps SET note = $5, outcome = 'failed'
+        WHERE account_id = $1 AND task_id = $2 AND run = $3 AND step = $4 AND call = 0
+        """,
+        tx.account_id,
+        task_id,
+        at.run,
+        at.step,
+        note,
+    )
 
 
 async def add_note(tx: AccountTransaction, task_id: UUID, at: Step, text: str) -> None:

@@ -1,5 +1,6 @@
 """Applies the stored and charged answer of a model call to its run."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import structlog
@@ -9,19 +10,29 @@ from rota.agents.model import AgentVersion
 from rota.platform.db import DATABASE_ERRORS, REJECTED_VALUES
 from rota.platform.errors import RateLimited, Unavailable
 from rota.platform.schema import SchemaChecks
-from rota.runs import planning, step_events, steps, transcript
+from rota.runs import planning, step_events, steps, structured, transcript
 from rota.runs.agent_loop import AgentLoop, Start
 from rota.runs.contracts import CallInput, NextStep
 from rota.runs.heartbeat import retry_database
-from rota.runs.models import ContentFiltered, ModelAnswerUnusable
+from rota.runs.models import ContentFiltered, GiveUp, ModelAnswerUnusable
 from rota.runs.run_context import FencedOut, RunContext, ids_of
+from rota.runs.structured import Answer
 from rota.runs.tool_steps import PlannedCall
 from rota.runs.tools import Tool, ToolUnavailable
 
 log = structlog.get_logger()
 
 Tools = dict[str, Tool]
-Plan = tuple[ModelResponse, list[PlannedCall]]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a stored answer means for its run."""
+
+    response: ModelResponse
+    calls: list[PlannedCall]
+    # None if the response requests tool calls.
+    answer: Answer | None
 
 
 class StoredAnswers:
@@ -34,6 +45,7 @@ class StoredAnswers:
         self,
         call_input: CallInput,
         agent: AgentVersion,
+        output_schema: dict[str, Any] | None,
         tools: Tools,
         answer: Any,
         start_calls: Start | None,
@@ -43,7 +55,7 @@ class StoredAnswers:
         `answer` is what this slice has just stored. If it is None, the answer is read.
         """
         try:
-            plan = await self._plan(call_input, agent, tools, answer)
+            plan = await self._plan(call_input, agent, output_schema, tools, answer)
             try:
                 return await self._apply(call_input, agent, tools, plan, start_calls)
             except Exception as error:
@@ -59,9 +71,17 @@ class StoredAnswers:
             raise ModelAnswerUnusable from error
 
     async def _plan(
-        self, call_input: CallInput, agent: AgentVersion, tools: Tools, answer: Any
+        self,
+        call_input: CallInput,
+        agent: AgentVersion,
+        output_schema: dict[str, Any] | None,
+        tools: Tools,
+        answer: Any,
     ) -> Plan:
-        """Plans the calls before the account is locked. A stored answer does not change."""
+        """Checks the answer before the account is locked.
+
+        A stored answer does not change, and neither does the schema during a run.
+        """
         account_id, task_id = ids_of(call_input.run)
 
         async def read() -> Any:
@@ -73,10 +93,15 @@ class StoredAnswers:
         response = transcript.parsed(await retry_database(read) if answer is None else answer)
         try:
             planned = await planning.plan_calls(self._checks, account_id, agent, response, tools)
+            final = (
+                await structured.answer_of(self._checks, account_id, output_schema, response)
+                if not response.tool_calls
+                else None
+            )
         except (RateLimited, Unavailable) as error:
-            log.warning("arguments_not_checked", error=error.message)
+            log.warning("values_not_checked", error=error.message)
             raise ToolUnavailable(error.message) from None
-        return response, planned
+        return Plan(response, planned, final)
 
     async def _apply(
         self,
@@ -86,13 +111,11 @@ class StoredAnswers:
         plan: Plan,
         start_calls: Start | None,
     ) -> NextStep:
-        response, planned = plan
-
         async def apply() -> NextStep:
             async with self._context.locked(call_input.run) as (tx, task):
                 if task is None or task.status != "RUNNING":
                     return await self._loop.advance(tx, task) if task else NextStep("end")
-                if response.finish_reason == "content_filter":
+                if plan.response.finish_reason == "content_filter":
                     # The step is not finished, so a retry from failure asks the model again.
                     error = ContentFiltered()
                     return await self._loop.fail(
@@ -102,7 +125,15 @@ class StoredAnswers:
                     # It is applied: an earlier attempt committed, although its connection was lost.
                     return await self._loop.advance(tx, task)
                 next_step = await self._loop.apply_response(
-                    tx, task, agent, call_input.step, response, planned, tools, start_calls
+                    tx,
+                    task,
+                    agent,
+                    call_input.step,
+                    plan.response,
+                    plan.calls,
+                    tools,
+                    plan.answer,
+                    start_calls,
                 )
                 if next_step.kind == "think":
                     number = next_step.step
@@ -113,6 +144,6 @@ class StoredAnswers:
 
 
 def _is_caused_by_answer(error: Exception) -> bool:
-    if isinstance(error, FencedOut | ToolUnavailable):
+    if isinstance(error, FencedOut | ToolUnavailable | GiveUp):
         return False
     return isinstance(error, REJECTED_VALUES) or not isinstance(error, DATABASE_ERRORS)

@@ -39,6 +39,8 @@ class Entry:
     finished_at: datetime | None
     decided_by: UUID | None
     decided_with: dict[str, Any] | None
+    # What the model was told after this call.
+    note: str | None
     # What was cut, because the page would have been too large.
     truncated: list[CutValue]
 
@@ -50,7 +52,7 @@ _ENTRIES = f"""
            outcome, arguments, result, child_task_id, input_tokens, output_tokens,
            cache_read_tokens AS cached_input_tokens, cache_write_tokens, reasoning_tokens,
            estimated, cost_micros, price_version, coalesce(started_at, planned_at) AS started_at,
-           finished_at, NULL::uuid AS decided_by, NULL::jsonb AS decided_with
+           finished_at, NULL::uuid AS decided_by, NULL::jsonb AS decided_with, note
     FROM steps WHERE account_id = $1 AND task_id = $2 AND NOT copied
       AND NOT (kind = 'model' AND state = 'planned')
     UNION ALL

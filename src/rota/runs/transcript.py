@@ -37,7 +37,10 @@ CUT_OFF_CALL = (
 
 def messages(agent: AgentVersion, task: Task, rows: list[Step]) -> list[ModelMessage]:
     """The conversation so far."""
-    work = "\n\n".join(part for part in (f"# {task.name}", task.description, task.input) if part)
+    texts = [f"# {task.name}", task.description, task.input]
+    if task.output_schema is not None:
+        texts.append(output_instructions(task.output_schema))
+    work = "\n\n".join(text for text in texts if text)
     found: list[ModelMessage] = [
         ModelRequest(parts=[SystemPromptPart(agent.instructions), UserPromptPart(work)])
     ]
@@ -57,6 +60,14 @@ def messages(agent: AgentVersion, task: Task, rows: list[Step]) -> list[ModelMes
         if reply:
             found.append(ModelRequest(parts=reply))
     return found
+
+
+def output_instructions(schema: dict[str, Any]) -> str:
+    """What the model is told about its answer. Not every provider enforces a schema."""
+    return (
+        "Your final answer must be one JSON object that matches this JSON Schema, without any "
+        f"other text:\n\n{json.dumps(schema).decode()}"
+    )
 
 
 def _with_calls(response: ModelResponse, made: int) -> ModelResponse:
@@ -121,6 +132,16 @@ def unknown_outcome(review: Review) -> str:
         "This call was started and may have taken effect. Its outcome is unknown. A person decided "
         f"not to repeat it.{_reason(review)}"
     )
+
+
+def not_decided(*, maybe_made: bool) -> str:
+    """For a call that waited for a person when the task's deadline passed."""
+    if maybe_made:
+        return (
+            "This call was started and may have taken effect. Its outcome is unknown. No person "
+            "decided about it before the deadline of the task."
+        )
+    return "No person answered before the deadline of the task."
 
 
 def _reason(review: Review) -> str:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from rota.platform.http.schemas import Body, Visible, doc, example_of, resource_of
 from rota.schedules.schemas import CRON, NAME, TIME_ZONE, Overlap, Schedule
-from rota.tasks.bodies import CreateTask
+from rota.tasks.bodies import TaskBody
 
 Name = Annotated[
     str, doc("A display name, 1 to 255 characters.", NAME, min_length=1, max_length=255), Visible
@@ -29,7 +29,10 @@ TimeZone = Annotated[
 ]
 Paused = Annotated[bool, doc("A paused schedule creates no tasks.", False)]
 OVERLAP = doc("What to do at a time at which an earlier task has not ended.", "skip")
-TASK = doc("The task to create each time. The fields are those of `POST /api/tasks`.")
+TASK = doc(
+    "The task to create each time. The fields are those of `POST /api/tasks`, except `deadline` "
+    "and `dryRun`."
+)
 
 
 class CreateSchedule(Body):
@@ -40,7 +43,7 @@ class CreateSchedule(Body):
     name: Name
     cron: Cron
     time_zone: TimeZone
-    task: Annotated[CreateTask, TASK]
+    task: Annotated[TaskBody, TASK]
     overlap: Annotated[Overlap, OVERLAP] = "skip"
     paused: Paused = False
 
@@ -53,7 +56,7 @@ class PatchSchedule(Body):
     name: Name | None = None
     cron: Cron | None = None
     time_zone: TimeZone | None = None
-    task: Annotated[CreateTask | None, TASK] = None
+    task: Annotated[TaskBody | None, TASK] = None
     overlap: Annotated[Overlap | None, OVERLAP] = None
     paused: Paused | None = None
 

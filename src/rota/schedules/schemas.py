@@ -8,7 +8,7 @@ from rota.platform import ids
 from rota.platform.http import examples
 from rota.platform.http.schemas import Timestamp, Total, Wire, doc
 from rota.schedules import model
-from rota.tasks.bodies import CreateTask
+from rota.tasks.bodies import TaskBody
 from rota.tasks.schemas import Task
 
 NAME = "Weekly checklist"
@@ -63,7 +63,7 @@ class Schedule(Wire):
         str, doc("Minute, hour, day of month, month and day of week, as in cron.", CRON)
     ]
     time_zone: Annotated[str, doc("The time zone of `cron`.", TIME_ZONE)]
-    task: Annotated[CreateTask, doc("The task that is created each time.")]
+    task: Annotated[TaskBody, doc("The task that is created each time.")]
     overlap: Annotated[
         Overlap, doc("What happens at a time at which an earlier task has not ended.", "skip")
     ]
@@ -96,7 +96,7 @@ class Schedule(Wire):
             name=schedule.name,
             cron=schedule.cron,
             time_zone=schedule.time_zone,
-            task=CreateTask.model_validate(schedule.task),
+            task=TaskBody.model_validate(schedule.task),
             overlap=schedule.overlap,
             paused=schedule.paused,
             next_at=schedule.next_at,

@@ -11,14 +11,16 @@ from rota.events import journal
 from rota.platform import clock, ids, json
 from rota.platform.db import AccountTransaction, Database
 from rota.platform.idempotency import Idempotency, Outcome
+from rota.platform.schema import SchemaChecks
 from rota.schedules import queries, schemas, times
 from rota.schedules.bodies import CreateSchedule, PatchSchedule
 from rota.schedules.errors import InvalidTimes, ScheduleNotFound, TooManySchedules
 from rota.schedules.model import Schedule
 from rota.schedules.schemas import ScheduleResponse
 from rota.tasks import list_queries, requested
+from rota.tasks import queries as tasks
 from rota.tasks import schemas as task_schemas
-from rota.tasks.bodies import CreateTask
+from rota.tasks.bodies import TaskBody
 from rota.tasks.creation import TaskCreation
 from rota.tasks.model import ListedTask
 from rota.tasks.pages import PAGE_BYTES
@@ -43,16 +45,19 @@ class Schedules:
         db: Database,
         idempotency: Idempotency,
         creation: TaskCreation,
+        schema_checks: SchemaChecks,
         *,
         now: Callable[[], datetime] = clock.now,
     ) -> None:
         self._db = db
         self._idempotency = idempotency
         self._creation = creation
+        self._schema_checks = schema_checks
         self._now = now
 
     async def create(self, caller: Caller, body: CreateSchedule, key: str | None) -> Outcome:
         _check_times(body.cron, body.time_zone)
+        await requested.check_schema(self._schema_checks, caller.account_id, body.task)
         async with self._db.write(caller.account_id, caller.user_id) as tx:
 
             async def work() -> ScheduleResponse:
@@ -103,15 +108,17 @@ class Schedules:
             schedule = await queries.find(tx, schedule_id) if schedule_id else None
             if schedule is None:
                 raise ScheduleNotFound
-            tasks = await list_queries.by_ids(
+            last = await list_queries.by_ids(
                 tx, await queries.tasks_of(tx, schedule.id), PAGE_BYTES
             )
         next_times = times.upcoming(schedule.cron, schedule.time_zone, self._now(), SHOWN_TIMES)
-        return Details(schedule, [] if schedule.paused else next_times, tasks)
+        return Details(schedule, [] if schedule.paused else next_times, last)
 
     async def patch(
         self, caller: Caller, schedule_id: UUID | None, body: PatchSchedule
     ) -> Schedule:
+        if body.task is not None:
+            await requested.check_schema(self._schema_checks, caller.account_id, body.task)
         async with self._db.write(caller.account_id, caller.user_id) as tx:
             before = await _get_for_change(tx, schedule_id)
             if body.task is not None:
@@ -147,7 +154,9 @@ class Schedules:
             async def work() -> TaskResponse:
                 schedule = await _get_for_change(tx, schedule_id)
                 body = task_body(schedule)
-                new = await requested.new_task(tx, self._creation, body, caller.tier)
+                new = await requested.new_task(
+                    tx, self._creation, body, caller.tier, tasks.find_for_change
+                )
                 task = await self._creation.create(tx, new, caller.tier)
                 await queries.add_task(tx, schedule.id, task.id)
                 return TaskResponse(task=task_schemas.Task.of(task))
@@ -155,9 +164,9 @@ class Schedules:
             operation = f"POST /api/schedules/{schedule_id}/run"
             return await self._idempotency.once(tx, key, (operation, None), 201, work)
 
-    async def _check_task(self, tx: AccountTransaction, caller: Caller, task: CreateTask) -> None:
+    async def _check_task(self, tx: AccountTransaction, caller: Caller, task: TaskBody) -> None:
         """Raises if the account could not create the task now, apart from its balance."""
-        await requested.new_task(tx, self._creation, task, caller.tier)
+        await requested.new_task(tx, self._creation, task, caller.tier, tasks.find_for_change)
 
 
 def planned(schedule: Schedule, now: datetime) -> Schedule:
@@ -166,12 +175,12 @@ def planned(schedule: Schedule, now: datetime) -> Schedule:
     return replace(schedule, next_at=next_at, check_at=next_at)
 
 
-def stored_task(body: CreateTask) -> dict[str, Any]:
+def stored_task(body: TaskBody) -> dict[str, Any]:
     return body.model_dump(mode="json", by_alias=True, exclude_defaults=True)
 
 
-def task_body(schedule: Schedule) -> CreateTask:
-    return CreateTask.model_validate(schedule.task)
+def task_body(schedule: Schedule) -> TaskBody:
+    return TaskBody.model_validate(schedule.task)
 
 
 def _cut(schedule: Schedule) -> Schedule:

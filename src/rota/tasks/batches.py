@@ -6,17 +6,22 @@ interrupted can be sent again: tasks that exist are not created again.
 """
 
 from rota.auth.caller import Caller
+from rota.platform import json
 from rota.platform.db import AccountTransaction, Database
 from rota.platform.errors import ApiError
 from rota.platform.idempotency import Idempotency, Outcome
-from rota.tasks import requested, schemas
-from rota.tasks.bodies import CreateTask, CreateTasks
+from rota.platform.schema import SchemaChecks
+from rota.tasks import queries, requested, schemas
+from rota.tasks.bodies import BatchTask, CreateTasks
 from rota.tasks.creation import TaskCreation
+from rota.tasks.errors import OutputSchemaUnusable, TooManySchemas
 from rota.tasks.schemas import TaskResponse
 
 PATH = "/api/tasks/batch"
 PER_TRANSACTION = 100
 TASKS_PER_REQUEST = 10
+# A check of a schema can take seconds.
+MAX_SCHEMAS = 10
 
 
 def cost_of(body: CreateTasks) -> int:
@@ -25,24 +30,58 @@ def cost_of(body: CreateTasks) -> int:
 
 
 class Batches:
-    def __init__(self, db: Database, idempotency: Idempotency, creation: TaskCreation) -> None:
+    def __init__(
+        self,
+        db: Database,
+        idempotency: Idempotency,
+        creation: TaskCreation,
+        schema_checks: SchemaChecks,
+    ) -> None:
         self._db = db
         self._idempotency = idempotency
         self._creation = creation
+        self._schema_checks = schema_checks
 
     async def create(self, caller: Caller, body: CreateTasks, key: str | None) -> Outcome:
+        refused = await self._unusable_schemas(caller, body)
         results: list[Outcome] = []
         while len(results) < len(body.tasks):
             async with self._db.write(caller.account_id, caller.user_id) as tx:
-                results += await self._create_some(tx, caller, body, key, len(results))
+                results += await self._create_some(tx, caller, body, key, len(results), refused)
         return Outcome(
             200,
             b'{"results":[%s]}' % b",".join(result.body for result in results),
             replayed=all(result.replayed for result in results),
         )
 
+    async def _unusable_schemas(
+        self, caller: Caller, body: CreateTasks
+    ) -> dict[int, OutputSchemaUnusable]:
+        """The tasks whose schema cannot be used, by number."""
+        numbers: dict[bytes, list[int]] = {}
+        for number, task in enumerate(body.tasks):
+            if task.output_schema is not None:
+                numbers.setdefault(json.dumps(task.output_schema), []).append(number)
+        if len(numbers) > MAX_SCHEMAS:
+            raise TooManySchemas(MAX_SCHEMAS)
+        refused: dict[int, OutputSchemaUnusable] = {}
+        for same in numbers.values():
+            try:
+                await requested.check_schema(
+                    self._schema_checks, caller.account_id, body.tasks[same[0]]
+                )
+            except OutputSchemaUnusable as error:
+                refused |= dict.fromkeys(same, error)
+        return refused
+
     async def _create_some(
-        self, tx: AccountTransaction, caller: Caller, body: CreateTasks, key: str | None, first: int
+        self,
+        tx: AccountTransaction,
+        caller: Caller,
+        body: CreateTasks,
+        key: str | None,
+        first: int,
+        refused: dict[int, OutputSchemaUnusable],
     ) -> list[Outcome]:
         """Creates the tasks of one transaction, beginning with number `first`."""
         end = min(first + PER_TRANSACTION, len(body.tasks))
@@ -56,6 +95,8 @@ class Batches:
         for number in range(first, end):
             if number not in found:
                 try:
+                    if number in refused:
+                        raise refused[number]
                     created[number] = await self._create(tx, caller, body.tasks[number])
                     found[number] = Outcome.success(201, created[number])
                 except ApiError as error:
@@ -65,8 +106,10 @@ class Batches:
         return [found[number] for number in range(first, end)]
 
     async def _create(
-        self, tx: AccountTransaction, caller: Caller, body: CreateTask
+        self, tx: AccountTransaction, caller: Caller, body: BatchTask
     ) -> TaskResponse:
-        new = await requested.new_task(tx, self._creation, body, caller.tier)
+        new = await requested.new_task(
+            tx, self._creation, body, caller.tier, queries.find_for_change, deadline=body.deadline
+        )
         task = await self._creation.create(tx, new, caller.tier)
         return TaskResponse(task=schemas.Task.of(task))

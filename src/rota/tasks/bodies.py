@@ -1,16 +1,27 @@
 """What a client sends to create or change a task."""
 
-from typing import Annotated
+from datetime import datetime
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 
+from rota.agents.fields import MAX_SCHEMA_BYTES, check_output_schema
 from rota.platform.http import examples
-from rota.platform.http.schemas import Body, Visible, doc, example_of, resource_of
+from rota.platform.http.schemas import (
+    Body,
+    BodyTimestamp,
+    Visible,
+    doc,
+    example_of,
+    resource_of,
+)
 from rota.tasks.schemas import (
     INPUT,
     MAX_TEXT,
     NAME,
     OUTPUT,
+    OUTPUT_SCHEMA,
     PRIORITY,
     CutText,
     Id,
@@ -45,7 +56,41 @@ Actions = Annotated[
 AgentName = Annotated[Id, Field(examples=[examples.AGENT])]
 
 
-class CreateTask(Body):
+def _output_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    try:
+        check_output_schema(schema)
+    except ValueError:
+        raise PydanticCustomError(
+            "output_schema",
+            "must be a JSON Schema of at most {kib} KiB with the type `object`",
+            {"kib": MAX_SCHEMA_BYTES // 1024},
+        ) from None
+    return schema
+
+
+def _milliseconds(moment: datetime) -> datetime:
+    """As responses show it, so that a deadline that was read can be sent back."""
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+
+
+OutputSchema = Annotated[dict[str, Any], AfterValidator(_output_schema)]
+Deadline = Annotated[BodyTimestamp, AfterValidator(_milliseconds)]
+
+
+def _is_none(value: object) -> bool:
+    return value is None
+
+
+def _is_false(value: object) -> bool:
+    return value is False
+
+
+# For fields that came later: a request without them keeps the fingerprint of its Idempotency-Key.
+_NOT_IF_NONE = Field(exclude_if=_is_none)
+_NOT_IF_FALSE = Field(exclude_if=_is_false)
+
+
+class TaskBody(Body):
     """A task to create. With an `agent` and the status `PENDING` (the default) or
     `WAITING_APPROVAL`, the service runs it. Otherwise it is a record that your client updates."""
 
@@ -95,13 +140,63 @@ class CreateTask(Body):
         ),
     ] = None
     actions: Actions | None = None
+    output_schema: Annotated[
+        OutputSchema | None,
+        _NOT_IF_NONE,
+        doc(
+            "A JSON Schema (2020-12) of at most 32 KiB with the type `object`, without references "
+            "to other documents. The result is then an object that matches it, in `outputData`. "
+            "Default: the schema of the agent, if it has one. Only for a task that the service "
+            "runs.",
+            OUTPUT_SCHEMA,
+        ),
+    ] = None
+    budget_cents: Annotated[
+        Annotated[int, Field(ge=1, le=100_000)] | None,
+        _NOT_IF_NONE,
+        doc(
+            "The most that one run can cost, in US cents. At most the budget of the agent, which "
+            "is the default. Only for a task that the service runs.",
+            20,
+        ),
+    ] = None
+
+
+class BatchTask(TaskBody):
+    """A task of a batch."""
+
+    deadline: Annotated[
+        Deadline | None,
+        _NOT_IF_NONE,
+        doc(
+            "A time in the future. If the task has not ended by then, it fails with "
+            "`DEADLINE_EXCEEDED`, also while it waits for a person. Only for a task that the "
+            "service runs.",
+            "2099-01-31T12:00:00Z",
+        ),
+    ] = None
+
+
+class CreateTask(BatchTask):
+    """A task to create. With an `agent` and the status `PENDING` (the default) or
+    `WAITING_APPROVAL`, the service runs it. Otherwise it is a record that your client updates."""
+
+    dry_run: Annotated[
+        bool,
+        _NOT_IF_FALSE,
+        doc(
+            "True: creates nothing, and returns 200 with a quote of what the task would cost, use "
+            "and ask.",
+            False,
+        ),
+    ] = False
 
 
 class CreateTasks(Body):
     """Tasks to create with one request."""
 
     tasks: Annotated[
-        list[CreateTask],
+        list[BatchTask],
         doc(
             "The tasks, 1 to 1,000. The whole body has at most 2 MiB.",
             min_length=1,
@@ -130,7 +225,7 @@ class ReportedError(Body):
 
 class PatchTask(Body):
     """Changes to a task. Absent fields change nothing. Null clears `description`, `output`,
-    `projectId` and `parentTaskId`; for other fields it changes nothing."""
+    `projectId`, `parentTaskId` and `deadline`; for other fields it changes nothing."""
 
     model_config = example_of("priority", "actions")
 
@@ -182,8 +277,16 @@ class PatchTask(Body):
         Actions | None,
         doc("Entries to append to the action log. A task keeps at most 1,000, with 256 KiB."),
     ] = None
+    deadline: Annotated[
+        Deadline | None,
+        doc(
+            "The new deadline, a time in the future. Only for a task that the service runs and "
+            "that is not `COMPLETED` or `CANCELLED`; otherwise 409.",
+            "2099-01-31T12:00:00Z",
+        ),
+    ] = None
     truncated: Annotated[
-        Annotated[list[CutText], Field(max_length=4)] | None,
+        Annotated[list[CutText], Field(max_length=5)] | None,
         doc("As in the task that you read. A text that it names cannot be sent back.", []),
     ] = None
 

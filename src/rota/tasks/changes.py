@@ -2,15 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
-from rota.platform import ids
+from rota.platform import clock, ids
 from rota.platform.db import AccountReader, AccountTransaction
 from rota.tasks import queries, review_queries
 from rota.tasks.bodies import PatchTask
 from rota.tasks.creation import MAX_DEPTH, check_accepts_subtasks, inherited_approval
 from rota.tasks.errors import (
     ActionsTooLarge,
+    DeadlineInPast,
+    DeadlineNotWritable,
     ErrorNotWritable,
     ErrorWithoutFailure,
     NestingTooDeep,
@@ -25,6 +28,7 @@ from rota.tasks.errors import (
 )
 from rota.tasks.model import Task
 from rota.tasks.schemas import MAX_ACTIONS, MAX_ACTIONS_BYTES, MAX_TEXT
+from rota.tasks.states import FINAL
 
 
 async def patched(tx: AccountTransaction, task: Task, body: PatchTask) -> Task:
@@ -46,6 +50,7 @@ async def patched(tx: AccountTransaction, task: Task, body: PatchTask) -> Task:
         output=_output(task, body),
         error=_error(task, body),
         actions=added(task.actions, body.actions),
+        deadline=_deadline(task, body),
     )
     await _check_not_frozen(tx, task, after)
     return after
@@ -100,6 +105,17 @@ def _error(task: Task, body: PatchTask) -> Mapping[str, Any] | None:
     if (body.status or task.status) != "FAILED":
         raise ErrorWithoutFailure
     return error
+
+
+def _deadline(task: Task, body: PatchTask) -> datetime | None:
+    deadline = body.deadline if "deadline" in body.model_fields_set else task.deadline
+    if deadline == task.deadline:
+        return deadline
+    if not task.hosted or task.status in FINAL:
+        raise DeadlineNotWritable(task)
+    if deadline is not None and deadline <= clock.now():
+        raise DeadlineInPast
+    return deadline
 
 
 async def _moved(tx: AccountTransaction, task: Task, body: PatchTask) -> Task:

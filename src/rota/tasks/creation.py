@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -10,13 +10,21 @@ from rota.agents import queries as agents
 from rota.agents.access import AgentAccess
 from rota.agents.model import AgentVersion, Approval
 from rota.credits import holds, metrics
-from rota.credits.allowance import AllowanceOf
+from rota.credits.allowance import AllowanceOf, bring_up_to_date
 from rota.credits.money import of_cents
 from rota.events import journal
-from rota.platform import ids
-from rota.platform.db import AccountReader, AccountTransaction
+from rota.platform import clock, ids
+from rota.platform.db import AccountReader, AccountTransaction, Database
 from rota.tasks import queries, review_queries, seals, transitions
-from rota.tasks.errors import AgentNotInCatalog, NestingTooDeep, ParentEnded
+from rota.tasks.errors import (
+    AgentNotInCatalog,
+    BudgetAboveAgents,
+    DeadlineInPast,
+    DeadlinePassed,
+    NestingTooDeep,
+    OptionNotHosted,
+    ParentEnded,
+)
 from rota.tasks.model import Task
 from rota.tasks.states import EVENT_OF, TERMINAL, Status, TransitionRefused
 
@@ -39,6 +47,14 @@ class NewTask:
     input: str = ""
     output: str | None = None
     actions: list[str] = field(default_factory=list)
+    # Options of a hosted task. None: as the agent's file says, and no deadline.
+    output_schema: dict[str, Any] | None = None
+    budget_cents: int | None = None
+    deadline: datetime | None = None
+
+    @property
+    def is_hosted(self) -> bool:
+        return self.agent is not None and self.status in ("PENDING", "WAITING_APPROVAL")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +82,10 @@ class TaskCreation:
         self._allowance_of = allowance_of
         # The share of busy workers that a tier gets.
         self._weight_of = weight_of
+
+    async def bring_allowance_up_to_date(self, db: Database, account_id: UUID) -> None:
+        """So that a quote sees what a hold could have."""
+        await bring_up_to_date(db, account_id, self._allowance_of)
 
     async def find_agent(
         self, tx: AccountReader, name: str, tier: str, *, field: str = "agent"
@@ -114,17 +134,9 @@ class TaskCreation:
         it, the transaction's user is the owner.
         """
         parent, agent = new.parent, new.agent
-        if parent is not None:
-            check_accepts_subtasks(parent)
-            if parent.depth + 1 >= MAX_DEPTH:
-                raise NestingTooDeep(MAX_DEPTH)
-        hosted = agent is not None and new.status in ("PENDING", "WAITING_APPROVAL")
-        inherited = await inherited_approval(tx, parent)
-        gated = hosted and agent is not None and _asks_before_run(agent, inherited)
-        status: Status = "WAITING_APPROVAL" if gated else new.status
-        task = _build(new, status, hosted=hosted, inherited_approval=inherited)
+        task = await self.build(tx, new)
         start = None
-        if hosted and agent is not None:
+        if task.hosted and agent is not None:
             if parent is None:
                 # A lock on the account comes before a lock on its balance.
                 await journal.lock_account(tx)
@@ -138,7 +150,22 @@ class TaskCreation:
             await journal.append(tx, EVENT_OF[task.status], data, task.id)
         if task.status == "WAITING_APPROVAL":
             await self.open_first_gate(tx, task, agent)
+        if task.deadline is not None:
+            await transitions.set_deadline(tx, task)
         return task
+
+    async def build(self, tx: AccountReader, new: NewTask) -> Task:
+        """The task that `create` would create. Raises if it cannot, except for lack of money."""
+        parent, agent = new.parent, new.agent
+        if parent is not None:
+            check_accepts_subtasks(parent)
+            if parent.depth + 1 >= MAX_DEPTH:
+                raise NestingTooDeep(MAX_DEPTH)
+        _check_options(new)
+        inherited = await inherited_approval(tx, parent)
+        gated = new.is_hosted and agent is not None and _asks_before_run(agent, inherited)
+        status: Status = "WAITING_APPROVAL" if gated else new.status
+        return _build(new, status, inherited_approval=inherited)
 
     async def open_first_gate(
         self,
@@ -166,6 +193,8 @@ class TaskCreation:
     ) -> None:
         """Places the hold for a hosted task's next run, and starts the run or opens its gate."""
         await self._place_hold(tx, task, agent, parent)
+        if task.deadline is not None:
+            await transitions.set_deadline(tx, task)
         if task.status == "WAITING_APPROVAL":
             await self.open_first_gate(tx, task, agent, start_at)
             return
@@ -177,12 +206,18 @@ class TaskCreation:
         self, tx: AccountTransaction, task: Task, agent: AgentVersion, parent: Task | None
     ) -> None:
         """Holds the run's budget: under the parent's hold if that is open, else on the balance."""
-        micros = of_cents(agent.budget_cents)
+        budget_cents = run_budget_cents(agent, task.budget_limit_cents)
+        micros = of_cents(budget_cents)
         if parent is not None and await holds.hold_under(tx, task.run_id, parent.run_id, micros):
             return
         if not await holds.hold(tx, task.run_id, micros, self._allowance_of):
             metrics.REFUSED.inc()
-            raise await holds.refusal(tx, agent.budget_cents)
+            raise await holds.refusal(tx, budget_cents)
+
+
+def run_budget_cents(agent: AgentVersion, limit_cents: int | None) -> int:
+    """The most that a run of the agent can cost, if the task allows `limit_cents`."""
+    return agent.budget_cents if limit_cents is None else min(limit_cents, agent.budget_cents)
 
 
 async def inherited_approval(tx: AccountReader, parent: Task | None) -> list[dict[str, Any]] | None:
@@ -215,6 +250,8 @@ async def check_can_retry(tx: AccountReader, task: Task) -> Task | None:
     """The parent of a task that can be retried. Raises if it cannot."""
     if task.status != "FAILED":
         raise TransitionRefused(task.status, "PENDING", "Only a failed task can be retried.")
+    if task.hosted and task.deadline is not None and task.deadline <= clock.now():
+        raise DeadlinePassed
     if task.parent_task_id is None:
         return None
     if (cancelled := await queries.cancelled_ancestor(tx, task)) is not None:
@@ -227,6 +264,21 @@ def check_accepts_subtasks(parent: Task) -> None:
         raise ParentEnded(parent)
 
 
+def _check_options(new: NewTask) -> None:
+    options = {
+        "outputSchema": new.output_schema,
+        "budgetCents": new.budget_cents,
+        "deadline": new.deadline,
+    }
+    given = [name for name, value in options.items() if value is not None]
+    if given and not new.is_hosted:
+        raise OptionNotHosted(given[0])
+    if new.agent is not None and (new.budget_cents or 0) > new.agent.budget_cents:
+        raise BudgetAboveAgents(new.agent.name, new.agent.budget_cents)
+    if new.deadline is not None and new.deadline <= clock.now():
+        raise DeadlineInPast
+
+
 def _asks_before_run(agent: AgentVersion, inherited: list[dict[str, Any]] | None) -> bool:
     return agent.approval.run or any(policy["run"] for policy in inherited or ())
 
@@ -235,21 +287,21 @@ def _build(
     new: NewTask,
     status: Status,
     *,
-    hosted: bool,
     inherited_approval: list[dict[str, Any]] | None,
 ) -> Task:
+    agent = new.agent if new.is_hosted else None
     task_id = ids.new_uuid()
     # The time inside the id, so that the order of ids is the order of creation.
     now = ids.time_of(task_id)
     return Task(
         id=task_id,
         status=status,
-        hosted=hosted,
+        hosted=new.is_hosted,
         depth=new.parent.depth + 1 if new.parent else 0,
         run=1,
         agent=new.agent.name if new.agent else None,
         agent_version=new.agent.version if new.agent else None,
-        budget_cents=new.agent.budget_cents if new.agent and hosted else None,
+        budget_cents=run_budget_cents(agent, new.budget_cents) if agent else None,
         project_id=new.project_id,
         parent_task_id=new.parent.id if new.parent else None,
         name=new.name,
@@ -268,4 +320,8 @@ def _build(
         output_tokens=0,
         cost_micros=0,
         inherited_approval=inherited_approval,
+        output_schema=new.output_schema or (agent.output_schema if agent else None),
+        own_output_schema=new.output_schema is not None,
+        budget_limit_cents=new.budget_cents,
+        deadline=new.deadline,
     )

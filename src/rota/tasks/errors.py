@@ -66,6 +66,56 @@ class TwoAgents(InvalidField):
         )
 
 
+class OptionNotHosted(InvalidField):
+    def __init__(self, field: str) -> None:
+        super().__init__(
+            field,
+            "Only a task that the service runs can have this. Name an agent, with the status "
+            "PENDING or WAITING_APPROVAL.",
+        )
+
+
+class OutputSchemaUnusable(InvalidField):
+    def __init__(self, problem: str) -> None:
+        super().__init__("outputSchema", f"{problem[:1].upper()}{problem[1:]}. Correct it.")
+
+
+class TooManySchemas(InvalidField):
+    def __init__(self, limit: int) -> None:
+        super().__init__(
+            "tasks",
+            f"The tasks of a batch can have {limit} different values of outputSchema. Send the "
+            "others in another batch.",
+        )
+
+
+class BudgetAboveAgents(InvalidField):
+    def __init__(self, agent: str, budget_cents: int) -> None:
+        super().__init__(
+            "budgetCents",
+            f"The budget of the agent {agent} is {budget_cents} cents, and a task cannot have "
+            "more.",
+        )
+
+
+class DeadlineInPast(InvalidField):
+    def __init__(self) -> None:
+        super().__init__("deadline", "The deadline must be in the future.")
+
+
+class DeadlineNotWritable(Conflict):
+    def __init__(self, task: Task) -> None:
+        kind = f"that is {task.status}" if task.hosted else "that your client runs"
+        super().__init__(f"A task {kind} has no deadline to change. Remove deadline.")
+
+
+class DeadlinePassed(Conflict):
+    def __init__(self) -> None:
+        super().__init__(
+            "The deadline of the task has passed. Change or remove it with PATCH, then retry."
+        )
+
+
 class OutputNotWritable(Conflict):
     def __init__(self) -> None:
         super().__init__(

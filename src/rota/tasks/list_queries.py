@@ -7,7 +7,7 @@ from uuid import UUID
 
 from rota.platform import ids
 from rota.platform.db import AccountReader
-from rota.tasks.model import ListedTask
+from rota.tasks.model import ListedTask, output_data
 from rota.tasks.pages import PAGE_BYTES, WHOLE, Fit, fitting
 from rota.tasks.queries import COLUMNS, STATUS_COLUMN
 from rota.tasks.states import STATUSES, Gate, Status
@@ -16,7 +16,9 @@ from rota.tasks.states import STATUSES, Gate, Status
 _TEXTS = ("description", "input", "output")
 # PostgreSQL knows the length of a long text without reading it, but not that of an array.
 _LOG_SIZE = "octet_length(array_to_string(actions, ''))"
-_SIZE = " + ".join(f"coalesce(octet_length({name}), 0)" for name in _TEXTS)
+_SIZE = " + ".join(
+    f"coalesce(octet_length({text}), 0)" for text in (*_TEXTS, "output_schema::text")
+)
 _CUT_TEXTS = ", ".join(
     f"CASE WHEN whole THEN {name} ELSE left({name}, $3::integer) END AS {name}" for name in _TEXTS
 )
@@ -31,20 +33,25 @@ _CUT_ACTIONS = """
         ) AS log WHERE length <= $3
     ), '{}') END AS actions
 """
+# A part of a schema is of no use.
+_CUT_SCHEMA = """
+    CASE WHEN whole OR length(output_schema::text) <= $3 THEN output_schema END AS output_schema
+"""
 # `left` reads only the beginning of a long text. `length` would read all of it.
 _TRUNCATED = ", ".join(
     f"CASE WHEN length(left({name}, $3 + 1)) > $3 THEN '{name}' END" for name in _TEXTS
 )
-_SHORT = ", ".join(name for name in COLUMNS if name not in (*_TEXTS, "actions"))
+_SHORT = ", ".join(name for name in COLUMNS if name not in (*_TEXTS, "actions", "output_schema"))
 
 
 def _listed(where: str) -> str:
     """The statement of a page: the tasks of an account ($1), newest first."""
     return f"""
-        SELECT {_SHORT}, {_CUT_TEXTS}, {_CUT_ACTIONS},
+        SELECT {_SHORT}, {_CUT_TEXTS}, {_CUT_ACTIONS}, {_CUT_SCHEMA},
             CASE WHEN whole THEN '{{}}' ELSE array_remove(ARRAY[
                 {_TRUNCATED},
-                CASE WHEN log_size + cardinality(actions) > $3 THEN 'actions' END
+                CASE WHEN log_size + cardinality(actions) > $3 THEN 'actions' END,
+                CASE WHEN length(output_schema::text) > $3 THEN 'outputSchema' END
             ], NULL) END AS truncated
         FROM (
             SELECT *, sum({_SIZE} + log_size) OVER () <= $2::bigint AS whole
@@ -56,7 +63,8 @@ def _listed(where: str) -> str:
 
 
 def _texts(task: ListedTask) -> object:
-    return task.name, task.description, task.input, task.output, task.actions, task.error
+    texts = (task.name, task.description, task.input, task.output, task.actions, task.error)
+    return (*texts, output_data(task), task.output_schema)
 
 
 @dataclass(frozen=True, slots=True)

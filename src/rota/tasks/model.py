@@ -7,11 +7,12 @@ from typing import Any, Literal
 from uuid import UUID
 
 from rota.credits.ledger import RunId
+from rota.platform import json
 from rota.tasks.states import Gate, Status
 
 # `cancelled`: the task was cancelled or changed before a decision.
 ReviewState = Literal["pending", "approved", "rejected", "expired", "cancelled"]
-CutText = Literal["description", "input", "output", "actions"]
+CutText = Literal["description", "input", "output", "actions", "outputSchema"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,14 @@ class Task:
     inherited_approval: list[dict[str, Any]] | None
     # Which slice may change the run. See `rota.runs.run_context`.
     fence: int = 0
+    # The JSON Schema of the output in the current run. None: the output is text. It is the task's
+    # own, or else the agent's.
+    output_schema: dict[str, Any] | None = None
+    own_output_schema: bool = False
+    # What the client allows for a run. None: the agent's budget.
+    budget_limit_cents: int | None = None
+    # When the task fails if it has not ended.
+    deadline: datetime | None = None
 
     @property
     def run_id(self) -> RunId:
@@ -59,6 +68,15 @@ class ListedTask(Task):
 
     # The texts that were cut, because the page would have been too large.
     truncated: list[CutText] = field(default_factory=list)
+
+
+def output_data(task: Task) -> Any:
+    """The output as data. None if the output is text or incomplete, or if there is none."""
+    if task.output_schema is None or task.output is None:
+        return None
+    if isinstance(task, ListedTask) and "output" in task.truncated:
+        return None
+    return json.exact(task.output)
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,45 @@ class Statistics:
     median_duration_ms: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class TypicalCost:
+    """What tasks of an agent cost that completed in their first run, in micro-dollars."""
+
+    tasks: int
+    median_micros: int
+    p90_micros: int
+
+
+# How many tasks tell what is typical, and how many are searched for them.
+TYPICAL_OF = 100
+TYPICAL_AMONG = 1_000
+
+
+async def typical_cost(tx: AccountReader, agent: str) -> TypicalCost | None:
+    """What the account's newest completed tasks of an agent cost. None if there are none."""
+    row = await tx.fetchrow(
+        """
+        SELECT count(*) AS tasks,
+               round(percentile_cont(0.5) WITHIN GROUP (ORDER BY cost_micros))::bigint
+                   AS median_micros,
+               round(percentile_cont(0.9) WITHIN GROUP (ORDER BY cost_micros))::bigint
+                   AS p90_micros
+        FROM (
+            SELECT cost_micros FROM (
+                SELECT id, status, run, hosted, cost_micros FROM tasks
+                WHERE account_id = $1 AND agent = $2 ORDER BY id DESC LIMIT $4
+            ) AS newest
+            WHERE status = 'COMPLETED' AND run = 1 AND hosted ORDER BY id DESC LIMIT $3
+        ) AS completed
+        """,
+        tx.account_id,
+        agent,
+        TYPICAL_OF,
+        TYPICAL_AMONG,
+    )
+    return TypicalCost(**row) if row["tasks"] else None
+
+
 async def labels(tx: AccountReader, task_ids: Collection[UUID]) -> dict[UUID, Label]:
     """The labels of those of the tasks that exist."""
     if not task_ids:

@@ -36,8 +36,10 @@ _CHANGEABLE = (
     "error",
     "inherited_approval",
     "fence",
+    "output_schema",
+    "deadline",
 )
-_TEXTS = ("description", "output", "actions")
+_TEXTS = ("description", "output", "actions", "output_schema")
 _SHORT = tuple(name for name in _CHANGEABLE if name not in _TEXTS)
 SELECTED = ", ".join(COLUMNS)
 _values = attrgetter(*COLUMNS)

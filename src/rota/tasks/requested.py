@@ -1,15 +1,41 @@
 """The new task that a request describes."""
 
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import TypeVar
+from uuid import UUID
+
+from rota.agents import output_schemas
 from rota.platform import ids
-from rota.platform.db import AccountTransaction
-from rota.tasks import changes, queries
-from rota.tasks.bodies import CreateTask
+from rota.platform.db import AccountReader
+from rota.platform.schema import SchemaChecks
+from rota.tasks import changes
+from rota.tasks.bodies import TaskBody
 from rota.tasks.creation import NewTask, TaskCreation
-from rota.tasks.errors import ParentNotFound, TwoAgents
+from rota.tasks.errors import OutputSchemaUnusable, ParentNotFound, TwoAgents
+from rota.tasks.model import Task
+
+Tx = TypeVar("Tx", bound=AccountReader)
+FindTask = Callable[[Tx, UUID], Awaitable[Task | None]]
+
+
+async def check_schema(checks: SchemaChecks, account_id: UUID, body: TaskBody) -> None:
+    """Before the transaction, because a check can take seconds."""
+    if body.output_schema is None:
+        return
+    problem = await output_schemas.problem_with(checks, account_id, body.output_schema)
+    if problem is not None:
+        raise OutputSchemaUnusable(problem)
 
 
 async def new_task(
-    tx: AccountTransaction, creation: TaskCreation, body: CreateTask, tier: str
+    tx: Tx,
+    creation: TaskCreation,
+    body: TaskBody,
+    tier: str,
+    find_parent: FindTask[Tx],
+    *,
+    deadline: datetime | None = None,
 ) -> NewTask:
     """Raises if the body names an agent or a parent that the account cannot use."""
     if body.agent and body.assigned_agent and body.agent != body.assigned_agent:
@@ -20,7 +46,7 @@ async def new_task(
         agent = await creation.find_agent(tx, name, tier, field=field)
     if body.parent_task_id is not None:
         parent_id = ids.from_wire("task", body.parent_task_id)
-        parent = await queries.find_for_change(tx, parent_id) if parent_id else None
+        parent = await find_parent(tx, parent_id) if parent_id else None
         if parent is None:
             raise ParentNotFound(body.parent_task_id)
     return NewTask(
@@ -34,4 +60,7 @@ async def new_task(
         input=body.input or "",
         output=body.output,
         actions=changes.added([], body.actions),
+        output_schema=body.output_schema,
+        budget_cents=body.budget_cents,
+        deadline=deadline,
     )

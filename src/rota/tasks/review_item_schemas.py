@@ -135,7 +135,11 @@ class ReviewItem(Wire):
     ] = None
     arguments: Annotated[
         dict[str, Any] | None,
-        doc("The arguments of the call; at an output gate, the `output`.", _ARGUMENTS),
+        doc(
+            "The arguments of the call. At an output gate, the `output`, or the data itself if the "
+            "task has an `outputSchema`.",
+            _ARGUMENTS,
+        ),
     ]
     edited: Annotated[
         bool, doc("Whether the arguments were changed when the item was approved.", False)

@@ -8,7 +8,7 @@ from rota.platform.canonical import canonical_json, digest
 from rota.tasks import seals
 from rota.tasks.edits import CheckedEdits, NotChecked
 from rota.tasks.errors import InvalidArguments, ItemDecided, ItemNamedTwice, ItemsNotPending
-from rota.tasks.model import Review
+from rota.tasks.model import Review, Task
 from rota.tasks.review_item_schemas import Decision
 
 Items = list[dict[str, Any]]
@@ -67,6 +67,13 @@ def reject_items(review: Review, by: dict[str, Any]) -> Items:
 
 def all_decided(items: Items) -> bool:
     return all(item["decision"] is not None for item in items)
+
+
+def output_of(task: Task, item: dict[str, Any]) -> str:
+    """The output that was approved, exactly as it is sealed. With a schema, it is JSON."""
+    if task.output_schema is None:
+        return str(item["arguments"]["output"])
+    return seals.output_of(item["sealed"])
 
 
 def _edit(

@@ -87,7 +87,8 @@ TIMELINE_ENTRIES = """
            0 AS input_tokens, 0 AS output_tokens, 0 AS cached_input_tokens,
            0 AS cache_write_tokens, 0 AS reasoning_tokens, false AS estimated,
            0 AS cost_micros, NULL AS price_version,
-           requested_at AS started_at, decided_at AS finished_at, decided_by, decided_with
+           requested_at AS started_at, decided_at AS finished_at, decided_by, decided_with,
+           NULL AS note
     FROM reviews WHERE account_id = $1 AND task_id = $2
 """
 

@@ -1,6 +1,7 @@
 """Public schemas of reviews: what waits for a person, and what was decided."""
 
 import json
+from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -43,8 +44,8 @@ ReviewState = TypeAliasType(
         Literal["none", "pending", "approved", "rejected", "expired", "cancelled"],
         doc(
             "The state of a review. `none`: the task was never reviewed. `expired`: "
-            "no decision was made in time, and the task is cancelled. `cancelled`: the task was "
-            "cancelled or changed before a decision.",
+            "no decision was made in time, and the task is cancelled, or failed because of its "
+            "deadline. `cancelled`: the task was cancelled or changed before a decision.",
             "pending",
         ),
     ],
@@ -134,6 +135,10 @@ class ReviewedWork(Wire):
     version: Annotated[int, doc("The version of the agent that will run.", 1)]
     model: Annotated[str, doc("The model that the agent uses.", "default")]
     budget_cents: Annotated[int, doc("The most that the run can cost, in cents.", 100)]
+    output_schema: Annotated[
+        dict[str, Any] | None,
+        doc("The JSON Schema of the output. Null if the output is text.", None),
+    ] = None
 
 
 class PastReview(Wire):
@@ -234,7 +239,8 @@ class Review(Wire):
     expires_at: Annotated[
         Timestamp | None,
         doc(
-            "When the task is cancelled if no decision is made. Null without a review.",
+            "When the task is cancelled if no decision is made, or the deadline of the task if "
+            "that is earlier. Null without a review.",
             examples.EXPIRES,
         ),
     ]
@@ -268,7 +274,7 @@ class Review(Wire):
             state=newest.state if newest else "none",
             gate=newest.gate if newest else None,
             requested_at=newest.requested_at if newest else None,
-            expires_at=newest.expires_at if newest else None,
+            expires_at=_expires_at(found) if newest else None,
             work=ReviewedWork(**work) if work else None,
             summary=summaries.of_review(
                 sealed,
@@ -279,6 +285,13 @@ class Review(Wire):
             items=items,
             history=[shape for shape in shapes if shape.state != "pending"],
         )
+
+
+def _expires_at(found: TaskReviews) -> datetime:
+    review, deadline = found.reviews[0], found.task.deadline
+    if deadline is None or review.state != "pending":
+        return review.expires_at
+    return min(review.expires_at, deadline)
 
 
 class ReviewResponse(Wire):

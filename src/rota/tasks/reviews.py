@@ -171,7 +171,7 @@ class Reviews:
         gate = review.gate
         changed = before
         if gate == "output":
-            changed = replace(before, output=items[0]["arguments"]["output"])
+            changed = replace(before, output=review_items.output_of(before, items[0]))
         await transitions.close_review(tx, before, "approved", decided_with=_credential(by))
         trigger = APPROVAL_OF[gate]
         target = target_of(before.status, trigger, hosted=before.hosted)
@@ -320,7 +320,8 @@ def _approved_target(task: Task, reviews: list[Review]) -> Status:
 
 def _check_not_expired(found: TaskReviews, target: Status) -> None:
     """Refuses a decision that comes too late, also before the sweep closes the review."""
-    if found.reviews[0].expires_at <= clock.now():
+    now, deadline = clock.now(), found.task.deadline
+    if found.reviews[0].expires_at <= now or (deadline is not None and deadline <= now):
         raise NotWaiting(found.task, target, _wire(found))
 
 

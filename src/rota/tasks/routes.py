@@ -18,10 +18,11 @@ from rota.platform.http import examples
 from rota.platform.http.description import documented
 from rota.platform.http.responses import respond
 from rota.platform.http.schemas import BodyTimestamp, Limit, Offset, Text, path_id, shared
-from rota.platform.idempotency import IdempotencyKey
+from rota.platform.idempotency import IdempotencyKey, Outcome
 from rota.tasks import review_schemas, schemas
 from rota.tasks.bodies import CreateTask, PatchTask
 from rota.tasks.list_queries import Filter
+from rota.tasks.quote_schemas import Quote, QuoteResponse
 from rota.tasks.review_schemas import (
     ApprovalsResponse,
     ApproveTask,
@@ -82,7 +83,7 @@ def task_routes(
         status_code=201,
         response_model=TaskResponse,
         summary="Create a task",
-        responses=documented(402, 404, 409),
+        responses={200: {"model": QuoteResponse}, **documented(402, 404, 409)},
     )
     async def create_task(
         caller: Writer, body: CreateTask, idempotency_key: IdempotencyKey = None
@@ -93,7 +94,13 @@ def task_routes(
         budget. If the balance does not cover the hold, the response is 402 and no task is created.
         A task without an agent, or with a status such as `RUNNING`, is a record of work that is
         done elsewhere: your client updates it with `PATCH`.
+
+        With `dryRun`, nothing is created: the response is 200 with a quote, and an
+        `Idempotency-Key` is not used.
         """
+        if body.dry_run:
+            quote = Quote.of(await tasks.quote(caller, body))
+            return respond(Outcome.success(200, QuoteResponse(quote=quote)))
         return respond(await tasks.create(caller, body, idempotency_key))
 
     @router.get("/api/tasks", summary="List tasks")

@@ -55,6 +55,12 @@ RetryFrom = TypeAliasType(
 NAME = "Write the onboarding checklist"
 INPUT = "New colleagues get a laptop, an account and a desk. Who does what, and when?"
 OUTPUT = "1. IT: prepare the laptop.\n2. IT: create the account.\n3. Office: assign a desk."
+OUTPUT_DATA = {"steps": ["Prepare the laptop", "Create the account", "Assign a desk"]}
+OUTPUT_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"steps": {"type": "array", "items": {"type": "string"}}},
+    "required": ["steps"],
+}
 
 # Shown as it was sent: 5 or 2.5. In a body it is one number, so that an error names one field.
 PRIORITY = WithJsonSchema(
@@ -120,8 +126,8 @@ class TaskUsage(Wire):
     budget_usd: Annotated[
         ExactUsd | None,
         doc(
-            "The most that the current run can cost: the budget of its agent. Null for a task that "
-            "the service does not run.",
+            "The most that the current run can cost: the budget of its agent, or `budgetCents` if "
+            "that is less. Null for a task that the service does not run.",
             "0.250000",
         ),
     ]
@@ -137,7 +143,28 @@ class Task(Wire):
     ]
     status: Annotated[TaskStatus, doc("The current state.")]
     input: Annotated[str, doc("What the agent works on. Empty if none was given.", INPUT)]
-    output: Annotated[str | None, doc("The result. Null until there is one.", OUTPUT)]
+    output: Annotated[
+        str | None,
+        doc("The result. With `outputSchema`, it is JSON. Null until there is one.", OUTPUT),
+    ]
+    output_data: Annotated[
+        dict[str, Any] | None,
+        doc(
+            "The result as an object that matches `outputSchema`. Null without a schema, until "
+            "there is a result, and in a list that has cut `output` or `outputSchema`.",
+            None,
+            OUTPUT_DATA,
+        ),
+    ]
+    output_schema: Annotated[
+        dict[str, Any] | None,
+        doc(
+            "The JSON Schema of the result: the one that the task was created with, or else the "
+            "one of its agent. Null if the result is text.",
+            None,
+            OUTPUT_SCHEMA,
+        ),
+    ]
     created_at: Annotated[Timestamp, doc("When the task was created.")]
     updated_at: Annotated[Timestamp, doc("When it last changed.", examples.FINISHED)]
     description: Annotated[
@@ -155,6 +182,23 @@ class Task(Wire):
     parent_task_id: Annotated[
         str | None,
         doc("The ID of the parent. Null unless this is a subtask.", None, examples.TASK_ID),
+    ]
+    budget_cents: Annotated[
+        int | None,
+        doc(
+            "What you allow for one run, in US cents. Null: the budget of the agent. "
+            "`usage.budgetUsd` is what applies.",
+            None,
+            20,
+        ),
+    ]
+    deadline: Annotated[
+        Timestamp | None,
+        doc(
+            "When the task fails if it has not ended. Null if it has no deadline.",
+            None,
+            examples.EXPIRES,
+        ),
     ]
     metadata: Annotated[TaskMetadata, doc("Additional data.")]
     error: Annotated[TaskError | None, doc("Why the task failed. Null unless it did.", None)]
@@ -183,6 +227,8 @@ class Task(Wire):
             status=task.status,
             input=task.input,
             output=task.output,
+            output_data=model.output_data(task),
+            output_schema=task.output_schema,
             created_at=task.created_at,
             updated_at=task.updated_at,
             description=task.description,
@@ -191,6 +237,8 @@ class Task(Wire):
             parent_task_id=(
                 ids.to_wire("task", task.parent_task_id) if task.parent_task_id else None
             ),
+            budget_cents=task.budget_limit_cents,
+            deadline=task.deadline,
             metadata=TaskMetadata(actions=task.actions),
             error=TaskError(**task.error) if task.error else None,
             usage=TaskUsage(

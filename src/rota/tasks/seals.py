@@ -54,18 +54,20 @@ def with_arguments(sealed: str, arguments: Mapping[str, Any]) -> str:
 
 def run(task: Task, agent: AgentVersion, start_at: str) -> dict[str, Any]:
     """The subject of a run gate: what will run, and from where."""
-    return {
-        "from": start_at,
-        "work": {
-            "name": task.name,
-            "description": task.description,
-            "input": task.input,
-            "agent": agent.name,
-            "version": agent.version,
-            "model": agent.model,
-            "budgetCents": agent.budget_cents,
-        },
+    budget_cents = task.budget_cents
+    work: dict[str, Any] = {
+        "name": task.name,
+        "description": task.description,
+        "input": task.input,
+        "agent": agent.name,
+        "version": agent.version,
+        "model": agent.model,
+        "budgetCents": agent.budget_cents if budget_cents is None else budget_cents,
     }
+    # Absent without a schema, as in the texts of earlier versions.
+    if task.output_schema is not None:
+        work["outputSchema"] = task.output_schema
+    return {"from": start_at, "work": work}
 
 
 def items(items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -73,9 +75,14 @@ def items(items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {"items": [{"id": item["id"], **json.loads(item["sealed"])} for item in items]}
 
 
-def output(text: str) -> str:
-    """The text of an output that waits for approval."""
-    return canonical_json({"arguments": {"output": text}})
+def output(arguments: Mapping[str, Any]) -> str:
+    """The text of an output that waits for approval: `{"output": …}`, or structured data."""
+    return canonical_json({"arguments": arguments})
+
+
+def output_of(sealed: str) -> str:
+    """The structured output that was approved with this text, as JSON."""
+    return canonical_json(json.loads(sealed)["arguments"])
 
 
 def external(task: Task) -> dict[str, Any]:

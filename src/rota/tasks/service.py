@@ -9,11 +9,13 @@ from rota.events import journal
 from rota.platform import clock
 from rota.platform.db import AccountTransaction, Database
 from rota.platform.idempotency import Idempotency, Outcome
+from rota.platform.schema import SchemaChecks
 from rota.tasks import (
     cancellation,
     changes,
     list_queries,
     queries,
+    quotes,
     requested,
     review_queries,
     review_reading,
@@ -22,10 +24,11 @@ from rota.tasks import (
     transitions,
 )
 from rota.tasks.bodies import CreateTask, PatchTask
-from rota.tasks.creation import TaskCreation, check_can_retry
+from rota.tasks.creation import TaskCreation, check_can_retry, run_budget_cents
 from rota.tasks.list_queries import Filter
 from rota.tasks.model import ListedTask, Task
 from rota.tasks.pages import PAGE_BYTES
+from rota.tasks.quotes import Quote
 from rota.tasks.review_reading import TaskReviews
 from rota.tasks.schemas import TaskResponse
 from rota.tasks.states import EVENT_OF, Gate, Status, Trigger
@@ -47,20 +50,40 @@ class Tasks:
         db: Database,
         idempotency: Idempotency,
         creation: TaskCreation,
+        schema_checks: SchemaChecks,
     ) -> None:
         self._db = db
         self._idempotency = idempotency
         self._creation = creation
+        self._schema_checks = schema_checks
 
     async def create(self, caller: Caller, body: CreateTask, key: str | None) -> Outcome:
+        await requested.check_schema(self._schema_checks, caller.account_id, body)
         async with self._db.write(caller.account_id, caller.user_id) as tx:
 
             async def work() -> TaskResponse:
-                new = await requested.new_task(tx, self._creation, body, caller.tier)
+                new = await requested.new_task(
+                    tx,
+                    self._creation,
+                    body,
+                    caller.tier,
+                    queries.find_for_change,
+                    deadline=body.deadline,
+                )
                 task = await self._creation.create(tx, new, caller.tier)
                 return TaskResponse(task=schemas.Task.of(task))
 
             return await self._idempotency.once(tx, key, ("POST /api/tasks", body), 201, work)
+
+    async def quote(self, caller: Caller, body: CreateTask) -> Quote:
+        """What the task would cost, use and ask. Nothing is written, and no key is claimed."""
+        await requested.check_schema(self._schema_checks, caller.account_id, body)
+        await self._creation.bring_allowance_up_to_date(self._db, caller.account_id)
+        async with self._db.snapshot(caller.account_id, caller.user_id) as tx:
+            new = await requested.new_task(
+                tx, self._creation, body, caller.tier, queries.find, deadline=body.deadline
+            )
+            return await quotes.quote(tx, self._creation, new)
 
     async def page(
         self, caller: Caller, filters: Filter, limit: int, offset: int
@@ -98,6 +121,8 @@ class Tasks:
             if after != before:
                 after = replace(after, updated_at=clock.now())
                 await transitions.update(tx, before, after)
+            if after.deadline != before.deadline:
+                await transitions.set_deadline(tx, after)
             if body.status is None or body.status == before.status:
                 waits = after.status == "WAITING_APPROVAL"
                 if changes.texts(after) != changes.texts(before) and waits:
@@ -136,7 +161,11 @@ class Tasks:
         plan = await self._creation.plan_retry(tx, before, caller.tier, start_at)
         agent = plan.agent
         fresh = replace(
-            fresh, output=None, agent_version=agent.version, budget_cents=agent.budget_cents
+            fresh,
+            output=None,
+            agent_version=agent.version,
+            budget_cents=run_budget_cents(agent, before.budget_limit_cents),
+            output_schema=before.output_schema if before.own_output_schema else agent.output_schema,
         )
         target: Status = "WAITING_APPROVAL" if plan.opens_run_gate else "PENDING"
         after = await transitions.apply(

@@ -37,6 +37,7 @@ class Trigger(StrEnum):
     REJECT = "reject"
     REJECT_RESUME = "reject with `resume: true`"
     EXPIRE = "the gate expires"
+    DEADLINE = "the deadline passes"
     RETRY = "retry"
     RUN = "the run"
 
@@ -56,6 +57,7 @@ TRANSITIONS: tuple[Transition, ...] = (
     Transition("PENDING", "WAITING_APPROVAL", Trigger.PATCH, False),
     Transition("PENDING", "COMPLETED", Trigger.PATCH, False),
     Transition("PENDING", "FAILED", Trigger.PATCH, False),
+    Transition("PENDING", "FAILED", Trigger.DEADLINE, True),
     Transition("PENDING", "CANCELLED", Trigger.CANCEL, None),
     Transition("RUNNING", "WAITING_APPROVAL", Trigger.RUN, True),
     Transition("RUNNING", "WAITING_APPROVAL", Trigger.PATCH, False),
@@ -63,12 +65,14 @@ TRANSITIONS: tuple[Transition, ...] = (
     Transition("RUNNING", "COMPLETED", Trigger.PATCH, False),
     Transition("RUNNING", "FAILED", Trigger.RUN, True),
     Transition("RUNNING", "FAILED", Trigger.PATCH, False),
+    Transition("RUNNING", "FAILED", Trigger.DEADLINE, True),
     Transition("RUNNING", "CANCELLED", Trigger.CANCEL, None),
     Transition("WAITING_APPROVAL", "PENDING", Trigger.APPROVE_RUN, True),
     Transition("WAITING_APPROVAL", "RUNNING", Trigger.APPROVE_TOOL, True),
     Transition("WAITING_APPROVAL", "RUNNING", Trigger.APPROVE, False),
     Transition("WAITING_APPROVAL", "RUNNING", Trigger.REJECT_RESUME, None),
     Transition("WAITING_APPROVAL", "COMPLETED", Trigger.APPROVE_OUTPUT, True),
+    Transition("WAITING_APPROVAL", "FAILED", Trigger.DEADLINE, True),
     Transition("WAITING_APPROVAL", "CANCELLED", Trigger.REJECT, None),
     Transition("WAITING_APPROVAL", "CANCELLED", Trigger.EXPIRE, None),
     Transition("WAITING_APPROVAL", "CANCELLED", Trigger.CANCEL, None),

@@ -19,12 +19,12 @@ from rota.tasks.model import Review, ReviewState, Task
 from rota.tasks.states import EVENT_OF, TERMINAL, Gate, Status, TransitionRefused, Trigger, allows
 
 # What follows from other changes, and is not a field of the task for clients.
-_NOT_SHOWN = ("updated_at", "depth", "inherited_approval", "fence")
+_NOT_SHOWN = ("updated_at", "depth", "inherited_approval", "fence", "own_output_schema")
 
 # Kinds of instructions to the worker. They are stored in the outbox.
 START, CANCEL, WAKE, CHECK = "run.start", "run.cancel", "run.nudge", "run.check"
-# A run that waits for a slot of a worker.
-QUEUED = "run.queued"
+# A run that waits for a slot of a worker, and the end of a task's time.
+QUEUED, DEADLINE = "run.queued", "run.deadline"
 
 
 async def apply(
@@ -55,8 +55,8 @@ async def apply(
     await queries.update(tx, before, after, (event or EVENT_OF[target], data))
     if before.hosted and target in TERMINAL:
         await holds.release(tx, before.run_id)
-        await outbox.drop(tx, before.id, (START, WAKE, CHECK, QUEUED))
-    if before.hosted and target == "CANCELLED":
+        await outbox.drop(tx, before.id, (START, WAKE, CHECK, QUEUED, DEADLINE))
+    if before.hosted and (target == "CANCELLED" or trigger is Trigger.DEADLINE):
         await enqueue(tx, CANCEL, before)
     if before.hosted and target in TERMINAL and before.parent_task_id:
         parent = await queries.find(tx, before.parent_task_id)
@@ -107,6 +107,15 @@ async def enqueue(
         details["again"] = True  # The run only has to notice its end, so it needs no check.
     payload = {**_payload(task), **details}
     await outbox.put(tx, Instruction(tx.account_id, kind, task.id, payload), delay_s)
+
+
+async def set_deadline(tx: AccountTransaction, task: Task) -> None:
+    """Makes a worker end the task at its deadline, instead of at an earlier one."""
+    await outbox.drop(tx, task.id, (DEADLINE,))
+    if task.deadline is not None and task.status not in TERMINAL:
+        left_s = (task.deadline - clock.now()).total_seconds()
+        instruction = Instruction(tx.account_id, DEADLINE, task.id, {})
+        await outbox.put(tx, instruction, max(left_s, 0))
 
 
 def _payload(task: Task) -> dict[str, Any]:

@@ -11,6 +11,8 @@ const wrong: TaskStatus = 'DONE';
 export async function run(): Promise<Task[]> {
   const made = await createTask({ body: { name: 'Made by a client', agent: 'process-writer' } });
   if (made.error) throw new Error(made.error.error.message);
+  // A request with `dryRun` returns a quote instead.
+  if (!('task' in made.data)) throw new Error(made.data.quote.maximumCostUsd);
   const found = await getTask({ path: { id: made.data.task.id } });
   const seconds: string | undefined = found.data?.task.usage.costUsd;
   const page = await listTasks({ query: { status: ['PENDING'], limit: 10 } });

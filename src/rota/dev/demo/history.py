@@ -31,7 +31,7 @@ from rota.dev.demo.rules import Turn, next_turn
 from rota.dev.demo.shop import Shop, ToolFailed
 from rota.platform import clock, ids
 from rota.platform.db import AccountTransaction, Database, owner_connection
-from rota.runs import planning, step_events, steps, tool_steps, transcript
+from rota.runs import planning, step_events, steps, structured, tool_steps, transcript
 from rota.runs.agent_loop import AgentLoop
 from rota.runs.contracts import NextStep
 from rota.runs.prices import TokenUsage, fixed_price
@@ -222,8 +222,14 @@ class _Writer:
         )
         await steps.finish_model_call(tx, task.id, task.run, step)
         planned = await planning.plan_calls(self._checks, tx.account_id, agent, response, tools)
+        current = await self._current(tx, task)
+        answer = None
+        if not response.tool_calls:
+            answer = await structured.answer_of(
+                self._checks, tx.account_id, current.output_schema, response
+            )
         following = await self._loop.apply_response(
-            tx, await self._current(tx, task), agent, step, response, planned, tools
+            tx, current, agent, step, response, planned, tools, answer
         )
         await self._date(tx, task)
         return following

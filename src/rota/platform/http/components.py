@@ -247,7 +247,7 @@ _ERRORS = {
         "PaymentRequired",
         "The payment processor refused, or the balance does not cover the hold "
         "(`INSUFFICIENT_CREDITS`).",
-        "The agent's budget of $0.50 must be available before a run starts. Top up with POST "
+        "The run's budget of $0.50 must be available before it starts. Top up with POST "
         "/api/credits/topup, or wait until other tasks end and release their holds. GET "
         "/api/credits/balance shows what is available.",
     ),
