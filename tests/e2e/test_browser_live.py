@@ -125,8 +125,8 @@ async def test_the_task_screen_shows_what_the_model_writes(tab: Tab, office: Off
     try:
         task = await office.begin(person)
         await tab.enter(person.subject, f"/{person.account}/tasks/{task['id']}")
-        text = tab.page.get_by_role("region", name="What the model writes")
-        await expect(tab.page.get_by_text("Writes step 1")).to_be_visible()
+        text = tab.page.get_by_role("region", name="What the model is writing")
+        await expect(tab.page.get_by_text("Writing step 1")).to_be_visible()
         begun = await text.inner_text()
         box = await text.bounding_box()
     finally:

@@ -55,3 +55,35 @@ async def test_clients_agree_with_the_stored_text_whatever_redis_loses() -> None
                 client.apply(await client.watcher.finish((1, step), read))
                 assert client.texts.get((1, step), "") == text
         assert all(clients[0].texts.get(place, "") == text for place, text in stored.items())
+
+
+async def test_a_client_that_joins_late_gets_every_step_that_another_has_seen() -> None:
+    topic = Topic("live:x")
+
+    async def finish(client: Client, step: int) -> None:
+        async def read() -> str:
+            return f"text {step}"
+
+        client.apply(await client.watcher.finish((1, step), read))
+
+    first, second = Client(topic), Client(topic)
+    for client in (first, second):
+        for step in range(1, 9):
+            await finish(client, step)
+    assert first.texts == second.texts == {(1, step): f"text {step}" for step in range(1, 9)}
+
+
+async def test_a_client_that_returns_does_not_keep_the_text_of_a_failed_attempt() -> None:
+    topic = Topic("live:x")
+    topic.add(Version(1, 1, 1, 0), 0, b"Given up")
+    client = Client(topic)
+    client.apply(client.watcher.take())
+    # The next attempt says nothing, because it only calls tools.
+    returned = Topic("live:x")
+    client.watcher = Watcher(returned, resumes=True)
+
+    async def read() -> str:
+        return ""
+
+    client.apply(await client.watcher.finish((1, 1), read))
+    assert client.texts == {(1, 1): ""}

@@ -67,6 +67,7 @@ TURNS: dict[str, Turn] = {
     ),
     "only a tool call": calls(("lookup", {})),
     "cut off": says("Words that stop", finishReason="length"),
+    "usage in every chunk": says("Words. " * 20, inputTokens=800, usageInEveryChunk=True),
 }
 
 
@@ -149,3 +150,9 @@ async def test_a_busy_provider_says_when_to_try_again(scripted: Scripted, provid
     found = classify_error(raised.value)
     assert isinstance(found, TryAgain)
     assert found.after == timedelta(seconds=7)
+
+
+async def test_an_answer_with_a_reason_that_nobody_knows_is_whole(scripted: Scripted) -> None:
+    turn = says("Words.", finishReason="guardrail_intervened")
+    answer, _, _ = await answer_of(scripted, "openai", turn)
+    assert (answer.text, answer.finish_reason) == ("Words.", None)

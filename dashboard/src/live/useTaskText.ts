@@ -23,6 +23,8 @@ export function useTaskText(id: string): StepText | null {
       }, SHOW_MS);
     };
 
+    let failures = 0;
+
     async function read(signal: AbortSignal): Promise<void> {
       const response = await fetch(`/api/tasks/${id}/events`, {
         headers: {
@@ -34,6 +36,7 @@ export function useTaskText(id: string): StepText | null {
       });
       if (!response.ok || !response.body) throw new Error(`stream: ${response.status}`);
       for await (const message of messages(response.body)) {
+        failures = 0;
         lastId = message.id ?? lastId;
         text = withMessage(text, message);
         show();
@@ -41,11 +44,9 @@ export function useTaskText(id: string): StepText | null {
     }
 
     async function follow(signal: AbortSignal): Promise<void> {
-      let failures = 0;
       while (!signal.aborted) {
         try {
           await read(signal);
-          failures = 0;
         } catch {
           failures += 1;
         }

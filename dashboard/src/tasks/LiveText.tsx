@@ -8,7 +8,7 @@ import { strings } from './strings';
 const END_PIXELS = 24;
 
 /**
- * What the model writes, while it writes. The box has the same height from the start, so nothing
+ * What the model is writing. The box has the same height from the start, so nothing
  * below it moves. Screen readers are told about each step once, and can read the text when they want.
  */
 export function LiveText({ task }: { task: Task }) {

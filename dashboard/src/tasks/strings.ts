@@ -125,9 +125,9 @@ export const strings = {
   noCredit: 'Your balance does not cover the budget of this run.',
   topUp: 'Top up',
 
-  writes: 'What the model writes',
-  writesStep: (step: number) => `Writes step ${step}`,
-  wroteStep: (step: number) => `Wrote step ${step}`,
+  writes: 'What the model is writing',
+  writesStep: (step: number) => `Writing step ${step}`,
+  wroteStep: (step: number) => `Step ${step} written`,
   writesNothing: 'The words appear here as the model writes them.',
 
   output: 'Output',

@@ -27,6 +27,7 @@ Read = Callable[[], Awaitable[str]]
 _RECONNECT_S = 1.0
 # Keeps the subscription open while nobody watches.
 _IDLE_CHANNEL = "live"
+_READS_AT_ONCE = 4
 # Stored texts that the watchers of a task share.
 _SHARED_TEXTS = 4
 
@@ -82,6 +83,8 @@ class Watcher:
         # The newest version of each step that the client has seen and that is not finished.
         self._seen: dict[Place, Text] = {}
         self._finished: Place = (0, 0)
+        # The client may have a part of the step that finishes next, also if it is not seen here.
+        self._may_have_part = resumes
 
     def take(self, last: Place | None = None) -> bytes:
         """The messages that the client has not got yet, up to this step."""
@@ -116,7 +119,8 @@ class Watcher:
         seen = self._seen.pop(place, None)
         self._finished = max(self._finished, place)
         shown = bytes(seen.data) if seen else b""
-        if shown == whole:
+        may_have_part, self._may_have_part = self._may_have_part and not seen, False
+        if shown == whole and not may_have_part:
             return messages
         if shown and whole.startswith(shown):
             return messages + encode("delta", place, whole[len(shown) :])
@@ -125,9 +129,10 @@ class Watcher:
     async def _stored(self, place: Place, read: Read) -> str:
         stored = self._topic.stored
         if place not in stored:
+            if len(stored) >= _SHARED_TEXTS:
+                # The one that was read first.
+                del stored[next(iter(stored))]
             stored[place] = asyncio.ensure_future(read())
-            if len(stored) > _SHARED_TEXTS:
-                del stored[min(stored)]
         found = stored[place]
         try:
             return await asyncio.shield(found)
@@ -152,6 +157,8 @@ class LiveWatch:
         self._changes: set[asyncio.Task[None]] = set()
         # The order of subscriptions and their ends matters.
         self._changing = asyncio.Lock()
+        # After a reconnection, all topics are read.
+        self._reading = asyncio.Semaphore(_READS_AT_ONCE)
 
     @contextlib.asynccontextmanager
     async def watching(
@@ -204,8 +211,9 @@ class LiveWatch:
         while True:
             try:
                 async with self._redis.pubsub() as subscription:
-                    await subscription.subscribe(_IDLE_CHANNEL, *self._topics)
-                    self._subscription = subscription
+                    async with self._changing:
+                        await subscription.subscribe(_IDLE_CHANNEL, *self._topics)
+                        self._subscription = subscription
                     async for message in subscription.listen():
                         self._receive(message)
             except (RedisError, OSError, ValueError) as error:
@@ -230,7 +238,8 @@ class LiveWatch:
     async def _catch_up(self, topic: Topic) -> None:
         """Reads the text so far."""
         with contextlib.suppress(RedisError, OSError):
-            stored = await self._redis.get(topic.key)
+            async with self._reading:
+                stored = await self._redis.get(topic.key)
             if isinstance(stored, bytes):
                 version, text = stored[: Version.BYTES], stored[Version.BYTES :]
                 topic.add(Version.decode(version), 0, text, snapshot=True)

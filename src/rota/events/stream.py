@@ -33,7 +33,7 @@ POLL_EVERY_S = 1.0
 SEND_BYTES = 65_536
 HEARTBEAT_EVERY_S = 15.0
 
-# When a client that has too many streams can try again. Streams stay open for long.
+# When a client that has too many streams can try again. Streams stay open for a long time.
 RETRY_AFTER_S = 5
 
 OPEN = Gauge("rota_event_streams", "Open event streams.")

@@ -36,7 +36,8 @@ async def ask(
             if text := pieces.of(event):
                 on_text(text)
     response = stream.get()
-    if response.finish_reason is None:
+    # A reason that the library does not know is still a reason.
+    if not (response.finish_reason or (response.provider_details or {}).get("finish_reason")):
         raise ModelAPIError(chosen.name, "The provider stopped in the middle of its answer.")
     return response
 

@@ -18,10 +18,11 @@ from pydantic_ai.exceptions import (
 )
 from pydantic_ai.messages import ModelResponse
 from pydantic_ai.models import Model
-from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.models.openai import OpenAIChatModel, OpenAIStreamedResponse
 from pydantic_ai.profiles.openai import OpenAIModelProfile
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.settings import ModelSettings
+from pydantic_ai.usage import RequestUsage
 
 from rota.platform.settings import ModelChoice
 from rota.runs.prices import Price, TokenUsage, fixed_price, table_price
@@ -256,7 +257,20 @@ def _create(choice: ModelChoice) -> Model:
     # Without it, an answer that a broken connection cut off would count as whole.
     whole = OpenAIModelProfile(openai_chat_streaming_requires_finish_reason=True)
     provider = OpenAIProvider(openai_client=client)
-    return OpenAIChatModel(choice.model, provider=provider, profile=whole)
+    return _ChatModel(choice.model, provider=provider, profile=whole)
+
+
+class _LastUsage(OpenAIStreamedResponse):
+    """Some compatible services report the usage so far with every chunk. The last report counts."""
+
+    def _add_usage(self, usage: RequestUsage, *, reported: bool, cumulative: bool = False) -> None:
+        super()._add_usage(usage, reported=reported, cumulative=cumulative or reported)
+
+
+class _ChatModel(OpenAIChatModel):
+    @property
+    def _streamed_response_cls(self) -> type[OpenAIStreamedResponse]:
+        return _LastUsage
 
 
 def price_of(choice: ModelChoice) -> Price:

@@ -1,6 +1,6 @@
 """The events of a run's calls, and the text of a finished model call.
 
-Each call has at most one event of each type in a run, also if it is repeated.
+Each call has at most one event of each type in a run, even if it is repeated.
 """
 
 from collections.abc import Sequence

@@ -32,7 +32,10 @@ def answer(says: Says, body: dict[str, Any], turn: int, released: asyncio.Event)
         "system_fingerprint": "fp_scripted",
     }
     # While usage is asked for, every chunk has the field.
-    unknown = {"usage": None} if with_usage else {}
+    unknown: dict[str, Any] = {"usage": None} if with_usage else {}
+    if says.get("usageInEveryChunk"):
+        # As some compatible services do.
+        unknown = {"usage": _usage(says)}
 
     def line(delta: dict[str, Any], finish_reason: str | None = None) -> bytes:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}

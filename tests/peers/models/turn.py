@@ -4,7 +4,7 @@ The fields of a turn, or of one of its `failures`. All are optional.
 
   text, toolCalls: [{name, arguments (an object, or a raw string), id}], finishReason
   inputTokens, outputTokens, cachedTokens, cacheWriteTokens, reasoningTokens
-  usage: False to report none
+  usage: False to report none;  usageInEveryChunk: reports it with every chunk of OpenAI's stream
   delayS: answers after a delay;  hold: answers after POST /release/ID, and records whether the
     client disconnects before that
   status, error: an error with this status and body;  headers: extra response headers
