@@ -70,11 +70,11 @@ async def run_worker(
         await parts.check_redis()
         dispatcher = RunDispatcher(parts.temporal, parts.db, heartbeat_s=settings.run_heartbeat_s)
         built = _run_parts(parts, sources)
-        _, loop, *_ = built
+        context, loop, *_ = built
         handlers = {
             **dispatcher.handlers,
             **Cancellation(parts.db).handlers,
-            **Deadlines(parts.db, loop).handlers,
+            **Deadlines(context, loop).handlers,
         }
         # A relay that is silent for as long as a dead worker counts as dead, too.
         relay = Relay(parts.db, handlers, parts.wakes, lease_s=settings.run_heartbeat_s)
@@ -82,7 +82,7 @@ async def run_worker(
         plan_relay = Relay(
             parts.db, parts.plans.handlers, parts.wakes, lease_s=60, max_attempts=PLAN_ATTEMPTS
         )
-        slots = Slots(parts.db, settings.worker_calls)
+        slots = Slots(parts.db, parts.wakes, settings.worker_calls)
         background = [
             asyncio.create_task(work)
             for work in (

@@ -42,7 +42,7 @@ def slices_of(run: GatedRun) -> Slices:
         run.tool_caller,
         run.parts.fanout,
         AbandonedCalls(1),
-        Slots(run.parts.db, 1),
+        Slots(run.parts.db, run.parts.wakes, 1),
         seconds=60,
         max_steps=10,
     )

@@ -42,7 +42,7 @@ async def runner(
 
 
 async def test_a_slice_waits_for_a_slot_only_while_the_slices_of_its_account_end_quickly() -> None:
-    slots = Slots(AsyncMock(), SLOTS)
+    slots = Slots(AsyncMock(), AsyncMock(), SLOTS)
     account, task = ids.to_wire("acct", uuid4()), ids.to_wire("task", uuid4())
     run_input = RunInput(account, task, 1)
     assert [await slots.take(run_input) for _ in range(5)] == [True] * 4 + [False]

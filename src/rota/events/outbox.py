@@ -81,31 +81,29 @@ async def drop(tx: AccountTransaction, task_id: UUID, kinds: Sequence[str]) -> N
     await tx.execute("SELECT drop_instructions($1, $2)", task_id, kinds)
 
 
-async def accounts_with(db: Database, kind: str) -> list[UUID]:
-    """The accounts that have such an instruction."""
+async def accounts_with_queued_runs(db: Database) -> list[UUID]:
+    # The kind is no argument, because only a literal lets PostgreSQL use the index of queued runs.
     async with db.relay(by_index=True) as connection:
         rows = await connection.fetch(
-            "SELECT DISTINCT account_id FROM outbox WHERE kind = $1", kind
+            "SELECT DISTINCT account_id FROM outbox WHERE kind = 'run.queued'"
         )
     return [row["account_id"] for row in rows]
 
 
-async def hasten(tx: AccountTransaction, kind: str, limit: int) -> int:
-    """Makes instructions of this kind due, those of the oldest tasks first. Returns how many."""
-    rows = await tx.fetch(
-        """
-        UPDATE outbox SET ready = true, due_at = now() WHERE id = ANY(ARRAY(
-            SELECT id FROM outbox
-            WHERE account_id = $1 AND kind = $2 AND NOT ready AND attempts = 0
-            ORDER BY task_id LIMIT $3 FOR UPDATE SKIP LOCKED
-        )) RETURNING id
-        """,
-        tx.account_id,
-        kind,
-        limit,
-    )
-    if rows:
-        note(tx, kind)
+async def wake_queued_runs(db: Database, account_id: UUID, limit: int) -> int:
+    """Makes the instructions about queued runs due, oldest task first. Returns how many."""
+    async with db.relay(by_index=True) as connection:
+        rows = await connection.fetch(
+            """
+            UPDATE outbox SET ready = true, due_at = now() WHERE id = ANY(ARRAY(
+                SELECT id FROM outbox
+                WHERE account_id = $1 AND kind = 'run.queued' AND NOT ready AND attempts = 0
+                ORDER BY account_id, task_id LIMIT $2 FOR UPDATE SKIP LOCKED
+            )) RETURNING id
+            """,
+            account_id,
+            limit,
+        )
     return len(rows)
 
 

@@ -15,7 +15,8 @@ from uuid import UUID
 import structlog
 
 from rota.events import outbox
-from rota.events.outbox import Instruction
+from rota.events.outbox import Instruction, lane_of
+from rota.events.wakes import Wakes
 from rota.platform import clock
 from rota.platform.db import Database
 from rota.platform.errors import RateLimited
@@ -35,8 +36,9 @@ WAKE_ANYWAY_S = 600
 
 
 class Slots:
-    def __init__(self, db: Database, total: int) -> None:
+    def __init__(self, db: Database, wakes: Wakes, total: int) -> None:
         self._db = db
+        self._wakes = wakes
         self._shares = Shares(
             "slices",
             "The account's runs use their share of the worker.",
@@ -95,7 +97,7 @@ class Slots:
             self._changed.clear()
             try:
                 if time.monotonic() >= look_at:
-                    self._queued = set(await outbox.accounts_with(self._db, QUEUED))
+                    self._queued |= set(await outbox.accounts_with_queued_runs(self._db))
                     self._woken.clear()
                     look_at = time.monotonic() + clock.about(LOOK_EVERY_S)
                 for account_id in list(self._queued):
@@ -111,8 +113,11 @@ class Slots:
         room = self._shares.room(account_id) - self._woken[account_id]
         if room <= 0:
             return
-        async with self._db.write(account_id) as tx:
-            woken = await outbox.hasten(tx, QUEUED, room)
-        if woken < room:
-            self._queued.discard(account_id)
-        self._woken[account_id] += woken
+        # A run that is queued meanwhile adds the account again.
+        self._queued.discard(account_id)
+        woken = await outbox.wake_queued_runs(self._db, account_id, room)
+        if woken:
+            self._wakes.announce([lane_of(QUEUED)])
+            self._woken[account_id] += woken
+        if woken == room:
+            self._queued.add(account_id)
