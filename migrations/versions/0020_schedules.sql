@@ -5,8 +5,8 @@ CREATE TABLE schedules (
     name         text NOT NULL,
     cron         text NOT NULL,
     time_zone    text NOT NULL,
-    -- The body of POST /api/tasks.
-    task         jsonb NOT NULL,
+    -- The body of POST /api/tasks. Not jsonb, which would lose the order of a schema's properties.
+    task         json NOT NULL,
     overlap      text NOT NULL CHECK (overlap IN ('skip', 'queue')),
     paused       boolean NOT NULL,
     -- The next time of the schedule, or a past one that waits. NULL while paused.

@@ -14,5 +14,5 @@ CREATE OR REPLACE VIEW current_agents AS
 ALTER TABLE tasks
     ADD COLUMN output_schema json,
     ADD COLUMN own_output_schema boolean NOT NULL DEFAULT false,
-    ADD COLUMN budget_limit_cents integer CHECK (budget_limit_cents > 0),
+    ADD COLUMN budget_limit_cents integer,
     ADD COLUMN deadline timestamptz;

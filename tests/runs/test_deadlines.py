@@ -104,6 +104,27 @@ async def test_a_run_that_waits_at_its_gate_and_an_output_end_too(
         assert failed(ended) == EXCEEDED
         assert (await runner.review(person, task))["state"] == "expired"
         assert await held(runner, task) == 0
+    # A retry asks again, and the agent is told why it has to answer again.
+    for task, gate in zip(tasks, ("run", "output"), strict=True):
+        assert (await patch(person, task["id"], deadline=None)).status_code == 200
+        await runner.retry(person, task, "failure")
+        await runner.waiting(person, task, gate)
+    assert "before the deadline" in last_message((await scripted.asked(script))[-1])
+
+
+async def test_a_run_that_nobody_approved_does_not_start_by_a_retry(
+    runner: Runner, scripted: Scripted, person: Person
+) -> None:
+    script = await scripted.script(says("Done."))
+    for start_at in ("failure", "start"):
+        task = await runner.begin(
+            person, "writer", script, status="WAITING_APPROVAL", deadline=soon(1)
+        )
+        await runner.until(person, task, "FAILED")
+        await patch(person, task["id"], deadline=None)
+        await runner.retry(person, task, start_at)
+        await runner.waiting(person, task, "run")
+    assert await scripted.asked(script) == []
 
 
 async def test_delegated_subtasks_are_cancelled_at_the_deadline_of_their_parent(

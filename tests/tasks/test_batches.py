@@ -85,6 +85,16 @@ async def test_schemas_are_checked_once_each(board: Service) -> None:
     assert (await person.get("/api/tasks?limit=1")).json()["total"] == 2
 
 
+async def test_a_full_batch_of_tasks_with_many_fields_fits(board: Service) -> None:
+    person = await newcomer(board)
+    task = {
+        **{"name": "x", "agent": AGENT, "status": "COMPLETED", "projectId": "p", "input": "i"},
+        **{"description": "d", "priority": 1, "output": "o", "actions": ["a", "b"]},
+    }
+    results = (await batch(person, [task] * 1_000)).json()["results"]
+    assert sum("task" in result for result in results) == 1_000
+
+
 async def test_a_batch_is_not_a_quote(board: Service) -> None:
     person = await newcomer(board)
     response = await batch(person, [{"name": "x", "agent": AGENT, "dryRun": True}])

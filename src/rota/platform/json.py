@@ -64,11 +64,11 @@ _decoder = json.JSONDecoder(
 _BEFORE_VALUE = re.compile(rb'(?:[^",\[{]|"[^"\\]*+(?:\\.[^"\\]*+)*+"?)*+(?:[,\[{]|\Z)', re.DOTALL)
 
 
-def _has_too_many_values(raw: bytes) -> bool:
-    if raw.count(b",") + raw.count(b"[") + raw.count(b"{") <= MAX_VALUES:
+def _has_too_many_values(raw: bytes, max_values: int) -> bool:
+    if raw.count(b",") + raw.count(b"[") + raw.count(b"{") <= max_values:
         return False
     # Most of these characters may be inside strings, so count only those outside.
-    return next(islice(_BEFORE_VALUE.finditer(raw), MAX_VALUES, None), None) is not None
+    return next(islice(_BEFORE_VALUE.finditer(raw), max_values, None), None) is not None
 
 
 def _check_text(text: str) -> None:
@@ -99,9 +99,9 @@ def _walk(root: Any) -> None:
             raise InvalidJson(f"nested deeper than {MAX_DEPTH} levels")
 
 
-def loads(raw: bytes) -> Any:
-    if _has_too_many_values(raw):
-        raise InvalidJson(f"it has more than {MAX_VALUES} values")
+def loads(raw: bytes, max_values: int = MAX_VALUES) -> Any:
+    if _has_too_many_values(raw, max_values):
+        raise InvalidJson(f"it has more than {max_values} values. Send less at once")
     try:
         text = raw.decode()
     except UnicodeDecodeError:

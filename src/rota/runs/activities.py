@@ -93,7 +93,7 @@ class Activities:
                     return NextStep("think", finished)
             # Decisions are applied first, so that a retry from failure continues from them.
             next_step = await self._loop.advance(tx, task)
-            if task.status != "RUNNING":
+            if task.status != "RUNNING" or next_step.kind == "end":
                 return next_step
             return await self._loop.fail(
                 tx, task, fail_input.code, fail_input.message, retryable=fail_input.retryable

@@ -18,6 +18,7 @@ from rota.platform.canonical import digest
 from rota.platform.db import AccountTransaction
 from rota.runs import step_events, steps, structured, tool_steps, transcript
 from rota.runs.answers import UnusableAnswer
+from rota.runs.bounds import DeadlineExceeded, check_deadline
 from rota.runs.contracts import NextStep
 from rota.runs.steps import State, Step
 from rota.runs.structured import Answer
@@ -51,6 +52,17 @@ class AgentLoop:
             return NextStep("wait")
         if task.status != "RUNNING":
             return NextStep("end")
+        try:
+            check_deadline(task)
+        except DeadlineExceeded as late:
+            return await self.fail(
+                tx,
+                task,
+                late.code,
+                late.message,
+                retryable=late.retryable,
+                trigger=Trigger.DEADLINE,
+            )
         if rows is None:
             rows = await steps.of_run(tx, task.id, task.run)
         if not rows:

@@ -71,9 +71,13 @@ class DeadlineExceeded(GiveUp):
         )
 
 
+def is_past_deadline(task: Task) -> bool:
+    return task.deadline is not None and task.deadline <= clock.now()
+
+
 def check_deadline(task: Task) -> None:
     """Raises if the task's deadline has passed."""
-    if task.deadline is not None and task.deadline <= clock.now():
+    if task.deadline is not None and is_past_deadline(task):
         raise DeadlineExceeded(task.deadline)
 
 

@@ -1,25 +1,28 @@
 """Ends tasks whose deadline has passed.
 
-The instruction in the outbox is due at the deadline. A run also looks before each model call, and
-a decision that comes after the deadline is refused. So a late worker changes nothing.
+The instruction in the outbox is due at the deadline. A run also looks whenever it decides what is
+next and before it starts calls, and a decision that comes after the deadline is refused.
 """
 
 from collections.abc import Mapping
 
 from rota.events.outbox import Handler, Instruction, Reschedule
 from rota.platform import clock
-from rota.platform.db import Database
+from rota.platform.db import AccountTransaction
 from rota.runs import steps, tool_steps, transcript
 from rota.runs.agent_loop import AgentLoop
 from rota.runs.bounds import DeadlineExceeded
+from rota.runs.run_context import RunContext
+from rota.runs.steps import Step
 from rota.runs.tools import ASK_PERSON
-from rota.tasks import queries, transitions
+from rota.tasks import queries, review_queries, transitions
+from rota.tasks.model import Task
 from rota.tasks.states import TERMINAL, Trigger
 
 
 class Deadlines:
-    def __init__(self, db: Database, loop: AgentLoop) -> None:
-        self._db = db
+    def __init__(self, context: RunContext, loop: AgentLoop) -> None:
+        self._context = context
         self._loop = loop
 
     @property
@@ -29,7 +32,7 @@ class Deadlines:
     async def end(self, instruction: Instruction) -> Reschedule | None:
         """Fails the task, whatever it is doing or waiting for."""
         assert instruction.task_id is not None
-        async with self._db.write(instruction.account_id) as tx:
+        async with self._context.db.write(instruction.account_id) as tx:
             task = await queries.find_for_change(tx, instruction.task_id)
             if task is None or task.status in TERMINAL or task.deadline is None:
                 return None
@@ -37,14 +40,7 @@ class Deadlines:
             if left_s > 0:
                 return Reschedule(transitions.DEADLINE, left_s)
             error = DeadlineExceeded(task.deadline)
-            for row in await steps.gated_calls(tx, task.id, task.run):
-                asks = row.name == ASK_PERSON.name and row.server is None
-                if asks or row.maybe_made or row.started_at is not None:
-                    text = transcript.not_decided(maybe_made=not asks)
-                    await tool_steps.finish(tx, task.id, row, text, "rejected")
-                else:
-                    # A retry from failure asks a person again.
-                    await tool_steps.set_state(tx, task.id, row, "planned")
+            await self._leave_undecided(tx, task)
             await transitions.close_review(tx, task, "expired", "The deadline of the task passed.")
             await self._loop.fail(
                 tx,
@@ -55,3 +51,29 @@ class Deadlines:
                 trigger=Trigger.DEADLINE,
             )
         return None
+
+    async def _leave_undecided(self, tx: AccountTransaction, task: Task) -> None:
+        """Prepares what waits for a person for a retry from failure."""
+        review = (await review_queries.pending(tx, [task.id])).get(task.id)
+        if review is None:
+            return
+        if review.gate == "output":
+            await steps.add_note(
+                tx, task.id, await _last_answer(tx, task), transcript.ANSWER_NOT_DECIDED
+            )
+        agent = await self._context.agent(tx, task)
+        for row in await steps.gated_calls(tx, task.id, task.run):
+            asks = row.name == ASK_PERSON.name and row.server is None
+            maybe_made = row.maybe_made or row.started_at is not None
+            by_policy = agent.asks_before(f"{row.server}/{row.name}", read_only=row.read_only)
+            if asks or maybe_made or not by_policy:
+                # If the call were planned again, nothing would ask a person about it.
+                text = transcript.not_decided(asks=asks, maybe_made=maybe_made)
+                await tool_steps.finish(tx, task.id, row, text, "rejected")
+            else:
+                await tool_steps.set_state(tx, task.id, row, "planned")
+
+
+async def _last_answer(tx: AccountTransaction, task: Task) -> Step:
+    rows = await steps.of_run(tx, task.id, task.run)
+    return next(row for row in reversed(rows) if row.kind == "model")

@@ -227,7 +227,7 @@ class Slice:
                 assert task is not None
                 # Decisions are applied first, so that a retry from failure continues from them.
                 next_step = await self._parts.loop.advance(tx, task)
-                if task.status != "RUNNING":
+                if task.status != "RUNNING" or next_step.kind == "end":
                     return next_step
                 return await self._parts.loop.fail(tx, task, code, message, retryable=retryable)
 

@@ -12,6 +12,7 @@ from rota.platform.errors import RateLimited, Unavailable
 from rota.platform.schema import SchemaChecks
 from rota.runs import planning, step_events, steps, structured, transcript
 from rota.runs.agent_loop import AgentLoop, Start
+from rota.runs.bounds import is_past_deadline
 from rota.runs.contracts import CallInput, NextStep
 from rota.runs.heartbeat import retry_database
 from rota.runs.models import ContentFiltered, GiveUp, ModelAnswerUnusable
@@ -113,8 +114,10 @@ class StoredAnswers:
     ) -> NextStep:
         async def apply() -> NextStep:
             async with self._context.locked(call_input.run) as (tx, task):
-                if task is None or task.status != "RUNNING":
-                    return await self._loop.advance(tx, task) if task else NextStep("end")
+                if task is None:
+                    return NextStep("end")
+                if task.status != "RUNNING" or is_past_deadline(task):
+                    return await self._loop.advance(tx, task)
                 if plan.response.finish_reason == "content_filter":
                     # The step is not finished, so a retry from failure asks the model again.
                     error = ContentFiltered()

@@ -17,6 +17,7 @@ from rota.platform import clock, tracing
 from rota.platform.db import AccountTransaction
 from rota.runs import step_events, steps, tool_steps
 from rota.runs.agent_loop import AgentLoop, needs_approval
+from rota.runs.bounds import is_past_deadline
 from rota.runs.contracts import CALL_FINISHED, TOOL_FAILED, CallInput, NextStep, RunInput
 from rota.runs.delegation import Delegation
 from rota.runs.heartbeat import retry_database
@@ -114,7 +115,7 @@ class ToolCaller:
     ) -> dict[int, "Started | NextStep"]:
         """Like `start_in`, in a transaction of its own."""
         async with self._context.locked(run_input) as (tx, task):
-            if task is None or task.status != "RUNNING":
+            if task is None or task.status != "RUNNING" or is_past_deadline(task):
                 return {}
             agent = await self._context.agent(tx, task)
             rows = await steps.calls_of(tx, task.id, task.run, step)
@@ -171,7 +172,8 @@ class ToolCaller:
             if task is None:
                 return NextStep("end")
             row = await _row(tx, task, call_input)
-            if task.status != "RUNNING" or row.state not in ("planned", "started"):
+            is_over = task.status != "RUNNING" or is_past_deadline(task)
+            if is_over or row.state not in ("planned", "started"):
                 return await self._loop.advance(tx, task)
             outcome = await self._check(tx, task, agent, row)
             if isinstance(outcome, Started):

@@ -134,14 +134,22 @@ def unknown_outcome(review: Review) -> str:
     )
 
 
-def not_decided(*, maybe_made: bool) -> str:
-    """For a call that waited for a person when the task's deadline passed."""
-    if maybe_made:
+ANSWER_NOT_DECIDED = (
+    "No person decided about this answer before the deadline of the task. The task has more time "
+    "now. Give your answer again."
+)
+
+
+def not_decided(*, asks: bool, maybe_made: bool) -> str:
+    """For a question or a call that waited for a person when the task's deadline passed."""
+    if maybe_made and not asks:
         return (
             "This call was started and may have taken effect. Its outcome is unknown. No person "
             "decided about it before the deadline of the task."
         )
-    return "No person answered before the deadline of the task."
+    if asks:
+        return "No person answered before the deadline of the task."
+    return "No person decided about this call before the deadline of the task, so it was not made."
 
 
 def _reason(review: Review) -> str:

@@ -166,7 +166,8 @@ class Schedules:
 
     async def _check_task(self, tx: AccountTransaction, caller: Caller, task: TaskBody) -> None:
         """Raises if the account could not create the task now, apart from its balance."""
-        await requested.new_task(tx, self._creation, task, caller.tier, tasks.find_for_change)
+        new = await requested.new_task(tx, self._creation, task, caller.tier, tasks.find_for_change)
+        await self._creation.build(tx, new)
 
 
 def planned(schedule: Schedule, now: datetime) -> Schedule:
@@ -186,7 +187,7 @@ def task_body(schedule: Schedule) -> TaskBody:
 def _cut(schedule: Schedule) -> Schedule:
     task = schedule.task
     texts = {name: task[name][:CUT] for name in ("input", "description", "output") if name in task}
-    task = {name: value for name, value in task.items() if name != "actions"}
+    task = {name: task[name] for name in task if name not in ("actions", "outputSchema")}
     return replace(schedule, task=task | texts)
 
 

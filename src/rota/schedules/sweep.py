@@ -36,7 +36,7 @@ PAGE = 500
 POLL_EVERY_S = 5.0
 # How soon a time that waits for an earlier task is looked at again, and one that failed
 # unexpectedly.
-WAIT, RECOVER = timedelta(seconds=5), timedelta(seconds=30)
+WAIT, MAX_WAIT, RECOVER = timedelta(seconds=5), timedelta(minutes=5), timedelta(seconds=30)
 
 RUNS = Counter("rota_schedule_times_total", "Times of schedules that workers handled.", ["outcome"])
 DELAY = Histogram(
@@ -103,7 +103,6 @@ class Sweep:
             schedule = await queries.claim_due(tx, schedule_id, now)
             if schedule is None or schedule.next_at is None:
                 return False
-            due_at = times.newest(schedule.cron, schedule.time_zone, schedule.next_at, now)
             error: ApiError | None = None
             outcome: Outcome | None
             try:
@@ -112,8 +111,11 @@ class Sweep:
                 # Nothing was written. The next time of the schedule is the next attempt.
                 outcome, error = "failed", refused
             if outcome is None:
-                await queries.postpone(tx, schedule.id, now + WAIT)
+                # The longer it waits, the longer it can wait.
+                wait = min(max(WAIT, (now - schedule.next_at) / 10), MAX_WAIT)
+                await queries.postpone(tx, schedule.id, now + wait)
                 return True
+            due_at = times.newest(schedule.cron, schedule.time_zone, schedule.next_at, now)
             after = _after_time(schedule, now, due_at, outcome, error)
             await queries.update(tx, after)
             if error is not None:

@@ -291,4 +291,4 @@ class PatchTask(Body):
     ] = None
 
 
-resource_of(CreateTask, PatchTask)(Task)
+resource_of(BatchTask, CreateTask, PatchTask)(Task)

@@ -106,8 +106,9 @@ class TaskCreation:
         """What a retry of a hosted task would do. Raises if the tier does not include the agent.
 
         From failure, the run keeps the agent's version, and its run gate opens only if the work is
-        not the work that a person approved. From the start, the run uses the newest version and
-        every gate opens again. A retired agent has no newer version.
+        not the work that a person approved, or if nobody has approved it yet. From the start, the
+        run uses the newest version and every gate opens again. A retired agent has no newer
+        version.
         """
         before = await _version_of(tx, task)
         agent = before
@@ -116,12 +117,11 @@ class TaskCreation:
         self._agent_access.check(agent, tier)
         agent = with_inherited_approval(agent, task)
         approved = await review_queries.approved_run(tx, task.id)
-        if start_at == "start":
-            opens_run_gate = approved is not None or agent.asks_before_run
+        if start_at == "start" or approved is None:
+            # A deadline can end a task before anyone has decided about its run.
+            opens_run_gate = agent.asks_before_run or await review_queries.has_run_gate(tx, task.id)
         else:
-            opens_run_gate = approved is not None and not seals.is_same_work(
-                approved.sealed, task, agent
-            )
+            opens_run_gate = not seals.is_same_work(approved.sealed, task, agent)
         text_changed = approved is not None and not seals.has_same_texts(approved.sealed, task)
         return RetryPlan(agent, opens_run_gate, text_changed)
 

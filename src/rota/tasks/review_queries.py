@@ -128,6 +128,20 @@ async def approved_run(tx: AccountReader, task_id: UUID) -> Review | None:
     return Review(**row) if row else None
 
 
+async def has_run_gate(tx: AccountReader, task_id: UUID) -> bool:
+    """Whether a person was ever asked before a run of the task."""
+    found: bool = await tx.fetchval(
+        """
+        SELECT EXISTS (
+            SELECT FROM reviews WHERE account_id = $1 AND task_id = $2 AND gate = 'run'
+        )
+        """,
+        tx.account_id,
+        task_id,
+    )
+    return found
+
+
 async def pending(tx: AccountReader, task_ids: Sequence[UUID]) -> dict[UUID, Review]:
     """The pending review of each of these tasks that has one."""
     rows = await tx.fetch(
