@@ -49,6 +49,8 @@ async def test_head_is_not_allowed_where_get_is_not(service_a: Service) -> None:
     person = await service_a.sign_in()
     response = await person.request("HEAD", "/api/auth/logout")
     assert (response.status_code, response.headers["Allow"]) == (405, "POST")
+    response = await person.request("DELETE", "/api/tasks/batch")
+    assert (response.status_code, response.headers["Allow"]) == (405, "POST")
     unauthenticated = await service_a.http.head("/api/tasks")
     assert unauthenticated.status_code == 401
 

@@ -61,13 +61,14 @@ def validation_failed(error: RequestValidationError) -> ValidationFailed:
 
 def _methods_at(app: FastAPI, scope: Scope) -> str:
     """All methods of a path. The router knows only those of the first matching route."""
+    routes = app.router.routes
+    # A path of its own is not one of the IDs that another route takes.
+    if own := [route for route in routes if getattr(route, "path", None) == scope["path"]]:
+        routes = own
     found = {
         method
         for method in METHODS
-        if any(
-            route.matches({**scope, "method": method})[0] is Match.FULL
-            for route in app.router.routes
-        )
+        if any(route.matches({**scope, "method": method})[0] is Match.FULL for route in routes)
     }
     if "GET" in found:
         # The outermost layer responds to it wherever GET does.
