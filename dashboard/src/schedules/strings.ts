@@ -1,5 +1,4 @@
 import type { Overlap, ScheduleOutcome } from '@rota/sdk';
-import { plural } from '../ui/format';
 
 const outcomes: Record<ScheduleOutcome, string> = {
   created: 'Task created',
@@ -14,7 +13,6 @@ const overlaps: Record<Overlap, string> = {
 
 export const strings = {
   schedules: 'Schedules',
-  found: (total: number) => plural(total, 'schedule'),
   create: 'New schedule',
   createShort: 'New',
   none: 'No schedules yet',
@@ -37,7 +35,7 @@ export const strings = {
   edit: 'Edit',
   remove: 'Delete',
   more: 'More',
-  facts: { when: 'When', zone: 'Time zone', overlap: 'If a task is still open', agent: 'Agent' },
+  facts: { when: 'When', overlap: 'If a task is still open', agent: 'Agent' },
   noAgent: 'none',
   overlaps,
   problem: 'The last task could not be created',
@@ -48,7 +46,6 @@ export const strings = {
   lastTasks: 'Last tasks',
   noTasks: 'This schedule has not created a task yet.',
   tasks: { task: 'Task', status: 'Status', cost: 'Cost', created: 'Created' },
-  what: 'What each task does',
   form: {
     createTitle: 'New schedule',
     editTitle: 'Edit the schedule',

@@ -24,9 +24,9 @@ class CutOff(UnusableAnswer):
 
     def __init__(self) -> None:
         super().__init__(
-            "The model's answer was cut off at the output limit, twice in a row. Ask for a shorter "
-            "answer, or raise maxOutputTokens in ROTA_MODELS or the agent's budget, then retry the "
-            "task."
+            "The model's answer was cut off at the output limit, even after it was asked again. "
+            "Ask for a shorter answer, or raise maxOutputTokens in ROTA_MODELS or the agent's "
+            "budget, then retry the task."
         )
 
 
@@ -36,7 +36,8 @@ class Empty(UnusableAnswer):
 
     def __init__(self) -> None:
         super().__init__(
-            "The model's answer was empty, twice in a row. Retry the task, or use another model."
+            "The model's answer was empty, even after it was asked again. Retry the task, or use "
+            "another model."
         )
 
 

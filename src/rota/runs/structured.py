@@ -50,8 +50,8 @@ class SchemaUnusable(GiveUp):
 
     def __init__(self, problem: str) -> None:
         super().__init__(
-            f"The answer cannot be checked against the task's outputSchema: {problem}. Create the "
-            "task again with a simpler schema."
+            f"The answer cannot be checked against the outputSchema: {problem}. Simplify the "
+            "schema of the agent, or create the task again with a simpler schema of its own."
         )
 
 

@@ -94,7 +94,7 @@ class BudgetAboveAgents(InvalidField):
         super().__init__(
             "budgetCents",
             f"The budget of the agent {agent} is {budget_cents} cents, and a task cannot have "
-            "more.",
+            "more. Send a lower budgetCents, or remove it.",
         )
 
 
@@ -105,8 +105,12 @@ class DeadlineInPast(InvalidField):
 
 class DeadlineNotWritable(Conflict):
     def __init__(self, task: Task) -> None:
-        kind = f"that is {task.status}" if task.hosted else "that your client runs"
-        super().__init__(f"A task {kind} has no deadline to change. Remove deadline.")
+        why = (
+            f"The deadline of a task that is {task.status} cannot be changed."
+            if task.hosted
+            else "A task that your client runs has no deadline."
+        )
+        super().__init__(f"{why} Remove deadline from the request.")
 
 
 class DeadlinePassed(Conflict):
