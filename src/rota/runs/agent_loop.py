@@ -18,7 +18,7 @@ from rota.platform.canonical import digest
 from rota.platform.db import AccountTransaction
 from rota.runs import step_events, steps, structured, tool_steps, transcript
 from rota.runs.answers import UnusableAnswer
-from rota.runs.bounds import DeadlineExceeded, check_deadline
+from rota.runs.bounds import DeadlineExceeded, is_past_deadline
 from rota.runs.contracts import NextStep
 from rota.runs.steps import State, Step
 from rota.runs.structured import Answer
@@ -52,17 +52,8 @@ class AgentLoop:
             return NextStep("wait")
         if task.status != "RUNNING":
             return NextStep("end")
-        try:
-            check_deadline(task)
-        except DeadlineExceeded as late:
-            return await self.fail(
-                tx,
-                task,
-                late.code,
-                late.message,
-                retryable=late.retryable,
-                trigger=Trigger.DEADLINE,
-            )
+        if is_past_deadline(task):
+            return await self.miss_deadline(tx, task)
         if rows is None:
             rows = await steps.of_run(tx, task.id, task.run)
         if not rows:
@@ -236,6 +227,19 @@ class AgentLoop:
                 tx, task, problem.code, problem.message, retryable=problem.retryable
             )
         return NextStep("think", step + 1)
+
+    async def miss_deadline(self, tx: AccountTransaction, task: Task) -> NextStep:
+        """Ends the run of a task whose deadline has passed."""
+        assert task.deadline is not None
+        error = DeadlineExceeded(task.deadline)
+        return await self.fail(
+            tx,
+            task,
+            error.code,
+            error.message,
+            retryable=error.retryable,
+            trigger=Trigger.DEADLINE,
+        )
 
     async def fail(
         self,

@@ -11,13 +11,12 @@ from rota.platform import clock
 from rota.platform.db import AccountTransaction
 from rota.runs import steps, tool_steps, transcript
 from rota.runs.agent_loop import AgentLoop
-from rota.runs.bounds import DeadlineExceeded
 from rota.runs.run_context import RunContext
 from rota.runs.steps import Step
 from rota.runs.tools import ASK_PERSON
 from rota.tasks import queries, review_queries, transitions
 from rota.tasks.model import Task
-from rota.tasks.states import TERMINAL, Trigger
+from rota.tasks.states import TERMINAL
 
 
 class Deadlines:
@@ -39,17 +38,9 @@ class Deadlines:
             left_s = (task.deadline - clock.now()).total_seconds()
             if left_s > 0:
                 return Reschedule(transitions.DEADLINE, left_s)
-            error = DeadlineExceeded(task.deadline)
             await self._leave_undecided(tx, task)
             await transitions.close_review(tx, task, "expired", "The deadline of the task passed.")
-            await self._loop.fail(
-                tx,
-                task,
-                error.code,
-                error.message,
-                retryable=error.retryable,
-                trigger=Trigger.DEADLINE,
-            )
+            await self._loop.miss_deadline(tx, task)
         return None
 
     async def _leave_undecided(self, tx: AccountTransaction, task: Task) -> None:
