@@ -57,10 +57,12 @@ class FallbackLimiter:
         # A request that counts as more than the whole share needs an empty window.
         cost = min([cost, *(share for share, _ in windows)])
         allowed = all(len(log) + cost <= share for share, log in windows)
-        if allowed:
+        # As in Redis, a request that now counts as more than fits still counts as one.
+        counted = cost if allowed else int(replaces > 0)
+        if counted:
             for _, log in windows:
-                log.extend([now] * cost)
-            self._hits += cost * len(windows)
+                log.extend([now] * counted)
+            self._hits += counted * len(windows)
             self._evict(now)
 
         # As in Redis, the result describes the ceiling with the fewest requests remaining, or the

@@ -124,7 +124,7 @@ class RequestGuard:
 
 
 async def charge(scope: Scope, requests: int) -> Response | None:
-    """Counts an admitted request as this many. If they are too many, it does not count at all, and
+    """Counts an admitted request as this many. If they are too many, it counts as one, and
     the result is the response."""
     if requests == 1:
         return None

@@ -79,15 +79,17 @@ for i, key in ipairs(KEYS) do
   end
 end
 
-if admitted == 1 then
+-- A request that was admitted, and now counts as more than fits, still counts as one: it was read.
+local counted = admitted == 1 and cost or ARGV[5] ~= '0' and 1 or 0
+if counted > 0 then
   for i, key in ipairs(KEYS) do
-    for _ = 1, cost do
+    for _ = 1, counted do
       append(key, now)
     end
     -- A second longer than the window, because Redis rounds the expiry to milliseconds and the log
     -- must not expire before its last entry.
     redis.call('PEXPIRE', key, math.ceil(window / 1000) + 1000)
-    sizes[i] = sizes[i] + cost
+    sizes[i] = sizes[i] + counted
   end
 end
 
