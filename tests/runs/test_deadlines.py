@@ -143,7 +143,7 @@ async def test_a_deadline_that_passes_while_no_worker_runs_still_holds(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     script = await scripted.script(says("Done."))
-    await runner.worker.kill()
+    await runner.worker.stop()
     try:
         task = await runner.begin(person, "writer", script, deadline=soon(0.5))
     finally:
