@@ -76,6 +76,8 @@ async def test_a_person_who_cancels_the_payment_is_not_charged(
         await tab.press("Top up")
         await tab.dialog.get_by_label("Amount in dollars").fill("12.34")
         await tab.press("Pay $12.34", inside=tab.dialog)
+        # The dialog has a button of this name, too.
+        await expect(tab.page.get_by_role("heading", name="Pay")).to_be_visible()
         await tab.press("Cancel")
         await tab.says("Nothing was charged")
         await expect(available(tab)).to_have_text("$0.00")
