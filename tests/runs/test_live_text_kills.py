@@ -34,7 +34,8 @@ async def test_the_final_text_is_the_stored_one_whatever_is_killed_in_the_middle
             stack, "live_kills", workers=1, redis_url=SecretStr(redis.url)
         ) as world:
             person = await world.newcomer()
-            slow = says(PROSE, paceS=0.04)
+            # Takes 20 minutes, so it is never whole before its worker dies.
+            slow = says(PROSE * 100, paceS=0.04)
             script = await world.scripted.script(says(PROSE, paceS=0.001, failures=[slow] * KILLS))
             task_id = await world.create(person, "writer", script)
             client = LiveClient(person, f"/api/tasks/{task_id}/events")
