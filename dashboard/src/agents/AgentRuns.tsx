@@ -3,11 +3,8 @@ import { Link } from '@tanstack/react-router';
 import { useAccount } from '../shell/account';
 import { Empty } from '../ui/Empty';
 import { Loading } from '../ui/Loading';
-import { Money } from '../ui/Money';
 import { ErrorNotice } from '../ui/Notice';
-import { SafeText } from '../ui/SafeText';
-import { Status } from '../ui/Status';
-import { Ago } from '../ui/Time';
+import { RunTable } from '../ui/RunTable';
 import { lastRunsQuery } from './queries';
 import { strings } from './strings';
 
@@ -29,44 +26,7 @@ export function AgentRuns({ name }: { name: string }) {
   return (
     <div className="stack-4">
       <div className="card">
-        <table className="table table-runs">
-          <thead>
-            <tr>
-              <th scope="col">{words.task}</th>
-              <th scope="col">{words.status}</th>
-              <th scope="col" className="end">
-                {words.cost}
-              </th>
-              <th scope="col" className="end">
-                {words.created}
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {data.tasks.map((task) => (
-              <tr key={task.id}>
-                <td>
-                  <Link
-                    className="strong name"
-                    to="/$account/tasks/$id"
-                    params={{ account, id: task.id }}
-                  >
-                    <SafeText>{task.name}</SafeText>
-                  </Link>
-                </td>
-                <td>
-                  <Status status={task.status} />
-                </td>
-                <td className="end" data-l={words.cost}>
-                  <Money usd={task.usage.costUsd} fine />
-                </td>
-                <td className="end faint">
-                  <Ago at={task.createdAt} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <RunTable tasks={data.tasks} words={words} />
       </div>
       {data.total > data.tasks.length && (
         <p className="small">

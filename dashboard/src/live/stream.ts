@@ -4,7 +4,7 @@
  */
 import type { Event } from '@rota/sdk';
 import { accountHeaders } from '../api/client';
-import { messages } from './sse';
+import { type Message, messages } from './sse';
 
 export type Connection = 'connecting' | 'live' | 'offline';
 
@@ -19,7 +19,7 @@ interface Shared {
 
 /** The service sends something every 15 seconds. A stream that is silent for longer is dead. */
 const SILENCE_MS = 40_000;
-export const RETRY_MS = [500, 1_000, 2_000, 5_000, 10_000];
+const RETRY_MS = [500, 1_000, 2_000, 5_000, 10_000];
 
 export class LiveEvents {
   connection: Connection = 'connecting';
@@ -78,43 +78,22 @@ export class LiveEvents {
       if (this.stop.signal.aborted) return;
       const isCut = failures > 0 || !navigator.onLine;
       this.share({ connection: isCut ? 'offline' : 'connecting' });
-      await pause(RETRY_MS[Math.min(failures, RETRY_MS.length - 1)] ?? 10_000, this.stop.signal);
+      await pauseAfter(failures, this.stop.signal);
       failures += 1;
     }
   }
 
   private async read(opened: () => void): Promise<void> {
-    const cut = new AbortController();
-    const end = () => cut.abort();
-    let silence = setTimeout(end, SILENCE_MS);
-    const heard = () => {
-      clearTimeout(silence);
-      silence = setTimeout(end, SILENCE_MS);
-    };
-    // A network that is gone does not end a stream by itself.
-    addEventListener('offline', end);
-    try {
-      const response = await fetch('/api/events', {
-        headers: {
-          ...accountHeaders(),
-          Accept: 'text/event-stream',
-          ...(this.lastId ? { 'Last-Event-ID': this.lastId } : {}),
-        },
-        signal: AbortSignal.any([this.stop.signal, cut.signal]),
-      });
-      if (!response.ok || !response.body) throw new Error(`stream: ${response.status}`);
+    const stream = readStream('/api/events', this.lastId, this.stop.signal, () => {
       opened();
       this.share({ connection: 'live' });
       // With an event to resume from, the stream sends what was missed. Without one, it starts
       // with the next event.
       if (this.lastId === null) this.share({ start: this.wasOpen ? 'again' : 'first' });
       this.wasOpen = true;
-      for await (const message of messages(response.body, heard)) {
-        this.share({ event: JSON.parse(message.data) as Event });
-      }
-    } finally {
-      clearTimeout(silence);
-      removeEventListener('offline', end);
+    });
+    for await (const message of stream) {
+      this.share({ event: JSON.parse(message.data) as Event });
     }
   }
 
@@ -130,8 +109,46 @@ export class LiveEvents {
   }
 }
 
-/** Ends early when the network is back. */
-export function pause(ms: number, signal: AbortSignal): Promise<void> {
+/** The messages of a stream until it ends, fails, or is silent for too long. */
+export async function* readStream(
+  path: string,
+  lastId: string | null,
+  signal: AbortSignal,
+  opened: () => void = () => undefined,
+): AsyncGenerator<Message> {
+  const cut = new AbortController();
+  const end = () => cut.abort();
+  let silence = setTimeout(end, SILENCE_MS);
+  const heard = () => {
+    clearTimeout(silence);
+    silence = setTimeout(end, SILENCE_MS);
+  };
+  // A network that is gone does not end a stream by itself.
+  addEventListener('offline', end);
+  try {
+    const response = await fetch(path, {
+      headers: {
+        ...accountHeaders(),
+        Accept: 'text/event-stream',
+        ...(lastId ? { 'Last-Event-ID': lastId } : {}),
+      },
+      signal: AbortSignal.any([signal, cut.signal]),
+    });
+    if (!response.ok || !response.body) throw new Error(`stream: ${response.status}`);
+    opened();
+    yield* messages(response.body, heard);
+  } finally {
+    clearTimeout(silence);
+    removeEventListener('offline', end);
+  }
+}
+
+/** The pause before the next attempt. Ends early when the network is back. */
+export function pauseAfter(failures: number, signal: AbortSignal): Promise<void> {
+  return pause(RETRY_MS[Math.min(failures, RETRY_MS.length - 1)] ?? 10_000, signal);
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(done, ms);
     function done() {

@@ -1,7 +1,5 @@
 import { useEffect, useState } from 'react';
-import { accountHeaders } from '../api/client';
-import { messages } from './sse';
-import { pause, RETRY_MS } from './stream';
+import { pauseAfter, readStream } from './stream';
 import { type StepText, withMessage } from './taskText';
 
 /** How often the screen shows what has arrived. Faster than this, nobody reads it. */
@@ -26,16 +24,7 @@ export function useTaskText(id: string): StepText | null {
     let failures = 0;
 
     async function read(signal: AbortSignal): Promise<void> {
-      const response = await fetch(`/api/tasks/${id}/events`, {
-        headers: {
-          ...accountHeaders(),
-          Accept: 'text/event-stream',
-          ...(lastId ? { 'Last-Event-ID': lastId } : {}),
-        },
-        signal,
-      });
-      if (!response.ok || !response.body) throw new Error(`stream: ${response.status}`);
-      for await (const message of messages(response.body)) {
+      for await (const message of readStream(`/api/tasks/${id}/events`, lastId, signal)) {
         failures = 0;
         lastId = message.id ?? lastId;
         text = withMessage(text, message);
@@ -50,7 +39,7 @@ export function useTaskText(id: string): StepText | null {
         } catch {
           failures += 1;
         }
-        await pause(RETRY_MS[Math.min(failures, RETRY_MS.length - 1)] ?? 10_000, signal);
+        await pauseAfter(failures, signal);
       }
     }
 

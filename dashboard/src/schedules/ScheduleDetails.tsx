@@ -1,12 +1,9 @@
 import type { Schedule, Task } from '@rota/sdk';
-import { Link } from '@tanstack/react-router';
-import { useAccount } from '../shell/account';
 import { Button } from '../ui/Button';
 import { Facts } from '../ui/Facts';
-import { Money } from '../ui/Money';
 import { Notice } from '../ui/Notice';
+import { RunTable } from '../ui/RunTable';
 import { SafeText } from '../ui/SafeText';
-import { Status } from '../ui/Status';
 import { Ago } from '../ui/Time';
 import { inZone } from './form';
 import { Next, When } from './Schedules';
@@ -82,49 +79,7 @@ export function LastTasks({ tasks }: { tasks: Task[] }) {
         <h2 id="last-tasks">{strings.lastTasks}</h2>
       </div>
       {tasks.length === 0 && <p className="card-pad soft">{strings.noTasks}</p>}
-      {tasks.length > 0 && (
-        <table className="table table-runs">
-          <thead>
-            <tr>
-              <th scope="col">{strings.tasks.task}</th>
-              <th scope="col">{strings.tasks.status}</th>
-              <th scope="col" className="end">
-                {strings.tasks.cost}
-              </th>
-              <th scope="col" className="end">
-                {strings.tasks.created}
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {tasks.map((task) => (
-              <TaskRow key={task.id} task={task} />
-            ))}
-          </tbody>
-        </table>
-      )}
+      {tasks.length > 0 && <RunTable tasks={tasks} words={strings.tasks} />}
     </section>
-  );
-}
-
-function TaskRow({ task }: { task: Task }) {
-  const account = useAccount();
-  return (
-    <tr>
-      <td>
-        <Link className="strong name" to="/$account/tasks/$id" params={{ account, id: task.id }}>
-          <SafeText>{task.name}</SafeText>
-        </Link>
-      </td>
-      <td>
-        <Status status={task.status} />
-      </td>
-      <td className="end" data-l={strings.tasks.cost}>
-        <Money usd={task.usage.costUsd} fine />
-      </td>
-      <td className="end faint">
-        <Ago at={task.createdAt} />
-      </td>
-    </tr>
   );
 }

@@ -3,12 +3,8 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useAccount } from '../shell/account';
-import { TopBar } from '../shell/TopBar';
+import { ListScreen } from '../shell/ListScreen';
 import { Badge } from '../ui/Badge';
-import { Button } from '../ui/Button';
-import { Empty } from '../ui/Empty';
-import { Loading } from '../ui/Loading';
-import { ErrorNotice } from '../ui/Notice';
 import { SafeText } from '../ui/SafeText';
 import { Ago } from '../ui/Time';
 import { schedulesQuery } from './queries';
@@ -20,37 +16,23 @@ const { columns } = strings;
 export function Schedules() {
   const { data, error } = useQuery(schedulesQuery);
   const [creating, setCreating] = useState(false);
-  const empty = data?.schedules.length === 0;
-  const create = (
-    <Button look="primary" icon="plus" onClick={() => setCreating(true)}>
-      <span className={empty ? undefined : 'not-phone'}>{strings.create}</span>
-      {!empty && <span className="only-phone">{strings.createShort}</span>}
-    </Button>
-  );
   return (
-    <main className="main" id="main">
-      <TopBar title={strings.schedules}>
-        {data && !empty && <Badge>{data.total}</Badge>}
-        <span className="row push">{!empty && create}</span>
-      </TopBar>
-      {error && !data && (
-        <div className="page">
-          <ErrorNotice error={error} />
-        </div>
-      )}
-      {!data && !error && <Loading />}
-      {empty && (
-        <Empty title={strings.none}>
-          <p className="empty-text">{strings.noneHint}</p>
-          {create}
-        </Empty>
-      )}
-      {data && !empty && <ScheduleTable schedules={data.schedules} />}
+    <ListScreen
+      title={strings.schedules}
+      total={data?.total}
+      error={error}
+      add={strings.create}
+      addShort={strings.createShort}
+      onAdd={() => setCreating(true)}
+      none={strings.none}
+      noneHint={strings.noneHint}
+    >
+      {data && data.total > 0 && <ScheduleTable schedules={data.schedules} />}
       {data && data.total > data.schedules.length && (
         <p className="tl-note small soft">{strings.truncated(data.schedules.length)}</p>
       )}
       {creating && <ScheduleDialog onClose={() => setCreating(false)} />}
-    </main>
+    </ListScreen>
   );
 }
 

@@ -4,13 +4,9 @@ import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { serversQuery } from '../api/queries';
 import { useAccount } from '../shell/account';
-import { TopBar } from '../shell/TopBar';
+import { ListScreen } from '../shell/ListScreen';
 import { Badge } from '../ui/Badge';
-import { Button } from '../ui/Button';
-import { Empty } from '../ui/Empty';
 import { count } from '../ui/format';
-import { Loading } from '../ui/Loading';
-import { ErrorNotice } from '../ui/Notice';
 import { SafeText } from '../ui/SafeText';
 import { Ago } from '../ui/Time';
 import { ConnectDialog } from './ConnectDialog';
@@ -22,34 +18,20 @@ const { columns } = strings;
 export function Servers() {
   const { data, error } = useQuery(serversQuery);
   const [connecting, setConnecting] = useState(false);
-  const empty = data?.servers.length === 0;
-  const connect = (
-    <Button look="primary" icon="plus" onClick={() => setConnecting(true)}>
-      <span className={empty ? undefined : 'not-phone'}>{strings.connect}</span>
-      {!empty && <span className="only-phone">{strings.connectShort}</span>}
-    </Button>
-  );
   return (
-    <main className="main" id="main">
-      <TopBar title={strings.servers}>
-        {data && !empty && <Badge>{data.total}</Badge>}
-        <span className="row push">{!empty && connect}</span>
-      </TopBar>
-      {error && !data && (
-        <div className="page">
-          <ErrorNotice error={error} />
-        </div>
-      )}
-      {!data && !error && <Loading />}
-      {empty && (
-        <Empty title={strings.none}>
-          <p className="empty-text">{strings.noneHint}</p>
-          {connect}
-        </Empty>
-      )}
-      {data && !empty && <ServerTable servers={data.servers} />}
+    <ListScreen
+      title={strings.servers}
+      total={data?.total}
+      error={error}
+      add={strings.connect}
+      addShort={strings.connectShort}
+      onAdd={() => setConnecting(true)}
+      none={strings.none}
+      noneHint={strings.noneHint}
+    >
+      {data && data.total > 0 && <ServerTable servers={data.servers} />}
       {connecting && <ConnectDialog onClose={() => setConnecting(false)} />}
-    </main>
+    </ListScreen>
   );
 }
 

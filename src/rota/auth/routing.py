@@ -43,9 +43,9 @@ class SecuredRoute(Route):
         return secured
 
 
-def secured_router(tag: str) -> APIRouter:
+def secured_router(tag: str, route_class: type[SecuredRoute] = SecuredRoute) -> APIRouter:
     return APIRouter(
-        route_class=SecuredRoute,
+        route_class=route_class,
         tags=[tag],
         responses=documented(401, 403),
         generate_unique_id_function=by_name,

@@ -83,7 +83,7 @@ class Watcher:
         # The newest version of each step that the client has seen and that is not finished.
         self._seen: dict[Place, Text] = {}
         self._finished: Place = (0, 0)
-        # The client may have a part of the step that finishes next, also if it is not seen here.
+        # The client may have a part of the step that finishes next, even if it was not seen here.
         self._may_have_part = resumes
 
     def take(self, last: Place | None = None) -> bytes:

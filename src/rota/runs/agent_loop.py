@@ -103,15 +103,14 @@ class AgentLoop:
         review, item = next(items, (reviews[0], {"decision": None}))
         if item["decision"] != "approved":
             # A call that was started may have taken effect, and the model has to know that.
-            started = row.maybe_made or row.started_at is not None
             text = (
                 transcript.unknown_outcome(review)
-                if started
+                if row.may_have_effect
                 else transcript.rejection("call", review)
             )
             await tool_steps.finish(tx, task.id, row, text, "rejected")
             return "finished"
-        if row.name == ASK_PERSON.name and row.server is None:
+        if asks_person(row):
             answer = (item["arguments"] or {}).get("answer") or "Approved without an answer."
             await tool_steps.finish(tx, task.id, row, answer, "ok")
             return "finished"
@@ -296,6 +295,11 @@ class AgentLoop:
         subject = seals.items(items)
         await transitions.open_gate(tx, task, gate, self._gate_time, subject, items)
         return NextStep("wait")
+
+
+def asks_person(row: Step) -> bool:
+    """Whether the call is a question to a person, and not a call of a server's tool."""
+    return row.name == ASK_PERSON.name and row.server is None
 
 
 def needs_approval(agent: AgentVersion, tool: Tool) -> bool:

@@ -10,10 +10,9 @@ from rota.events.outbox import Handler, Instruction, Reschedule
 from rota.platform import clock
 from rota.platform.db import AccountTransaction
 from rota.runs import steps, tool_steps, transcript
-from rota.runs.agent_loop import AgentLoop
+from rota.runs.agent_loop import AgentLoop, asks_person
 from rota.runs.run_context import RunContext
 from rota.runs.steps import Step
-from rota.runs.tools import ASK_PERSON
 from rota.tasks import queries, review_queries, transitions
 from rota.tasks.model import Task
 from rota.tasks.states import TERMINAL
@@ -54,12 +53,11 @@ class Deadlines:
             )
         agent = await self._context.agent(tx, task)
         for row in await steps.gated_calls(tx, task.id, task.run):
-            asks = row.name == ASK_PERSON.name and row.server is None
-            maybe_made = row.maybe_made or row.started_at is not None
+            asks = asks_person(row)
             by_policy = agent.asks_before(f"{row.server}/{row.name}", read_only=row.read_only)
-            if asks or maybe_made or not by_policy:
+            if asks or row.may_have_effect or not by_policy:
                 # If the call were planned again, nothing would ask a person about it.
-                text = transcript.not_decided(asks=asks, maybe_made=maybe_made)
+                text = transcript.not_decided(asks=asks, maybe_made=row.may_have_effect)
                 await tool_steps.finish(tx, task.id, row, text, "rejected")
             else:
                 await tool_steps.set_state(tx, task.id, row, "planned")

@@ -42,9 +42,7 @@ async def model_call_finished(tx: AccountTransaction, run_id: RunId, step: int) 
 
 async def tool_calls_start(tx: AccountTransaction, task_id: UUID, rows: Sequence[Step]) -> None:
     """Leaves out the calls that have started before."""
-    first = [
-        row for row in rows if row.attempts == 0 and row.started_at is None and not row.maybe_made
-    ]
+    first = [row for row in rows if row.attempts == 0 and not row.may_have_effect]
     await journal.append_all(tx, [(STEP_STARTED, of_tool(row)) for row in first], task_id)
 
 

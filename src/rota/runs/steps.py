@@ -74,6 +74,11 @@ class Step:
         return self.kind == "model" and self.outcome == "failed" and not self.copied
 
     @property
+    def may_have_effect(self) -> bool:
+        """Whether this is a tool call that was started, in this run or before."""
+        return self.maybe_made or self.started_at is not None
+
+    @property
     def item_id(self) -> str:
         """The ID of this call in a review."""
         return f"call-{self.run}-{self.step}-{self.call}"

@@ -153,11 +153,7 @@ class Schedules:
 
             async def work() -> TaskResponse:
                 schedule = await _get_for_change(tx, schedule_id)
-                body = task_body(schedule)
-                new = await requested.new_task(
-                    tx, self._creation, body, caller.tier, tasks.find_for_change
-                )
-                task = await self._creation.create(tx, new, caller.tier)
+                task = await requested.create(tx, self._creation, task_body(schedule), caller.tier)
                 await queries.add_task(tx, schedule.id, task.id)
                 return TaskResponse(task=task_schemas.Task.of(task))
 

@@ -133,10 +133,9 @@ class Sweep:
         if await tasks.any_open(tx, earlier):
             return "skipped" if schedule.overlap == "skip" else None
         tier = await accounts.tier(tx)
-        new = await requested.new_task(
-            tx, self._creation, task_body(schedule), tier, tasks.find_for_change
+        task = await requested.create(
+            tx, self._creation, task_body(schedule), tier, created_by=schedule.saved_by
         )
-        task = await self._creation.create(tx, new, tier, created_by=schedule.saved_by)
         await queries.add_task(tx, schedule.id, task.id)
         return "created"
 

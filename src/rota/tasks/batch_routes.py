@@ -3,7 +3,7 @@
 from fastapi import APIRouter, Response
 from starlette.requests import Request
 
-from rota.auth.routing import secured_router
+from rota.auth.routing import SecuredRoute, secured_router
 from rota.limits.guard import charge
 from rota.platform.http.description import documented
 from rota.platform.http.responses import respond
@@ -14,8 +14,14 @@ from rota.tasks.routes import Writer
 from rota.tasks.schemas import CreateTasksResponse
 
 
+class BatchRoute(SecuredRoute):
+    """1,000 tasks have more values than other bodies."""
+
+    max_values = 30_000
+
+
 def batch_routes(batches: Batches) -> APIRouter:
-    router = secured_router("Tasks")
+    router = secured_router("Tasks", BatchRoute)
 
     @router.post(
         PATH,

@@ -11,7 +11,7 @@ from rota.platform.db import AccountTransaction, Database
 from rota.platform.errors import ApiError
 from rota.platform.idempotency import Idempotency, Outcome
 from rota.platform.schema import SchemaChecks
-from rota.tasks import queries, requested, schemas
+from rota.tasks import requested, schemas
 from rota.tasks.bodies import BatchTask, CreateTasks
 from rota.tasks.creation import TaskCreation
 from rota.tasks.errors import OutputSchemaUnusable, TooManySchemas
@@ -108,8 +108,5 @@ class Batches:
     async def _create(
         self, tx: AccountTransaction, caller: Caller, body: BatchTask
     ) -> TaskResponse:
-        new = await requested.new_task(
-            tx, self._creation, body, caller.tier, queries.find_for_change, deadline=body.deadline
-        )
-        task = await self._creation.create(tx, new, caller.tier)
+        task = await requested.create(tx, self._creation, body, caller.tier, deadline=body.deadline)
         return TaskResponse(task=schemas.Task.of(task))

@@ -7,9 +7,9 @@ from uuid import UUID
 
 from rota.agents import output_schemas
 from rota.platform import ids
-from rota.platform.db import AccountReader
+from rota.platform.db import AccountReader, AccountTransaction
 from rota.platform.schema import SchemaChecks
-from rota.tasks import changes
+from rota.tasks import changes, queries
 from rota.tasks.bodies import TaskBody
 from rota.tasks.creation import NewTask, TaskCreation
 from rota.tasks.errors import OutputSchemaUnusable, ParentNotFound, TwoAgents
@@ -64,3 +64,17 @@ async def new_task(
         budget_cents=body.budget_cents,
         deadline=deadline,
     )
+
+
+async def create(
+    tx: AccountTransaction,
+    creation: TaskCreation,
+    body: TaskBody,
+    tier: str,
+    *,
+    deadline: datetime | None = None,
+    created_by: UUID | None = None,
+) -> Task:
+    """Creates the task that a body describes. Raises before it writes anything."""
+    new = await new_task(tx, creation, body, tier, queries.find_for_change, deadline=deadline)
+    return await creation.create(tx, new, tier, created_by=created_by)

@@ -62,15 +62,9 @@ class Tasks:
         async with self._db.write(caller.account_id, caller.user_id) as tx:
 
             async def work() -> TaskResponse:
-                new = await requested.new_task(
-                    tx,
-                    self._creation,
-                    body,
-                    caller.tier,
-                    queries.find_for_change,
-                    deadline=body.deadline,
+                task = await requested.create(
+                    tx, self._creation, body, caller.tier, deadline=body.deadline
                 )
-                task = await self._creation.create(tx, new, caller.tier)
                 return TaskResponse(task=schemas.Task.of(task))
 
             return await self._idempotency.once(tx, key, ("POST /api/tasks", body), 201, work)

@@ -24,11 +24,9 @@ def by_name(route: APIRoute) -> str:
     return route.name
 
 
-# A body with many items has more values than others.
-MAX_VALUES_OF = {"/api/tasks/batch": 30_000}
-
-
 class StrictRequest(Request):
+    max_values = json.MAX_VALUES
+
     async def body(self) -> bytes:
         body = await super().body()
         kind = self.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -40,8 +38,7 @@ class StrictRequest(Request):
 
     async def json(self) -> Any:
         try:
-            max_values = MAX_VALUES_OF.get(self.scope["path"], json.MAX_VALUES)
-            return json.loads(await self.body(), max_values)
+            return json.loads(await self.body(), self.max_values)
         except json.InvalidJson as error:
             raise ValidationFailed.of(
                 FieldError("", f"The request body is not valid JSON: {error}.")
@@ -49,6 +46,9 @@ class StrictRequest(Request):
 
 
 class Route(APIRoute):
+    # How many values the JSON of a body can have.
+    max_values = json.MAX_VALUES
+
     def get_route_handler(self) -> Handler:
         handle = super().get_route_handler()
         # Pages are not part of the API. Other sites link to them with parameters of their own.
@@ -59,7 +59,9 @@ class Route(APIRoute):
         async def strict(request: Request) -> Response:
             if checked and request.scope["query_string"]:
                 _check_parameters(request, known)
-            return await handle(StrictRequest(request.scope, request.receive))
+            strict_request = StrictRequest(request.scope, request.receive)
+            strict_request.max_values = self.max_values
+            return await handle(strict_request)
 
         return strict
 
