@@ -6,7 +6,8 @@ The model implements OpenAI's chat completions and Anthropic's messages. If the 
 message contains `script:ID`, the script stored at `/scripts/ID` answers. Otherwise the model
 answers `Done.` at once. The turn of the script depends only on the number of assistant turns in
 the conversation, so a repeated call gets the same answer. Every call is counted.
-tests/peers/models/turn.py describes a turn. tests/runs/scripted.py is the client.
+tests/peers/models/turn.py describes a turn. tests/runs/scripted.py is the client. If the message
+contains `reader:ID`, tests/runs/reading_model.py answers.
 """
 
 import argparse
@@ -26,6 +27,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from tests.peers.models import anthropic_wire, openai_wire
+from tests.runs.reading_model import READER, Reader
 
 INSTANT: dict[str, Any] = {"text": "Done.", "inputTokens": 10, "outputTokens": 5}
 SCRIPT = re.compile(r"script:([\w-]+)")
@@ -42,6 +44,19 @@ class Scripts:
     def __init__(self) -> None:
         self.scripts: dict[str, Script] = {}
         self.instant = Script([INSTANT])
+        self.readers: dict[str, tuple[Reader, Script]] = {}
+
+    async def put_reader(self, request: Request) -> Response:
+        self.readers[request.path_params["id"]] = Reader(**await request.json()), Script([])
+        return JSONResponse({})
+
+    async def read_reader(self, request: Request) -> Response:
+        reader, _ = self.readers[request.path_params["id"]]
+        return JSONResponse({"calls": reader.calls})
+
+    async def release_reader(self, request: Request) -> Response:
+        self.readers[request.path_params["id"]][1].released.set()
+        return JSONResponse({})
 
     async def put(self, request: Request) -> Response:
         self.scripts[request.path_params["id"]] = Script(await request.json())
@@ -77,6 +92,14 @@ class Scripts:
         body = await request.json()
         messages = body["messages"]
         first = next((_text(m) for m in messages if m["role"] == "user"), "")
+        if reads := READER.search(first):
+            reader, script = self.readers[reads.group(1)]
+            says = reader.says(body)
+            if says.get("hold"):
+                await script.released.wait()
+            if says.get("status", 200) != 200:
+                return wire.error(says)  # type: ignore[no-any-return]
+            return wire.answer(says, body, 0, script.released)  # type: ignore[no-any-return]
         found = SCRIPT.search(first)
         script = (self.scripts.get(found.group(1)) if found else None) or self.instant
         turn = sum(message["role"] == "assistant" for message in messages)
@@ -241,6 +264,9 @@ def build_app() -> Starlette:
             Route("/scripts/{id}", scripts.put, methods=["POST"]),
             Route("/scripts/{id}", scripts.read, methods=["GET"]),
             Route("/release/{id}", scripts.release, methods=["POST"]),
+            Route("/readers/{id}", scripts.put_reader, methods=["POST"]),
+            Route("/readers/{id}", scripts.read_reader, methods=["GET"]),
+            Route("/release-reader/{id}", scripts.release_reader, methods=["POST"]),
             Route("/calls", scripts.calls, methods=["GET"]),
             Route("/behaviours/{ref}", tools.behave, methods=["POST"]),
             Route("/always/{ref}", tools.behave_always, methods=["POST"]),

@@ -13,11 +13,11 @@ from rota.platform import clock
 from rota.runs.abandoned import AbandonedCalls
 from rota.runs.contracts import CallInput, NextStep, SliceEnd
 from rota.runs.heartbeat import Pulse
+from rota.runs.model_steps import ModelCallRecord
 from rota.runs.prices import TokenUsage
 from rota.runs.run_context import FencedOut
 from rota.runs.slices import Slice, Slices
 from rota.runs.slots import Slots
-from rota.runs.steps import ModelCallRecord
 from rota.runs.tool_call import Started
 from tests.runs.gated_run import GatedRun
 from tests.runs.runner import shown

@@ -31,6 +31,7 @@ function wordsOf(step: TimelineStep): string {
     const state = step.state === 'approved' || step.state === 'rejected' ? step.state : null;
     return state ? strings.states[state] : strings.decisionStep;
   }
+  if (step.kind === 'summary') return strings.summaryStep;
   return toolCallsOf(step.result).length ? strings.choseTools : strings.modelStep;
 }
 
@@ -65,7 +66,7 @@ export function ledHere(
   return {
     shown: shown.map((step) => ({
       id: step.id,
-      icon: step.kind === 'approval' ? 'person' : step.kind,
+      icon: step.kind === 'approval' ? 'person' : step.kind === 'tool' ? 'tool' : 'model',
       words: wordsOf(step),
       code: codeOf(step),
       detail: detailOf(step),

@@ -172,6 +172,7 @@ export const strings = {
   earlier: (steps: number) => `${plural(steps, 'earlier step')}`,
   waitingForYou: 'Waiting for you',
   modelStep: 'Model call',
+  summaryStep: 'Summarized its work so far',
   failedStep: (name: string) => `${name} (failed)`,
   choseTools: 'Requested',
   stepAsked: 'Input',

@@ -6,7 +6,7 @@ import { SafeText } from '../ui/SafeText';
 import { Ago } from '../ui/Time';
 import { strings } from './strings';
 
-const icons = { model: 'model', tool: 'tool', approval: 'person' } as const;
+const icons = { model: 'model', summary: 'model', tool: 'tool', approval: 'person' } as const;
 
 /** One step as the API returns it. It is written out only when somebody opens it. */
 function RawStep({ step }: { step: TimelineStep }) {

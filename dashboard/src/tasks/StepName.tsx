@@ -93,6 +93,7 @@ function Decision({ step, task }: { step: TimelineStep; task: string }) {
 
 /** What a step is, in words. */
 export function StepName({ row: { step, task, model } }: { row: StepRow }) {
+  if (step.kind === 'summary') return <Words main={strings.summarizes} />;
   if (step.kind === 'model') return <Words main={modelWords(step)} more={model} />;
   if (step.kind === 'tool') {
     if (step.childTaskId || (step.name === 'delegate' && !step.server)) {

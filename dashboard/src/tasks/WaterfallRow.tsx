@@ -12,7 +12,7 @@ import type { StepRow } from './timelineRows';
 function iconOf(step: TimelineStep): IconName {
   if (step.kind === 'approval') return 'person';
   if (step.childTaskId) return 'branch';
-  return step.kind;
+  return step.kind === 'tool' ? 'tool' : 'model';
 }
 
 const isWait = (step: TimelineStep) => step.kind === 'approval' || step.state === 'gated';

@@ -167,6 +167,7 @@ export const strings = {
   question: 'Question to a person',
   asksFor: (tools: string[]) => `Requested ${list(tools)}`,
   answers: 'Writes the answer',
+  summarizes: 'Summarizes its work so far',
   works: 'Works on the next step',
   couldNot: 'Model call',
   states: {

@@ -156,7 +156,7 @@ _CHARGES = """
         coalesce(c.charges || ' x ' || c.cost, 'nothing') AS actual
     FROM (
         SELECT task_id, run, step, count(*) AS calls, sum(cost_micros)::bigint AS cost FROM steps
-        WHERE account_id = $1 AND kind = 'model' AND NOT copied AND cost_micros > 0
+        WHERE account_id = $1 AND call = 0 AND NOT copied AND cost_micros > 0
         GROUP BY task_id, run, step
     ) s
     FULL JOIN (

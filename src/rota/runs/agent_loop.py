@@ -17,13 +17,13 @@ from rota.agents.model import AgentVersion
 from rota.platform.canonical import digest
 from rota.platform.db import AccountTransaction
 from rota.runs import step_events, steps, structured, tool_steps, transcript
-from rota.runs.answers import UnusableAnswer
+from rota.runs.answers import Empty, UnusableAnswer
 from rota.runs.bounds import DeadlineExceeded, is_past_deadline
 from rota.runs.contracts import NextStep
 from rota.runs.steps import State, Step
 from rota.runs.structured import Answer
 from rota.runs.tool_steps import PlannedCall
-from rota.runs.tools import ANSWER_SCHEMA, ASK_PERSON, Tool, model_name
+from rota.runs.tools import ANSWER_SCHEMA, ASK_PERSON, READ_RESULT, Tool, model_name
 from rota.tasks import cancellation, queries, review_queries, seals, transitions
 from rota.tasks.model import Review, Task
 from rota.tasks.schemas import MAX_TEXT
@@ -59,10 +59,12 @@ class AgentLoop:
         if not rows:
             return NextStep("think", 1)
         last = rows[-1].step
-        model_call = next(row for row in rows if row.step == last and row.kind == "model")
+        model_call = next(row for row in rows if row.step == last and row.call == 0)
         if model_call.state in ("planned", "started"):
             # The call has failed before. Or its answer is charged, but not applied yet.
             return NextStep("think", last)
+        if model_call.kind == "summary":
+            return NextStep("think", last + 1)
         tool_calls = [row for row in rows if row.step == last and row.kind == "tool"]
         reviews = await review_queries.of_task(tx, task.id)
         if not tool_calls:
@@ -213,7 +215,8 @@ class AgentLoop:
         The second unusable answer in a row ends the run. With a schema, the model can correct
         MAX_REPAIRS answers in a run.
         """
-        *earlier, model_call = await steps.of_run(tx, task.id, task.run)
+        rows = await steps.of_run(tx, task.id, task.run)
+        *earlier, model_call = [row for row in rows if row.kind != "summary"]
         # Also before the run fails: a retry from failure continues with the note.
         await steps.refuse_answer(tx, task.id, model_call, problem.note)
         REFUSED.labels(problem.code).inc()
@@ -239,6 +242,22 @@ class AgentLoop:
             retryable=error.retryable,
             trigger=Trigger.DEADLINE,
         )
+
+    async def apply_summary(
+        self, tx: AccountTransaction, task: Task, step: int, response: ModelResponse
+    ) -> NextStep:
+        """Uses a summary from the next call on. The second empty one in a row ends the run."""
+        if (response.text or "").strip():
+            return NextStep("think", step + 1)
+        *earlier, summary = await steps.of_run(tx, task.id, task.run)
+        await steps.refuse_answer(tx, task.id, summary, None)
+        problem = Empty()
+        REFUSED.labels(problem.code).inc()
+        if earlier[-1].kind == "summary" and earlier[-1].is_refused:
+            return await self.fail(
+                tx, task, problem.code, problem.message, retryable=problem.retryable
+            )
+        return NextStep("think", step + 1)
 
     async def fail(
         self,
@@ -305,6 +324,9 @@ def asks_person(row: Step) -> bool:
 def needs_approval(agent: AgentVersion, tool: Tool) -> bool:
     if tool is ASK_PERSON:
         return True
+    if tool is READ_RESULT:
+        # It returns only what this run has already read.
+        return False
     return agent.asks_before(tool.full_name, read_only=tool.read_only)
 
 

@@ -90,7 +90,8 @@ class Bounds:
 
     def check(self, rows: Sequence[Step], max_steps: int, *, out_of_time: bool) -> None:
         """Raises if the run with these calls must not call the model again."""
-        if sum(row.is_answered and not row.copied for row in rows) >= max_steps:
+        answers = (row for row in rows if row.kind == "model" and row.is_answered)
+        if sum(not row.copied for row in answers) >= max_steps:
             raise StepLimitReached(max_steps)
         if sum(row.input_tokens + row.output_tokens for row in rows) >= self.max_tokens:
             raise TokenLimitReached(self.max_tokens)

@@ -9,9 +9,8 @@ from uuid import UUID
 import structlog
 from opentelemetry.trace import SpanKind
 from prometheus_client import Counter
-from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse
+from pydantic_ai.messages import ModelResponse
 from pydantic_ai.settings import ModelSettings
-from pydantic_ai.tools import ToolDefinition
 from temporalio import activity
 
 from rota.agents.model import AgentVersion
@@ -19,15 +18,17 @@ from rota.credits import charges, holds
 from rota.credits.ledger import Charge, RunId
 from rota.events import journal
 from rota.events.live_text import LiveTexts, Version
-from rota.platform import clock, json, tracing
+from rota.platform import clock, tracing
 from rota.platform.db import REJECTED_VALUES, AccountReader
 from rota.platform.schema import SchemaChecks
-from rota.runs import step_events, steps, transcript
+from rota.runs import model_request, model_steps, step_events, steps, transcript
 from rota.runs.agent_loop import AgentLoop, Start
 from rota.runs.bounds import Bounds, check_deadline
 from rota.runs.contracts import CallInput, NextStep
 from rota.runs.heartbeat import finish_despite_cancellation, retry_database
 from rota.runs.metering import measure
+from rota.runs.model_request import ModelCallRequest
+from rota.runs.model_steps import ModelCallRecord
 from rota.runs.model_stream import ask
 from rota.runs.models import (
     Models,
@@ -44,8 +45,8 @@ from rota.runs.run_context import (
     has_worked_longer_than,
     ids_of,
 )
-from rota.runs.steps import ModelCallRecord, Step
-from rota.runs.stored_answers import StoredAnswers
+from rota.runs.steps import Step
+from rota.runs.stored_answers import Stored, StoredAnswers
 from rota.runs.structured import OutputFormats
 from rota.runs.tools import Tool, Toolbox
 from rota.tasks import queries, transitions
@@ -131,7 +132,7 @@ class ModelCaller:
         account_id, agent = start.account_id, start.agent
         box = await retry_database(lambda: self._toolbox.open(account_id, agent))
         tools = {name: tool for name, (tool, _) in box.items() if tool.offered}
-        answer = None
+        stored = None
         if not start.answered:
             if history.lost:
                 raise FencedOut
@@ -140,9 +141,9 @@ class ModelCaller:
             except ParentBusy:
                 return NextStep("wait")
             if await self._charge(call_input, start.agent, record):
-                answer = record.response
+                stored = Stored(record.kind, record.response)
         return await self._answers.apply(
-            call_input, start.agent, start.task.output_schema, tools, answer, start_calls
+            call_input, start.agent, start.task.output_schema, tools, stored, start_calls
         )
 
     async def _read_input(self, call_input: CallInput, history: History) -> ModelCallInput | None:
@@ -189,7 +190,7 @@ class ModelCaller:
         async with self._context.locked(call_input.run) as (tx, task):
             assert task is not None
             agent = await self._context.agent(tx, task)
-            return await steps.count_model_failure(
+            return await model_steps.count_failure(
                 tx, task.id, task.run, call_input.step, agent.model
             )
 
@@ -197,52 +198,41 @@ class ModelCaller:
         self, call_input: CallInput, start: ModelCallInput, tools: dict[str, Tool]
     ) -> ModelCallRecord:
         chosen = self._models.get(start.agent.model)
-        conversation = transcript.messages(start.agent, start.task, start.rows)
-        input_characters = len(ModelMessagesTypeAdapter.dump_json(conversation))
-        for tool in tools.values():
-            input_characters += len(tool.description) + len(json.dumps(tool.arguments_schema))
-        schema = start.task.output_schema
-        if schema is not None:
-            # Some providers add it to the conversation once more.
-            input_characters += len(json.dumps(schema))
-        started_at = clock.now()
-        max_tokens = await self._affordable_output_tokens(
-            start, chosen, input_characters, started_at
+        request = model_request.build(
+            chosen, self._formats, start.agent, start.task, start.rows, call_input.step, tools
         )
-        definitions = [
-            ToolDefinition(
-                name=name,
-                description=tool.description,
-                parameters_json_schema=tool.arguments_schema,
-            )
-            for name, tool in tools.items()
-        ]
-        parameters = self._formats.parameters(chosen, definitions, schema)
+        started_at = clock.now()
+        max_tokens = await self._affordable_output_tokens(start, chosen, request, started_at)
         run = call_input.run
         version = Version(run.run, run.fence or 0, call_input.step, start.attempts)
         live_text = self._live_texts.begin(start.task.id, version)
-        request = ask(
+        asking = ask(
             chosen,
-            conversation,
+            request.messages,
             chosen.settings | ModelSettings(max_tokens=max_tokens, timeout=MAX_CALL_S),
-            parameters,
+            request.parameters,
             lambda text: live_text.add(transcript.storable(text)),
         )
         try:
             with tracing.span(f"model {chosen.name}", kind=SpanKind.CLIENT):
-                response = await finish_despite_cancellation(asyncio.wait_for(request, MAX_CALL_S))
+                response = await finish_despite_cancellation(asyncio.wait_for(asking, MAX_CALL_S))
         except BaseException as error:
             live_text.discard()
             if not isinstance(error, Exception):
                 raise
-            if self._formats.is_refused(chosen, parameters, schema, error):
+            if self._formats.is_refused(chosen, request.parameters, request.output_schema, error):
                 raise TryAgain("The provider refused the schema of the output.") from error
             # Slices count attempts in the step. Runs of earlier versions let Temporal count.
             attempt = max(start.attempts + 1, activity.info().attempt)
             raise classify_error(error, attempt) from error
         live_text.end()
         usage, cost_micros = await measure(
-            chosen.price, started_at, conversation, definitions, response, input_characters
+            chosen.price,
+            started_at,
+            request.messages,
+            request.tools,
+            response,
+            request.input_characters,
         )
         return ModelCallRecord(
             model=chosen.name,
@@ -251,13 +241,15 @@ class ModelCaller:
             cost_micros=cost_micros,
             price_version=chosen.price.version,
             started_at=started_at,
+            kind=request.kind,
+            through_step=request.through_step,
         )
 
     async def _affordable_output_tokens(
-        self, start: ModelCallInput, chosen: PricedModel, input_characters: int, at: datetime
+        self, start: ModelCallInput, chosen: PricedModel, request: ModelCallRequest, at: datetime
     ) -> int:
         """How long an answer the run's hold can pay for. A subtask draws on its parent's hold."""
-        max_tokens: int = chosen.settings["max_tokens"]
+        input_characters, max_tokens = request.input_characters, request.max_tokens
         left_micros = start.left_micros
         if start.task.parent_task_id:
             needed_micros = chosen.price.max_cost_micros(input_characters, max_tokens, at)
@@ -324,7 +316,7 @@ class ModelCaller:
         usage = record.usage
         async with self._context.db.write(account_id) as tx:
             await journal.lock_account(tx)
-            if not await steps.record_model_call(tx, task_id, run_id.run, call_input.step, record):
+            if not await model_steps.record(tx, task_id, run_id.run, call_input.step, record):
                 return False
             charge = Charge(
                 run_id,

@@ -25,7 +25,8 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RequestUsage
 
 from rota.platform.settings import ModelChoice
-from rota.runs.prices import Price, TokenUsage, fixed_price, table_price
+from rota.runs.compaction import Window
+from rota.runs.prices import Price, TokenUsage, fixed_price, table_price, table_window
 
 # Names that the local model serves. ROTA_MODELS can define any others.
 ALIASES = ("default", "fast", "strong")
@@ -174,6 +175,9 @@ class TryAgain(Exception):
 _MAX_MALFORMED_ANSWERS = 3
 _MAX_RETRY_AFTER = timedelta(minutes=5)
 
+# The context window of a model that neither the operator nor the public table knows.
+DEFAULT_WINDOW_TOKENS = 128_000
+
 # A call that can pay only for a shorter answer is not made.
 MIN_OUTPUT_TOKENS = 64
 
@@ -196,6 +200,7 @@ class PricedModel:
     price: Price
     settings: ModelSettings
     streams: bool
+    window: Window
 
 
 class Models:
@@ -228,6 +233,7 @@ class Models:
                 price_of(choice),
                 cast(ModelSettings, choice.settings | {"max_tokens": choice.max_output_tokens}),
                 choice.stream,
+                Window.of(_window_tokens(choice), choice.max_output_tokens),
             )
         return self._created[name]
 
@@ -271,6 +277,13 @@ class _ChatModel(OpenAIChatModel):
     @property
     def _streamed_response_cls(self) -> type[OpenAIStreamedResponse]:
         return _LastUsage
+
+
+def _window_tokens(choice: ModelChoice) -> int:
+    """The operator's size of the context window, or else the one in the public table."""
+    if choice.context_window is not None:
+        return choice.context_window
+    return table_window(choice.provider, choice.model) or DEFAULT_WINDOW_TOKENS
 
 
 def price_of(choice: ModelChoice) -> Price:

@@ -16,7 +16,7 @@ from rota.platform.schema import SchemaChecks, Verdict
 from rota.runs import transcript
 from rota.runs.agent_loop import needs_approval
 from rota.runs.tool_steps import PlannedCall
-from rota.runs.tools import Tool
+from rota.runs.tools import READ_RESULT, Tool
 
 # The tool calls of one answer that are made. Temporal runs at most 2,000 calls of a run at a time.
 # A request with thousands of results would also keep a worker busy for seconds.
@@ -38,7 +38,9 @@ async def plan_calls(
         tool = tools.get(call.tool_name)
         arguments, problem = _arguments(call)
         if tool is None:
-            problem = f"Tool not found. Available tools: {', '.join(sorted(tools))}."
+            # Only a long run is told about the tool that reads results again.
+            known = ", ".join(sorted(tools.keys() - {READ_RESULT.model_name}))
+            problem = f"Tool not found. Available tools: {known}."
         elif problem is None:
             verdict = unusable.get(call.tool_name)
             if verdict is None:

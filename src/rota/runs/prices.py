@@ -151,3 +151,12 @@ def table_price(provider: str, model: str) -> Price:
     if any(each.input_mtok is None or each.output_mtok is None for each in prices):
         raise LookupError(f"{provider}/{model} has no price for tokens")
     return Price(found.get_prices, f"genai-prices/{version('genai-prices')}")
+
+
+def table_window(provider: str, model: str) -> int | None:
+    """The size of the context window in the public table, in tokens, if it has one."""
+    try:
+        _, found = get_snapshot().find_provider_model(model, None, provider, None)
+    except LookupError:
+        return None
+    return found.context_window

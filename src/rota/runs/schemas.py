@@ -16,8 +16,12 @@ from rota.tasks.review_schemas import decider
 StepKind = TypeAliasType(
     "StepKind",
     Annotated[
-        Literal["model", "tool", "approval"],
-        doc("A model call, a tool call, or a review by a person.", "model"),
+        Literal["model", "summary", "tool", "approval"],
+        doc(
+            "A model call, a model call that summarizes earlier steps of a long run, a tool call, "
+            "or a review by a person.",
+            "model",
+        ),
     ],
 )
 StepState = TypeAliasType(
@@ -81,7 +85,8 @@ class TimelineStep(Wire):
     arguments: Annotated[
         Any,
         doc(
-            "The arguments of a tool call, or the items of an approval. Null for a model call.",
+            "The arguments of a tool call, or the items of an approval. For a summary, "
+            "`throughStep`, the last step that it replaces. Null for another model call.",
             None,
             {"title": "Onboarding checklist"},
         ),
@@ -196,7 +201,7 @@ class TimelineResponse(Wire):
 
 def _result(entry: Entry) -> Any:
     """The step's result. For a model call, its text and the tools that it requested."""
-    if entry.kind != "model":
+    if entry.kind not in ("model", "summary"):
         return entry.result
     # An answer that could not be stored has no result.
     parts = entry.result["parts"] if entry.result else []

@@ -11,7 +11,6 @@ from prometheus_client import Histogram
 
 from rota.platform.canonical import digest
 from rota.platform.db import AccountReader, AccountTransaction
-from rota.runs.prices import TokenUsage
 from rota.tasks.model import Task
 
 DURATION_SECONDS = Histogram(
@@ -21,6 +20,9 @@ DURATION_SECONDS = Histogram(
     buckets=(0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300),
 )
 
+# A summary is a model call that shortens the conversation.
+ModelCallKind = Literal["model", "summary"]
+Kind = Literal["model", "summary", "tool"]
 State = Literal["planned", "gated", "started", "delegated", "finished"]
 
 
@@ -29,7 +31,7 @@ class Step:
     run: int
     step: int
     call: int
-    kind: Literal["model", "tool"]
+    kind: Kind
     state: State
     name: str
     server: str | None
@@ -66,12 +68,12 @@ class Step:
     @property
     def is_answered(self) -> bool:
         """Whether this is a model call with an answer."""
-        return self.kind == "model" and self.state != "planned"
+        return self.call == 0 and self.state != "planned"
 
     @property
     def is_refused(self) -> bool:
         """Whether this is an answer of this run that cannot be used."""
-        return self.kind == "model" and self.outcome == "failed" and not self.copied
+        return self.call == 0 and self.outcome == "failed" and not self.copied
 
     @property
     def may_have_effect(self) -> bool:
@@ -249,86 +251,6 @@ async def one(tx: AccountReader, task_id: UUID, run: int, step: int, call: int) 
     return Step(**row) if row else None
 
 
-@dataclass(frozen=True, slots=True)
-class ModelCallRecord:
-    """A finished model call that is not stored yet."""
-
-    model: str
-    # None if the response cannot be stored.
-    response: Any
-    usage: TokenUsage
-    cost_micros: int
-    price_version: str
-    started_at: datetime
-
-
-async def record_model_call(
-    tx: AccountTransaction, task_id: UUID, run: int, step: int, record: ModelCallRecord
-) -> bool:
-    """Stores a model call whose answer is not applied yet. False if it is already stored.
-
-    The first answer stays, whoever stores it.
-    """
-    usage = record.usage
-    recorded = await tx.fetchval(
-        """
-        INSERT INTO steps AS s (account_id, task_id, run, step, call, kind, state, name, result,
-            input_tokens, output_tokens, cost_micros, price_version, planned_at, started_at,
-            finished_at, cache_read_tokens, cache_write_tokens, reasoning_tokens, estimated)
-        VALUES ($1, $2, $3, $4, 0, 'model', 'started', $5, $6, $7, $8, $9, $10, $11, $11,
-            clock_timestamp(), $12, $13, $14, $15)
-        ON CONFLICT (account_id, task_id, run, step, call) DO UPDATE
-        SET state = excluded.state, name = excluded.name, result = excluded.result,
-            input_tokens = excluded.input_tokens, output_tokens = excluded.output_tokens,
-            cost_micros = excluded.cost_micros, price_version = excluded.price_version,
-            started_at = excluded.started_at, finished_at = excluded.finished_at,
-            cache_read_tokens = excluded.cache_read_tokens,
-            cache_write_tokens = excluded.cache_write_tokens,
-            reasoning_tokens = excluded.reasoning_tokens, estimated = excluded.estimated
-        WHERE s.state = 'planned'
-        RETURNING true
-        """,
-        tx.account_id,
-        task_id,
-        run,
-        step,
-        record.model,
-        record.response,
-        usage.input_tokens,
-        usage.output_tokens,
-        record.cost_micros,
-        record.price_version,
-        record.started_at,
-        usage.cache_read_tokens,
-        usage.cache_write_tokens,
-        usage.reasoning_tokens,
-        usage.estimated,
-    )
-    return bool(recorded)
-
-
-async def count_model_failure(
-    tx: AccountTransaction, task_id: UUID, run: int, step: int, model: str
-) -> int:
-    """Counts a failed attempt of a model call. Returns how many have failed."""
-    attempts: int | None = await tx.fetchval(
-        """
-        INSERT INTO steps AS s (account_id, task_id, run, step, call, kind, state, name, attempts)
-        VALUES ($1, $2, $3, $4, 0, 'model', 'planned', $5, 1)
-        ON CONFLICT (account_id, task_id, run, step, call)
-            DO UPDATE SET attempts = s.attempts + 1
-        RETURNING attempts
-        """,
-        tx.account_id,
-        task_id,
-        run,
-        step,
-        model,
-    )
-    assert attempts is not None
-    return attempts
-
-
 async def finish_model_call(tx: AccountTransaction, task_id: UUID, run: int, step: int) -> bool:
     """Marks the answer of a stored model call as applied. False if it already is."""
     finished = await tx.fetchval(
@@ -346,7 +268,7 @@ async def finish_model_call(tx: AccountTransaction, task_id: UUID, run: int, ste
     return bool(finished)
 
 
-async def refuse_answer(tx: AccountTransaction, task_id: UUID, at: Step, note: str) -> None:
+async def refuse_answer(tx: AccountTransaction, task_id: UUID, at: Step, note: str | None) -> None:
     """Marks an answer as unusable. The model gets the note after it."""
     await tx.execute(
         """
@@ -390,7 +312,7 @@ async def copy_previous_run(tx: AccountTransaction, task_id: UUID, run: int) -> 
             outcome, note, child_task_id, 0, 0, 0, 0, 0, estimated, 0, price_version, true,
             planned_at, started_at, finished_at, 0
         FROM steps WHERE account_id = $1 AND task_id = $2 AND run = $3 - 1
-          AND NOT (kind = 'model' AND state IN ('planned', 'started'))
+          AND NOT (call = 0 AND state IN ('planned', 'started'))
         ON CONFLICT DO NOTHING
         """,  # noqa: S608
         tx.account_id,

@@ -17,6 +17,7 @@ from rota.runs.contracts import CallInput, NextStep
 from rota.runs.heartbeat import retry_database
 from rota.runs.models import ContentFiltered, GiveUp, ModelAnswerUnusable
 from rota.runs.run_context import FencedOut, RunContext, ids_of
+from rota.runs.steps import ModelCallKind
 from rota.runs.structured import Answer
 from rota.runs.tool_steps import PlannedCall
 from rota.runs.tools import Tool, ToolUnavailable
@@ -27,6 +28,14 @@ Tools = dict[str, Tool]
 
 
 @dataclass(frozen=True, slots=True)
+class Stored:
+    """A stored and charged answer."""
+
+    kind: ModelCallKind
+    answer: Any
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """What a stored answer means for its run."""
 
@@ -34,6 +43,7 @@ class Plan:
     calls: list[PlannedCall]
     # None if the response requests tool calls.
     answer: Answer | None
+    is_summary: bool = False
 
 
 class StoredAnswers:
@@ -48,15 +58,15 @@ class StoredAnswers:
         agent: AgentVersion,
         output_schema: dict[str, Any] | None,
         tools: Tools,
-        answer: Any,
+        stored: "Stored | None",
         start_calls: Start | None,
     ) -> NextStep:
         """Applies the answer. If that fails, the run fails: the same answer fails again.
 
-        `answer` is what this slice has just stored. If it is None, the answer is read.
+        `stored` is what this slice has just stored. If it is None, the answer is read.
         """
         try:
-            plan = await self._plan(call_input, agent, output_schema, tools, answer)
+            plan = await self._plan(call_input, agent, output_schema, tools, stored)
             try:
                 return await self._apply(call_input, agent, tools, plan, start_calls)
             except Exception as error:
@@ -77,7 +87,7 @@ class StoredAnswers:
         agent: AgentVersion,
         output_schema: dict[str, Any] | None,
         tools: Tools,
-        answer: Any,
+        stored: "Stored | None",
     ) -> Plan:
         """Checks the answer before the account is locked.
 
@@ -85,13 +95,16 @@ class StoredAnswers:
         """
         account_id, task_id = ids_of(call_input.run)
 
-        async def read() -> Any:
+        async def read() -> Stored:
             async with self._context.db.read(account_id) as tx:
                 row = await steps.one(tx, task_id, call_input.run.run, call_input.step, 0)
             assert row is not None
-            return row.result
+            return Stored("summary" if row.kind == "summary" else "model", row.result)
 
-        response = transcript.parsed(await retry_database(read) if answer is None else answer)
+        found = stored if stored is not None else await retry_database(read)
+        response = transcript.parsed(found.answer)
+        if found.kind == "summary":
+            return Plan(response, [], None, is_summary=True)
         try:
             planned = await planning.plan_calls(self._checks, account_id, agent, response, tools)
             final = (
@@ -127,17 +140,22 @@ class StoredAnswers:
                 if not await steps.finish_model_call(tx, task.id, task.run, call_input.step):
                     # It is applied: an earlier attempt committed, although its connection was lost.
                     return await self._loop.advance(tx, task)
-                next_step = await self._loop.apply_response(
-                    tx,
-                    task,
-                    agent,
-                    call_input.step,
-                    plan.response,
-                    plan.calls,
-                    tools,
-                    plan.answer,
-                    start_calls,
-                )
+                if plan.is_summary:
+                    next_step = await self._loop.apply_summary(
+                        tx, task, call_input.step, plan.response
+                    )
+                else:
+                    next_step = await self._loop.apply_response(
+                        tx,
+                        task,
+                        agent,
+                        call_input.step,
+                        plan.response,
+                        plan.calls,
+                        tools,
+                        plan.answer,
+                        start_calls,
+                    )
                 if next_step.kind == "think":
                     number = next_step.step
                     await step_events.model_call_starts(tx, task.run_id, number, is_new=True)

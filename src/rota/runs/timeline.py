@@ -17,7 +17,7 @@ CutValue = Literal["arguments", "result"]
 @dataclass(frozen=True, slots=True)
 class Entry:
     id: str
-    kind: Literal["model", "tool", "approval"]
+    kind: Literal["model", "summary", "tool", "approval"]
     run: int
     step: int | None
     name: str | None
@@ -73,7 +73,7 @@ _PAGE = f"""
     SELECT {_SHORT},
         CASE WHEN cut_arguments THEN {_CUT.format("arguments")} ELSE arguments END AS arguments,
         CASE WHEN NOT cut_result THEN result
-            WHEN kind = 'model' THEN jsonb_build_object('parts', (
+            WHEN kind IN ('model', 'summary') THEN jsonb_build_object('parts', (
                 SELECT jsonb_agg((part - 'args') || CASE WHEN part ? 'content' THEN
                     jsonb_build_object('content', left(part ->> 'content', $6)) ELSE '{{}}' END
                     ORDER BY number)

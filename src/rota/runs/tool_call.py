@@ -15,7 +15,7 @@ from rota.credits.ledger import RunId
 from rota.events import journal
 from rota.platform import clock, tracing
 from rota.platform.db import AccountTransaction
-from rota.runs import step_events, steps, tool_steps
+from rota.runs import step_events, steps, stored_results, tool_steps
 from rota.runs.agent_loop import AgentLoop, needs_approval
 from rota.runs.bounds import is_past_deadline
 from rota.runs.contracts import CALL_FINISHED, TOOL_FAILED, CallInput, NextStep, RunInput
@@ -25,6 +25,7 @@ from rota.runs.run_context import FencedOut, RunContext, ids_of
 from rota.runs.steps import Step
 from rota.runs.tools import (
     DELEGATE,
+    READ_RESULT,
     Tool,
     Toolbox,
     ToolChanged,
@@ -103,8 +104,8 @@ class ToolCaller:
             return None
         if row.state == "finished":
             return CALL_FINISHED
-        if _delegates(row):
-            return await retry_database(lambda: self._delegate(call_input, agent))
+        if _is_built_in(row):
+            return await retry_database(lambda: self._call_built_in(call_input, agent))
         started = await retry_database(lambda: self._start(call_input, agent))
         if isinstance(started, NextStep):
             return started
@@ -141,8 +142,8 @@ class ToolCaller:
                 found[row.call] = CALL_FINISHED
                 continue
             outcome = (
-                await self._delegate_in(tx, task, agent, row)
-                if _delegates(row)
+                await self._built_in(tx, task, agent, row)
+                if _is_built_in(row)
                 else await self._check(tx, task, agent, row)
             )
             if isinstance(outcome, Started):
@@ -313,18 +314,21 @@ class ToolCaller:
                 tx, task, agent, row, tool, reason, maybe_made=maybe_made
             )
 
-    async def _delegate(self, call_input: CallInput, agent: AgentVersion) -> NextStep:
+    async def _call_built_in(self, call_input: CallInput, agent: AgentVersion) -> NextStep:
         async with self._context.locked(call_input.run) as (tx, task):
             if task is None or task.status != "RUNNING":
                 return NextStep("end")
             row = await _row(tx, task, call_input)
-            if await self._delegate_in(tx, task, agent, row) == WAITS_FOR_PERSON:
+            if await self._built_in(tx, task, agent, row) == WAITS_FOR_PERSON:
                 return WAITS_FOR_PERSON
             return await self._loop.advance(tx, task)
 
-    async def _delegate_in(
+    async def _built_in(
         self, tx: AccountTransaction, task: Task, agent: AgentVersion, row: Step
     ) -> NextStep:
+        if row.name == READ_RESULT.name:
+            await stored_results.read(tx, task, row)
+            return LOOK_AGAIN
         if row.state == "planned" and needs_approval(agent, DELEGATE) and not row.is_approved:
             return await self._loop.reopen_gate(tx, task, agent, row, DELEGATE, _NOT_APPROVED)
         if row.state == "planned":
@@ -332,8 +336,8 @@ class ToolCaller:
         return LOOK_AGAIN
 
 
-def _delegates(row: Step) -> bool:
-    return row.name == DELEGATE.name and row.server is None
+def _is_built_in(row: Step) -> bool:
+    return row.name in (DELEGATE.name, READ_RESULT.name) and row.server is None
 
 
 async def _mark_started(

@@ -1,7 +1,7 @@
 """Tools that an agent can call.
 
 Every kind of external tool implements `ToolSource`. The built-in tools `delegate` and `ask_person`
-do not: the run handles them itself.
+do not, and neither does `read_result`: the run handles them itself.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -164,6 +164,27 @@ DELEGATE = Tool(
 )
 
 
+READ_RESULT = Tool(
+    name="read_result",
+    server=None,
+    description="Read the result of an earlier tool call again. In a long conversation, older "
+    "results are removed. When you read a result, write down what you will need from it. `start` "
+    "is the character at which to begin, for a result that is truncated.",
+    arguments_schema={
+        "type": "object",
+        "properties": {
+            "step": {"type": "integer", "minimum": 1, "maximum": 100_000},
+            "call": {"type": "integer", "minimum": 1, "maximum": 1_000},
+            "start": {"type": "integer", "minimum": 0, "maximum": 100_000_000},
+        },
+        "required": ["step", "call"],
+        "additionalProperties": False,
+    },
+    read_only=True,
+    describe="Read the result of call {call} of step {step} again",
+)
+
+
 @dataclass(slots=True)
 class Toolbox:
     """All tools that an agent can use in an account, by the name that the model sees."""
@@ -174,7 +195,8 @@ class Toolbox:
         self, account_id: UUID, agent: AgentVersion
     ) -> "dict[str, tuple[Tool, ToolSource | None]]":
         found: dict[str, tuple[Tool, ToolSource | None]] = {
-            ASK_PERSON.model_name: (ASK_PERSON, None)
+            ASK_PERSON.model_name: (ASK_PERSON, None),
+            READ_RESULT.model_name: (READ_RESULT, None),
         }
         if agent.rank < 3:
             found[DELEGATE.model_name] = (DELEGATE, None)

@@ -3,6 +3,7 @@
 It also prepares what the model says for the database.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,11 +21,10 @@ from pydantic_ai.messages import (
 from rota.agents.model import AgentVersion
 from rota.platform import json
 from rota.platform.schema import Verdict
+from rota.runs import compaction
+from rota.runs.compaction import View
 from rota.runs.steps import Step
 from rota.tasks.model import Review, Task
-
-# The model reads this much of one tool result. The timeline keeps more.
-MAX_RESULT_CHARACTERS = 20_000
 
 # A review shows this much of what the model wrote beside a call, in characters.
 MAX_WORDS = 2_000
@@ -35,26 +35,40 @@ CUT_OFF_CALL = (
 )
 
 
-def messages(agent: AgentVersion, task: Task, rows: list[Step]) -> list[ModelMessage]:
-    """The conversation so far."""
+def work_of(task: Task) -> str:
+    """What the model is told to do."""
     texts = [f"# {task.name}", task.description, task.input]
     if task.output_schema is not None:
         texts.append(output_instructions(task.output_schema))
-    work = "\n\n".join(text for text in texts if text)
-    found: list[ModelMessage] = [
-        ModelRequest(parts=[SystemPromptPart(agent.instructions), UserPromptPart(work)])
+    return "\n\n".join(text for text in texts if text)
+
+
+def messages(
+    agent: AgentVersion, task: Task, rows: Sequence[Step], view: View
+) -> list[ModelMessage]:
+    """The conversation so far, as far as the model reads it."""
+    first: list[ModelRequestPart] = [
+        SystemPromptPart(agent.instructions),
+        UserPromptPart(work_of(task)),
     ]
+    if view.summary is not None:
+        first.append(UserPromptPart(_summary_note(view.summary, view)))
+    found: list[ModelMessage] = [ModelRequest(parts=first)]
     results_of: dict[int, list[Step]] = {row.step: [] for row in rows}
     for row in rows:
         if row.kind == "tool":
             results_of[row.step].append(row)
-    for model_call in (row for row in rows if row.is_answered):
+    for model_call in rows:
+        if model_call.kind != "model" or not model_call.is_answered:
+            continue
+        if model_call.step <= view.after_step:
+            continue
         results = results_of[model_call.step]
         response = response_of(model_call)
         # Providers refuse an empty message. The note after it says that the answer was empty.
         if not is_empty(response):
             found.append(_with_calls(response, len(results)))
-        reply: list[ModelRequestPart] = [_tool_return(row) for row in results]
+        reply: list[ModelRequestPart] = [_tool_return(row, view, len(results)) for row in results]
         if model_call.note:
             reply.append(UserPromptPart(model_call.note))
         if reply:
@@ -100,10 +114,22 @@ def is_empty(response: ModelResponse) -> bool:
     return not response.tool_calls and not (response.text or "").strip()
 
 
-def _tool_return(row: Step) -> ToolReturnPart:
-    text = row.result if isinstance(row.result, str) else json.dumps(row.result).decode()
-    if len(text) > MAX_RESULT_CHARACTERS:
-        text = text[:MAX_RESULT_CHARACTERS] + f"\n[truncated from {len(text)} characters]"
+def _summary_note(summary: Step, view: View) -> str:
+    text = compaction.summary_text(summary)
+    shown = compaction.first_part(text, (view.step_size or 0) // 2)
+    if len(shown) < len(text):
+        shown += compaction.truncated(len(text))
+    return (
+        "# Your work so far\n\nThe conversation was too long. This summary replaces its steps 1 to "
+        f"{view.after_step}. You can read each tool result of these steps again with read_result."
+        f"\n\n{shown}"
+    )
+
+
+def _tool_return(row: Step, view: View, calls: int) -> ToolReturnPart:
+    text = compaction.removed(row) if row.step < view.whole_from else None
+    if text is None:
+        text = view.shown(row, calls)
     return ToolReturnPart(tool_name=row.name, content=text, tool_call_id=row.call_id or "")
 
 

@@ -31,11 +31,11 @@ from rota.dev.demo.rules import Turn, next_turn
 from rota.dev.demo.shop import Shop, ToolFailed
 from rota.platform import clock, ids
 from rota.platform.db import AccountTransaction, Database, owner_connection
-from rota.runs import planning, step_events, steps, structured, tool_steps, transcript
+from rota.runs import model_steps, planning, step_events, steps, structured, tool_steps, transcript
 from rota.runs.agent_loop import AgentLoop
 from rota.runs.contracts import NextStep
+from rota.runs.model_steps import ModelCallRecord
 from rota.runs.prices import TokenUsage, fixed_price
-from rota.runs.steps import ModelCallRecord
 from rota.runs.tools import Tool
 from rota.tasks import queries, transitions
 from rota.tasks.creation import NewTask
@@ -200,7 +200,7 @@ class _Writer:
             started_at=started_at,
         )
         await step_events.model_call_starts(tx, task.run_id, step, is_new=True)
-        await steps.record_model_call(tx, task.id, task.run, step, record)
+        await model_steps.record(tx, task.id, task.run, step, record)
         await step_events.model_call_finished(tx, task.run_id, step)
         charge = Charge(
             task.run_id,
