@@ -165,7 +165,7 @@ async def _alone(figures: Figures, world: World, script: str, client: Client) ->
     many = await world.scripted.script(*[again] * FURTHER_CALLS, says("Done."))
     person = await world.newcomer()
     choices = TypeAdapter(dict[str, ModelChoice]).validate_json(world.scripted.models())
-    chosen = Models(choices, None).get("default")
+    chosen = Models(choices, None).chain("default").choose()
     hello: list[ModelMessage] = [ModelRequest(parts=[UserPromptPart("Hello")])]
     for number in range(SINGLE):
         began = time.monotonic()

@@ -218,6 +218,17 @@ def test_an_incomplete_or_contradictory_price_of_a_model_is_refused(
     assert error in refused
 
 
+def test_a_model_name_can_have_a_list_of_models(environment: pytest.MonkeyPatch) -> None:
+    listed = [{"model": "first"}, {"model": "second", "apiKey": "k"}, {"model": "third"}]
+    chain = read(environment, ROTA_MODELS=json.dumps({"fast": listed})).models["fast"]
+    assert chain.model == "first"
+    assert [choice.model for choice in chain.otherwise] == ["second", "third"]
+    listed[1] = {"model": "second", "apikey": "k"}
+    error = error_of(environment, ROTA_MODELS=json.dumps({"fast": listed}))
+    assert error == "models_fast_otherwise_0_apikey Unknown field. Did you mean `apiKey`?"
+    assert error_of(environment, ROTA_MODELS='{"fast": []}').startswith("models_fast")
+
+
 def test_the_prices_of_a_model_can_be_zero(environment: pytest.MonkeyPatch) -> None:
     prices = {"inputUsdPerMillion": 0, "outputUsdPerMillion": 0, "cachedInputUsdPerMillion": 0}
     settings = read(environment, ROTA_MODELS=json.dumps({"fast": {"model": "m"} | prices}))

@@ -107,8 +107,10 @@ class Scripts:
         if failures := says.get("failures"):
             earlier = sum(call["turn"] == turn for call in script.calls)
             says = failures[earlier] if earlier < len(failures) else says
+        says = says.get("byModel", {}).get(body["model"], says)
         call = {
             "turn": turn,
+            "model": body["model"],
             "at": time.time(),
             # The conversations of a very long run would need too much memory.
             "messages": messages if len(messages) < 100 and script is not self.instant else [],

@@ -69,7 +69,17 @@ class Scripted:
             "outputUsdPerMillion": 2,
             **changes,
         }
-        return json.dumps(dict.fromkeys(("default", "fast", "strong"), choice))
+        names = dict.fromkeys(("default", "fast", "strong"), choice)
+        return json.dumps(names | self._chains(choice))
+
+    def _chains(self, choice: dict[str, Any]) -> dict[str, Any]:
+        """Chains of three models with different prices. In `broken`, the second is unreachable."""
+        chain = [
+            choice | {"model": f"model-{place}", "outputUsdPerMillion": 10**place}
+            for place in (1, 2, 3)
+        ]
+        unreachable = chain[1] | {"baseUrl": "http://127.0.0.1:1/v1"}
+        return {"chain": chain, "broken": [chain[0], unreachable, chain[2]]}
 
     async def script(self, *turns: Turn, name: str | None = None) -> str:
         """Stores a script. Returns the text that selects it in a task's input."""

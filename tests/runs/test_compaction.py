@@ -131,7 +131,7 @@ def test_the_tokens_that_a_provider_counts_correct_the_estimate() -> None:
 def test_the_window_comes_from_the_operator_or_from_the_table() -> None:
     def tokens(**changes: Any) -> int:
         choice = ModelChoice.model_validate({"apiKey": "k", "free": True, **changes})
-        return Models({"default": choice}, None).get("default").window.tokens
+        return Models({"default": choice}, None).chain("default").choose().window.tokens
 
     assert tokens(model="gpt-4o") == 128_000
     assert tokens(provider="anthropic", model="claude-sonnet-4-0") == 200_000

@@ -20,16 +20,20 @@ def test_the_examples_of_models_are_valid_settings() -> None:
     assert {"default", "fast", "strong"} <= settings.models.keys()
     models = Models(settings.models, None)
     assert all(
-        models.get(name).price.version.startswith("genai-prices/") for name in settings.models
+        models.chain(name).choose().price.version.startswith("genai-prices/")
+        for name in settings.models
     )
     reader = json.JSONDecoder()
     blocks = re.findall(r"```json\n(.*?)```", MODELS, re.DOTALL)
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     for block in blocks:
         rest = block.strip()
         while rest:
             choice, end = reader.raw_decode(rest)
-            ModelChoice.model_validate(choice)
+            if "default" in choice:
+                assert len(Models(Settings(models=choice).models, None).chain("default")) == 3
+            else:
+                ModelChoice.model_validate(choice)
             rest = rest[end:].strip()
 
 

@@ -47,7 +47,7 @@ async def answer_of(
             "stream": stream,
         }
     )
-    chosen = Models({"default": choice}, None).get("default")
+    chosen = Models({"default": choice}, None).chain("default").choose()
     question: list[ModelMessage] = [ModelRequest(parts=[UserPromptPart(f"Please. {script}")])]
     pieces: list[str] = []
     parameters = ModelRequestParameters(function_tools=[LOOKUP])
@@ -88,7 +88,7 @@ async def test_a_streamed_answer_is_the_whole_answer_at_the_same_price(
     assert usage == usage_of(whole)
     assert usage.input_tokens == TURNS[name].get("inputTokens", 10)
     assert usage.cache_read_tokens == TURNS[name].get("cachedTokens", 0)
-    price = Models({"default": choice}, None).get("default").price
+    price = Models({"default": choice}, None).chain("default").choose().price
     assert price.cost_micros(usage, clock.now()) > 0
 
 

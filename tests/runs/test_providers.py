@@ -254,7 +254,7 @@ def test_each_provider_has_a_client_and_a_public_price(
     provider: Any, model: str, kind: type
 ) -> None:
     choice = ModelChoice.model_validate({"provider": provider, "model": model, "apiKey": "k"})
-    found = Models({"default": choice}, None).get("default")
+    found = Models({"default": choice}, None).chain("default").choose()
     assert isinstance(found.model, kind)
     now = clock.now()
     for_input = found.price.cost_micros(TokenUsage(1_000, 0), now)
@@ -285,7 +285,7 @@ async def test_each_client_sends_a_failed_request_once(
         choice = ModelChoice.model_validate(
             {"provider": provider, "model": model, "apiKey": "k", "baseUrl": url}
         )
-        client = Models({"default": choice}, None).get("default").model
+        client = Models({"default": choice}, None).chain("default").choose().model
         question: list[ModelMessage] = [ModelRequest(parts=[UserPromptPart("Hello?")])]
         with pytest.raises(ModelHTTPError):
             await client.request(question, None, ModelRequestParameters())
@@ -314,7 +314,9 @@ def test_the_operators_price_comes_first_and_fractions_round_up() -> None:
 
 def test_the_local_model_serves_every_name_while_none_is_configured() -> None:
     models = Models({}, "http://127.0.0.1:1/v1")
-    assert {models.get(name).name for name in ("default", "fast", "strong")} == {"smollm2"}
+    assert {models.chain(name).choose().name for name in ("default", "fast", "strong")} == {
+        "smollm2"
+    }
     with pytest.raises(ModelNotConfigured) as raised:
-        models.get("another")
+        models.chain("another")
     assert raised.value.code == "MODEL_NOT_CONFIGURED"

@@ -67,6 +67,8 @@ class ModelChoice(StrictModel):
     stream: bool = True
     # Sent with every request: {"temperature": 0.2, …}
     settings: dict[str, float] = Field(default_factory=dict)
+    # The models that take over while this one is not available. In ROTA_MODELS, a name has a list.
+    otherwise: tuple["ModelChoice", ...] = ()
 
     @model_validator(mode="after")
     def _has_whole_price(self) -> Self:
@@ -175,6 +177,7 @@ class Settings(BaseSettings):
     approval_days: Annotated[int, Field(ge=1)] = 7
 
     # JSON: {"default": {"provider": "openai", "model": "…", "apiKey": "…"}, "fast": …}
+    # A name can also have a list of models: the next one takes over when one is not available.
     models: dict[str, ModelChoice] = {}
     # The local model of `rota dev`. It is used for all agents if `models` is empty.
     model_url: str | None = None
@@ -206,6 +209,19 @@ class Settings(BaseSettings):
     otlp_endpoint: str | None = None
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     log_format: Literal["json", "console"] = "json"
+
+    @field_validator("models", mode="before")
+    @classmethod
+    def _read_chains(cls, value: object) -> object:
+        """A list of models is its first model, with the others in `otherwise`."""
+        if not isinstance(value, dict):
+            return value
+        return {
+            name: {**given[0], "otherwise": given[1:]}
+            if isinstance(given, list) and given and isinstance(given[0], dict)
+            else given
+            for name, given in value.items()
+        }
 
     @field_validator(
         "trusted_proxies",

@@ -197,7 +197,8 @@ class ModelCaller:
     async def _request(
         self, call_input: CallInput, start: ModelCallInput, tools: dict[str, Tool]
     ) -> ModelCallRecord:
-        chosen = self._models.get(start.agent.model)
+        chain = self._models.chain(start.agent.model)
+        chosen = chain.choose()
         request = model_request.build(
             chosen, self._formats, start.agent, start.task, start.rows, call_input.step, tools
         )
@@ -223,8 +224,12 @@ class ModelCaller:
             if self._formats.is_refused(chosen, request.parameters, request.output_schema, error):
                 raise TryAgain("The provider refused the schema of the output.") from error
             # Slices count attempts in the step. Runs of earlier versions let Temporal count.
-            attempt = max(start.attempts + 1, activity.info().attempt)
-            raise classify_error(error, attempt) from error
+            attempt = max(start.attempts // len(chain) + 1, activity.info().attempt)
+            meaning = classify_error(error, attempt)
+            if isinstance(meaning, TryAgain):
+                chain.failed(chosen, meaning.after)
+                meaning.models = len(chain)
+            raise meaning from error
         live_text.end()
         usage, cost_micros = await measure(
             chosen.price,
@@ -242,7 +247,7 @@ class ModelCaller:
             price_version=chosen.price.version,
             started_at=started_at,
             kind=request.kind,
-            through_step=request.through_step,
+            arguments=_arguments(request, chain.before(chosen)),
         )
 
     async def _affordable_output_tokens(
@@ -342,6 +347,16 @@ class ModelCaller:
             if (status, run) == ("CANCELLED", run_id.run):
                 await steps.finish_model_call(tx, task_id, run_id.run, call_input.step)
         return True
+
+
+def _arguments(request: ModelCallRequest, instead_of: list[str]) -> dict[str, Any] | None:
+    """What the timeline says about the call besides its answer."""
+    found: dict[str, Any] = {}
+    if request.through_step is not None:
+        found["throughStep"] = request.through_step
+    if instead_of:
+        found["insteadOf"] = instead_of
+    return found or None
 
 
 def _wait_s(start: ModelCallInput) -> float:

@@ -22,8 +22,9 @@ class ModelCallRecord:
     price_version: str
     started_at: datetime
     kind: ModelCallKind = "model"
-    # For a summary: the last step that it replaces.
-    through_step: int | None = None
+    # `throughStep`: the last step that a summary replaces. `insteadOf`: the models that were not
+    # available.
+    arguments: dict[str, Any] | None = None
 
 
 async def record(
@@ -70,7 +71,7 @@ async def record(
         usage.reasoning_tokens,
         usage.estimated,
         record.kind,
-        None if record.through_step is None else {"throughStep": record.through_step},
+        record.arguments,
     )
     return bool(recorded)
 

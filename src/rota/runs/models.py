@@ -26,6 +26,7 @@ from pydantic_ai.usage import RequestUsage
 
 from rota.platform.settings import ModelChoice
 from rota.runs.compaction import Window
+from rota.runs.model_chain import ModelChain
 from rota.runs.prices import Price, TokenUsage, fixed_price, table_price, table_window
 
 # Names that the local model serves. ROTA_MODELS can define any others.
@@ -169,6 +170,8 @@ class TryAgain(Exception):
         super().__init__(message)
         # How long the provider asks to wait, if it does.
         self.after = after
+        # How many models are asked before the run pauses.
+        self.models = 1
 
 
 # After this many unreadable answers to the same call, the run fails.
@@ -220,22 +223,28 @@ class Models:
                 settings={"temperature": 0.3, "frequency_penalty": 0.8},
             )
             self._choices = dict.fromkeys(ALIASES, local)
-        self._created: dict[str, PricedModel] = {}
+        self._created: dict[str, ModelChain] = {}
 
-    def get(self, name: str) -> PricedModel:
+    def chain(self, name: str) -> ModelChain:
         if name not in self._created:
             choice = self._choices.get(name)
             if choice is None:
                 raise ModelNotConfigured(name)
-            self._created[name] = PricedModel(
-                choice.model,
-                _create(choice),
-                price_of(choice),
-                cast(ModelSettings, choice.settings | {"max_tokens": choice.max_output_tokens}),
-                choice.stream,
-                Window.of(_window_tokens(choice), choice.max_output_tokens),
+            self._created[name] = ModelChain(
+                [_priced(each) for each in (choice, *choice.otherwise)]
             )
         return self._created[name]
+
+
+def _priced(choice: ModelChoice) -> PricedModel:
+    return PricedModel(
+        choice.model,
+        _create(choice),
+        price_of(choice),
+        cast(ModelSettings, choice.settings | {"max_tokens": choice.max_output_tokens}),
+        choice.stream,
+        Window.of(_window_tokens(choice), choice.max_output_tokens),
+    )
 
 
 def _create(choice: ModelChoice) -> Model:

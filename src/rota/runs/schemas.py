@@ -17,11 +17,7 @@ StepKind = TypeAliasType(
     "StepKind",
     Annotated[
         Literal["model", "summary", "tool", "approval"],
-        doc(
-            "A model call, a model call that summarizes earlier steps of a long run, a tool call, "
-            "or a review by a person.",
-            "model",
-        ),
+        doc("A model call, a summary of a long run, a tool call, or a review.", "model"),
     ],
 )
 StepState = TypeAliasType(
@@ -85,8 +81,8 @@ class TimelineStep(Wire):
     arguments: Annotated[
         Any,
         doc(
-            "The arguments of a tool call, or the items of an approval. For a summary, "
-            "`throughStep`, the last step that it replaces. Null for another model call.",
+            "The arguments of a tool call, or the items of an approval. `throughStep` is the last "
+            "step that a summary replaces, `insteadOf` the models that were not available.",
             None,
             {"title": "Onboarding checklist"},
         ),

@@ -255,15 +255,17 @@ class Slice:
             next_step = calling.result()
         except TryAgain as error:
             log.warning("model_call_failed", error=str(error))
-            after = error.after
+            after, models = error.after, error.models
         except ToolUnavailable:
-            code, after = TOOL_UNAVAILABLE, None
+            code, after, models = TOOL_UNAVAILABLE, None, 1
         else:
             self._steps += 1
             self._finished += next_step is not None and next_step.kind != "wait"
             return next_step
         failed = await retry_database(lambda: self._parts.model_caller.count_failure(call_input))
-        await self._pause(MODEL_ATTEMPTS, code, failed, after)
+        if failed % models == 0:
+            # No model of the chain has answered. Otherwise the next one takes over at once.
+            await self._pause(MODEL_ATTEMPTS, code, failed // models, after)
         return NextStep("think", call_input.step)
 
     async def _make_model_call(self, call_input: CallInput) -> NextStep | None:

@@ -10,6 +10,7 @@ The fields of a turn, or of one of its `failures`. All are optional.
   status, error: an error with this status and body;  headers: extra response headers
   malformed: a 200 with this invalid body;  drop: disconnects during the answer
   failures: what the first calls of this turn return instead
+  byModel: what a model of this name returns instead, by name
 
 Only in a stream:
 
