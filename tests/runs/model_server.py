@@ -113,6 +113,7 @@ class Scripts:
             "model": body["model"],
             "at": time.time(),
             # The conversations of a very long run would need too much memory.
+            "system": body.get("system"),
             "messages": messages if len(messages) < 100 and script is not self.instant else [],
             "tools": [tool.get("function", tool) for tool in body.get("tools", [])],
             "responseFormat": body.get("response_format"),

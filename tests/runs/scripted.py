@@ -70,7 +70,7 @@ class Scripted:
             **changes,
         }
         names = dict.fromkeys(("default", "fast", "strong"), choice)
-        return json.dumps(names | self._chains(choice))
+        return json.dumps(names | self._chains(choice) | self._anthropic())
 
     def _chains(self, choice: dict[str, Any]) -> dict[str, Any]:
         """Chains of three models with different prices. In `broken`, the second is unreachable."""
@@ -80,6 +80,11 @@ class Scripted:
         ]
         unreachable = chain[1] | {"baseUrl": "http://127.0.0.1:1/v1"}
         return {"chain": chain, "broken": [chain[0], unreachable, chain[2]]}
+
+    def _anthropic(self) -> dict[str, Any]:
+        """A model of Anthropic's, at its price in the public table."""
+        choice = {"provider": "anthropic", "model": "claude-sonnet-4-5", "baseUrl": self.url}
+        return {"anthropic": choice | {"apiKey": "scripted-key"}}
 
     async def script(self, *turns: Turn, name: str | None = None) -> str:
         """Stores a script. Returns the text that selects it in a task's input."""

@@ -63,6 +63,8 @@ class ModelChoice(StrictModel):
     max_output_tokens: Annotated[int, Field(ge=64)] = 8_192
     # How many tokens a request and its answer can have together. Without it, the public table's.
     context_window: Annotated[int, Field(ge=2_048)] | None = None
+    # Whether to ask a provider to cache the conversation, if it does so only on request.
+    prompt_caching: bool = True
     # False for a service that cannot stream its answers. Watchers then see a text when it is whole.
     stream: bool = True
     # Sent with every request: {"temperature": 0.2, …}

@@ -210,7 +210,7 @@ class ModelCaller:
         asking = ask(
             chosen,
             request.messages,
-            chosen.settings | ModelSettings(max_tokens=max_tokens, timeout=MAX_CALL_S),
+            request.settings | ModelSettings(max_tokens=max_tokens, timeout=MAX_CALL_S),
             request.parameters,
             lambda text: live_text.add(transcript.storable(text)),
         )

@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
 from pydantic_ai.models import ModelRequestParameters
+from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
 from rota.agents.model import AgentVersion
@@ -24,6 +25,7 @@ class ModelCallRequest:
     kind: ModelCallKind
     messages: list[ModelMessage]
     parameters: ModelRequestParameters
+    settings: ModelSettings
     # What the price of the input is estimated from.
     input_characters: int
     # The longest answer that the window has room for.
@@ -87,6 +89,8 @@ def _request(
         kind,
         messages,
         parameters,
+        # Nothing reads the request for a summary again.
+        chosen.settings | chosen.caching if kind == "model" else chosen.settings,
         input_characters,
         min(chosen.settings["max_tokens"], max(window.answer_tokens, free)),
         schema,

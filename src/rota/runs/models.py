@@ -1,7 +1,7 @@
 """Models: which model a name refers to, how to call it, and what a call costs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import ClassVar, cast
 
@@ -204,6 +204,8 @@ class PricedModel:
     settings: ModelSettings
     streams: bool
     window: Window
+    # Asks the provider to cache a conversation that goes on.
+    caching: ModelSettings = field(default_factory=ModelSettings)
 
 
 class Models:
@@ -236,6 +238,19 @@ class Models:
         return self._created[name]
 
 
+# OpenAI and Google cache without being asked.
+_CACHING = {
+    "anthropic": cast(
+        ModelSettings,
+        {
+            "anthropic_cache_tool_definitions": True,
+            "anthropic_cache_instructions": True,
+            "anthropic_cache_messages": True,
+        },
+    )
+}
+
+
 def _priced(choice: ModelChoice) -> PricedModel:
     return PricedModel(
         choice.model,
@@ -244,6 +259,9 @@ def _priced(choice: ModelChoice) -> PricedModel:
         cast(ModelSettings, choice.settings | {"max_tokens": choice.max_output_tokens}),
         choice.stream,
         Window.of(_window_tokens(choice), choice.max_output_tokens),
+        _CACHING.get(choice.provider, ModelSettings())
+        if choice.prompt_caching
+        else ModelSettings(),
     )
 
 
