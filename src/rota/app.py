@@ -127,7 +127,7 @@ def create_app(
         batch_routes(parts.batches),
         me_routes(parts.profiles, variant.name),
         agent_routes(parts.catalog, variant.agent_access),
-        run_routes(parts.timelines, parts.retries),
+        run_routes(parts.timelines, parts.retries, parts.forks),
         schedule_routes(parts.schedules),
         event_routes(parts.streams, parts.authenticator),
         mcp_routes(parts.servers, parts.tool_calls),

@@ -61,6 +61,8 @@ from rota.platform.resolver import Resolver
 from rota.platform.schema import SchemaChecks
 from rota.platform.settings import Settings
 from rota.platform.temporal import Temporal, temporal_of
+from rota.runs import model_names
+from rota.runs.forks import Forks
 from rota.runs.retries import Retries
 from rota.runs.step_events import stored_text
 from rota.runs.timeline import Timelines
@@ -372,6 +374,12 @@ class Composition:
     @cached_property
     def retries(self) -> Retries:
         return Retries(self.db, self.task_creation)
+
+    @cached_property
+    def forks(self) -> Forks:
+        settings = self.settings
+        models = model_names.configured(settings.models, settings.model_url)
+        return Forks(self.db, self.idempotency, self.task_creation, models)
 
     @cached_property
     def resolver(self) -> Resolver:

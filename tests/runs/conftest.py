@@ -23,7 +23,9 @@ async def runner(
     stack: Stack, scripted: Scripted, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Runner]:
     log = tmp_path_factory.mktemp("worker") / "log"
-    async with Runner.start(stack, scripted, "runs", log) as started:
+    # So the API knows the names of models that a fork can use. The worker has its own models.
+    url = f"{scripted.url}/v1"
+    async with Runner.start(stack, scripted, "runs", log, model_url=url) as started:
         yield started
     print(log.read_text()[-4000:])
 

@@ -232,6 +232,16 @@ async def versions(
     return [CatalogVersion(_version(row), row["created_at"]) for row in rows], total
 
 
+async def version_numbers(connection: ReadConnection, name: str, limit: int) -> list[int]:
+    """The versions of an agent, newest first."""
+    rows = await connection.fetch(
+        "SELECT version FROM agent_versions WHERE name = $1 ORDER BY version DESC LIMIT $2",
+        name,
+        limit,
+    )
+    return [row["version"] for row in rows]
+
+
 async def lock(connection: WriteConnection) -> None:
     """Makes other syncs wait, but not readers."""
     await connection.execute("LOCK TABLE agents IN EXCLUSIVE MODE")

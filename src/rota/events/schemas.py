@@ -26,7 +26,7 @@ class Event(Wire):
         doc(
             "What happened: `task.created`, `task.started`, `task.waiting_approval`, "
             "`task.approved`, `task.rejected`, `task.completed`, `task.failed`, `task.cancelled`, "
-            "`task.retried`, `task.updated`, `step.started`, `step.finished`, "
+            "`task.retried`, `task.forked`, `task.updated`, `step.started`, `step.finished`, "
             "`credits.topped_up`, `credits.depleted`, `credits.low`, `subscription.updated`, "
             "`schedule.created`, `schedule.updated`, `schedule.deleted`, `schedule.failed`, "
             "`mcp.connected`, `mcp.disconnected`, `mcp.changed`, `key.created`, `key.revoked`, "

@@ -371,6 +371,12 @@ def _template(agent: AgentVersion, tool: Tool) -> str | None:
     return template
 
 
+def _policy_reason(agent: AgentVersion, tool: Tool) -> str:
+    if agent.approval.asks_before(tool.full_name, read_only=tool.read_only):
+        return "The agent's policy requires approval of this call."
+    return "The policy of a task above this one, or of a fork, requires approval of this call."
+
+
 def _review_item(
     agent: AgentVersion, row: Step, tool: Tool, words: str | None, reason: str | None
 ) -> dict[str, Any]:
@@ -393,12 +399,7 @@ def _review_item(
         "agentSays": words,
         "arguments": row.sealed_arguments,
         "argumentsSchema": ANSWER_SCHEMA if asks else tool.arguments_schema,
-        "reason": reason
-        or (
-            "The agent asks a question."
-            if asks
-            else "The agent's policy requires approval of this call."
-        ),
+        "reason": reason or ("The agent asks a question." if asks else _policy_reason(agent, tool)),
         "sealed": row.sealed,
         "digest": digest(row.sealed),
     }

@@ -27,10 +27,8 @@ from pydantic_ai.usage import RequestUsage
 from rota.platform.settings import ModelChoice
 from rota.runs.compaction import Window
 from rota.runs.model_chain import ModelChain
+from rota.runs.model_names import ALIASES
 from rota.runs.prices import Price, TokenUsage, fixed_price, table_price, table_window
-
-# Names that the local model serves. ROTA_MODELS can define any others.
-ALIASES = ("default", "fast", "strong")
 
 
 class GiveUp(Exception):

@@ -147,6 +147,14 @@ class TimelineStep(Wire):
             "Your answer was empty. Write the answer, or call a tool.",
         ),
     ]
+    copied: Annotated[
+        bool,
+        doc(
+            "Whether the step was taken from the task that this one was forked from. It was made "
+            "and paid for there, so it has no cost here.",
+            False,
+        ),
+    ]
     truncated: Annotated[
         list[StepCut],
         doc(
@@ -184,6 +192,7 @@ class TimelineStep(Wire):
             duration_ms=round(took.total_seconds() * 1000) if took else None,
             decided_by=decider(entry.decided_by, entry.decided_with),
             note=entry.note,
+            copied=entry.copied,
             truncated=entry.truncated,
         )
 

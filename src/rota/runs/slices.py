@@ -22,7 +22,7 @@ from rota.agents.model import AgentVersion
 from rota.events.fanout import Fanout
 from rota.platform import clock
 from rota.platform.db import AccountTransaction
-from rota.runs import step_events, steps
+from rota.runs import forked_steps, step_events, steps
 from rota.runs.abandoned import AbandonedCalls
 from rota.runs.activities import QUEUE_SECONDS, span_of
 from rota.runs.agent_loop import AgentLoop
@@ -160,11 +160,13 @@ class Slice:
         async with self._parts.context.locked(run_input) as (tx, task):
             if task is None or task.status in TERMINAL:
                 return NextStep("end")
-            is_new = task.status == "PENDING" and not run_input.resume
+            is_new = task.status == "PENDING" and not (run_input.resume or task.forked_step)
             if task.status == "PENDING":
                 QUEUE_SECONDS.observe((clock.now() - task.updated_at).total_seconds())
                 if run_input.resume:
                     await steps.copy_previous_run(tx, task.id, task.run)
+                elif task.forked_step and task.run > 1:
+                    await forked_steps.copy_again(tx, task)
                 raised = replace(task, fence=task.fence + 1)
                 task = await transitions.apply(tx, task, raised, "RUNNING", Trigger.RUN)
             else:

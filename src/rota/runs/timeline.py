@@ -41,19 +41,23 @@ class Entry:
     decided_with: dict[str, Any] | None
     # What the model was told after this call.
     note: str | None
+    # Whether a fork took the call from the task that it was made of.
+    copied: bool
     # What was cut, because the page would have been too large.
     truncated: list[CutValue]
 
 
-# Steps that a retry copied from the previous run appear once, in the run that made them. The
-# database sorts steps and reviews together, so the reviews' part comes from their own package.
+# Steps that a retry copied from the previous run appear once, in the run that made them. The copies
+# in a first run are those of a fork: another task made them, so they appear here too. The database
+# sorts steps and reviews together, so the reviews' part comes from their own package.
 _ENTRIES = f"""
     SELECT format('call-%s-%s-%s', run, step, call) AS id, kind, run, step, name, server, state,
            outcome, arguments, result, child_task_id, input_tokens, output_tokens,
            cache_read_tokens AS cached_input_tokens, cache_write_tokens, reasoning_tokens,
            estimated, cost_micros, price_version, coalesce(started_at, planned_at) AS started_at,
-           finished_at, NULL::uuid AS decided_by, NULL::jsonb AS decided_with, note
-    FROM steps WHERE account_id = $1 AND task_id = $2 AND NOT copied
+           finished_at, NULL::uuid AS decided_by, NULL::jsonb AS decided_with, note,
+           copied
+    FROM steps WHERE account_id = $1 AND task_id = $2 AND NOT (copied AND run > 1)
       AND NOT (kind = 'model' AND state = 'planned')
     UNION ALL
     {review_queries.TIMELINE_ENTRIES}

@@ -18,18 +18,34 @@ from rota.platform.db import AccountReader, AccountTransaction, Database
 from rota.tasks import queries, review_queries, seals, transitions
 from rota.tasks.errors import (
     AgentNotInCatalog,
+    AgentRetired,
     BudgetAboveAgents,
     DeadlineInPast,
     DeadlinePassed,
     NestingTooDeep,
     OptionNotHosted,
     ParentEnded,
+    VersionNotFound,
 )
 from rota.tasks.model import Task
 from rota.tasks.states import EVENT_OF, TERMINAL, Status, TransitionRefused
 
 # A task without a parent has depth 0, so the deepest subtask has depth 7.
 MAX_DEPTH = 8
+
+
+# A fork asks before each call that writes, whatever its agent's policy says.
+FORK_POLICY = asdict(Approval(tools="writes"))
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """Where a new task continues from: a step of another task, or its start (0)."""
+
+    origin: Task
+    step: int
+    # None: the agent's.
+    model: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +67,8 @@ class NewTask:
     output_schema: dict[str, Any] | None = None
     budget_cents: int | None = None
     deadline: datetime | None = None
+    # Set if it is a fork. The caller copies the steps.
+    fork: Fork | None = None
 
     @property
     def is_hosted(self) -> bool:
@@ -100,6 +118,24 @@ class TaskCreation:
         self._agent_access.check(agent, tier)
         return agent
 
+    async def find_version(
+        self, tx: AccountReader, task: Task, version: int, tier: str
+    ) -> AgentVersion:
+        """A version of the agent of a hosted task, for a fork of the task.
+
+        The tier must include that version, and also the agent as it is now.
+        """
+        assert task.agent is not None
+        current = await agents.find(tx, task.agent)
+        if current is None:
+            raise AgentRetired(task.agent)
+        self._agent_access.check(current, tier)
+        agent = await agents.find_version(tx, task.agent, version)
+        if agent is None:
+            raise VersionNotFound(task.agent, version, current.version)
+        self._agent_access.check(agent, tier)
+        return agent
+
     async def plan_retry(
         self, tx: AccountReader, task: Task, tier: str, start_at: str
     ) -> RetryPlan:
@@ -108,14 +144,14 @@ class TaskCreation:
         From failure, the run keeps the agent's version, and its run gate opens only if the work is
         not the work that a person approved, or if nobody has approved it yet. From the start, the
         run uses the newest version and every gate opens again. A retired agent has no newer
-        version.
+        version, and a fork keeps the version that it was made for.
         """
         before = await _version_of(tx, task)
         agent = before
-        if start_at == "start":
+        if start_at == "start" and task.forked_from is None:
             agent = await agents.find(tx, before.name) or before
         self._agent_access.check(agent, tier)
-        agent = with_inherited_approval(agent, task)
+        agent = as_run_for(agent, task)
         approved = await review_queries.approved_run(tx, task.id)
         if start_at == "start" or approved is None:
             # A deadline can end a task before anyone has decided about its run.
@@ -145,6 +181,9 @@ class TaskCreation:
                 start = transitions.start_instruction(task, self._weight_of(tier))
         data = transitions.event_data(tx, None, task.status)
         await queries.insert(tx, task, data, start, created_by=created_by)
+        if new.fork is not None:
+            origin = {"forkedFrom": seals.origin(task)}
+            await journal.append(tx, "task.forked", data | origin, task.id)
         if task.status in EVENT_OF:
             # Clients may listen for only one of the two events, so both are sent.
             await journal.append(tx, EVENT_OF[task.status], data, task.id)
@@ -163,6 +202,9 @@ class TaskCreation:
                 raise NestingTooDeep(MAX_DEPTH)
         _check_options(new)
         inherited = await inherited_approval(tx, parent)
+        if new.fork is not None:
+            others = new.fork.origin.inherited_approval or []
+            inherited = [*(policy for policy in others if policy != FORK_POLICY), FORK_POLICY]
         gated = new.is_hosted and agent is not None and _asks_before_run(agent, inherited)
         status: Status = "WAITING_APPROVAL" if gated else new.status
         return _build(new, status, inherited_approval=inherited)
@@ -240,10 +282,10 @@ async def _version_of(tx: AccountReader, task: Task) -> AgentVersion:
     return agent
 
 
-def with_inherited_approval(agent: AgentVersion, task: Task) -> AgentVersion:
-    """The agent as the task's run uses it: with the policies of the tasks above the task."""
+def as_run_for(agent: AgentVersion, task: Task) -> AgentVersion:
+    """The agent as the task's run uses it: with the policies and the model of the task."""
     policies = tuple(Approval.from_json(policy) for policy in task.inherited_approval or ())
-    return replace(agent, inherited_approval=policies)
+    return replace(agent, inherited_approval=policies, model=task.model or agent.model)
 
 
 async def check_can_retry(tx: AccountReader, task: Task) -> Task | None:
@@ -324,4 +366,7 @@ def _build(
         own_output_schema=new.output_schema is not None,
         budget_limit_cents=new.budget_cents,
         deadline=new.deadline,
+        model=new.fork.model if new.fork else None,
+        forked_from=new.fork.origin.id if new.fork else None,
+        forked_step=new.fork.step if new.fork else None,
     )

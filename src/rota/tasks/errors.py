@@ -57,6 +57,22 @@ class AgentNotInCatalog(InvalidField):
         super().__init__(field, f"The agent {name!r} is not in the catalog.")
 
 
+class AgentRetired(Conflict):
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"The agent {name} is no longer in the catalog, so its tasks cannot be forked. Create "
+            "a task with another agent."
+        )
+
+
+class VersionNotFound(InvalidField):
+    def __init__(self, name: str, version: int, newest: int) -> None:
+        super().__init__(
+            "agentVersion",
+            f"The agent {name} has no version {version}. Its newest version is {newest}.",
+        )
+
+
 class TwoAgents(InvalidField):
     def __init__(self, agent: str, assigned_agent: str) -> None:
         super().__init__(

@@ -55,6 +55,11 @@ class Task:
     budget_limit_cents: int | None = None
     # When the task fails if it has not ended.
     deadline: datetime | None = None
+    # The name of the model that the runs use. None: the agent's.
+    model: str | None = None
+    # The task whose steps this one began with, up to this step. None: the task is not a fork.
+    forked_from: UUID | None = None
+    forked_step: int | None = None
 
     @property
     def run_id(self) -> RunId:

@@ -59,10 +59,11 @@ async def typical_cost(tx: AccountReader, agent: str) -> TypicalCost | None:
                    AS p90_micros
         FROM (
             SELECT cost_micros FROM (
-                SELECT id, status, run, hosted, cost_micros FROM tasks
+                SELECT id, status, run, hosted, cost_micros, forked_from FROM tasks
                 WHERE account_id = $1 AND agent = $2 ORDER BY id DESC LIMIT $4
             ) AS newest
-            WHERE status = 'COMPLETED' AND run = 1 AND hosted ORDER BY id DESC LIMIT $3
+            WHERE status = 'COMPLETED' AND run = 1 AND hosted AND forked_from IS NULL
+            ORDER BY id DESC LIMIT $3
         ) AS completed
         """,
         tx.account_id,

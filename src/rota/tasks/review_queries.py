@@ -88,7 +88,7 @@ TIMELINE_ENTRIES = """
            0 AS cache_write_tokens, 0 AS reasoning_tokens, false AS estimated,
            0 AS cost_micros, NULL AS price_version,
            requested_at AS started_at, decided_at AS finished_at, decided_by, decided_with,
-           NULL AS note
+           NULL AS note, false AS copied
     FROM reviews WHERE account_id = $1 AND task_id = $2
 """
 
@@ -112,6 +112,19 @@ async def insert(tx: AccountTransaction, task_id: UUID, review: Review) -> None:
         task_id,
         *(getattr(review, field.name) for field in fields(Review)),
     )
+
+
+async def had_run_gate(tx: AccountReader, task_id: UUID) -> bool:
+    """Whether a run of the task had to wait for a person before it started."""
+    found: bool = await tx.fetchval(
+        """
+        SELECT EXISTS (SELECT FROM reviews
+                       WHERE account_id = $1 AND task_id = $2 AND gate = 'run')
+        """,
+        tx.account_id,
+        task_id,
+    )
+    return found
 
 
 async def approved_run(tx: AccountReader, task_id: UUID) -> Review | None:

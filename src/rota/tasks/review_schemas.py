@@ -25,7 +25,7 @@ from rota.platform.http.schemas import (
 from rota.tasks import model, states, summaries
 from rota.tasks.review_item_schemas import DIGEST, Decision, ReviewItem
 from rota.tasks.review_reading import Definitions, TaskReviews
-from rota.tasks.schemas import Task, TaskId
+from rota.tasks.schemas import ForkOrigin, Task, TaskId
 
 Gate = TypeAliasType(
     "Gate",
@@ -138,6 +138,10 @@ class ReviewedWork(Wire):
     output_schema: Annotated[
         dict[str, Any] | None,
         doc("The JSON Schema of the output. Null if the output is text.", None),
+    ] = None
+    forked_from: Annotated[
+        ForkOrigin | None,
+        doc("The task and the step that a fork continues from. Null otherwise.", None),
     ] = None
 
 

@@ -19,7 +19,8 @@ from rota.platform.http.schemas import (
     doc,
     example_with,
 )
-from rota.tasks import model, states
+from rota.tasks import model as stored
+from rota.tasks import seals, states
 
 MAX_TEXT = 50_000
 MAX_ACTIONS = 1_000
@@ -80,7 +81,7 @@ TaskId = Annotated[str, doc("The ID of the task, `task_…`.", examples.TASK_ID)
 CutText = TypeAliasType(
     "CutText",
     Annotated[
-        model.CutText,
+        stored.CutText,
         doc("A text of a task that a list has cut. `actions` is `metadata.actions`.", "output"),
     ],
 )
@@ -130,6 +131,15 @@ class TaskUsage(Wire):
             "that is less. Null for a task that the service does not run.",
             "0.250000",
         ),
+    ]
+
+
+class ForkOrigin(Wire):
+    """Where a fork continues from."""
+
+    task_id: Annotated[str, doc("The ID of the task that was forked.", examples.TASK_ID)]
+    step: Annotated[
+        Count, doc("The last step that was taken from it. 0: the fork began at the start.", 2)
     ]
 
 
@@ -200,6 +210,22 @@ class Task(Wire):
             examples.EXPIRES,
         ),
     ]
+    agent_version: Annotated[
+        int | None,
+        doc("The version of the agent that the current run uses. Null without an agent.", 1),
+    ]
+    model: Annotated[
+        str | None,
+        doc(
+            "The name of the model that a fork uses instead of its agent's. Null otherwise.",
+            None,
+            "strong",
+        ),
+    ]
+    forked_from: Annotated[
+        ForkOrigin | None,
+        doc("The task and the step that a fork continues from. Null otherwise.", None),
+    ]
     metadata: Annotated[TaskMetadata, doc("Additional data.")]
     error: Annotated[TaskError | None, doc("Why the task failed. Null unless it did.", None)]
     usage: Annotated[TaskUsage, doc("What the task has used so far.")]
@@ -219,7 +245,7 @@ class Task(Wire):
     ]
 
     @classmethod
-    def of(cls, task: model.Task) -> "Task":
+    def of(cls, task: stored.Task) -> "Task":
         return cls(
             id=ids.to_wire("task", task.id),
             name=task.name,
@@ -227,7 +253,7 @@ class Task(Wire):
             status=task.status,
             input=task.input,
             output=task.output,
-            output_data=model.output_data(task),
+            output_data=stored.output_data(task),
             output_schema=task.output_schema,
             created_at=task.created_at,
             updated_at=task.updated_at,
@@ -239,6 +265,9 @@ class Task(Wire):
             ),
             budget_cents=task.budget_limit_cents,
             deadline=task.deadline,
+            agent_version=task.agent_version,
+            model=task.model,
+            forked_from=ForkOrigin(**seals.origin(task)) if task.forked_from else None,
             metadata=TaskMetadata(actions=task.actions),
             error=TaskError(**task.error) if task.error else None,
             usage=TaskUsage(
@@ -255,7 +284,7 @@ class Task(Wire):
             ),
             started_at=task.started_at,
             finished_at=task.finished_at,
-            truncated=task.truncated if isinstance(task, model.ListedTask) else [],
+            truncated=task.truncated if isinstance(task, stored.ListedTask) else [],
         )
 
 

@@ -67,7 +67,15 @@ def run(task: Task, agent: AgentVersion, start_at: str) -> dict[str, Any]:
     # Absent without a schema, as in the texts of earlier versions.
     if task.output_schema is not None:
         work["outputSchema"] = task.output_schema
+    if task.forked_from is not None:
+        work["forkedFrom"] = origin(task)
     return {"from": start_at, "work": work}
+
+
+def origin(task: Task) -> dict[str, Any]:
+    """Where a fork continues from."""
+    assert task.forked_from is not None
+    return {"taskId": ids.to_wire("task", task.forked_from), "step": task.forked_step}
 
 
 def items(items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -1,0 +1,74 @@
+"""The SQL of forks: from which steps a task can be forked, and the copies of its steps."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from rota.platform.db import AccountReader, AccountTransaction
+from rota.runs.steps import COLUMNS
+from rota.tasks.model import Task
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A step of a run, as a fork sees it."""
+
+    step: int
+    # Whether all calls of the step have their results.
+    finished: bool
+    # Whether the model has something to answer: tool results, or a note about its answer.
+    continues: bool
+
+
+async def points(tx: AccountReader, task: Task) -> list[Point]:
+    """The steps of the current run, in order."""
+    rows = await tx.fetch(
+        """
+        SELECT step, bool_and(state = 'finished') AS finished,
+               bool_or(kind = 'tool' OR note IS NOT NULL) AS continues
+        FROM steps WHERE account_id = $1 AND task_id = $2 AND run = $3
+        GROUP BY step ORDER BY step
+        """,
+        tx.account_id,
+        task.id,
+        task.run,
+    )
+    return [Point(**row) for row in rows]
+
+
+async def copy(tx: AccountTransaction, origin: Task, fork_id: UUID, last_step: int) -> None:
+    """Copies the finished steps of the origin's current run into the first run of its fork.
+
+    The copies have no cost. They have no approval either: a decision is about one task.
+    """
+    await tx.execute(
+        f"""
+        INSERT INTO steps (account_id, task_id, {COLUMNS})
+        SELECT account_id, $4, 1, step, call, kind, state, name, server, call_id, read_only,
+            arguments, NULL, NULL, maybe_made, NULL, result, outcome, note, NULL, 0, 0, 0, 0, 0,
+            estimated, 0, price_version, true, planned_at, started_at, finished_at, 0
+        FROM steps WHERE account_id = $1 AND task_id = $2 AND run = $3 AND step <= $5
+        """,  # noqa: S608
+        tx.account_id,
+        origin.id,
+        origin.run,
+        fork_id,
+        last_step,
+    )
+
+
+async def copy_again(tx: AccountTransaction, fork: Task) -> None:
+    """Copies the steps that a fork began with into its current run, after a retry."""
+    await tx.execute(
+        f"""
+        INSERT INTO steps (account_id, task_id, {COLUMNS})
+        SELECT account_id, task_id, $3, step, call, kind, state, name, server, call_id, read_only,
+            arguments, NULL, NULL, maybe_made, 1, result, outcome, note, NULL, 0, 0, 0, 0, 0,
+            estimated, 0, price_version, true, planned_at, started_at, finished_at, 0
+        FROM steps WHERE account_id = $1 AND task_id = $2 AND run = 1 AND step <= $4
+        ON CONFLICT DO NOTHING
+        """,  # noqa: S608
+        tx.account_id,
+        fork.id,
+        fork.run,
+        fork.forked_step,
+    )

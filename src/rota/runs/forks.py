@@ -1,0 +1,170 @@
+"""Forks: a new task that takes the steps of another one up to a point, and goes on from there."""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import replace
+from uuid import UUID
+
+from rota.agents import queries as agents
+from rota.auth.caller import Caller
+from rota.platform.db import AccountReader, Database
+from rota.platform.errors import ApiError, Conflict
+from rota.platform.idempotency import Idempotency, Outcome
+from rota.runs import forked_steps
+from rota.runs.fork_schemas import ForkOptions, ForkTask
+from rota.runs.forked_steps import Point
+from rota.tasks import queries, quotes, review_queries, schemas
+from rota.tasks.creation import Fork, NewTask, TaskCreation, run_budget_cents
+from rota.tasks.errors import InvalidField
+from rota.tasks.model import Task
+from rota.tasks.quotes import Quote
+from rota.tasks.schemas import TaskResponse
+
+# The newest versions of an agent that the options list.
+MAX_VERSIONS = 100
+_FROM_START = ForkTask.model_validate({"fromStep": 0})
+
+
+class ClientRunsTask(Conflict):
+    def __init__(self) -> None:
+        super().__init__(
+            "Your client runs this task, so Rota has no steps of it to continue from. Create a new "
+            "task instead."
+        )
+
+
+class StepNotFound(InvalidField):
+    def __init__(self, step: int, last: int) -> None:
+        super().__init__(
+            "fromStep",
+            f"The current run of the task has no step {step}. Its last step is {last}. Send a step "
+            "that it has, or 0 to fork from the start.",
+        )
+
+
+class StepUnfinished(Conflict):
+    def __init__(self, step: int) -> None:
+        super().__init__(
+            f"Step {step} has not finished: a call of it is in progress, waits for a person, or "
+            f"was not made. Fork from step {step - 1}, or wait until the step has finished."
+        )
+
+
+class NothingFollows(Conflict):
+    def __init__(self, step: int) -> None:
+        super().__init__(
+            f"Step {step} is the last answer of the run, so nothing follows from it. Fork from "
+            f"step {step - 1} to get another answer."
+        )
+
+
+class ModelUnknown(InvalidField):
+    def __init__(self, name: str, names: Sequence[str]) -> None:
+        known = f"Use one of: {', '.join(names)}." if names else "ROTA_MODELS has no models."
+        super().__init__("model", f"The model {name!r} is not configured. {known}")
+
+
+class Forks:
+    def __init__(
+        self,
+        db: Database,
+        idempotency: Idempotency,
+        creation: TaskCreation,
+        models: Sequence[str],
+    ) -> None:
+        self._db = db
+        self._idempotency = idempotency
+        self._creation = creation
+        # The names of the configured models.
+        self._models = models
+
+    async def options(self, caller: Caller, task_id: UUID | None) -> ForkOptions:
+        """How the task can be forked. It asks the code that a fork asks, so the two agree."""
+        async with self._db.snapshot(caller.account_id, caller.user_id) as tx:
+            task = await queries.get(tx, task_id)
+            try:
+                await self._new_task(tx, task, _FROM_START, caller.tier)
+            except ApiError as refused:
+                return ForkOptions(
+                    available=False, reason=refused.message, steps=[], versions=[], models=[]
+                )
+            assert task.agent is not None
+            return ForkOptions(
+                available=True,
+                reason=None,
+                steps=_usable(await forked_steps.points(tx, task)),
+                versions=await agents.version_numbers(tx, task.agent, MAX_VERSIONS),
+                models=list(self._models),
+            )
+
+    async def quote(self, caller: Caller, task_id: UUID | None, body: ForkTask) -> Quote:
+        """What the fork would cost, use and ask. Nothing is written, and no key is claimed."""
+        await self._creation.bring_allowance_up_to_date(self._db, caller.account_id)
+        async with self._db.snapshot(caller.account_id, caller.user_id) as tx:
+            origin = await queries.get(tx, task_id)
+            new = await self._new_task(tx, origin, body, caller.tier)
+            return await quotes.quote(tx, self._creation, new)
+
+    async def fork(
+        self, caller: Caller, task_id: UUID | None, body: ForkTask, key: str | None
+    ) -> Outcome:
+        async with self._db.write(caller.account_id, caller.user_id) as tx:
+
+            async def work() -> TaskResponse:
+                # Locked, so that its steps cannot change until they are copied.
+                origin = await queries.get_for_change(tx, task_id)
+                new = await self._new_task(tx, origin, body, caller.tier)
+                task = await self._creation.create(tx, new, caller.tier)
+                await forked_steps.copy(tx, origin, task.id, body.from_step)
+                return TaskResponse(task=schemas.Task.of(task))
+
+            operation = f"POST /api/tasks/{task_id}/fork"
+            return await self._idempotency.once(tx, key, (operation, body), 201, work)
+
+    async def _new_task(
+        self, tx: AccountReader, origin: Task, body: ForkTask, tier: str
+    ) -> NewTask:
+        """The fork of a task. Raises if the task cannot be forked like this."""
+        if not origin.hosted:
+            raise ClientRunsTask
+        if body.model is not None and body.model not in self._models:
+            raise ModelUnknown(body.model, self._models)
+        version = body.agent_version or origin.agent_version
+        assert version is not None
+        agent = await self._creation.find_version(tx, origin, version, tier)
+        if body.from_step > 0:
+            _check_point(await forked_steps.points(tx, origin), body.from_step)
+        model = body.model or origin.model
+        limit_cents = origin.budget_limit_cents
+        # Its client may have asked for the gate, so it is not only in the agent's policy.
+        gated = await review_queries.had_run_gate(tx, origin.id)
+        return NewTask(
+            name=origin.name,
+            agent=replace(agent, model=model or agent.model),
+            status="WAITING_APPROVAL" if gated else "PENDING",
+            project_id=origin.project_id,
+            priority=origin.priority,
+            description=origin.description,
+            input=origin.input,
+            output_schema=origin.output_schema if origin.own_output_schema else None,
+            budget_cents=run_budget_cents(agent, limit_cents) if limit_cents else None,
+            fork=Fork(origin, body.from_step, model),
+        )
+
+
+def _check_point(points: list[Point], step: int) -> None:
+    """Refuses a step that a fork cannot continue from."""
+    last = points[-1].step if points else 0
+    if step > last:
+        raise StepNotFound(step, last)
+    unfinished = next((point.step for point in points if not point.finished), None)
+    if unfinished is not None and unfinished <= step:
+        raise StepUnfinished(unfinished)
+    if not any(point.step == step and point.continues for point in points):
+        raise NothingFollows(step)
+
+
+def _usable(points: list[Point]) -> list[int]:
+    """The steps that a fork can continue from."""
+    finished = itertools.takewhile(lambda point: point.finished, points)
+    return [point.step for point in finished if point.continues]

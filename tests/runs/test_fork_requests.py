@@ -1,0 +1,168 @@
+"""Requests to fork a task: what is refused, what is held, and that a repeated one does nothing."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from rota.dev.stack import Stack
+from tests.assertions import assert_error
+from tests.runs.gated_run import GatedRun
+from tests.runs.runner import until
+from tests.runs.test_retries import failed, publish
+from tests.runs.test_stale_decisions import decide
+from tests.service import Service
+from tests.tasks.world import create, newcomer, newcomers, picture
+
+
+@pytest.fixture(scope="module", params=["a", "b"])
+async def service(request: pytest.FixtureRequest, stack: Stack) -> AsyncIterator[Service]:
+    name = f"forks_{request.param}"
+    url = "http://127.0.0.1:9/v1"
+    async with Service.start(stack, variant=request.param, name=name, model_url=url) as started:
+        yield started
+
+
+async def forks(run: GatedRun, step: int, **body: Any) -> httpx.Response:
+    return await run.editor.post(f"{run.path}/fork", {"fromStep": step, **body})
+
+
+async def rows(run: GatedRun) -> Any:
+    async with run.service.owner() as connection:
+        return await picture(connection, run.account_id)
+
+
+async def test_steps_that_a_fork_cannot_continue_from_are_refused(
+    run: GatedRun, tmp_path: Path
+) -> None:
+    await publish(run.service, tmp_path, "forked")
+    await run.open("forked")
+    await run.begin()
+    await run.answer({"text": "one"})
+    before = await rows(run)
+    waiting = assert_error(await forks(run, 1), 409, "CONFLICT")
+    assert "Step 1 has not finished" in waiting["message"]
+    missing = assert_error(await forks(run, 2), 400, "VALIDATION_ERROR")
+    assert missing["details"][0]["field"] == "fromStep"
+    assert "last step is 1" in missing["message"]
+    assert await rows(run) == before
+    await decide(run, run.one, await run.review(run.one))
+    await run.advance()
+    await run.act()
+    await run.advance()
+    # A model call that was answered without tool calls, after which the task was cancelled.
+    await run.write(
+        "INSERT INTO steps (account_id, task_id, run, step, call, kind, state, name, outcome) "
+        "SELECT account_id, id, 1, 2, 0, 'model', 'finished', 'test', 'ok' FROM tasks "
+        "WHERE account_id = $1"
+    )
+    last = assert_error(await forks(run, 2), 409, "CONFLICT")
+    assert "Fork from step 1" in last["message"]
+    options = (await run.editor.get(f"{run.path}/fork")).json()["fork"]
+    assert options["steps"] == [1]
+    made = await forks(run, 1)
+    assert made.status_code == 201, made.text
+    async with run.service.owner() as connection:
+        copies = await connection.fetch(
+            "SELECT step, call, sealed, approved_digest, cost_micros, copied FROM steps "
+            "WHERE account_id = $1 AND copied ORDER BY step, call",
+            run.account_id,
+        )
+    assert [tuple(copy) for copy in copies] == [
+        (1, 0, None, None, 0, True),
+        (1, 1, None, None, 0, True),
+    ]
+    assert len(run.client.made) == 1
+
+
+async def test_a_step_that_a_retry_kept_can_be_forked(run: GatedRun, tmp_path: Path) -> None:
+    await publish(run.service, tmp_path, "retried")
+    await failed(run, "retried")
+    assert (await run.editor.post(f"{run.path}/retry", {"from": "failure"})).status_code == 200
+    run.run += 1
+    # The steps are copied when the run begins.
+    assert (await run.editor.get(f"{run.path}/fork")).json()["fork"]["steps"] == []
+    await run.activities.begin(replace(run.run_input, resume=True))
+    options = (await run.editor.get(f"{run.path}/fork")).json()["fork"]
+    assert options["steps"] == [1]
+    assert (await forks(run, 1)).status_code == 201
+
+
+async def test_other_requests_that_cannot_work_are_refused_and_write_nothing(
+    run: GatedRun, tmp_path: Path
+) -> None:
+    await publish(run.service, tmp_path, "refused")
+    await run.open("refused")
+    external = await create(run.editor, status="RUNNING")
+    before = await rows(run)
+    wrong: list[tuple[dict[str, Any], str, str]] = [
+        ({"agentVersion": 7}, "agentVersion", "newest version is 1"),
+        ({"model": "gpt"}, "model", "Use one of: default, fast, strong."),
+        ({"model": ""}, "model", ""),
+        ({"agentVersion": 0}, "agentVersion", ""),
+        ({"fromstep": 1}, "fromstep", "fromStep"),
+    ]
+    for body, field, words in wrong:
+        error = assert_error(await forks(run, 0, **body), 400, "VALIDATION_ERROR")
+        assert error["details"][0]["field"] == field
+        assert words in error["message"]
+    for step in (-1, 2**31, "1", True):
+        assert_error(await forks(run, step), 400, "VALIDATION_ERROR")  # type: ignore[arg-type]
+    refused = await run.editor.post(f"/api/tasks/{external['id']}/fork", {"fromStep": 0})
+    assert "Your client runs this task" in assert_error(refused, 409, "CONFLICT")["message"]
+    stranger = await newcomer(run.service)
+    for task_id in (run.task_id, "task_" + "0" * 32, "nonsense"):
+        for response in (
+            await stranger.post(f"/api/tasks/{task_id}/fork", {"fromStep": 0}),
+            await stranger.get(f"/api/tasks/{task_id}/fork"),
+        ):
+            assert_error(response, 404, "NOT_FOUND")
+    assert await rows(run) == before
+
+
+async def test_a_fork_needs_the_scope_the_tier_and_the_money_of_a_new_task(
+    run: GatedRun, tmp_path: Path
+) -> None:
+    await publish(run.service, tmp_path, "paid")
+    await run.open("paid")
+    [reader] = await newcomers(run.service, scopes=("tasks:read",))
+    assert_error(await reader.post(f"{run.path}/fork", {"fromStep": 0}), 403, "AUTHORIZATION_ERROR")
+    quote = (await forks(run, 0, dryRun=True)).json()["quote"]
+    assert (quote["maximumCostUsd"], quote["opensGates"]) == ("1.000000", ["tool"])
+    await run.write("UPDATE balances SET allowance = 0, topup = 0 WHERE account_id = $1")
+    before = await rows(run)
+    assert_error(await forks(run, 0), 402, "INSUFFICIENT_CREDITS")
+    assert await rows(run) == before
+    assert not (await forks(run, 0, dryRun=True)).json()["quote"]["balance"]["covered"]
+    await publish(run.service, tmp_path, "paid", required="CORPORATE")
+    async with run.service.owner() as connection:
+        await connection.execute("UPDATE accounts SET tier = 'basic' WHERE id = $1", run.account_id)
+    # The old version is open to the tier, but the agent is not. The tier of a key is cached for a
+    # moment.
+    refused = await until(lambda: forks(run, 0), lambda seen: seen.status_code != 402)
+    assert_error(refused, 403, "AUTHORIZATION_ERROR")
+    options = (await run.editor.get(f"{run.path}/fork")).json()["fork"]
+    assert (options["available"], "requires the tier" in options["reason"]) == (False, True)
+
+
+async def test_a_repeated_request_creates_one_fork(run: GatedRun, tmp_path: Path) -> None:
+    await publish(run.service, tmp_path, "repeated")
+    await run.open("repeated")
+    headers = {"Idempotency-Key": "fork-once"}
+    sent = [
+        await run.editor.request(
+            "POST", f"{run.path}/fork", json={"fromStep": 0, "model": "fast"}, headers=headers
+        )
+        for _ in range(2)
+    ]
+    assert [answer.status_code for answer in sent] == [201, 201]
+    assert sent[0].json() == sent[1].json()
+    assert sent[1].headers["Idempotent-Replayed"] == "true"
+    other = await run.editor.request(
+        "POST", f"{run.path}/fork", json={"fromStep": 0}, headers=headers
+    )
+    assert_error(other, 409, "CONFLICT")
+    assert (await run.editor.get("/api/tasks")).json()["total"] == 2
