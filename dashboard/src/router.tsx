@@ -164,6 +164,12 @@ const task = createRoute({
   component: screen(() => import('./tasks/TaskScreen'), 'TaskScreen'),
 });
 
+const compare = createRoute({
+  getParentRoute: () => account,
+  path: '/compare/$original/$fork',
+  component: screen(() => import('./compare/CompareScreen'), 'CompareScreen'),
+});
+
 const schedules = createRoute({
   getParentRoute: () => account,
   path: '/schedules',
@@ -251,6 +257,7 @@ const routeTree = root.addChildren([
     newTask,
     tasks,
     task,
+    compare,
     schedules,
     schedule,
     agents,

@@ -27,6 +27,33 @@ async def failed_after_its_call(office: Office, person: Colleague) -> tuple[dict
     return task, mark
 
 
+async def test_a_fork_shows_what_it_took_and_stands_beside_its_original(
+    tab: Tab, office: Office
+) -> None:
+    [person] = await office.company()
+    task = await office.ticket(person)
+    await office.runner.approve(person, task)
+    await office.runner.waiting(person, task, "output")
+    await tab.enter(person.subject, f"/{person.account}/tasks/{task['id']}")
+    await tab.page.get_by_role("button", name="Fork from here").first.click()
+    await expect(tab.dialog).to_contain_text("asked before each call that writes")
+    await expect(tab.dialog.get_by_label("Version of the agent")).to_be_visible()
+    await tab.press("Create fork", inside=tab.dialog)
+    await expect(tab.link("Forked from another task")).to_be_visible()
+    await expect(tab.page.get_by_text("copied", exact=True).first).to_be_visible()
+    [fork] = [
+        each
+        for each in (await person.get("/api/tasks")).json()["tasks"]
+        if each["forkedFrom"] is not None
+    ]
+    assert fork["forkedFrom"]["taskId"] == task["id"]
+    await tab.link("Compare both").click()
+    for name in ("Original", "Fork"):
+        await expect(tab.page.get_by_role("region", name=name, exact=True)).to_be_visible()
+    for each in (fork, task):
+        await office.runner.cancel(person, each)
+
+
 @pytest.mark.parametrize("start", ["failure", "start"])
 async def test_a_retry_does_what_its_quote_says(tab: Tab, office: Office, start: str) -> None:
     [person] = await office.company()

@@ -15,7 +15,7 @@ import { total, union } from './folding';
 import { stillCostsQuery } from './limits';
 import { isOpenStatus } from './queries';
 import { strings } from './strings';
-import { intervalsOf, spentOf, type Timelines } from './timelineRows';
+import { intervalsOf, ownSteps, spentOf, type Timelines } from './timelineRows';
 
 function TaskAgent({ task }: { task: Task }) {
   const account = useAccount();
@@ -46,7 +46,7 @@ function StillCosts({ task }: { task: Task }) {
 function TaskFacts({ task, timelines }: { task: Task; timelines: Timelines }) {
   const isOpen = isOpenStatus(task.status);
   const now = useClock(task.status === 'RUNNING' || task.status === 'WAITING_APPROVAL');
-  const { work, waits } = intervalsOf(timelines, now);
+  const { work, waits } = intervalsOf(ownSteps(timelines), now);
   const known = timelines.has(task.id);
   const time = (ms: number) => (!known ? strings.unknown : ms ? duration(ms) : strings.noTime);
   const spent = spentOf(task, timelines);
@@ -72,6 +72,28 @@ function TaskFacts({ task, timelines }: { task: Task; timelines: Timelines }) {
         { name: strings.facts.waited, value: time(total(union(waits))) },
       ]}
     />
+  );
+}
+
+function Origin({ task, original }: { task: Task; original: string }) {
+  const account = useAccount();
+  return (
+    <>
+      <span>
+        <Link className="link" to="/$account/tasks/$id" params={{ account, id: original }}>
+          {strings.forkOf}
+        </Link>
+      </span>
+      <span>
+        <Link
+          className="link"
+          to="/$account/compare/$original/$fork"
+          params={{ account, original, fork: task.id }}
+        >
+          {strings.compare}
+        </Link>
+      </span>
+    </>
   );
 }
 
@@ -110,6 +132,7 @@ export function TaskHead({ task, timelines }: { task: Task; timelines: Timelines
                 </Link>
               </span>
             )}
+            {task.forkedFrom && <Origin task={task} original={task.forkedFrom.taskId} />}
           </span>
         </p>
         <h1 className="review-title review-title-l task-title">

@@ -8,6 +8,7 @@ import { ErrorNotice } from '../ui/Notice';
 import { CancelTask } from './CancelTask';
 import { CopyAs } from './CopyAs';
 import { FailedCard } from './FailedCard';
+import { ForkTask } from './ForkTask';
 import { LiveText } from './LiveText';
 import { Output } from './Output';
 import { isMoving, isOpenStatus, taskQuery } from './queries';
@@ -41,6 +42,7 @@ function TaskPage({ id }: { id: string }) {
             <CopyAs task={task} />
           </span>
         )}
+        {task?.usage.budgetUsd && <ForkTask task={task} />}
         {task && isOpenStatus(task.status) && (
           <CancelTask task={task} spentUsd={spentOf(task, timeline.timelines)} />
         )}

@@ -13,6 +13,7 @@ import { foldEdges, foldMask, type Scale, scaleOf, type Tick } from './folding';
 import { isOpenStatus } from './queries';
 import { strings } from './strings';
 import { amountsOf, intervalsOf, rowsOf } from './timelineRows';
+import { useFork } from './useFork';
 import type { useTimelines } from './useTimelines';
 import { WaterfallRow } from './WaterfallRow';
 
@@ -147,6 +148,7 @@ export function Waterfall({
 }) {
   const { timelines, isOpen, toggle } = timeline;
   const [all, setAll] = useState(false);
+  const fork = useFork(task, timelines.get(task.id));
   const now = useClock(task.status === 'RUNNING' || task.status === 'WAITING_APPROVAL');
   const scale = useMemo(() => {
     const { work, waits } = intervalsOf(timelines, now);
@@ -181,7 +183,14 @@ export function Waterfall({
                   </th>
                 </tr>
               ) : (
-                <WaterfallRow key={row.key} row={row} scale={scale} now={now} onToggle={toggle} />
+                <WaterfallRow
+                  key={row.key}
+                  row={row}
+                  scale={scale}
+                  now={now}
+                  onToggle={toggle}
+                  onFork={fork.from(row)}
+                />
               ),
             )}
             {task.status === 'FAILED' && task.error && <FailedRow error={task.error} />}
@@ -190,6 +199,7 @@ export function Waterfall({
         </table>
       </div>
       <Legend scale={scale} />
+      {fork.dialog}
     </>
   );
 }

@@ -1,5 +1,6 @@
 import type { TimelineStep } from '@rota/sdk';
 import type { CSSProperties } from 'react';
+import { Badge } from '../ui/Badge';
 import { IconButton } from '../ui/Button';
 import { count, duration } from '../ui/format';
 import { Icon, type IconName } from '../ui/Icon';
@@ -86,11 +87,14 @@ export function WaterfallRow({
   scale,
   now,
   onToggle,
+  onFork,
 }: {
   row: StepRow;
   scale: Scale;
   now: number;
   onToggle: (child: string, open: boolean) => void;
+  /** Absent where a fork cannot continue. */
+  onFork?: () => void;
 }) {
   const { step, child, depth, number } = row;
   const amounts = child?.loaded ? child.amounts : step;
@@ -107,7 +111,13 @@ export function WaterfallRow({
         <span className="clip">
           <StepName row={row} />
         </span>
+        {step.copied && <Badge tone="line">{strings.fork.copied}</Badge>}
         {child && <Fold row={row} onToggle={onToggle} />}
+        {onFork && (
+          <span className="push fold">
+            <IconButton icon="branch" size="s" label={strings.fork.fromHere} onClick={onFork} />
+          </span>
+        )}
       </td>
       <Track step={step} scale={scale} now={now} />
       <td className="end faint" title={step.estimated ? strings.estimated : undefined}>

@@ -26,6 +26,7 @@ function step(from: number, to: number | null, more: Partial<TimelineStep> = {})
     cacheWriteTokens: 0,
     reasoningTokens: 0,
     estimated: false,
+    copied: false,
     costUsd: '0.000000',
     priceVersion: null,
     startedAt: new Date(at(from)).toISOString(),

@@ -122,6 +122,10 @@ export function rowsOf(root: string, timelines: Timelines, isOpen: IsOpen): Row[
   return rows;
 }
 
+/** Without what a fork took from its original, where it was made. */
+export const ownSteps = (timelines: Timelines): Timelines =>
+  new Map([...timelines].map(([id, steps]) => [id, steps.filter((step) => !step.copied)]));
+
 /**
  * When somebody worked, and when somebody was waited for. A call that delegates is no work by
  * itself once the steps of its subtask are known.
