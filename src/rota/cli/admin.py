@@ -29,7 +29,7 @@ def _group(name: str, description: str) -> typer.Typer:
     return group
 
 
-agents = _group("agents", "Load the catalog of agents.")
+agents = _group("agents", "Load the catalog of agents, and compare versions.")
 companies = _group("companies", "Create companies and manage their members.")
 accounts = _group("accounts", "Manage accounts.")
 signing_keys = _group("signing-keys", "Rotate the keys that sign session tokens.")
@@ -78,6 +78,42 @@ def sync(
     from rota.agents.commands import sync_command
 
     sync_command(owner_url(load_settings()), folder, dry_run=dry_run)
+
+
+@agents.command()
+def compare(
+    agent: Annotated[str, typer.Argument(help="The name of the agent.")],
+    account: Annotated[str, typer.Option(help="The account whose tasks to use (acct_…).")],
+    before: Annotated[int, typer.Option("--from", min=1, help="The version that ran the tasks.")],
+    after: Annotated[int, typer.Option("--to", min=1, help="The version to compare it with.")],
+    tasks: Annotated[
+        int, typer.Option(min=1, max=100, help="How many of the newest tasks to use.")
+    ] = 10,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Run past tasks against another version of their agent, with recorded tool results.
+
+    No tool is called and nothing is written. The model is asked, and its provider bills the calls;
+    the account pays nothing.
+
+    Example: rota admin agents compare bug-triager --account acct_… --from 1 --to 2 --tasks 5
+    """
+    from rota.runs.commands import compare_command
+
+    settings = load_settings()
+    account_id = _parse_id("acct", account)
+    with_composition(
+        settings,
+        lambda parts: compare_command(
+            parts.db,
+            parts.schema_checks,
+            settings,
+            account_id,
+            (agent, before, after),
+            limit=tasks,
+            as_json=as_json,
+        ),
+    )
 
 
 @companies.command("create")

@@ -15,7 +15,7 @@ class Point:
     step: int
     # Whether all calls of the step have their results.
     finished: bool
-    # Whether the model has something to answer: tool results, or a note about its answer.
+    # Whether the model has something to answer: tool results, a summary, or a note.
     continues: bool
 
 
@@ -24,7 +24,7 @@ async def points(tx: AccountReader, task: Task) -> list[Point]:
     rows = await tx.fetch(
         """
         SELECT step, bool_and(state = 'finished') AS finished,
-               bool_or(kind = 'tool' OR note IS NOT NULL) AS continues
+               bool_or(kind IN ('tool', 'summary') OR note IS NOT NULL) AS continues
         FROM steps WHERE account_id = $1 AND task_id = $2 AND run = $3
         GROUP BY step ORDER BY step
         """,

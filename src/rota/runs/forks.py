@@ -137,7 +137,7 @@ class Forks:
         model = body.model or origin.model
         limit_cents = origin.budget_limit_cents
         # Its client may have asked for the gate, so it is not only in the agent's policy.
-        gated = await review_queries.had_run_gate(tx, origin.id)
+        gated = await review_queries.has_run_gate(tx, origin.id)
         return NewTask(
             name=origin.name,
             agent=replace(agent, model=model or agent.model),

@@ -21,6 +21,18 @@ from rota.runs.tools import Tool, ToolChanged, ToolResult, ToolUnavailable
 _MODEL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
+async def offered_tools(db: Database, account_id: UUID, agent: AgentVersion) -> list[Tool]:
+    """The tools of connected servers that this agent can use, as stored. No server is asked."""
+    if not agent.tools:
+        return []
+    async with db.read(account_id) as tx:
+        found = await queries.usable_tools(tx, agent.tools, MAX_TOOLS_KIB * 1024)
+    if any(tool.accepted is None for _, tool in found):
+        raise ToolsTooLarge
+    offered = [_tool(server, tool) for server, tool in found]
+    return [tool for tool in offered if _MODEL_NAME.fullmatch(tool.model_name)]
+
+
 class McpTools:
     """The `ToolSource` for tool servers.
 
@@ -32,14 +44,7 @@ class McpTools:
         self._tool_client = tool_client
 
     async def tools(self, account_id: UUID, agent: AgentVersion) -> Sequence[Tool]:
-        if not agent.tools:
-            return []
-        async with self._db.read(account_id) as tx:
-            found = await queries.usable_tools(tx, agent.tools, MAX_TOOLS_KIB * 1024)
-        if any(tool.accepted is None for _, tool in found):
-            raise ToolsTooLarge
-        offered = [_tool(server, tool) for server, tool in found]
-        return [tool for tool in offered if _MODEL_NAME.fullmatch(tool.model_name)]
+        return await offered_tools(self._db, account_id, agent)
 
     async def current(
         self, tx: AccountTransaction, agent: AgentVersion, server_id: str, name: str

@@ -36,7 +36,7 @@ async def plan_calls(
     unusable: dict[str, Verdict] = {}
     for call in response.tool_calls[:MAX_CALLS]:
         tool = tools.get(call.tool_name)
-        arguments, problem = _arguments(call)
+        arguments, problem = arguments_of(call)
         if tool is None:
             # Only a long run is told about the tool that reads results again.
             known = ", ".join(sorted(tools.keys() - {READ_RESULT.model_name}))
@@ -55,7 +55,7 @@ async def plan_calls(
     return planned
 
 
-def _arguments(call: ToolCallPart) -> tuple[dict[str, Any], str | None]:
+def arguments_of(call: ToolCallPart) -> tuple[dict[str, Any], str | None]:
     """The arguments of a call, or why they cannot be read."""
     try:
         given = transcript.storable(call.args_as_dict(raise_if_invalid=True))

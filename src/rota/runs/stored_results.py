@@ -1,5 +1,8 @@
 """The tool `read_result`: reads the result of an earlier tool call of the same run again."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from rota.platform.db import AccountTransaction
 from rota.runs import compaction, step_events, steps, tool_steps
 from rota.runs.steps import Step
@@ -13,15 +16,24 @@ async def read(tx: AccountTransaction, task: Task, row: Step) -> None:
     """Finishes the call with the stored result."""
     if row.state == "finished":
         return
-    given = row.sealed_arguments
-    place = (int(given["step"]), int(given["call"]))
+    place = _place(row.sealed_arguments)
     found = await steps.one(tx, task.id, task.run, *place)
     await step_events.tool_calls_start(tx, task.id, [row])
-    if found is None or found.state != "finished" or found.step >= row.step:
-        text, outcome = f"Step {place[0]} has no result of a call {place[1]}.", "failed"
-    else:
-        text, outcome = _part(compaction.text_of(found), int(given.get("start", 0))), "ok"
+    text, outcome = reading([found] if found else [], row.step, row.sealed_arguments)
     await tool_steps.finish(tx, task.id, row, text, outcome)
+
+
+def reading(rows: Sequence[Step], before: int, given: dict[str, Any]) -> tuple[str, str]:
+    """The part of a result that a call of `read_result` in the step `before` asks for."""
+    step, call = _place(given)
+    for row in rows:
+        if (row.step, row.call) == (step, call) and row.state == "finished" and step < before:
+            return _part(compaction.text_of(row), int(given.get("start", 0))), "ok"
+    return f"Step {step} has no result of a call {call}.", "failed"
+
+
+def _place(given: dict[str, Any]) -> tuple[int, int]:
+    return int(given["step"]), int(given["call"])
 
 
 def _part(text: str, start: int) -> str:

@@ -185,6 +185,11 @@ READ_RESULT = Tool(
 )
 
 
+def built_in(agent: AgentVersion) -> list[Tool]:
+    """The tools that the run handles itself."""
+    return [ASK_PERSON, READ_RESULT, *([DELEGATE] if agent.rank < 3 else [])]
+
+
 @dataclass(slots=True)
 class Toolbox:
     """All tools that an agent can use in an account, by the name that the model sees."""
@@ -195,11 +200,8 @@ class Toolbox:
         self, account_id: UUID, agent: AgentVersion
     ) -> "dict[str, tuple[Tool, ToolSource | None]]":
         found: dict[str, tuple[Tool, ToolSource | None]] = {
-            ASK_PERSON.model_name: (ASK_PERSON, None),
-            READ_RESULT.model_name: (READ_RESULT, None),
+            tool.model_name: (tool, None) for tool in built_in(agent)
         }
-        if agent.rank < 3:
-            found[DELEGATE.model_name] = (DELEGATE, None)
         for source in self.sources:
             for tool in await source.tools(account_id, agent):
                 found.setdefault(tool.model_name, (tool, source))

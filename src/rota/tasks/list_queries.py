@@ -7,7 +7,7 @@ from uuid import UUID
 
 from rota.platform import ids
 from rota.platform.db import AccountReader
-from rota.tasks.model import ListedTask, output_data
+from rota.tasks.model import ListedTask, Task, output_data
 from rota.tasks.pages import PAGE_BYTES, WHOLE, Fit, fitting
 from rota.tasks.queries import COLUMNS, STATUS_COLUMN
 from rota.tasks.states import STATUSES, Gate, Status
@@ -98,6 +98,23 @@ class Filter:
         """Whether the number of matching tasks is stored."""
         times = (self.created_after, self.created_before)
         return times == (None, None) and self.words is None and len(self.dimensions) <= 1
+
+
+async def completed(tx: AccountReader, agent: str, version: int, limit: int) -> list[Task]:
+    """The newest tasks that a version of an agent completed, apart from forks."""
+    rows = await tx.fetch(
+        f"""
+        SELECT {", ".join(COLUMNS)} FROM tasks
+        WHERE account_id = $1 AND agent = $2 AND agent_version = $3 AND hosted
+          AND status = 'COMPLETED' AND forked_from IS NULL
+        ORDER BY id DESC LIMIT $4
+        """,  # noqa: S608
+        tx.account_id,
+        agent,
+        version,
+        limit,
+    )
+    return [Task(**row) for row in rows]
 
 
 async def page(

@@ -114,19 +114,6 @@ async def insert(tx: AccountTransaction, task_id: UUID, review: Review) -> None:
     )
 
 
-async def had_run_gate(tx: AccountReader, task_id: UUID) -> bool:
-    """Whether a run of the task had to wait for a person before it started."""
-    found: bool = await tx.fetchval(
-        """
-        SELECT EXISTS (SELECT FROM reviews
-                       WHERE account_id = $1 AND task_id = $2 AND gate = 'run')
-        """,
-        tx.account_id,
-        task_id,
-    )
-    return found
-
-
 async def approved_run(tx: AccountReader, task_id: UUID) -> Review | None:
     """The newest approved review of the task at a run gate."""
     row = await tx.fetchrow(

@@ -1,0 +1,304 @@
+"""Runs past tasks against another version of their agent, with recorded tool results.
+
+Nothing is written, and no tool is called: a call with the name and the arguments of a recorded one
+gets its result, and any other is answered with a note. Only the model is asked. The provider bills
+these calls, and no account is charged.
+"""
+
+import asyncio
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+from uuid import UUID
+
+from pydantic_ai.messages import ModelResponse
+from pydantic_ai.settings import ModelSettings
+
+from rota.agents.model import AgentVersion
+from rota.credits.money import of_cents
+from rota.platform import clock
+from rota.platform.canonical import canonical_json
+from rota.platform.schema import SchemaChecks
+from rota.runs import model_request, planning, stored_results, structured, transcript
+from rota.runs.answers import Empty
+from rota.runs.bounds import Bounds
+from rota.runs.metering import measure
+from rota.runs.model_call import MAX_CALL_S
+from rota.runs.model_request import ModelCallRequest
+from rota.runs.model_stream import ask
+from rota.runs.models import (
+    GiveUp,
+    Models,
+    PricedModel,
+    TryAgain,
+    classify_error,
+    max_answer_tokens,
+)
+from rota.runs.prices import TokenUsage
+from rota.runs.steps import Step
+from rota.runs.structured import OutputFormats
+from rota.runs.tool_steps import PlannedCall
+from rota.runs.tools import READ_RESULT, Tool, model_name
+from rota.tasks.creation import run_budget_cents
+from rota.tasks.model import Task
+
+# The name that the model sees, and the arguments as canonical JSON.
+Call = tuple[str, str]
+
+NOT_RECORDED = (
+    "This is a replay of an earlier task. This call was not recorded, so it has no result. "
+    "Continue without it."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a task ended under one version."""
+
+    version: int
+    output: str | None
+    # Why there is no output. None if there is one.
+    error: str | None
+    model_calls: int
+    # The names of the tools, in order.
+    tool_calls: list[str]
+    cost_micros: int
+    # Calls without a recorded result.
+    not_recorded: int = 0
+
+
+@dataclass(slots=True)
+class _Replay:
+    rows: list[Step] = field(default_factory=list)
+    cost_micros: int = 0
+    not_recorded: int = 0
+
+    def ended(self, agent: AgentVersion, output: str | None, error: str | None) -> Outcome:
+        return replace(
+            recorded(agent.version, output, error, self.rows),
+            cost_micros=self.cost_micros,
+            not_recorded=self.not_recorded,
+        )
+
+
+def recorded(version: int, output: str | None, error: str | None, rows: Sequence[Step]) -> Outcome:
+    """The outcome of a run with these calls."""
+    return Outcome(
+        version=version,
+        output=output,
+        error=error,
+        model_calls=sum(row.is_answered for row in rows),
+        tool_calls=[
+            f"{row.server}/{row.name}" if row.server else row.name
+            for row in rows
+            if row.kind == "tool"
+        ],
+        cost_micros=sum(row.cost_micros for row in rows),
+    )
+
+
+class Replays:
+    def __init__(self, models: Models, checks: SchemaChecks, bounds: Bounds) -> None:
+        self._models = models
+        self._bounds = bounds
+        self._checks = checks
+        self._formats = OutputFormats()
+
+    async def replay(
+        self,
+        account_id: UUID,
+        task: Task,
+        agent: AgentVersion,
+        tools: Mapping[str, Tool],
+        original: Sequence[Step],
+    ) -> Outcome:
+        """Runs the task with this version. It stops at the limits that a run has."""
+        if not task.own_output_schema:
+            task = replace(task, output_schema=agent.output_schema)
+        recorded_calls = _recorded_calls(original)
+        done = _Replay()
+        try:
+            for step in itertools.count(1):
+                self._bounds.check(done.rows, agent.max_steps, out_of_time=False)
+                response, row = await self._ask(task, agent, tools, done, step)
+                done.rows.append(row)
+                if row.kind == "summary":
+                    if transcript.is_empty(response):
+                        raise Empty
+                    continue
+                if response.tool_calls:
+                    planned = await planning.plan_calls(
+                        self._checks, account_id, agent, response, tools
+                    )
+                    for number, call in enumerate(planned, 1):
+                        _answer(done, step, number, call, recorded_calls)
+                    continue
+                answer = await structured.answer_of(
+                    self._checks, account_id, task.output_schema, response
+                )
+                if answer.problem is None:
+                    return done.ended(agent, answer.output, None)
+                done.rows[-1] = replace(row, note=answer.problem.note)
+        except GiveUp as error:
+            return done.ended(agent, None, f"{error.code}: {error.message}")
+        except TryAgain as error:
+            return done.ended(agent, None, f"MODEL_UNAVAILABLE: {error}")
+        raise AssertionError
+
+    async def _ask(
+        self,
+        task: Task,
+        agent: AgentVersion,
+        tools: Mapping[str, Tool],
+        done: _Replay,
+        step: int,
+    ) -> tuple[ModelResponse, Step]:
+        """Asks each model of the agent's chain until one answers."""
+        chain = self._models.chain(agent.model)
+        left = len(chain)
+        while True:
+            left -= 1
+            chosen = chain.choose()
+            request = model_request.build(
+                chosen, self._formats, agent, task, done.rows, step, tools
+            )
+            try:
+                response, usage = await self._request(task, agent, chosen, request, done)
+            except TryAgain as error:
+                chain.failed(chosen, error.after)
+                if left == 0:
+                    raise
+                continue
+            row = replace(
+                _row(step, chosen.name, transcript.dump_response(response)),
+                kind=request.kind,
+                arguments={"throughStep": request.through_step},
+                input_tokens=usage.input_tokens,
+                output_tokens=usage.output_tokens,
+            )
+            return response, row
+
+    async def _request(
+        self,
+        task: Task,
+        agent: AgentVersion,
+        chosen: PricedModel,
+        request: ModelCallRequest,
+        done: _Replay,
+    ) -> tuple[ModelResponse, TokenUsage]:
+        budget_micros = of_cents(run_budget_cents(agent, task.budget_limit_cents))
+        started_at = clock.now()
+        max_tokens = max_answer_tokens(
+            chosen.price,
+            budget_micros - done.cost_micros,
+            request.input_characters,
+            request.max_tokens,
+            started_at,
+        )
+        settings = request.settings | ModelSettings(max_tokens=max_tokens, timeout=MAX_CALL_S)
+        asking = ask(chosen, request.messages, settings, request.parameters, lambda text: None)
+        try:
+            response = await asyncio.wait_for(asking, MAX_CALL_S)
+        except Exception as error:
+            raise classify_error(error) from error
+        usage, cost_micros = await measure(
+            chosen.price,
+            started_at,
+            request.messages,
+            request.tools,
+            response,
+            request.input_characters,
+        )
+        done.cost_micros += cost_micros
+        return response, usage
+
+
+def _answer(
+    done: _Replay, step: int, number: int, call: PlannedCall, recorded: dict[Call, Step]
+) -> None:
+    """Answers a call like the recorded one."""
+    name = model_name(call.server, call.name)
+    known = recorded.get((name, canonical_json(call.arguments)))
+    # A tool of the recorded run may not be connected anymore.
+    same_tool = next((row for (each, _), row in recorded.items() if each == name), None)
+    if name == READ_RESULT.model_name and call.problem is None:
+        result, _ = stored_results.reading(done.rows, step, call.arguments)
+    elif known is not None:
+        result = known.result
+    elif call.problem is not None and same_tool is None:
+        result = call.problem
+    else:
+        done.not_recorded += 1
+        result = NOT_RECORDED
+    row = replace(
+        _row(step, same_tool.name if same_tool else call.name, result),
+        call=number,
+        kind="tool",
+        server=same_tool.server if same_tool else call.server,
+        call_id=call.call_id,
+        arguments=call.arguments,
+    )
+    done.rows.append(row)
+
+
+def _recorded_calls(original: Sequence[Step]) -> dict[Call, Step]:
+    """The finished tool calls of a run.
+
+    A person may have edited the arguments of a call. It is then found by both.
+    """
+    requested = {
+        (row.step, number): call
+        for row in original
+        if row.kind == "model" and row.is_answered and row.result
+        for number, call in enumerate(transcript.response_of(row).tool_calls, 1)
+    }
+    found: dict[Call, Step] = {}
+    for row in original:
+        if row.kind != "tool" or row.state != "finished":
+            continue
+        name = model_name(row.server, row.name)
+        found[name, canonical_json(row.sealed_arguments)] = row
+        call = requested.get((row.step, row.call))
+        if call is not None:
+            arguments, problem = planning.arguments_of(call)
+            if problem is None:
+                found[name, canonical_json(arguments)] = row
+    return found
+
+
+def _row(step: int, name: str, result: Any) -> Step:
+    """A finished call that is never stored."""
+    now = clock.now()
+    return Step(
+        run=1,
+        step=step,
+        call=0,
+        kind="model",
+        state="finished",
+        name=name,
+        server=None,
+        call_id=None,
+        read_only=True,
+        arguments=None,
+        sealed=None,
+        approved_digest=None,
+        maybe_made=False,
+        planned_run=None,
+        result=result,
+        outcome="ok",
+        note=None,
+        child_task_id=None,
+        input_tokens=0,
+        output_tokens=0,
+        cache_read_tokens=0,
+        cache_write_tokens=0,
+        reasoning_tokens=0,
+        estimated=False,
+        cost_micros=0,
+        price_version=None,
+        copied=False,
+        planned_at=now,
+        started_at=now,
+        finished_at=now,
+    )
