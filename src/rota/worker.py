@@ -91,7 +91,7 @@ async def run_worker(
                 ScheduleSweep(parts.db, parts.task_creation).run(),
                 _sweep(lambda: parts.reviews.expire_due(SWEEP_PAGE)),
                 _sweep(lambda: parts.plans.expire_due(SWEEP_PAGE)),
-                _sweep(lambda: outbox.count_dead(parts.db), COUNT_EVERY_S),
+                _sweep(lambda: outbox.count_waiting(parts.db), COUNT_EVERY_S),
                 slots.wake_queued(),
             )
         ]

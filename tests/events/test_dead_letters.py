@@ -56,7 +56,7 @@ async def test_an_instruction_that_keeps_failing_becomes_a_dead_letter(
     assert (line["id"], line["kind"], line["attempts"]) == (row["id"], kind, 3)
     assert line["account_id"] == str(account_id)
     assert REGISTRY.get_sample_value("rota_outbox_dead_letters_total", {"kind": kind}) == 1
-    await outbox.count_dead(db)
+    await outbox.count_waiting(db)
     assert (REGISTRY.get_sample_value("rota_outbox_dead") or 0) >= 1
     # No relay takes it, not even one that would succeed.
     assert not await Relay(db, {kind: refuse}).step()

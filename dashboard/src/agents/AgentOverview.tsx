@@ -122,6 +122,12 @@ function Limits({ agent }: { agent: AgentDetails }) {
         </dd>
         <dt>{strings.maxSteps}</dt>
         <dd>{count(agent.maxSteps)}</dd>
+        {agent.maxConcurrent !== null && (
+          <>
+            <dt>{strings.maxConcurrent}</dt>
+            <dd>{count(agent.maxConcurrent)}</dd>
+          </>
+        )}
         <dt>{strings.model}</dt>
         <dd>
           {agent.model ? (

@@ -15,6 +15,7 @@ const version: Version = {
   approval: { run: false, tools: 'writes', output: true },
   budgetCents: 40,
   maxSteps: 20,
+  maxConcurrent: null,
   outputSchema: null,
 };
 

@@ -65,6 +65,7 @@ export const strings = {
   limits: 'Limits',
   budget: 'One run costs at most',
   maxSteps: 'Model calls in a run',
+  maxConcurrent: 'Tasks at the same time',
   model: 'Model',
   modelLocked: 'Shown when your plan includes it',
   version: 'Version',
@@ -101,6 +102,7 @@ export const strings = {
     output: 'Asks before the result',
     budget: 'Budget',
     steps: 'Most model calls',
+    concurrent: 'Tasks at the same time',
     outputSchema: 'Schema of the output',
   },
 

@@ -21,6 +21,7 @@ function settings(version: Version): Record<string, string | null> {
     [fields.output]: yesNo(approval.output),
     [fields.budget]: cents(version.budgetCents),
     [fields.steps]: count(version.maxSteps),
+    [fields.concurrent]: version.maxConcurrent === null ? null : count(version.maxConcurrent),
     [fields.outputSchema]: version.outputSchema ? JSON.stringify(version.outputSchema) : null,
   };
 }

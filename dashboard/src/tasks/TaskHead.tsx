@@ -115,6 +115,7 @@ export function TaskHead({ task, timelines }: { task: Task; timelines: Timelines
               </span>
             )}
             <span>{strings.run(task.usage.run)}</span>
+            {task.queuePosition !== null && <span>{strings.queued(task.queuePosition)}</span>}
             {task.deadline && (
               <span>
                 {strings.deadline} {exact(task.deadline)}

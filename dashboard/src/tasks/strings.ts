@@ -153,6 +153,10 @@ export const strings = {
   output: 'Output',
   outputSoFar: 'Output so far',
   copyJson: 'Copy as JSON',
+  queued: (position: number) =>
+    position === 1
+      ? 'next in the queue of its agent'
+      : `number ${count(position)} in the queue of its agent`,
   deadline: 'deadline',
   showAll: 'Show all',
   showLess: 'Show less',

@@ -25,6 +25,10 @@ OutputSchema = Annotated[
     ),
 ]
 MaxSteps = Annotated[int, doc("The most model calls of one run.", 20)]
+MaxConcurrent = Annotated[
+    int | None,
+    doc("How many of its tasks your account works on at a time. Null: any number.", None, 2),
+]
 
 
 class AgentDetails(Agent):
@@ -35,6 +39,7 @@ class AgentDetails(Agent):
     version: Annotated[int, doc("The current version. New tasks use it.", 3)]
     instructions: Instructions
     max_steps: MaxSteps
+    max_concurrent: MaxConcurrent
     aliases: Annotated[list[str], doc("Other names that find the agent.", ["runbook-writer"])]
     use_for: Annotated[list[str], doc("The work that the agent is for.", ["write a checklist"])]
     output_schema: OutputSchema
@@ -49,6 +54,7 @@ class AgentDetails(Agent):
             version=agent.version,
             instructions=None if shown.locked else agent.instructions,
             max_steps=agent.max_steps,
+            max_concurrent=agent.max_concurrent,
             aliases=list(agent.aliases),
             use_for=list(agent.use_for),
             output_schema=None if shown.locked else agent.output_schema,
@@ -73,6 +79,7 @@ class Version(Wire):
     approval: Approval
     budget_cents: BudgetCents
     max_steps: MaxSteps
+    max_concurrent: MaxConcurrent
     output_schema: OutputSchema
 
     @classmethod
@@ -96,6 +103,7 @@ class Version(Wire):
             approval=ApprovalPolicy.of(definition.approval),
             budget_cents=definition.budget_cents,
             max_steps=definition.max_steps,
+            max_concurrent=definition.max_concurrent,
             output_schema=None if locked else definition.output_schema,
         )
 

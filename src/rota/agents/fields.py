@@ -122,6 +122,9 @@ class AgentFields(_FrontMatter):
         int, Field(ge=1, le=100_000, description="a whole number from 1 to 100000")
     ]
     max_steps: Annotated[int, Field(ge=1, le=1000, description="a whole number from 1 to 1000")]
+    max_concurrent: Annotated[
+        int | None, Field(ge=1, le=1000, description="a whole number from 1 to 1000")
+    ] = None
     output_schema: Annotated[
         dict[str, Any] | None,
         AfterValidator(check_output_schema),
@@ -149,4 +152,5 @@ class AgentFields(_FrontMatter):
             max_steps=self.max_steps,
             instructions=instructions,
             output_schema=self.output_schema,
+            max_concurrent=self.max_concurrent,
         )

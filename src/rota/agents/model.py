@@ -78,6 +78,8 @@ class Definition(Agent):
     instructions: str
     # The JSON Schema of its output. None: the output is text.
     output_schema: dict[str, Any] | None
+    # How many of its tasks an account works on at the same time. None: any number.
+    max_concurrent: int | None
 
     def may_use(self, tool: str) -> bool:
         return matches(self.tools, tool)

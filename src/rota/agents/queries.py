@@ -203,6 +203,14 @@ async def find(connection: ReadConnection, name: str) -> AgentVersion | None:
     return _version(row) if row else None
 
 
+async def max_concurrent(connection: ReadConnection, name: str) -> int | None:
+    """How many tasks of the agent an account works on at the same time. None: any number."""
+    limit: int | None = await connection.fetchval(
+        "SELECT max_concurrent FROM current_agents WHERE name = $1", name
+    )
+    return limit
+
+
 async def find_version(connection: ReadConnection, name: str, version: int) -> AgentVersion | None:
     """The version that an existing task uses, even if the agent changed or is retired."""
     row = await connection.fetchrow(

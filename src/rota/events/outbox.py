@@ -17,6 +17,9 @@ from prometheus_client import Gauge
 from rota.platform.db import AccountTransaction, Database
 
 DEAD = Gauge("rota_outbox_dead", "Dead letters: instructions that failed and are not retried.")
+PARKED = Gauge(
+    "rota_outbox_parked", "Runs that wait until another one of their agent and account ends."
+)
 
 # How often relays look for instructions that no message told them of.
 POLL_EVERY_S = 5.0
@@ -58,11 +61,13 @@ def note(tx: AccountTransaction, kind: str) -> None:
     tx.wakes |= {lane_of(kind)}
 
 
-async def put(tx: AccountTransaction, instruction: Instruction, delay_s: float = 0) -> None:
+async def put(tx: AccountTransaction, instruction: Instruction, delay_s: float | None = 0) -> None:
+    """Without a delay (None), the instruction is parked until `release_parked`."""
     await tx.execute(
         """
         INSERT INTO outbox (account_id, kind, task_id, payload, ready, due_at)
-        VALUES ($1, $2, $3, $4, $5::float = 0, now() + make_interval(secs => $5))
+        VALUES ($1, $2, $3, $4, coalesce($5::float = 0, false),
+                coalesce(now() + make_interval(secs => $5), 'infinity'))
         """,
         instruction.account_id,
         instruction.kind,
@@ -71,8 +76,23 @@ async def put(tx: AccountTransaction, instruction: Instruction, delay_s: float =
         delay_s,
     )
     # Polling finds the others in time. A relay that it wakes sleeps until the instruction is due.
-    if delay_s < POLL_EVERY_S:
+    if delay_s is not None and delay_s < POLL_EVERY_S:
         note(tx, instruction.kind)
+
+
+async def release_parked(tx: AccountTransaction, task_ids: Sequence[UUID]) -> None:
+    """Makes the parked instructions of these tasks due."""
+    rows = await tx.fetch(
+        """
+        UPDATE outbox SET ready = true, due_at = now()
+        WHERE account_id = $1 AND task_id = ANY ($2) AND due_at = 'infinity' AND dead_at IS NULL
+        RETURNING kind
+        """,
+        tx.account_id,
+        task_ids,
+    )
+    for row in rows:
+        note(tx, row["kind"])
 
 
 async def drop(tx: AccountTransaction, task_id: UUID, kinds: Sequence[str]) -> None:
@@ -148,7 +168,13 @@ async def revive(db: Database, instruction_id: int | None) -> int:
     return len(rows)
 
 
-async def count_dead(db: Database) -> None:
-    """Sets the gauge of dead letters."""
+async def count_waiting(db: Database) -> None:
+    """Sets the gauges of dead letters and parked instructions."""
     async with db.relay() as connection:
-        DEAD.set(await connection.fetchval("SELECT count(*) FROM outbox WHERE dead_at IS NOT NULL"))
+        dead = await connection.fetchval("SELECT count(*) FROM outbox WHERE dead_at IS NOT NULL")
+        parked = await connection.fetchval(
+            "SELECT count(*) FROM outbox WHERE lane = 'run' AND NOT ready AND due_at = 'infinity' "
+            "AND dead_at IS NULL"
+        )
+    DEAD.set(dead)
+    PARKED.set(parked)

@@ -160,9 +160,12 @@ class Slice:
         async with self._parts.context.locked(run_input) as (tx, task):
             if task is None or task.status in TERMINAL:
                 return NextStep("end")
+            if task.place == "queued":
+                return NextStep("wait")
             is_new = task.status == "PENDING" and not (run_input.resume or task.forked_step)
             if task.status == "PENDING":
-                QUEUE_SECONDS.observe((clock.now() - task.updated_at).total_seconds())
+                if task.place is None:
+                    QUEUE_SECONDS.observe((clock.now() - task.updated_at).total_seconds())
                 if run_input.resume:
                     await steps.copy_previous_run(tx, task.id, task.run)
                 elif task.forked_step and task.run > 1:

@@ -15,7 +15,7 @@ from rota.credits.money import of_cents
 from rota.events import journal
 from rota.platform import clock, ids
 from rota.platform.db import AccountReader, AccountTransaction, Database
-from rota.tasks import queries, review_queries, seals, transitions
+from rota.tasks import places, queries, review_queries, seals, transitions
 from rota.tasks.errors import (
     AgentNotInCatalog,
     AgentRetired,
@@ -177,10 +177,13 @@ class TaskCreation:
                 # A lock on the account comes before a lock on its balance.
                 await journal.lock_account(tx)
             await self._place_hold(tx, task, agent, parent)
-            if task.status == "PENDING":
+            if task.status == "PENDING" and agent.max_concurrent is None:
                 start = transitions.start_instruction(task, self._weight_of(tier))
         data = transitions.event_data(tx, None, task.status)
         await queries.insert(tx, task, data, start, created_by=created_by)
+        if task.hosted and task.status == "PENDING" and agent is not None and start is None:
+            task = await places.take(tx, task, agent.max_concurrent)
+            await transitions.enqueue(tx, transitions.START, task, weight=self._weight_of(tier))
         if new.fork is not None:
             origin = {"forkedFrom": seals.origin(task)}
             await journal.append(tx, "task.forked", data | origin, task.id)

@@ -9,7 +9,8 @@ from rota.platform import ids
 from rota.platform.db import AccountReader
 from rota.tasks.model import ListedTask, Task, output_data
 from rota.tasks.pages import PAGE_BYTES, WHOLE, Fit, fitting
-from rota.tasks.queries import COLUMNS, STATUS_COLUMN
+from rota.tasks.places import position_of
+from rota.tasks.queries import COLUMNS, SELECTED, STATUS_COLUMN
 from rota.tasks.states import STATUSES, Gate, Status
 
 # In the statements of pages, $2 and $3 are the fields of `Fit`.
@@ -47,7 +48,7 @@ _SHORT = ", ".join(name for name in COLUMNS if name not in (*_TEXTS, "actions", 
 def _listed(where: str) -> str:
     """The statement of a page: the tasks of an account ($1), newest first."""
     return f"""
-        SELECT {_SHORT}, {_CUT_TEXTS}, {_CUT_ACTIONS}, {_CUT_SCHEMA},
+        SELECT {_SHORT}, {_CUT_TEXTS}, {_CUT_ACTIONS}, {_CUT_SCHEMA}, {position_of("page")},
             CASE WHEN whole THEN '{{}}' ELSE array_remove(ARRAY[
                 {_TRUNCATED},
                 CASE WHEN log_size + cardinality(actions) > $3 THEN 'actions' END,
@@ -104,7 +105,7 @@ async def completed(tx: AccountReader, agent: str, version: int, limit: int) -> 
     """The newest tasks that a version of an agent completed, apart from forks."""
     rows = await tx.fetch(
         f"""
-        SELECT {", ".join(COLUMNS)} FROM tasks
+        SELECT {SELECTED} FROM tasks
         WHERE account_id = $1 AND agent = $2 AND agent_version = $3 AND hosted
           AND status = 'COMPLETED' AND forked_from IS NULL
         ORDER BY id DESC LIMIT $4

@@ -60,6 +60,10 @@ class Task:
     # The task whose steps this one began with, up to this step. None: the task is not a fork.
     forked_from: UUID | None = None
     forked_step: int | None = None
+    # Whether the task has one of its agent's places, or waits for one. See `rota.tasks.places`.
+    place: Literal["held", "queued"] | None = None
+    # Not stored. 1 for the task that gets the next place. None unless the task is queued.
+    queue_position: int | None = None
 
     @property
     def run_id(self) -> RunId:

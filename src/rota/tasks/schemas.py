@@ -226,6 +226,15 @@ class Task(Wire):
         ForkOrigin | None,
         doc("The task and the step that a fork continues from. Null otherwise.", None),
     ]
+    queue_position: Annotated[
+        int | None,
+        doc(
+            "The task's position in the queue of its agent, 1 for the next, at most 1000. Null if "
+            "the task does not wait for another one of the agent to end.",
+            None,
+            2,
+        ),
+    ]
     metadata: Annotated[TaskMetadata, doc("Additional data.")]
     error: Annotated[TaskError | None, doc("Why the task failed. Null unless it did.", None)]
     usage: Annotated[TaskUsage, doc("What the task has used so far.")]
@@ -268,6 +277,7 @@ class Task(Wire):
             agent_version=task.agent_version,
             model=task.model,
             forked_from=ForkOrigin(**seals.origin(task)) if task.forked_from else None,
+            queue_position=task.queue_position,
             metadata=TaskMetadata(actions=task.actions),
             error=TaskError(**task.error) if task.error else None,
             usage=TaskUsage(

@@ -14,12 +14,20 @@ from rota.events.outbox import Instruction
 from rota.platform import clock, ids, tracing
 from rota.platform.canonical import digest
 from rota.platform.db import NO_USER, AccountReader, AccountTransaction
-from rota.tasks import queries, review_queries, seals
+from rota.tasks import places, queries, review_queries, seals
 from rota.tasks.model import Review, ReviewState, Task
 from rota.tasks.states import EVENT_OF, TERMINAL, Gate, Status, TransitionRefused, Trigger, allows
 
 # What follows from other changes, and is not a field of the task for clients.
-_NOT_SHOWN = ("updated_at", "depth", "inherited_approval", "fence", "own_output_schema")
+_NOT_SHOWN = (
+    "updated_at",
+    "depth",
+    "inherited_approval",
+    "fence",
+    "own_output_schema",
+    "place",
+    "queue_position",
+)
 
 # Kinds of instructions to the worker. They are stored in the outbox.
 START, CANCEL, WAKE, CHECK = "run.start", "run.cancel", "run.nudge", "run.check"
@@ -53,6 +61,7 @@ async def apply(
     )
     data = event_data(tx, before.status, target, reason)
     await queries.update(tx, before, after, (event or EVENT_OF[target], data))
+    after = await places.settle(tx, before, after)
     if before.hosted and target in TERMINAL:
         await holds.release(tx, before.run_id)
         await outbox.drop(tx, before.id, (START, WAKE, CHECK, QUEUED, DEADLINE))
@@ -102,11 +111,16 @@ def start_instruction(task: Task, weight: float) -> tuple[str, dict[str, Any]]:
 async def enqueue(
     tx: AccountTransaction, kind: str, task: Task, *, delay_s: float = 0, **details: Any
 ) -> None:
-    """Puts an instruction about the task into the outbox."""
+    """Puts an instruction about the task into the outbox.
+
+    What starts or continues a run that is queued is parked there.
+    """
     if kind == WAKE and task.status in TERMINAL:
         details["again"] = True  # The run only has to notice its end, so it needs no check.
     payload = {**_payload(task), **details}
-    await outbox.put(tx, Instruction(tx.account_id, kind, task.id, payload), delay_s)
+    parked = task.place == "queued" and kind in (START, WAKE)
+    instruction = Instruction(tx.account_id, kind, task.id, payload)
+    await outbox.put(tx, instruction, None if parked else delay_s)
 
 
 async def set_deadline(tx: AccountTransaction, task: Task) -> None:
