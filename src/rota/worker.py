@@ -183,9 +183,11 @@ def _run_parts(parts: Composition, sources: Sequence[ToolSource]) -> RunParts:
     settings = parts.settings
     context, loop = RunContext(parts.db), AgentLoop(gate_time=parts.gate_time)
     toolbox = Toolbox([*sources, McpTools(parts.db, parts.tool_client)])
+    models = Models(settings.models, settings.model_url)
+    models.create_all()
     model_caller = ModelCaller(
         context,
-        Models(settings.models, settings.model_url),
+        models,
         toolbox,
         parts.schema_checks,
         loop,

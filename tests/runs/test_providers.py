@@ -10,6 +10,7 @@ from pydantic_ai.exceptions import (
     ContentFilterError,
     ModelHTTPError,
     UnexpectedModelBehavior,
+    UserError,
 )
 from pydantic_ai.messages import ModelMessage, ModelRequest, UserPromptPart
 from pydantic_ai.models import ModelRequestParameters
@@ -320,3 +321,17 @@ def test_the_local_model_serves_every_name_while_none_is_configured() -> None:
     with pytest.raises(ModelNotConfigured) as raised:
         models.chain("another")
     assert raised.value.code == "MODEL_NOT_CONFIGURED"
+
+
+def test_a_model_that_cannot_be_created_does_not_stop_the_worker(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("GOOGLE_API_KEY", raising=False)
+    monkeypatch.delenv("GEMINI_API_KEY", raising=False)
+    broken = ModelChoice.model_validate({"provider": "google", "model": "g", "free": True})
+    works = ModelChoice.model_validate({"model": "m", "apiKey": "k", "free": True})
+    models = Models({"broken": broken, "works": works}, None)
+    models.create_all()
+    assert models.chain("works").choose().name == "m"
+    with pytest.raises(UserError):
+        models.chain("broken")

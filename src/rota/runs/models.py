@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import ClassVar, cast
 
+import structlog
 from openai import AsyncOpenAI
 from pydantic import SecretStr
 from pydantic_ai.exceptions import (
@@ -29,6 +30,8 @@ from rota.runs.compaction import Window
 from rota.runs.model_chain import ModelChain
 from rota.runs.model_names import ALIASES
 from rota.runs.prices import Price, TokenUsage, fixed_price, table_price, table_window
+
+log = structlog.get_logger()
 
 
 class GiveUp(Exception):
@@ -207,7 +210,7 @@ class PricedModel:
 
 
 class Models:
-    """The models of this deployment, each created at its first use."""
+    """The models of this deployment, each created once."""
 
     def __init__(self, choices: Mapping[str, ModelChoice], local_url: str | None) -> None:
         self._choices = dict(choices)
@@ -224,6 +227,15 @@ class Models:
             )
             self._choices = dict.fromkeys(ALIASES, local)
         self._created: dict[str, ModelChain] = {}
+
+    def create_all(self) -> None:
+        """Creates every model now: importing the client of a provider blocks the process."""
+        for name in self._choices:
+            try:
+                self.chain(name)
+            except Exception as error:
+                # The runs that use it fail with the reason.
+                log.warning("model_not_created", name=name, error=repr(error))
 
     def chain(self, name: str) -> ModelChain:
         if name not in self._created:
