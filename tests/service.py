@@ -232,9 +232,22 @@ async def _own_nothing(admin_url: str, url: str) -> str:
 _databases: list[str] = []
 
 
+async def drop_database(connection: "asyncpg.Connection[asyncpg.Record]", name: str) -> None:
+    # WITH (FORCE) may not end an autovacuum worker, which belongs to a superuser, and gives up.
+    # Without it, PostgreSQL ends autovacuum workers itself.
+    await connection.execute(
+        """
+        SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = $1 AND backend_type = 'client backend'
+        """,
+        name,
+    )
+    await connection.execute(f"DROP DATABASE IF EXISTS {name}")
+
+
 async def _create_database(url: str, name: str) -> int:
     connection = await asyncpg.connect(url)
-    await connection.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+    await drop_database(connection, name)
     await connection.execute(f"CREATE DATABASE {name}")
     await connection.close()
     _databases.append(name)

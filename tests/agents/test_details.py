@@ -56,6 +56,7 @@ async def test_versions_show_what_each_change_was(service: Service, folder: Fold
         "approval": {"run": False, "tools": ["docs/add_*"], "output": False},
         "budgetCents": 20,
         "maxSteps": 5,
+        "maxConcurrent": None,
         "outputSchema": None,
     }
     assert first == {
@@ -67,6 +68,7 @@ async def test_versions_show_what_each_change_was(service: Service, folder: Fold
         "approval": {"run": False, "tools": "writes", "output": False},
         "budgetCents": 10,
         "maxSteps": 5,
+        "maxConcurrent": None,
         "outputSchema": None,
     }
     page, total = await versions_of(person, "scribe", "?limit=1&offset=1")

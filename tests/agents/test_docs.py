@@ -28,6 +28,11 @@ def test_the_table_has_every_field_with_its_description() -> None:
 
 def test_the_text_names_the_optional_fields_and_the_reserved_names() -> None:
     optional = [f.alias for f in AgentFields.model_fields.values() if not f.is_required()]
-    assert optional == ["initials", "useFor", "aliases", "describe", "approval", "outputSchema"]
-    assert "except `initials`, `useFor`, `aliases`, `describe`, `approval` and" in DOC
+    assert optional == [
+        *("initials", "useFor", "aliases", "describe", "approval", "maxConcurrent"),
+        "outputSchema",
+    ]
+    assert (
+        "except `initials`, `useFor`, `aliases`, `describe`, `approval`, `maxConcurrent` and" in DOC
+    )
     assert all(f"`{name}`" in DOC for name in RESERVED)

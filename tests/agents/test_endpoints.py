@@ -25,7 +25,7 @@ FIELDS = {
 }
 # Only the response for one agent has these.
 DETAILS = {
-    *("version", "instructions", "maxSteps", "aliases", "useFor", "outputSchema"),
+    *("version", "instructions", "maxSteps", "maxConcurrent", "aliases", "useFor", "outputSchema"),
 }
 PATHS = (
     "/api/agents",
@@ -79,6 +79,7 @@ async def test_an_agent_has_the_values_of_its_file(reader: Person) -> None:
             "approval": {"run": False, "tools": "writes", "output": file.approval.output},
             "budgetCents": file.budget_cents,
             "maxSteps": file.max_steps,
+            "maxConcurrent": file.max_concurrent,
             "outputSchema": file.output_schema,
             "aliases": list(file.aliases),
             "useFor": list(file.use_for),

@@ -21,7 +21,7 @@ from tests.packaging.installed import (
     contents,
     tracked_files,
 )
-from tests.service import free_port, until_live
+from tests.service import drop_database, free_port, until_live
 
 DATABASE = "from_wheel"
 MIGRATE = ("admin", "migrate")
@@ -43,7 +43,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installa
 async def settings(stack: Stack) -> dict[str, str]:
     """The settings of a service on an empty database."""
     connection = await asyncpg.connect(stack.endpoints.database_url)
-    await connection.execute(f"DROP DATABASE IF EXISTS {DATABASE} WITH (FORCE)")
+    await drop_database(connection, DATABASE)
     await connection.execute(f"CREATE DATABASE {DATABASE}")
     await connection.close()
     port = free_port()

@@ -14,7 +14,7 @@ ENTRY = {
     "id", "kind", "run", "step", "name", "server", "state", "outcome", "arguments", "result",
     "childTaskId", "inputTokens", "outputTokens", "cachedInputTokens", "cacheWriteTokens",
     "reasoningTokens", "estimated", "costUsd", "priceVersion", "startedAt", "finishedAt",
-    "durationMs", "decidedBy", "note", "truncated",
+    "durationMs", "decidedBy", "note", "copied", "truncated",
 }  # fmt: skip
 
 

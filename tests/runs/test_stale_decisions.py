@@ -416,6 +416,7 @@ async def test_the_run_gate_shows_everything_that_is_decided(service: Service) -
         "model": "default",
         "budgetCents": 100,
         "outputSchema": None,
+        "forkedFrom": None,
     }
 
 

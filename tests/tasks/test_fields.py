@@ -176,6 +176,7 @@ async def test_a_new_task_is_shown_with_every_field(board: Service) -> None:
         "parentTaskId": None,
         "outputData": None,
         "outputSchema": None,
+        "queuePosition": None,
         "budgetCents": None,
         "agentVersion": None,
         "model": None,

@@ -93,7 +93,7 @@ def _hash(definition: Definition) -> bytes:
     # Stored hashes were made with the field's name in the file.
     content["tier"] = content.pop("rank")
     # Fields that came later. Files without them keep their hashes.
-    for name in ("use_for", "describe", "initials", "output_schema"):
+    for name in ("use_for", "describe", "initials", "output_schema", "max_concurrent"):
         if not content[name]:
             del content[name]
     return sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).digest()

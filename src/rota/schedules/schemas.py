@@ -121,7 +121,7 @@ class ScheduleDetailsResponse(Wire):
     next_times: Annotated[
         list[Timestamp], doc("The next five times. Empty while the schedule is paused.", [_NEXT])
     ]
-    last_tasks: Annotated[list[Task], doc("The last ten tasks of the schedule, newest first.")]
+    last_tasks: Annotated[list[Task], doc("The last ten tasks of the schedule, newest first.", [])]
 
 
 class SchedulesResponse(Wire):

@@ -127,8 +127,8 @@ class TaskBody(Body):
     parent_task_id: Annotated[
         Id | None,
         doc(
-            "The ID of the parent, for a subtask. The parent must exist (404) and not "
-            "have ended (409). Tasks can be nested up to 8 levels deep.",
+            "The ID of the parent, for a subtask. The parent must not have ended (409). Tasks "
+            "can be nested up to 8 levels deep.",
             examples.TASK_ID,
         ),
     ] = None
@@ -144,10 +144,8 @@ class TaskBody(Body):
         OutputSchema | None,
         _NOT_IF_NONE,
         doc(
-            "A JSON Schema (2020-12) of at most 32 KiB with the type `object`, without references "
-            "to other documents. The result is then an object that matches it, in `outputData`. "
-            "Default: the schema of the agent, if it has one. Only for a task that the service "
-            "runs.",
+            "A JSON Schema with the type `object`, at most 32 KiB. `outputData` is then an object "
+            "that matches it. Default: the agent's. Only for a task that the service runs.",
             OUTPUT_SCHEMA,
         ),
     ] = None
@@ -155,8 +153,8 @@ class TaskBody(Body):
         Annotated[int, Field(ge=1, le=100_000)] | None,
         _NOT_IF_NONE,
         doc(
-            "The most that one run can cost, in US cents. At most the budget of the agent, which "
-            "is the default. Only for a task that the service runs.",
+            "The most that one run can cost. Default, and the most: the agent's. Only for a task "
+            "that the service runs.",
             20,
         ),
     ] = None

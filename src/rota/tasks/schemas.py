@@ -59,7 +59,7 @@ OUTPUT = "1. IT: prepare the laptop.\n2. IT: create the account.\n3. Office: ass
 OUTPUT_DATA = {"steps": ["Prepare the laptop", "Create the account", "Assign a desk"]}
 OUTPUT_SCHEMA: dict[str, Any] = {
     "type": "object",
-    "properties": {"steps": {"type": "array", "items": {"type": "string"}}},
+    "properties": {"steps": {"type": "array"}},
     "required": ["steps"],
 }
 
