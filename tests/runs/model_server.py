@@ -116,7 +116,8 @@ class Scripts:
             "system": body.get("system"),
             "messages": messages if len(messages) < 100 and script is not self.instant else [],
             "tools": [tool.get("function", tool) for tool in body.get("tools", [])],
-            "responseFormat": body.get("response_format"),
+            # OpenAI's name, and Anthropic's.
+            "responseFormat": body.get("response_format") or body.get("output_config"),
             "maxTokens": body.get("max_completion_tokens") or body.get("max_tokens"),
             "headers": dict(request.headers),
             "answered": False,

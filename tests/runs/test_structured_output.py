@@ -107,6 +107,20 @@ async def test_a_provider_that_refuses_the_schema_is_asked_without_it(
     assert [each is None for each in formats] == [False, True]
 
 
+async def test_anthropic_gets_the_schema_and_its_answer_is_checked(
+    runner: Runner, scripted: Scripted, person: Person
+) -> None:
+    script = await scripted.script(says('{"number": 5}'), says(json.dumps(GOOD)))
+    task = await runner.finish(person, "cached", script, outputSchema=INVOICE)
+    assert task["outputData"] == GOOD
+    asked = await scripted.asked(script)
+    assert len(asked) == 2
+    for call in asked:
+        sent = call["responseFormat"]["format"]
+        assert sent["type"] == "json_schema"
+        assert sent["schema"]["properties"].keys() == INVOICE["properties"].keys()
+
+
 async def test_the_agents_schema_applies_unless_the_task_has_its_own(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
