@@ -32,11 +32,47 @@ test('a copied command cannot be broken out of, and hides nothing', () => {
     description: null,
     priority: 0,
     projectId: null,
-  } as Task;
+    outputSchema: null,
+    budgetCents: null,
+    deadline: null,
+    truncated: [],
+  } as unknown as Task;
   const curl = asCurl(task, 'https://rota.example', 'acct_1');
   expect(curl).toContain(`"name": "it'\\''s \\"$(rm -rf /)\\" \\u202etxt\\u3164\\u00a0"`);
   expect(curl).toContain('"input": "a\\nb"');
   expect(asPython(task, 'https://rota.example', 'acct_1')).toContain(
     `"name": "it's \\"$(rm -rf /)\\" \\u202etxt\\u3164\\u00a0",`,
   );
+});
+
+test('a copied command has the options that the task was created with', () => {
+  const outputSchema = {
+    type: 'object',
+    properties: { paid: { type: 'boolean', default: true, examples: [null, "it's", 1.5] } },
+  };
+  const task = {
+    name: 'Invoice 7',
+    assignedAgent: 'bug-triager',
+    input: '',
+    description: null,
+    priority: 3,
+    projectId: null,
+    outputSchema,
+    budgetCents: 20,
+    deadline: '2999-01-31T12:00:00.000Z',
+    truncated: [],
+  } as unknown as Task;
+  const sent = (copied: Task): unknown => {
+    const curl = asCurl(copied, 'https://rota.example', 'acct_1');
+    const argument = /-d '([\s\S]*)'$/.exec(curl)?.[1] ?? '';
+    return JSON.parse(argument.replaceAll(`'\\''`, `'`));
+  };
+  const name = { name: 'Invoice 7', agent: 'bug-triager', priority: 3, budgetCents: 20 };
+  expect(sent(task)).toEqual({ ...name, outputSchema, deadline: task.deadline });
+  expect(sent({ ...task, truncated: ['outputSchema'], deadline: '2020-01-01T00:00:00Z' })).toEqual(
+    name,
+  );
+  const python = asPython(task, 'https://rota.example', 'acct_1');
+  expect(python).toContain('"budgetCents": 20,');
+  expect(python).toContain(`"default": True, "examples": [None, "it's", 1.5]}`);
 });

@@ -4,22 +4,29 @@ import type { Task } from '@rota/sdk';
 /** Characters that a person cannot see in what they paste. */
 const UNSEEN = /(?! )[\p{C}\p{Z}\p{DI}]/gu;
 
-function body(task: Task): [string, string | number][] {
-  const fields: [string, string | number | null][] = [
+/** What was given when the task was created, and applies to a new one. */
+function body(task: Task): [string, unknown][] {
+  const isAhead = task.deadline !== null && Date.parse(task.deadline) > Date.now();
+  const isWhole = !task.truncated.includes('outputSchema');
+  const fields: [string, unknown][] = [
     ['name', task.name],
     ['agent', task.assignedAgent],
     ['input', task.input || null],
     ['description', task.description],
     ['priority', task.priority || null],
     ['projectId', task.projectId],
+    ['outputSchema', isWhole ? task.outputSchema : null],
+    ['budgetCents', task.budgetCents],
+    // The API refuses one that has passed.
+    ['deadline', isAhead ? task.deadline : null],
   ];
-  return fields.filter((field): field is [string, string | number] => field[1] !== null);
+  return fields.filter(([, value]) => value !== null);
 }
 
 const hex = (code: number, digits: number) => code.toString(16).padStart(digits, '0');
 
-/** A JSON string in which everything is visible. */
-const jsonText = (value: string | number): string =>
+/** JSON in which everything is visible. */
+const jsonText = (value: unknown): string =>
   JSON.stringify(value).replace(UNSEEN, (character) =>
     character
       .split('')
@@ -27,11 +34,20 @@ const jsonText = (value: string | number): string =>
       .join(''),
   );
 
-const pythonText = (value: string | number): string =>
-  JSON.stringify(value).replace(UNSEEN, (character) => {
+/** A literal of Python in which everything is visible. */
+function pythonText(value: unknown): string {
+  if (value === null) return 'None';
+  if (typeof value === 'boolean') return value ? 'True' : 'False';
+  if (Array.isArray(value)) return `[${value.map(pythonText).join(', ')}]`;
+  if (typeof value === 'object') {
+    const items = Object.entries(value);
+    return `{${items.map(([name, each]) => `${pythonText(name)}: ${pythonText(each)}`).join(', ')}}`;
+  }
+  return JSON.stringify(value).replace(UNSEEN, (character) => {
     const code = character.codePointAt(0) ?? 0;
     return code > 0xffff ? `\\U${hex(code, 8)}` : `\\u${hex(code, 4)}`;
   });
+}
 
 /** One argument of a shell, whatever is in it. */
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
