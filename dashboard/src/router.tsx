@@ -146,6 +146,13 @@ const newTask = createRoute({
   component: screen(() => import('./newtask/NewTask'), 'NewTask'),
 });
 
+const manyTasks = createRoute({
+  getParentRoute: () => account,
+  path: '/new/many',
+  validateSearch: (search): { agent?: string } => ({ agent: text(search.agent) }),
+  component: screen(() => import('./batch/ManyTasks'), 'ManyTasks'),
+});
+
 const tasks = createRoute({
   getParentRoute: () => account,
   path: '/tasks',
@@ -255,6 +262,7 @@ const routeTree = root.addChildren([
     inbox,
     review,
     newTask,
+    manyTasks,
     tasks,
     task,
     compare,

@@ -132,6 +132,7 @@ async def screens_of_the_busy(tab: Tab, server: str) -> AsyncIterator[str]:
     yield "reject dialog"
     for path, text in {
         "/new": "New task",
+        "/new/many": "Preview",
         "/tasks": "Tasks",
         f"/tasks/{COMPLETED.wire}": "Output",
         f"/tasks/{COMPLETED.wire}?tab=input": "Input",
@@ -160,6 +161,13 @@ async def screens_of_the_busy(tab: Tab, server: str) -> AsyncIterator[str]:
         await expect(page.locator("main").get_by_text(text).first).to_be_visible()
         await expect(page.get_by_role("status").filter(has_text="Loading")).to_have_count(0)
         yield path
+    await tab.go("/new/many?agent=meeting-scribe")
+    await page.get_by_role("textbox").fill("name,priority,owner\nFirst,1,Mina\nSecond,soon,Mina")
+    await expect(page.get_by_text("must be a number from 0 to 10")).to_be_visible()
+    yield "many tasks"
+    await tab.button("Create 1 task", exact=False).click()
+    await expect(tab.link("See the tasks of this agent")).to_be_visible()
+    yield "results of many tasks"
     await tab.go("/schedules")
     await tab.link("Weekly minutes").click()
     await expect(tab.heading("Next times")).to_be_visible()

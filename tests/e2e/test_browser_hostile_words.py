@@ -156,6 +156,10 @@ async def test_searches_in_links_run_nothing(browser: Browser, shop_a: World) ->
         await tab.go(f"/new?text={quote(work, safe='')}")
         await expect(tab.page.get_by_role("textbox").first).to_have_value(work)
         await check(tab, "a new task")
+        await tab.go("/new/many")
+        await tab.page.get_by_role("textbox").fill("\n".join(CONTENTS[:40]))
+        await expect(tab.page.get_by_role("table").get_by_role("row").nth(10)).to_be_visible()
+        await check(tab, "many tasks")
 
 
 async def test_messages_of_errors_run_nothing(browser: Browser, shop_a: World) -> None:

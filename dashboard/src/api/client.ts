@@ -15,6 +15,8 @@ export class ApiError extends Error {
     readonly code: string | undefined,
     readonly details: unknown,
     readonly requestId: string | null,
+    /** How long to wait before the next request, if the API says so. */
+    readonly retryAfterS: number | null = null,
   ) {
     super(message);
     this.name = 'ApiError';
@@ -94,6 +96,7 @@ client.interceptors.error.use((error, response, request) => {
       typeof body.code === 'string' ? body.code : undefined,
       body.details,
       requestId,
+      Number(response.headers.get('Retry-After')) || null,
     );
   }
   if (response) {

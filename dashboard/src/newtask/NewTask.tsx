@@ -1,39 +1,19 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link, useNavigate, useSearch } from '@tanstack/react-router';
-import { type FormEvent, useEffect, useRef, useState } from 'react';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { type FormEvent, useRef, useState } from 'react';
 import { useAccount } from '../shell/account';
-import { TopBar } from '../shell/TopBar';
-import { buttonClass } from '../ui/Button';
-import { Icon } from '../ui/Icon';
-import { Kbd } from '../ui/Kbd';
 import { useShortcuts } from '../ui/shortcuts';
 import { Candidates } from './Candidates';
 import { lengthOf, MAX_TEXT } from './draft';
+import { NewTaskBar } from './NewTaskBar';
 import { Options } from './Options';
 import { Quote } from './Quote';
 import { agentDetailQuery, quoteQuery } from './queries';
 import { StartBar, StartButton, StartError } from './Start';
-import { strings } from './strings';
 import { useCandidates } from './useCandidates';
 import { quotedOf, requestOf, useDraft, useStart } from './useDraft';
+import { useSubmitKey } from './useSubmitKey';
 import { WorkField } from './WorkField';
-
-function Close() {
-  const account = useAccount();
-  return (
-    <Link
-      className={`${buttonClass({ look: 'quiet', size: 's' })} push`}
-      to="/$account"
-      params={{ account }}
-    >
-      <span className="only-phone">
-        <Icon name="x" />
-      </span>
-      {strings.close}
-      <Kbd>Esc</Kbd>
-    </Link>
-  );
-}
 
 export function NewTask() {
   const account = useAccount();
@@ -62,19 +42,7 @@ export function NewTask() {
     event?.preventDefault();
     if (agent && isReady && !start.isPending) start.mutate(requestOf(draft, agent.name));
   };
-  const latest = useRef(submit);
-  useEffect(() => {
-    latest.current = submit;
-  });
-  useEffect(() => {
-    const send = (event: KeyboardEvent) => {
-      if (event.key !== 'Enter' || !(event.metaKey || event.ctrlKey)) return;
-      event.preventDefault();
-      latest.current();
-    };
-    addEventListener('keydown', send);
-    return () => removeEventListener('keydown', send);
-  }, []);
+  useSubmitKey(submit);
   const editName = () => {
     setMore(true);
     requestAnimationFrame(() =>
@@ -84,9 +52,7 @@ export function NewTask() {
 
   return (
     <main className="main" id="main">
-      <TopBar title={strings.title}>
-        <Close />
-      </TopBar>
+      <NewTaskBar agent={search.agent} />
       <form ref={form} className="handover" onSubmit={submit} noValidate>
         <div className="stack-6">
           <WorkField draft={draft} change={change} onEditName={editName} error={start.error} />

@@ -12,19 +12,26 @@ import { Cents, Money } from '../ui/Money';
 import { ErrorNotice } from '../ui/Notice';
 import { SafeText } from '../ui/SafeText';
 import { Shape } from '../ui/Status';
-import { stopsOf } from './draft';
+import { stopsOf, tasksCovered } from './draft';
 import { strings } from './strings';
 import { ToolsNeeded } from './ToolsNeeded';
 
-function Cost({ quote }: { quote: QuoteData }) {
+/** Undefined: the quote is for one task. */
+interface Tasks {
+  tasks: number | undefined;
+}
+
+function Cost({ quote, tasks }: { quote: QuoteData } & Tasks) {
   const usual = quote.typicalCost;
+  const many = tasks ?? 1;
   return (
     <div>
-      <p className="small soft">{strings.most}</p>
+      <p className="small soft">{strings.most(tasks)}</p>
       <p className="money-big">
-        <Cents value={quote.budgetCents} />
+        <Cents value={quote.budgetCents * Math.max(many, 1)} />
       </p>
       <p className="small soft">
+        {many > 1 && `${strings.each(cents(quote.budgetCents))} `}
         {usual && (
           <>
             {strings.usual(usual.tasks)} <Money usd={usual.medianUsd} fine />, {strings.usualMost}{' '}
@@ -53,11 +60,17 @@ function Gates({ agent, quote }: { agent: AgentDetails; quote: QuoteData }) {
   );
 }
 
-function Balance({ quote }: { quote: QuoteData }) {
+function Balance({ quote, tasks }: { quote: QuoteData } & Tasks) {
   const account = useAccount();
   const available = usd(quote.balance.availableUsd);
-  const budget = cents(quote.budgetCents);
-  const isCovered = quote.balance.covered;
+  const many = Math.max(tasks ?? 1, 1);
+  const budget = cents(quote.budgetCents * many);
+  const covered = quote.balance.covered
+    ? many === 1
+      ? 1
+      : tasksCovered(quote.balance.availableUsd, quote.budgetCents)
+    : 0;
+  const isCovered = covered >= many;
   return (
     <li>
       <Icon name={isCovered ? 'money' : 'alert'} />
@@ -66,6 +79,7 @@ function Balance({ quote }: { quote: QuoteData }) {
         <p className="small soft">
           {isCovered ? strings.held(budget, available) : strings.missing(budget, available)}{' '}
           {quote.balance.paidByParent && strings.byParent}
+          {!isCovered && many > 1 && `${strings.coversSome(covered)} `}
           {!isCovered && (
             <Link className="link" to="/$account/money" params={{ account }}>
               {strings.topUp}
@@ -98,16 +112,18 @@ function Lock({ agent }: { agent: AgentDetails }) {
   );
 }
 
-/** What the task can cost at most, where it will stop, what it may use. */
+/** What the task, or each of many, can cost at most, where it will stop, what it may use. */
 export function Quote({
   agent,
   quote,
   error,
+  tasks,
   children,
 }: {
   agent: AgentDetails | undefined;
   quote: QuoteData | undefined;
   error: unknown;
+  tasks?: number;
   children: ReactNode;
 }) {
   return (
@@ -132,7 +148,7 @@ export function Quote({
                   </span>
                 </span>
               </p>
-              {quote && <Cost quote={quote} />}
+              {quote && <Cost quote={quote} tasks={tasks} />}
               {!quote && !agent.locked && !error && <p className="small soft">{strings.quoting}</p>}
               {error ? <ErrorNotice error={error} /> : null}
             </div>
@@ -140,7 +156,7 @@ export function Quote({
               {quote && <Gates agent={agent} quote={quote} />}
               <ToolsNeeded agent={agent} />
               {agent.locked && <Lock agent={agent} />}
-              {quote && <Balance quote={quote} />}
+              {quote && <Balance quote={quote} tasks={tasks} />}
             </ul>
           </>
         ) : (

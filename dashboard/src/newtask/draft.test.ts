@@ -1,6 +1,14 @@
 import type { AgentDetails, ToolServer } from '@rota/sdk';
 import { expect, test } from 'vitest';
-import { blockedTools, centsOf, lengthOf, nameOf, serversNeeded, stopsOf } from './draft';
+import {
+  blockedTools,
+  centsOf,
+  lengthOf,
+  nameOf,
+  serversNeeded,
+  stopsOf,
+  tasksCovered,
+} from './draft';
 
 test('a name is the first sentence, without marks, cut between words', () => {
   expect(nameOf('')).toBe('');
@@ -56,4 +64,10 @@ test('only tools that the agent may use and nobody accepted yet are blocked', ()
   expect(blockedTools({ tools: ['get_*'] }, tools)).toEqual({ usable: 2, blocked: 1 });
   expect(blockedTools({ tools: ['*'] }, tools)).toEqual({ usable: 3, blocked: 2 });
   expect(blockedTools({ tools: ['get_ticket'] }, tools)).toEqual({ usable: 1, blocked: 0 });
+});
+
+test('a balance covers whole tasks only', () => {
+  expect(tasksCovered('1.20', 40)).toBe(3);
+  expect(tasksCovered('1.199999', 40)).toBe(2);
+  expect(tasksCovered('0.00', 40)).toBe(0);
 });

@@ -95,3 +95,7 @@ export function centsOf(dollars: string): number | null {
   const cents = Math.round(Number(dollars) * 100);
   return dollars.trim() && cents > 0 ? cents : null;
 }
+
+/** How many tasks of this budget the available US dollars cover. */
+export const tasksCovered = (availableUsd: string, budgetCents: number): number =>
+  Math.floor(Math.round(Number(availableUsd) * 1_000_000) / (budgetCents * 10_000));

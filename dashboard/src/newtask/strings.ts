@@ -31,6 +31,11 @@ const times: Record<number, string> = { 1: 'once', 2: 'twice' };
 
 export const strings = {
   title: 'New task',
+  ways: 'How many',
+  one: 'One',
+  oneTask: 'task',
+  many: 'Many',
+  manyTasks: 'tasks',
   close: 'Close',
   work: 'What should be done?',
   placeholder:
@@ -72,7 +77,11 @@ export const strings = {
 
   quote: 'Quote',
   version: (version: number) => `version ${version}`,
-  most: 'This task can cost at most',
+  most: (tasks: number | undefined) => {
+    if (tasks === undefined || tasks === 1) return 'This task can cost at most';
+    return tasks ? `These ${count(tasks)} tasks can cost at most` : 'Each task can cost at most';
+  },
+  each: (amount: string) => `${amount} each.`,
   usual: (tasks: number) => `Of the last ${plural(tasks, 'task')}, half cost at most`,
   usualMost: 'nine of ten at most',
   quoting: 'Asking what it can cost…',
@@ -101,6 +110,10 @@ export const strings = {
   byParent: 'The task above pays.',
   notCovered: 'Your balance does not cover it',
   missing: (budget: string, available: string) => `It needs ${budget}. ${available} is available.`,
+  coversSome: (covered: number) =>
+    covered
+      ? `That is enough for the first ${count(covered)}. The others will not be created.`
+      : 'None of them will be created.',
   topUp: 'Top up',
 
   start: 'Start task',

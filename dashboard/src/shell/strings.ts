@@ -1,6 +1,7 @@
 export const strings = {
   skip: 'Skip to content',
   newTask: 'New task',
+  manyTasks: 'Many tasks',
   inbox: 'Inbox',
   tasks: 'Tasks',
   schedules: 'Schedules',

@@ -23,6 +23,7 @@ export function titled(name: string | undefined, place?: string, waiting = 0): s
 const places: Record<string, string> = {
   '/$account/': strings.inbox,
   '/$account/new': strings.newTask,
+  '/$account/new/many': strings.manyTasks,
   '/$account/tasks': strings.tasks,
   '/$account/agents': strings.agents,
   '/$account/servers': strings.servers,

@@ -1,0 +1,51 @@
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useState } from 'react';
+import { NewTaskBar } from '../newtask/NewTaskBar';
+import { useAccount } from '../shell/account';
+import { useShortcuts } from '../ui/shortcuts';
+import { BatchForm } from './BatchForm';
+import { Leave } from './Leave';
+import { writeBatch } from './lines';
+import { Results } from './Results';
+import { useBatch } from './useBatch';
+
+/** Creates many tasks for one agent: the form, and then what became of each line. */
+export function ManyTasks() {
+  const account = useAccount();
+  const { agent } = useSearch({ from: '/$account/new/many' });
+  const navigate = useNavigate({ from: '/$account/new/many' });
+  const [text, setText] = useState('');
+  const { sent, start, tryAgain, stop, close } = useBatch();
+  const leave = () => navigate({ to: '/$account', params: { account } });
+  useShortcuts({ Escape: leave });
+  const again = (lines: number[]) => {
+    if (!sent) return;
+    const { batch } = sent;
+    setText(
+      writeBatch(
+        lines.flatMap((at) => batch.lines[at] ?? []),
+        batch.columns,
+      ),
+    );
+    close();
+  };
+  return (
+    <main className="main" id="main">
+      <NewTaskBar agent={agent} />
+      {sent ? (
+        <Results sent={sent} onTryAgain={tryAgain} onStop={stop} onAgain={again} />
+      ) : (
+        <BatchForm
+          agent={agent}
+          onAgent={(name) =>
+            navigate({ search: { agent: name }, replace: true, resetScroll: false })
+          }
+          text={text}
+          onText={setText}
+          onCreate={start}
+        />
+      )}
+      <Leave unfinished={sent !== null && sent.phase !== 'ended'} />
+    </main>
+  );
+}
