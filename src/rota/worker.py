@@ -41,6 +41,7 @@ from rota.runs.tool_call import ToolCaller
 from rota.runs.tools import Toolbox, ToolSource
 from rota.runs.workflow import Run
 from rota.schedules.sweep import Sweep as ScheduleSweep
+from rota.tasks import places
 from rota.tasks.cancellation import Cancellation
 
 log = structlog.get_logger()
@@ -48,6 +49,7 @@ log = structlog.get_logger()
 SWEEP_EVERY_S = 5.0
 END_WITHIN_S = 5.0
 COUNT_EVERY_S = 30.0
+ADMIT_EVERY_S = 60.0
 # Found at a time. A sweep takes all that are due.
 SWEEP_PAGE = 500
 # A payment processor that is down for hours must not turn instructions into dead letters.
@@ -92,6 +94,7 @@ async def run_worker(
                 _sweep(lambda: parts.reviews.expire_due(SWEEP_PAGE)),
                 _sweep(lambda: parts.plans.expire_due(SWEEP_PAGE)),
                 _sweep(lambda: outbox.count_waiting(parts.db), COUNT_EVERY_S),
+                _sweep(lambda: places.admit_all(parts.db), ADMIT_EVERY_S),
                 slots.wake_queued(),
             )
         ]

@@ -1,8 +1,10 @@
 """What keeps failing becomes a dead letter, which an operator can see and retry."""
 
 import asyncio
+import time
 from typing import Any
 
+import pytest
 from prometheus_client import REGISTRY
 from structlog.testing import capture_logs
 from typer.testing import CliRunner, Result
@@ -96,6 +98,37 @@ async def test_an_operator_lists_and_retries_dead_letters(
     assert (await admin(board, "list", "--dead")).stdout == "There are no dead letters.\n"
     assert (await admin(board, "retry")).exit_code == 2
     assert (await admin(board, "retry", "1", "--all")).exit_code == 2
+
+
+async def test_a_parked_instruction_waits_until_it_is_released(
+    board: Service, db: Database, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    account_id = await put(db, kind)
+    async with board.owner() as connection:
+        task_id = await connection.fetchval(
+            "UPDATE outbox SET ready = false, due_at = 'infinity' WHERE kind = $1 "
+            "RETURNING task_id",
+            kind,
+        )
+    handled: list[Instruction] = []
+
+    async def handle(instruction: Instruction) -> None:
+        handled.append(instruction)
+
+    assert not await Relay(db, {kind: handle}).step()
+    # A time without an end has no time zone.
+    with monkeypatch.context() as patched:
+        patched.setenv("TZ", "Europe/Berlin")
+        time.tzset()
+        shown = await admin(board, "list", "--limit", "100000")
+    time.tzset()
+    assert shown.exit_code == 0, shown.output
+    [line] = [line for line in shown.stdout.splitlines() if kind in line]
+    assert " parked" in line
+    async with db.write(account_id) as tx:
+        await outbox.release_parked(tx, [task_id])
+    assert await Relay(db, {kind: handle}).step()
+    assert [each.kind for each in handled] == [kind]
 
 
 async def test_an_outage_makes_no_dead_letters(board: Service, db: Database, kind: str) -> None:

@@ -132,7 +132,7 @@ class Scripts:
                 await asyncio.sleep(0.02)
         if says.get("delayS"):
             await asyncio.sleep(says["delayS"])
-        call["answered"] = True
+        call |= {"answered": True, "until": time.time()}
         if says.get("drop"):
             return disconnect()
         if says.get("malformed") and not body.get("stream"):

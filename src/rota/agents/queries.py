@@ -204,9 +204,16 @@ async def find(connection: ReadConnection, name: str) -> AgentVersion | None:
 
 
 async def max_concurrent(connection: ReadConnection, name: str) -> int | None:
-    """How many tasks of the agent an account works on at the same time. None: any number."""
+    """How many tasks of the agent an account works on at the same time. None: any number.
+
+    The limit of a retired agent stays.
+    """
     limit: int | None = await connection.fetchval(
-        "SELECT max_concurrent FROM current_agents WHERE name = $1", name
+        """
+        SELECT max_concurrent FROM agents JOIN agent_versions USING (name, version)
+        WHERE name = $1
+        """,
+        name,
     )
     return limit
 

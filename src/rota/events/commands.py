@@ -35,7 +35,7 @@ async def list_command(db: Database, dead: bool, limit: int) -> None:
 def _state(entry: outbox.Entry) -> str:
     if entry.dead_at is not None:
         return f"dead since {clock.to_wire(entry.dead_at)}"
-    return f"due {clock.to_wire(entry.due_at)}"
+    return f"due {clock.to_wire(entry.due_at)}" if entry.due_at else "parked"
 
 
 async def retry_command(db: Database, instruction_id: int | None) -> None:

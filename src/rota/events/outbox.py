@@ -82,15 +82,7 @@ async def put(tx: AccountTransaction, instruction: Instruction, delay_s: float |
 
 async def release_parked(tx: AccountTransaction, task_ids: Sequence[UUID]) -> None:
     """Makes the parked instructions of these tasks due."""
-    rows = await tx.fetch(
-        """
-        UPDATE outbox SET ready = true, due_at = now()
-        WHERE account_id = $1 AND task_id = ANY ($2) AND due_at = 'infinity' AND dead_at IS NULL
-        RETURNING kind
-        """,
-        tx.account_id,
-        task_ids,
-    )
+    rows = await tx.fetch("SELECT release_parked($1) AS kind", task_ids)
     for row in rows:
         note(tx, row["kind"])
 
@@ -136,7 +128,8 @@ class Entry:
     kind: str
     task_id: UUID | None
     attempts: int
-    due_at: datetime
+    # None: not until something releases it.
+    due_at: datetime | None
     dead_at: datetime | None
     error: str | None
 
@@ -146,7 +139,8 @@ async def entries(db: Database, *, dead: bool, limit: int) -> list[Entry]:
     async with db.relay() as connection:
         rows = await connection.fetch(
             """
-            SELECT id, account_id, kind, task_id, attempts, due_at, dead_at, error
+            SELECT id, account_id, kind, task_id, attempts, nullif(due_at, 'infinity') AS due_at,
+                   dead_at, error
             FROM outbox WHERE dead_at IS NOT NULL OR NOT $1 ORDER BY id LIMIT $2
             """,
             dead,
@@ -173,8 +167,8 @@ async def count_waiting(db: Database) -> None:
     async with db.relay() as connection:
         dead = await connection.fetchval("SELECT count(*) FROM outbox WHERE dead_at IS NOT NULL")
         parked = await connection.fetchval(
-            "SELECT count(*) FROM outbox WHERE lane = 'run' AND NOT ready AND due_at = 'infinity' "
-            "AND dead_at IS NULL"
+            "SELECT count(DISTINCT task_id) FROM outbox WHERE lane = 'run' AND NOT ready "
+            "AND due_at = 'infinity' AND dead_at IS NULL"
         )
     DEAD.set(dead)
     PARKED.set(parked)

@@ -24,7 +24,7 @@ from rota.runs.steps import State, Step
 from rota.runs.structured import Answer
 from rota.runs.tool_steps import PlannedCall
 from rota.runs.tools import ANSWER_SCHEMA, ASK_PERSON, READ_RESULT, Tool, model_name
-from rota.tasks import cancellation, queries, review_queries, seals, transitions
+from rota.tasks import cancellation, places, queries, review_queries, seals, transitions
 from rota.tasks.model import Review, Task
 from rota.tasks.schemas import MAX_TEXT
 from rota.tasks.states import TERMINAL, Gate, Trigger
@@ -54,6 +54,8 @@ class AgentLoop:
             return NextStep("end")
         if is_past_deadline(task):
             return await self.miss_deadline(tx, task)
+        if await places.is_queued(tx, task):
+            return NextStep("wait")
         if rows is None:
             rows = await steps.of_run(tx, task.id, task.run)
         if not rows:

@@ -43,6 +43,11 @@ class Delegation:
         helper = await self._creation.find_agent(tx, str(row.arguments["agent"]), tier)
         if helper.rank <= agent.rank:
             raise InvalidField("agent", f"The rank of {helper.name} is not lower than yours.")
+        if helper.max_concurrent is not None:
+            above = [parent, *await queries.running_ancestors(tx, parent.id)]
+            if helper.name in {task.agent for task in above}:
+                # Its rank has changed. The subtask could wait for the place of a task above it.
+                raise InvalidField("agent", f"{helper.name} works on a task above this one.")
         new = NewTask(
             name=str(row.arguments["name"]),
             agent=helper,

@@ -48,7 +48,7 @@ from rota.runs.slots import Slots
 from rota.runs.steps import Step
 from rota.runs.tool_call import WAITS_FOR_PERSON, Started, ToolCaller
 from rota.runs.tools import ToolUnavailable
-from rota.tasks import queries, transitions
+from rota.tasks import places, queries, transitions
 from rota.tasks.model import Task
 from rota.tasks.states import TERMINAL, Trigger
 
@@ -160,11 +160,11 @@ class Slice:
         async with self._parts.context.locked(run_input) as (tx, task):
             if task is None or task.status in TERMINAL:
                 return NextStep("end")
-            if task.place == "queued":
+            if await places.is_queued(tx, task):
                 return NextStep("wait")
             is_new = task.status == "PENDING" and not (run_input.resume or task.forked_step)
             if task.status == "PENDING":
-                if task.place is None:
+                if not task.limited:
                     QUEUE_SECONDS.observe((clock.now() - task.updated_at).total_seconds())
                 if run_input.resume:
                     await steps.copy_previous_run(tx, task.id, task.run)

@@ -33,7 +33,7 @@ from rota.runs.tools import (
     ToolUnavailable,
 )
 from rota.runs.transcript import storable
-from rota.tasks import queries
+from rota.tasks import places, queries
 from rota.tasks.model import Task
 
 log = structlog.get_logger()
@@ -117,6 +117,8 @@ class ToolCaller:
         """Like `start_in`, in a transaction of its own."""
         async with self._context.locked(run_input) as (tx, task):
             if task is None or task.status != "RUNNING" or is_past_deadline(task):
+                return {}
+            if await places.is_queued(tx, task):
                 return {}
             agent = await self._context.agent(tx, task)
             rows = await steps.calls_of(tx, task.id, task.run, step)

@@ -173,16 +173,21 @@ class TaskCreation:
         task = await self.build(tx, new)
         start = None
         if task.hosted and agent is not None:
+            limit = agent.max_concurrent
+            if new.fork is not None:
+                # Its version can be an earlier one.
+                limit = await agents.max_concurrent(tx, agent.name)
+            task = replace(task, limited=limit is not None and task.status == "PENDING")
             if parent is None:
                 # A lock on the account comes before a lock on its balance.
                 await journal.lock_account(tx)
             await self._place_hold(tx, task, agent, parent)
-            if task.status == "PENDING" and agent.max_concurrent is None:
+            if task.status == "PENDING" and not task.limited:
                 start = transitions.start_instruction(task, self._weight_of(tier))
         data = transitions.event_data(tx, None, task.status)
         await queries.insert(tx, task, data, start, created_by=created_by)
-        if task.hosted and task.status == "PENDING" and agent is not None and start is None:
-            task = await places.take(tx, task, agent.max_concurrent)
+        if task.limited:
+            task = await places.take(tx, task)
             await transitions.enqueue(tx, transitions.START, task, weight=self._weight_of(tier))
         if new.fork is not None:
             origin = {"forkedFrom": seals.origin(task)}

@@ -7,9 +7,9 @@ from uuid import UUID
 
 from rota.platform import ids
 from rota.platform.db import AccountReader
+from rota.tasks import places
 from rota.tasks.model import ListedTask, Task, output_data
 from rota.tasks.pages import PAGE_BYTES, WHOLE, Fit, fitting
-from rota.tasks.places import position_of
 from rota.tasks.queries import COLUMNS, SELECTED, STATUS_COLUMN
 from rota.tasks.states import STATUSES, Gate, Status
 
@@ -48,7 +48,7 @@ _SHORT = ", ".join(name for name in COLUMNS if name not in (*_TEXTS, "actions", 
 def _listed(where: str) -> str:
     """The statement of a page: the tasks of an account ($1), newest first."""
     return f"""
-        SELECT {_SHORT}, {_CUT_TEXTS}, {_CUT_ACTIONS}, {_CUT_SCHEMA}, {position_of("page")},
+        SELECT {_SHORT}, {_CUT_TEXTS}, {_CUT_ACTIONS}, {_CUT_SCHEMA},
             CASE WHEN whole THEN '{{}}' ELSE array_remove(ARRAY[
                 {_TRUNCATED},
                 CASE WHEN log_size + cardinality(actions) > $3 THEN 'actions' END,
@@ -130,7 +130,8 @@ async def page(
     def read(fit: Fit) -> Awaitable[list[ListedTask]]:
         return matching_page(tx, filters, limit, offset, matching, fit)
 
-    return await fitting(read, _texts, PAGE_BYTES), matching
+    tasks = await fitting(read, _texts, PAGE_BYTES)
+    return await places.with_positions(tx, tasks), matching
 
 
 async def total(tx: AccountReader, filters: Filter) -> int:
@@ -265,7 +266,8 @@ async def by_ids(
         rows = await tx.fetch(_BY_IDS, tx.account_id, fit.whole_bytes, fit.cut, task_ids)
         return [ListedTask(**row) for row in rows]
 
-    found = {task.id: task for task in await fitting(read, _texts, page_bytes)}
+    tasks = await places.with_positions(tx, await fitting(read, _texts, page_bytes))
+    found = {task.id: task for task in tasks}
     return [found[task_id] for task_id in task_ids]
 
 

@@ -60,9 +60,9 @@ class Task:
     # The task whose steps this one began with, up to this step. None: the task is not a fork.
     forked_from: UUID | None = None
     forked_step: int | None = None
-    # Whether the task has one of its agent's places, or waits for one. See `rota.tasks.places`.
-    place: Literal["held", "queued"] | None = None
-    # Not stored. 1 for the task that gets the next place. None unless the task is queued.
+    # Whether the task needs a place to work. See `rota.tasks.places`.
+    limited: bool = False
+    # Not stored. Set where it is shown: 1 for the task that gets the next place of its agent.
     queue_position: int | None = None
 
     @property

@@ -12,7 +12,6 @@ from rota.platform.db import AccountReader, AccountTransaction
 from rota.platform.ids import new_uuid
 from rota.tasks.errors import TaskNotFound
 from rota.tasks.model import Task
-from rota.tasks.places import position_of
 from rota.tasks.states import STATUSES, Status
 
 # The columns are the fields of `Task`. Column lists, placeholders and values are all made from
@@ -39,11 +38,11 @@ _CHANGEABLE = (
     "fence",
     "output_schema",
     "deadline",
+    "limited",
 )
 _TEXTS = ("description", "output", "actions", "output_schema")
 _SHORT = tuple(name for name in _CHANGEABLE if name not in _TEXTS)
-_INSERTED = ", ".join(COLUMNS)
-SELECTED = f"{_INSERTED}, {position_of('tasks')}"
+SELECTED = ", ".join(COLUMNS)
 _values = attrgetter(*COLUMNS)
 _changeable_values = attrgetter(*_CHANGEABLE)
 _text_values, _short_values = attrgetter(*_TEXTS), attrgetter(*_SHORT)
@@ -72,7 +71,7 @@ def _insert_statement(status: Status) -> str:
             UPDATE account_heads SET last_sequence = last_sequence + 1, {count} = {count} + 1
             WHERE account_id = $1 RETURNING last_sequence
         ), task AS (
-            INSERT INTO tasks (account_id, created_by, {_INSERTED})
+            INSERT INTO tasks (account_id, created_by, {SELECTED})
             SELECT $1, $2, {", ".join(task.values())} FROM head
         ), event AS (
             INSERT INTO events (account_id, sequence, id, type, task_id, data, created_at)

@@ -14,6 +14,7 @@ from rota.tasks import (
     cancellation,
     changes,
     list_queries,
+    places,
     queries,
     quotes,
     requested,
@@ -106,7 +107,7 @@ class Tasks:
 
     async def get(self, caller: Caller, task_id: UUID | None) -> Task:
         async with self._db.read(caller.account_id, caller.user_id) as tx:
-            return await queries.get(tx, task_id)
+            return await places.with_position(tx, await queries.get(tx, task_id))
 
     async def patch(self, caller: Caller, task_id: UUID | None, body: PatchTask) -> Task:
         async with self._db.write(caller.account_id, caller.user_id) as tx:
@@ -115,6 +116,8 @@ class Tasks:
             if after != before:
                 after = replace(after, updated_at=clock.now())
                 await transitions.update(tx, before, after)
+            if after.limited:
+                after = await places.set_priority(tx, after)
             if after.deadline != before.deadline:
                 await transitions.set_deadline(tx, after)
             if body.status is None or body.status == before.status:

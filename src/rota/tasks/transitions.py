@@ -25,7 +25,7 @@ _NOT_SHOWN = (
     "inherited_approval",
     "fence",
     "own_output_schema",
-    "place",
+    "limited",
     "queue_position",
 )
 
@@ -60,8 +60,8 @@ async def apply(
         finished_at=now if target in TERMINAL else None,
     )
     data = event_data(tx, before.status, target, reason)
-    await queries.update(tx, before, after, (event or EVENT_OF[target], data))
     after = await places.settle(tx, before, after)
+    await queries.update(tx, before, after, (event or EVENT_OF[target], data))
     if before.hosted and target in TERMINAL:
         await holds.release(tx, before.run_id)
         await outbox.drop(tx, before.id, (START, WAKE, CHECK, QUEUED, DEADLINE))
@@ -118,7 +118,7 @@ async def enqueue(
     if kind == WAKE and task.status in TERMINAL:
         details["again"] = True  # The run only has to notice its end, so it needs no check.
     payload = {**_payload(task), **details}
-    parked = task.place == "queued" and kind in (START, WAKE)
+    parked = kind in (START, WAKE) and await places.is_queued(tx, task)
     instruction = Instruction(tx.account_id, kind, task.id, payload)
     await outbox.put(tx, instruction, None if parked else delay_s)
 
