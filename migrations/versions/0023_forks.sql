@@ -1,6 +1,8 @@
--- model: the name of the model that the runs use, NULL for the agent's. forked_from and forked_step:
--- the task that a fork was made of, and the last step that it took from it.
+-- model: the name of the model that the runs use, NULL for the agent's. forked_from,
+-- forked_run and forked_step: the task and the run that a fork was made of, and the last step that it
+-- took from it.
 ALTER TABLE tasks
     ADD COLUMN model text,
     ADD COLUMN forked_from uuid,
+    ADD COLUMN forked_run integer CHECK (forked_run >= 1),
     ADD COLUMN forked_step integer CHECK (forked_step >= 0);

@@ -106,6 +106,14 @@ async def test_the_time_of_waiting_for_people_is_not_working_time(catalog: Servi
     assert (await statistics(person))["medianDurationMs"] == 35_000
 
 
+async def test_forks_do_not_count(catalog: Service) -> None:
+    person = await newcomer(catalog)
+    task = await create(person, agent=AGENT)
+    made = await person.post(f"/api/tasks/{task['id']}/fork", {"fromStep": 0})
+    assert made.status_code == 201, made.text
+    assert (await statistics(person))["tasks"] == 1
+
+
 async def test_older_tasks_do_not_count(catalog: Service) -> None:
     person = await newcomer(catalog)
     for days in (29, 31):

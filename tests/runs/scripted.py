@@ -60,7 +60,7 @@ class Scripted:
             return False
 
     def models(self, **changes: Any) -> str:
-        """ROTA_MODELS with this model under every name, at $1 and $2 per million tokens."""
+        """ROTA_MODELS with this model at $1 and $2 per million tokens. `strong` costs twice."""
         choice = {
             "model": "scripted",
             "baseUrl": f"{self.url}/v1",
@@ -69,7 +69,8 @@ class Scripted:
             "outputUsdPerMillion": 2,
             **changes,
         }
-        names = dict.fromkeys(("default", "fast", "strong"), choice)
+        strong = {"model": "scripted-strong", "inputUsdPerMillion": 2, "outputUsdPerMillion": 4}
+        names = {"default": choice, "fast": choice, "strong": choice | strong}
         return json.dumps(names | self._chains(choice) | self._anthropic())
 
     def _chains(self, choice: dict[str, Any]) -> dict[str, Any]:

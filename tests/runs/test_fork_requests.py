@@ -15,7 +15,7 @@ from tests.runs.runner import until
 from tests.runs.test_retries import failed, publish
 from tests.runs.test_stale_decisions import decide
 from tests.service import Service
-from tests.tasks.world import create, newcomer, newcomers, picture
+from tests.tasks.world import create, newcomer, newcomers, patch, picture
 
 
 @pytest.fixture(scope="module", params=["a", "b"])
@@ -36,7 +36,7 @@ async def rows(run: GatedRun) -> Any:
 
 
 async def test_steps_that_a_fork_cannot_continue_from_are_refused(
-    run: GatedRun, tmp_path: Path
+    run: GatedRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await publish(run.service, tmp_path, "forked")
     await run.open("forked")
@@ -63,6 +63,11 @@ async def test_steps_that_a_fork_cannot_continue_from_are_refused(
     assert "Fork from step 1" in last["message"]
     options = (await run.editor.get(f"{run.path}/fork")).json()["fork"]
     assert options["steps"] == [1]
+    monkeypatch.setattr("rota.runs.forks.MAX_COPIED_MIB", 0)
+    large = assert_error(await forks(run, 1), 409, "CONFLICT")
+    assert "Fork from an earlier step" in large["message"]
+    assert (await run.editor.get(f"{run.path}/fork")).json()["fork"]["steps"] == []
+    monkeypatch.undo()
     made = await forks(run, 1)
     assert made.status_code == 201, made.text
     async with run.service.owner() as connection:
@@ -89,6 +94,77 @@ async def test_a_step_that_a_retry_kept_can_be_forked(run: GatedRun, tmp_path: P
     options = (await run.editor.get(f"{run.path}/fork")).json()["fork"]
     assert options["steps"] == [1]
     assert (await forks(run, 1)).status_code == 201
+
+
+async def test_a_step_that_never_finishes_is_not_one_to_wait_for(
+    run: GatedRun, tmp_path: Path
+) -> None:
+    await publish(run.service, tmp_path, "ended")
+    await run.open("ended")
+    await run.begin()
+    await run.answer({"text": "one"})
+    assert "wait" in assert_error(await forks(run, 1), 409, "CONFLICT")["message"]
+    assert (await patch(run.editor, run.task_id, status="CANCELLED")).status_code == 200
+    ended = assert_error(await forks(run, 1), 409, "CONFLICT")
+    assert ended["message"] == ("Step 1 did not finish before the task ended. Fork from step 0.")
+
+
+async def test_the_quote_of_a_retry_counts_what_the_fork_took_as_kept(
+    run: GatedRun, tmp_path: Path
+) -> None:
+    await publish(run.service, tmp_path, "counted")
+    await failed(run, "counted")
+    made = (await forks(run, 1)).json()["task"]
+    run.task_id = made["id"]
+    await run.begin()
+    await run.answer({"text": "two"})
+    await decide(run, run.one, await run.review(run.one))
+    await run.advance()
+    await run.fail()
+    start, failure = (await run.editor.get(f"{run.path}/retry")).json()["retry"]["options"]
+    assert (start["from"], start["keptSteps"], start["repeatedSteps"]) == ("start", 2, 2)
+    assert (failure["keptSteps"], failure["repeatedSteps"]) == (3, 1)
+
+
+async def test_versions_that_the_tier_refuses_are_not_offered(
+    run: GatedRun, tmp_path: Path
+) -> None:
+    await publish(run.service, tmp_path, "opened", required="ENTERPRISE")
+    await publish(run.service, tmp_path, "opened", budget=120)
+    await run.open("opened")
+    async with run.service.owner() as connection:
+        await connection.execute("UPDATE accounts SET tier = 'basic' WHERE id = $1", run.account_id)
+
+    async def offered() -> Any:
+        return (await run.editor.get(f"{run.path}/fork")).json()["fork"]["versions"]
+
+    assert await until(offered, lambda seen: seen != [2, 1]) == [2]
+    assert_error(await forks(run, 0, agentVersion=1), 403, "AUTHORIZATION_ERROR")
+
+
+async def test_a_model_that_is_no_longer_configured_has_to_be_replaced(
+    run: GatedRun, tmp_path: Path
+) -> None:
+    await publish(run.service, tmp_path, "modern")
+    await run.open("modern")
+    run.task_id = (await forks(run, 0, model="fast")).json()["task"]["id"]
+    await run.write("UPDATE tasks SET model = 'gone' WHERE account_id = $1 AND model = 'fast'")
+    error = assert_error(await forks(run, 0), 400, "VALIDATION_ERROR")
+    assert "'gone' is not configured" in error["message"]
+    assert (await run.editor.get(f"{run.path}/fork")).json()["fork"]["available"]
+    assert (await forks(run, 0, model="strong")).json()["task"]["model"] == "strong"
+
+
+async def test_a_retried_original_is_named_by_the_run_that_was_forked(
+    run: GatedRun, tmp_path: Path
+) -> None:
+    await publish(run.service, tmp_path, "rerun")
+    await failed(run, "rerun")
+    first = (await forks(run, 1)).json()["task"]
+    assert (await run.editor.post(f"{run.path}/retry", {"from": "start"})).status_code == 200
+    second = (await forks(run, 0)).json()["task"]
+    origins = [each["forkedFrom"] for each in (first, second)]
+    assert [(each["run"], each["step"]) for each in origins] == [(1, 1), (2, 0)]
 
 
 async def test_other_requests_that_cannot_work_are_refused_and_write_nothing(

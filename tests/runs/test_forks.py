@@ -5,9 +5,10 @@ from typing import Any
 from rota.agents.sync import sync
 from tests.assertions import assert_error
 from tests.runs.runner import CATALOG, Runner, shown
-from tests.runs.scripted import Scripted, calls, conversation, says
+from tests.runs.scripted import Scripted, calls, conversation, delegates, says
+from tests.runs.test_deadlines import soon
 from tests.service import Person
-from tests.tasks.world import uuid_of
+from tests.tasks.world import patch, uuid_of
 
 REFUSED = {"status": 401, "error": {"message": "No such key.", "code": "invalid_api_key"}}
 
@@ -43,7 +44,7 @@ async def test_a_fork_takes_finished_steps_without_making_or_charging_them_again
     assert len(await scripted.done("taken-1")) == 1
     made = await fork(person, origin, fromStep=2, model="strong")
     assert made["id"] != origin["id"]
-    assert made["forkedFrom"] == {"taskId": origin["id"], "step": 2}
+    assert made["forkedFrom"] == {"taskId": origin["id"], "run": 1, "step": 2}
     assert (made["model"], made["agentVersion"]) == ("strong", origin["agentVersion"])
     for field in ("name", "input", "assignedAgent", "projectId", "priority", "description"):
         assert made[field] == origin[field]
@@ -53,8 +54,9 @@ async def test_a_fork_takes_finished_steps_without_making_or_charging_them_again
     asked = (await scripted.asked(script))[-1]
     assert conversation(asked) == conversation((await scripted.asked(script))[2])
     assert len(await scripted.done("taken-1")) == len(await scripted.done("taken-2")) == 1
-    assert await charged(runner, person, ended) == [(3, "scripted")]
-    assert ended["usage"] | {"run": 1, "steps": 1, "costUsd": "0.000020"} == ended["usage"]
+    assert (await scripted.asked(script))[-1]["model"] == "scripted-strong"
+    assert await charged(runner, person, ended) == [(3, "scripted-strong")]
+    assert ended["usage"] | {"run": 1, "steps": 1, "costUsd": "0.000040"} == ended["usage"]
     steps, total = await runner.timeline(person, ended)
     assert total == 5
     assert [(s["step"], s["kind"], s["copied"]) for s in steps] == [
@@ -118,7 +120,7 @@ async def test_an_approval_of_the_origin_does_not_start_its_fork(
     await runner.until(person, origin, "COMPLETED")
     made = await fork(person, origin, fromStep=1, model="fast")
     review = await runner.waiting(person, made, "run")
-    assert review["work"]["forkedFrom"] == {"taskId": origin["id"], "step": 1}
+    assert review["work"]["forkedFrom"] == {"taskId": origin["id"], "run": 1, "step": 1}
     assert review["work"]["model"] == "fast"
     stale = await person.post(f"/api/tasks/{made['id']}/approve", {"review": shown(first)})
     assert_error(stale, 409, "CONFLICT")
@@ -157,6 +159,80 @@ async def test_a_retried_fork_keeps_its_steps_its_version_and_its_model(
     assert [(s["run"], s["copied"]) for s in steps] == [(1, True), (1, True), (3, False)]
 
 
+async def test_a_fork_keeps_its_steps_also_if_a_retry_of_it_ended_before_it_began(
+    runner: Runner, scripted: Scripted, person: Person
+) -> None:
+    script = await scripted.script(
+        calls(("desk__lookup", {"ref": "kept-twice"})),
+        {**says("Done."), "failures": [says("Done."), REFUSED]},
+    )
+    origin = await runner.begin(person, "starter", script)
+    await runner.waiting(person, origin, "run")
+    await runner.approve(person, origin)
+    await runner.until(person, origin, "COMPLETED")
+    made = await fork(person, origin, fromStep=1)
+    await runner.waiting(person, made, "run")
+    await runner.approve(person, made)
+    await runner.until(person, made, "FAILED")
+    await runner.retry(person, made, "start")
+    await runner.waiting(person, made, "run")
+    # The run of the retry never begins.
+    assert (await patch(person, made["id"], deadline=soon(0.5))).status_code == 200
+    await runner.until(person, made, "FAILED")
+    assert (await patch(person, made["id"], deadline=None)).status_code == 200
+    for option in (await person.get(f"/api/tasks/{made['id']}/retry")).json()["retry"]["options"]:
+        assert (option["keptSteps"], option["repeatedSteps"]) == (2, 0)
+    await runner.retry(person, made, "failure")
+    ended = await runner.until(person, made, "COMPLETED")
+    assert ended["usage"]["run"] == 3
+    assert await scripted.count(script) == {0: 1, 1: 3}
+    assert len(await scripted.done("kept-twice")) == 1
+
+
+async def test_what_a_fork_delegates_asks_before_it_writes_and_a_subtask_can_be_forked(
+    runner: Runner, scripted: Scripted, person: Person
+) -> None:
+    part = await scripted.script(calls(("desk__send", {"ref": "delegated"})), says("Sent."))
+    script = await scripted.script(calls(delegates("writer", part)), says("All done."))
+    origin = await runner.finish(person, "lead", script)
+    [helper] = await runner.children(person, origin)
+    assert len(await scripted.done("delegated")) == 1
+    made = await fork(person, origin, fromStep=0)
+    child = await runner.child(person, made, "WAITING_APPROVAL")
+    [item] = (await runner.review(person, child))["items"]
+    assert (item["tool"], item["reason"]) == (
+        "send",
+        "This task is a fork, or is below one, or a task above it requires approval of this call.",
+    )
+    assert len(await scripted.done("delegated")) == 1
+    await runner.approve(person, child)
+    await runner.until(person, made, "COMPLETED")
+    assert len(await scripted.done("delegated")) == 2
+    # The fork of a subtask has no parent, and pays for itself.
+    alone = await fork(person, helper, fromStep=1)
+    assert (alone["parentTaskId"], alone["name"]) == (None, helper["name"])
+    alone = await runner.until(person, alone, "COMPLETED")
+    assert (alone["output"], alone["usage"]["costUsd"]) == ("Sent.", "0.000020")
+    assert len(await scripted.done("delegated")) == 2
+
+
+async def test_a_fork_keeps_the_schema_that_its_original_had(
+    runner: Runner, scripted: Scripted, person: Person
+) -> None:
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    script = await scripted.script(
+        calls(("desk__lookup", {"ref": "schema"})), says('{"n": 1}'), says('{"n": 2}')
+    )
+    origin = await runner.finish(person, "clerk", script, outputSchema=schema)
+    made = await runner.until(person, await fork(person, origin, fromStep=1), "COMPLETED")
+    assert (made["outputSchema"], made["outputData"]) == (schema, {"n": 1})
+    # Without one of its own, the version decides.
+    script = await scripted.script(says('{"total": 1}'))
+    origin = await runner.finish(person, "clerk", script)
+    made = await runner.until(person, await fork(person, origin, fromStep=0), "COMPLETED")
+    assert made["outputSchema"] == origin["outputSchema"] != schema
+
+
 async def test_a_fork_goes_on_under_another_version_of_the_agent(
     runner: Runner, scripted: Scripted, person: Person, tmp_path: Any
 ) -> None:
@@ -169,7 +245,8 @@ async def test_a_fork_goes_on_under_another_version_of_the_agent(
     await sync(runner.service.database_url, tmp_path)
     script = await scripted.script(calls(("desk__lookup", {"ref": "versions"})), says("Done."))
     origin = await runner.finish(person, "fork-writer", script)
-    own.write_text(first.replace("FIRST", "SECOND").replace("budgetCents: 100", "budgetCents: 40"))
+    second = first.replace("FIRST", "SECOND").replace("budgetCents: 100", "budgetCents: 40")
+    own.write_text(second.replace("{tools: never}", "{tools: never, output: true}"))
     await sync(runner.service.database_url, tmp_path)
     try:
         options = (await person.get(f"/api/tasks/{origin['id']}/fork")).json()["fork"]
@@ -180,13 +257,18 @@ async def test_a_fork_goes_on_under_another_version_of_the_agent(
             "versions": [2, 1],
             "models": ["default", "fast", "strong"],
         }
-        made = await runner.until(
-            person, await fork(person, origin, fromStep=1, agentVersion=2), "COMPLETED"
-        )
+        made = await fork(person, origin, fromStep=1, agentVersion=2)
+        await runner.waiting(person, made, "output")
+        await runner.approve(person, made)
+        made = await runner.until(person, made, "COMPLETED")
         assert (made["agentVersion"], made["usage"]["budgetUsd"]) == (2, "0.400000")
         assert "SECOND-INSTRUCTIONS" in conversation((await scripted.asked(script))[-1])
         # The version of the task is the default.
-        kept = await runner.until(person, await fork(person, origin, fromStep=1), "COMPLETED")
+        kept = await fork(person, origin, fromStep=1)
+        # It does not avoid the gate that the agent has now.
+        await runner.waiting(person, kept, "output")
+        await runner.approve(person, kept)
+        kept = await runner.until(person, kept, "COMPLETED")
         assert kept["agentVersion"] == 1
         assert "FIRST-INSTRUCTIONS" in conversation((await scripted.asked(script))[-1])
     finally:

@@ -247,11 +247,17 @@ async def versions(
     return [CatalogVersion(_version(row), row["created_at"]) for row in rows], total
 
 
-async def version_numbers(connection: ReadConnection, name: str, limit: int) -> list[int]:
-    """The versions of an agent, newest first."""
+async def version_numbers(
+    connection: ReadConnection, name: str, open_levels: Sequence[Level], limit: int
+) -> list[int]:
+    """The versions of an agent that are of an open level, newest first."""
     rows = await connection.fetch(
-        "SELECT version FROM agent_versions WHERE name = $1 ORDER BY version DESC LIMIT $2",
+        """
+        SELECT version FROM agent_versions WHERE name = $1 AND required_tier = ANY ($2)
+        ORDER BY version DESC LIMIT $3
+        """,
         name,
+        open_levels,
         limit,
     )
     return [row["version"] for row in rows]

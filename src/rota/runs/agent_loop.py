@@ -296,11 +296,14 @@ class AgentLoop:
         agent: AgentVersion,
         row: Step,
         tool: Tool,
-        reason: str,
+        reason: str | None,
         *,
         maybe_made: bool = False,
     ) -> NextStep:
-        """Sends a tool call back to a person, because the decision about it no longer applies."""
+        """Sends a tool call back to a person, because the decision about it no longer applies.
+
+        Without a reason, the policy is the reason.
+        """
         sealed = tool.seal(row.sealed_arguments)
         await tool_steps.gate_again(
             tx, task.id, row, sealed, read_only=tool.read_only, maybe_made=maybe_made
@@ -376,7 +379,9 @@ def _template(agent: AgentVersion, tool: Tool) -> str | None:
 def _policy_reason(agent: AgentVersion, tool: Tool) -> str:
     if agent.approval.asks_before(tool.full_name, read_only=tool.read_only):
         return "The agent's policy requires approval of this call."
-    return "The policy of a task above this one, or of a fork, requires approval of this call."
+    return (
+        "This task is a fork, or is below one, or a task above it requires approval of this call."
+    )
 
 
 def _review_item(

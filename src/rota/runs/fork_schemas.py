@@ -66,7 +66,8 @@ class ForkOptions(Wire):
         doc("The steps of the current run that a fork can continue from, besides 0.", [1]),
     ]
     versions: Annotated[
-        list[int], doc("The versions of the agent, newest first, at most 100.", [1])
+        list[int],
+        doc("The versions of the agent that the tier includes, newest first, at most 100.", [1]),
     ]
     models: Annotated[list[str], doc("The names of the configured models.", ["default"])]
 

@@ -17,6 +17,8 @@ class Point:
     finished: bool
     # Whether the model has something to answer: tool results, a summary, or a note.
     continues: bool
+    # What the database stores of the results of this step and those before it.
+    stored_bytes: int
 
 
 async def points(tx: AccountReader, task: Task) -> list[Point]:
@@ -24,7 +26,9 @@ async def points(tx: AccountReader, task: Task) -> list[Point]:
     rows = await tx.fetch(
         """
         SELECT step, bool_and(state = 'finished') AS finished,
-               bool_or(kind IN ('tool', 'summary') OR note IS NOT NULL) AS continues
+               bool_or(kind IN ('tool', 'summary') OR note IS NOT NULL) AS continues,
+               (sum(sum(coalesce(pg_column_size(result), 0))) OVER (ORDER BY step))::bigint
+                   AS stored_bytes
         FROM steps WHERE account_id = $1 AND task_id = $2 AND run = $3
         GROUP BY step ORDER BY step
         """,
@@ -33,6 +37,20 @@ async def points(tx: AccountReader, task: Task) -> list[Point]:
         task.run,
     )
     return [Point(**row) for row in rows]
+
+
+async def count(tx: AccountReader, fork: Task) -> int:
+    """How many calls a fork began with."""
+    found: int = await tx.fetchval(
+        """
+        SELECT count(*) FROM steps
+        WHERE account_id = $1 AND task_id = $2 AND run = 1 AND step <= $3
+        """,
+        tx.account_id,
+        fork.id,
+        fork.forked_step,
+    )
+    return found
 
 
 async def copy(tx: AccountTransaction, origin: Task, fork_id: UUID, last_step: int) -> None:

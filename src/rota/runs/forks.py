@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from uuid import UUID
 
-from rota.agents import queries as agents
 from rota.auth.caller import Caller
 from rota.platform.db import AccountReader, Database
 from rota.platform.errors import ApiError, Conflict
@@ -19,9 +18,12 @@ from rota.tasks.errors import InvalidField
 from rota.tasks.model import Task
 from rota.tasks.quotes import Quote
 from rota.tasks.schemas import TaskResponse
+from rota.tasks.states import TERMINAL
 
 # The newest versions of an agent that the options list.
 MAX_VERSIONS = 100
+# The results that a fork copies, as the database stores them. The account is locked meanwhile.
+MAX_COPIED_MIB = 64
 _FROM_START = ForkTask.model_validate({"fromStep": 0})
 
 
@@ -43,10 +45,12 @@ class StepNotFound(InvalidField):
 
 
 class StepUnfinished(Conflict):
-    def __init__(self, step: int) -> None:
+    def __init__(self, step: int, *, ended: bool) -> None:
         super().__init__(
-            f"Step {step} has not finished: a call of it is in progress, waits for a person, or "
-            f"was not made. Fork from step {step - 1}, or wait until the step has finished."
+            f"Step {step} did not finish before the task ended. Fork from step {step - 1}."
+            if ended
+            else f"Step {step} has not finished: a call of it is in progress or waits for a "
+            f"person. Fork from step {step - 1}, or wait until the step has finished."
         )
 
 
@@ -55,6 +59,14 @@ class NothingFollows(Conflict):
         super().__init__(
             f"Step {step} is the last answer of the run, so nothing follows from it. Fork from "
             f"step {step - 1} to get another answer."
+        )
+
+
+class StepsTooLarge(Conflict):
+    def __init__(self, step: int) -> None:
+        super().__init__(
+            f"The results of the steps up to {step} are larger than {MAX_COPIED_MIB} MiB, which a "
+            "fork cannot take. Fork from an earlier step."
         )
 
 
@@ -83,7 +95,8 @@ class Forks:
         async with self._db.snapshot(caller.account_id, caller.user_id) as tx:
             task = await queries.get(tx, task_id)
             try:
-                await self._new_task(tx, task, _FROM_START, caller.tier)
+                # Without its model, which may no longer be configured. The fork can use another.
+                await self._new_task(tx, replace(task, model=None), _FROM_START, caller.tier)
             except ApiError as refused:
                 return ForkOptions(
                     available=False, reason=refused.message, steps=[], versions=[], models=[]
@@ -93,7 +106,9 @@ class Forks:
                 available=True,
                 reason=None,
                 steps=_usable(await forked_steps.points(tx, task)),
-                versions=await agents.version_numbers(tx, task.agent, MAX_VERSIONS),
+                versions=await self._creation.open_versions(
+                    tx, task.agent, caller.tier, MAX_VERSIONS
+                ),
                 models=list(self._models),
             )
 
@@ -127,14 +142,15 @@ class Forks:
         """The fork of a task. Raises if the task cannot be forked like this."""
         if not origin.hosted:
             raise ClientRunsTask
-        if body.model is not None and body.model not in self._models:
-            raise ModelUnknown(body.model, self._models)
+        model = body.model or origin.model
+        if model is not None and model not in self._models:
+            raise ModelUnknown(model, self._models)
         version = body.agent_version or origin.agent_version
         assert version is not None
         agent = await self._creation.find_version(tx, origin, version, tier)
         if body.from_step > 0:
-            _check_point(await forked_steps.points(tx, origin), body.from_step)
-        model = body.model or origin.model
+            points = await forked_steps.points(tx, origin)
+            _check_point(points, body.from_step, ended=origin.status in TERMINAL)
         limit_cents = origin.budget_limit_cents
         # Its client may have asked for the gate, so it is not only in the agent's policy.
         gated = await review_queries.has_run_gate(tx, origin.id)
@@ -152,19 +168,26 @@ class Forks:
         )
 
 
-def _check_point(points: list[Point], step: int) -> None:
+def _check_point(points: list[Point], step: int, *, ended: bool) -> None:
     """Refuses a step that a fork cannot continue from."""
     last = points[-1].step if points else 0
     if step > last:
         raise StepNotFound(step, last)
     unfinished = next((point.step for point in points if not point.finished), None)
     if unfinished is not None and unfinished <= step:
-        raise StepUnfinished(unfinished)
-    if not any(point.step == step and point.continues for point in points):
+        raise StepUnfinished(unfinished, ended=ended)
+    point = next((point for point in points if point.step == step), None)
+    if point is None or not point.continues:
         raise NothingFollows(step)
+    if not _is_small(point):
+        raise StepsTooLarge(step)
+
+
+def _is_small(point: Point) -> bool:
+    return point.stored_bytes <= MAX_COPIED_MIB * 1024 * 1024
 
 
 def _usable(points: list[Point]) -> list[int]:
     """The steps that a fork can continue from."""
     finished = itertools.takewhile(lambda point: point.finished, points)
-    return [point.step for point in finished if point.continues]
+    return [point.step for point in finished if point.continues and _is_small(point)]

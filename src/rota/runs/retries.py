@@ -7,7 +7,7 @@ from rota.auth.caller import Caller
 from rota.credits.money import of_cents
 from rota.platform.db import AccountReader, Database
 from rota.platform.errors import ApiError
-from rota.runs import steps
+from rota.runs import forked_steps, steps
 from rota.tasks import queries
 from rota.tasks.creation import RetryPlan, TaskCreation, check_can_retry, run_budget_cents
 from rota.tasks.model import Task
@@ -67,12 +67,15 @@ async def _option(
     tx: AccountReader, task: Task, start_at: StartingPoint, plan: RetryPlan
 ) -> RetryOption:
     finished, unfinished, cost_micros = await steps.progress(tx, task.id, task.run)
+    # What a fork began with is kept from the start too, also if the last run ended before it began.
+    taken = await forked_steps.count(tx, task) if task.forked_step else 0
+    finished = max(finished, taken)
     keeps = start_at == "failure"
     return RetryOption(
         start_at=start_at,
         version=plan.agent.version,
-        kept_steps=finished if keeps else 0,
-        repeated_steps=unfinished if keeps else finished + unfinished,
+        kept_steps=finished if keeps else taken,
+        repeated_steps=unfinished if keeps else finished - taken + unfinished,
         kept_cost_micros=cost_micros if keeps else 0,
         maximum_cost_micros=of_cents(run_budget_cents(plan.agent, task.budget_limit_cents)),
         opens_gates=gates(plan.agent, run=plan.opens_run_gate),

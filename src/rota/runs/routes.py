@@ -75,8 +75,8 @@ def run_routes(timelines: Timelines, retries: Retries, forks: Forks) -> APIRoute
     ) -> Response:
         """Creates a task that takes the steps of this one up to `fromStep`, and goes on from
         there. These steps are not made or charged again. A person must approve each call of the
-        fork that writes. Returns 409 for a task that your client runs, and for a step that has
-        not finished or has nothing after it. With `dryRun`, returns 200 with a quote.
+        fork that writes. Returns 409 for a task that your client runs, for a step that has not
+        finished, and for one with nothing after it. With `dryRun`, returns 200 with a quote.
         """
         task_id = ids.from_wire("task", id)
         if body.dry_run:

@@ -168,7 +168,8 @@ class Slice:
                     QUEUE_SECONDS.observe((clock.now() - task.updated_at).total_seconds())
                 if run_input.resume:
                     await steps.copy_previous_run(tx, task.id, task.run)
-                elif task.forked_step and task.run > 1:
+                if task.forked_step and task.run > 1:
+                    # Also from failure: the previous run may have ended before it began.
                     await forked_steps.copy_again(tx, task)
                 raised = replace(task, fence=task.fence + 1)
                 task = await transitions.apply(tx, task, raised, "RUNNING", Trigger.RUN)

@@ -54,7 +54,6 @@ _CHANGED = (
     "The tool's definition or its server changed after the call was planned or approved. Review "
     "the call again. Approve to make it, or reject to continue without it."
 )
-_NOT_APPROVED = "The agent's policy requires approval of this call."
 _GONE = (
     "The tool no longer exists on the server that the call was planned for, or this agent can no "
     "longer use it."
@@ -210,7 +209,7 @@ class ToolCaller:
         if tool.seal(arguments) != row.sealed:
             return await self._loop.reopen_gate(tx, task, agent, row, tool, _CHANGED)
         if needs_approval(agent, tool) and not row.is_approved:
-            return await self._loop.reopen_gate(tx, task, agent, row, tool, _NOT_APPROVED)
+            return await self._loop.reopen_gate(tx, task, agent, row, tool, None)
         return Started(row, tool, source, arguments, row.planned_at, checked_s)
 
     async def make(self, call_input: CallInput, call: "Started") -> NextStep:
@@ -332,7 +331,7 @@ class ToolCaller:
             await stored_results.read(tx, task, row)
             return LOOK_AGAIN
         if row.state == "planned" and needs_approval(agent, DELEGATE) and not row.is_approved:
-            return await self._loop.reopen_gate(tx, task, agent, row, DELEGATE, _NOT_APPROVED)
+            return await self._loop.reopen_gate(tx, task, agent, row, DELEGATE, None)
         if row.state == "planned":
             await self._delegation.delegate(tx, task, agent, row)
         return LOOK_AGAIN

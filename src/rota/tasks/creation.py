@@ -136,6 +136,11 @@ class TaskCreation:
         self._agent_access.check(agent, tier)
         return agent
 
+    async def open_versions(self, tx: AccountReader, name: str, tier: str, limit: int) -> list[int]:
+        """The newest versions of an agent that an account of this tier can use, newest first."""
+        levels = self._agent_access.open_levels(tier)
+        return await agents.version_numbers(tx, name, levels, limit)
+
     async def plan_retry(
         self, tx: AccountReader, task: Task, tier: str, start_at: str
     ) -> RetryPlan:
@@ -211,8 +216,7 @@ class TaskCreation:
         _check_options(new)
         inherited = await inherited_approval(tx, parent)
         if new.fork is not None:
-            others = new.fork.origin.inherited_approval or []
-            inherited = [*(policy for policy in others if policy != FORK_POLICY), FORK_POLICY]
+            inherited = await _policies_of_fork(tx, new.fork)
         gated = new.is_hosted and agent is not None and _asks_before_run(agent, inherited)
         status: Status = "WAITING_APPROVAL" if gated else new.status
         return _build(new, status, inherited_approval=inherited)
@@ -280,6 +284,18 @@ async def inherited_approval(tx: AccountReader, parent: Task | None) -> list[dic
         if policy not in policies:
             policies.append(policy)
     return policies or None
+
+
+async def _policies_of_fork(tx: AccountReader, fork: Fork) -> list[dict[str, Any]]:
+    """What the original inherits, the policy of the agent as it is now, and that of all forks."""
+    assert fork.origin.agent is not None
+    policies = list(fork.origin.inherited_approval or [])
+    current = await agents.find(tx, fork.origin.agent)
+    # An earlier version must not avoid gates that the agent has got since.
+    for policy in ([asdict(current.approval)] if current else []) + [FORK_POLICY]:
+        if policy not in policies:
+            policies.append(policy)
+    return policies
 
 
 async def _version_of(tx: AccountReader, task: Task) -> AgentVersion:
@@ -376,5 +392,6 @@ def _build(
         deadline=new.deadline,
         model=new.fork.model if new.fork else None,
         forked_from=new.fork.origin.id if new.fork else None,
+        forked_run=new.fork.origin.run if new.fork else None,
         forked_step=new.fork.step if new.fork else None,
     )

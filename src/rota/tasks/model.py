@@ -57,8 +57,9 @@ class Task:
     deadline: datetime | None = None
     # The name of the model that the runs use. None: the agent's.
     model: str | None = None
-    # The task whose steps this one began with, up to this step. None: the task is not a fork.
+    # The task and the run whose steps this one began with, up to this step. None: not a fork.
     forked_from: UUID | None = None
+    forked_run: int | None = None
     forked_step: int | None = None
     # Whether the task needs a place to work. See `rota.tasks.places`.
     limited: bool = False

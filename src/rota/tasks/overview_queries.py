@@ -89,7 +89,7 @@ async def labels(tx: AccountReader, task_ids: Collection[UUID]) -> dict[UUID, La
 async def statistics(
     tx: AccountReader, agent: str, created_from: datetime, created_before: datetime
 ) -> Statistics:
-    """The account's hosted tasks of this agent that were created in this time.
+    """The account's hosted tasks of this agent that were created in this time, apart from forks.
 
     The index by agent finds them. The time in which a task waited for people after its start is
     not part of its duration.
@@ -100,6 +100,7 @@ async def statistics(
             SELECT id, status, cost_micros, finished_at - started_at AS took, started_at
             FROM tasks
             WHERE account_id = $1 AND agent = $2 AND id >= $3 AND id < $4 AND hosted
+              AND forked_from IS NULL
         ), worked AS (
             SELECT cost_micros, extract(epoch FROM took - coalesce((
                 SELECT sum(r.decided_at - greatest(r.requested_at, f.started_at)) FROM reviews r

@@ -141,7 +141,7 @@ class ReviewedWork(Wire):
     ] = None
     forked_from: Annotated[
         ForkOrigin | None,
-        doc("The task and the step that a fork continues from. Null otherwise.", None),
+        doc("The task, run and step that a fork continues from. Null otherwise.", None),
     ] = None
 
 

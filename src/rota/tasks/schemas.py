@@ -138,6 +138,7 @@ class ForkOrigin(Wire):
     """Where a fork continues from."""
 
     task_id: Annotated[str, doc("The ID of the task that was forked.", examples.TASK_ID)]
+    run: Annotated[Count, doc("The run of that task.", 1)]
     step: Annotated[
         Count, doc("The last step that was taken from it. 0: the fork began at the start.", 2)
     ]
@@ -224,7 +225,7 @@ class Task(Wire):
     ]
     forked_from: Annotated[
         ForkOrigin | None,
-        doc("The task and the step that a fork continues from. Null otherwise.", None),
+        doc("The task, run and step that a fork continues from. Null otherwise.", None),
     ]
     queue_position: Annotated[
         int | None,

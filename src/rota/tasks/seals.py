@@ -75,7 +75,11 @@ def run(task: Task, agent: AgentVersion, start_at: str) -> dict[str, Any]:
 def origin(task: Task) -> dict[str, Any]:
     """Where a fork continues from."""
     assert task.forked_from is not None
-    return {"taskId": ids.to_wire("task", task.forked_from), "step": task.forked_step}
+    return {
+        "taskId": ids.to_wire("task", task.forked_from),
+        "run": task.forked_run,
+        "step": task.forked_step,
+    }
 
 
 def items(items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
