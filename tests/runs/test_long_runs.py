@@ -17,12 +17,19 @@ from rota.runs import token_estimate
 from tests.runs.reading_model import FACT
 from tests.runs.runner import Runner, until
 from tests.runs.scripted import Scripted, calls, conversation, says
+from tests.runs.test_comparison import compared
 from tests.service import Person
 
 # `make chaos` reads 300 parts with a window of 32,000 tokens.
 PARTS = int(os.environ.get("ROTA_TEST_LONG_PARTS", "30"))
 WINDOW = int(os.environ.get("ROTA_TEST_LONG_WINDOW", "8000"))
 PART_CHARACTERS = 10_000
+MODELS: dict[str, Any] = {
+    "contextWindow": WINDOW,
+    "inputUsdPerMillion": 0.1,
+    "outputUsdPerMillion": 0.2,
+    "maxOutputTokens": 2_000,
+}
 
 
 @pytest.fixture(scope="module")
@@ -30,9 +37,7 @@ async def runner(
     stack: Stack, scripted: Scripted, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Runner]:
     log = tmp_path_factory.mktemp("long") / "log"
-    models = scripted.models(
-        contextWindow=WINDOW, inputUsdPerMillion=0.1, outputUsdPerMillion=0.2, maxOutputTokens=2_000
-    )
+    models = scripted.models(**MODELS)
     async with Runner.start(
         stack, scripted, "long", log, models=models, run_max_tokens=100_000_000
     ) as started:
@@ -130,6 +135,19 @@ async def test_a_run_longer_than_the_window_keeps_what_its_task_needs(
         assert text.facts[1] in summary["result"]["text"]
     costs = sum(Decimal(step["costUsd"]) for step in steps)
     assert costs == Decimal(task["usage"]["costUsd"])
+    # A fork continues from the summary, and does not write it again.
+    await text.serve(scripted)
+    last = summaries[-1]
+    fork = await person.post(f"/api/tasks/{task['id']}/fork", {"fromStep": last["step"]})
+    assert fork.status_code == 201, fork.text
+    forked = await runner.until(person, fork.json()["task"], "COMPLETED")
+    assert set(FACT.findall(forked["output"])) == set(text.facts.values())
+    later = [
+        step["id"] for step in steps if step["kind"] == "model" and step["step"] > last["step"]
+    ]
+    requests = await text.requests(scripted)
+    assert not any(request["summary"] for request in requests)
+    assert len(requests) == len(later) == forked["usage"]["steps"]
 
 
 async def test_a_summary_that_a_crash_interrupts_is_charged_once(
@@ -168,6 +186,14 @@ async def test_an_empty_summary_is_asked_for_once_more(
         if step["kind"] == "summary"
     ]
     assert outcomes[:2] == ["failed", "ok"]
+    # So does a replay.
+    for empty, error in ((1, None), (2, "EMPTY_ANSWER")):
+        await once.serve(scripted, empty_summaries=empty)
+        versions = ("--from", "1", "--to", "1")
+        found = await compared(runner, person, "endless", *versions, **MODELS)
+        after = found[first["id"]]["to"]
+        assert (after["error"] or "").partition(":")[0] == (error or "")
+        assert after["output"] == (None if error else first["output"])
     second = await runner.until(person, second, "FAILED")
     assert second["error"]["code"] == "EMPTY_ANSWER"
     # A retry from failure asks once more, and keeps what the run has read.

@@ -16,7 +16,7 @@ from rota.agents import templates
 from rota.agents.model import AgentVersion
 from rota.platform.canonical import digest
 from rota.platform.db import AccountTransaction
-from rota.runs import step_events, steps, structured, tool_steps, transcript
+from rota.runs import answers, step_events, steps, structured, tool_steps, transcript
 from rota.runs.answers import Empty, UnusableAnswer
 from rota.runs.bounds import DeadlineExceeded, is_past_deadline
 from rota.runs.contracts import NextStep
@@ -212,21 +212,12 @@ class AgentLoop:
     async def _refuse_answer(
         self, tx: AccountTransaction, task: Task, step: int, problem: UnusableAnswer
     ) -> NextStep:
-        """Asks the model to answer again, unless it has had its chances.
-
-        The second unusable answer in a row ends the run. With a schema, the model can correct
-        MAX_REPAIRS answers in a run.
-        """
-        rows = await steps.of_run(tx, task.id, task.run)
-        *earlier, model_call = [row for row in rows if row.kind != "summary"]
+        """Asks the model to answer again, unless it has had its chances."""
+        *earlier, model_call = await steps.of_run(tx, task.id, task.run)
         # Also before the run fails: a retry from failure continues with the note.
         await steps.refuse_answer(tx, task.id, model_call, problem.note)
         REFUSED.labels(problem.code).inc()
-        if task.output_schema is not None:
-            ends = sum(row.is_refused for row in earlier) >= structured.MAX_REPAIRS
-        else:
-            ends = bool(earlier) and earlier[-1].is_refused
-        if ends:
+        if structured.is_last_chance(earlier, task.output_schema):
             return await self.fail(
                 tx, task, problem.code, problem.message, retryable=problem.retryable
             )
@@ -255,7 +246,7 @@ class AgentLoop:
         await steps.refuse_answer(tx, task.id, summary, None)
         problem = Empty()
         REFUSED.labels(problem.code).inc()
-        if earlier[-1].kind == "summary" and earlier[-1].is_refused:
+        if answers.is_refused_summary(earlier[-1]):
             return await self.fail(
                 tx, task, problem.code, problem.message, retryable=problem.retryable
             )

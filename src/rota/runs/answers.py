@@ -3,6 +3,7 @@
 from pydantic_ai.messages import ModelResponse
 
 from rota.runs.models import GiveUp
+from rota.runs.steps import Step
 from rota.runs.transcript import is_empty
 from rota.tasks.schemas import MAX_TEXT
 
@@ -64,3 +65,8 @@ def problem_with(response: ModelResponse) -> UnusableAnswer | None:
     if is_empty(response):
         return Empty()
     return TooLong(len(text)) if len(text) > MAX_TEXT else None
+
+
+def is_refused_summary(row: Step) -> bool:
+    """Whether the call is an empty summary. The second one in a row ends the run."""
+    return row.kind == "summary" and row.is_refused

@@ -9,6 +9,7 @@ from uuid import UUID
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from rota.agents import queries as agents
 from rota.agents.model import AgentVersion
@@ -22,7 +23,7 @@ from rota.runs import steps
 from rota.runs.bounds import Bounds
 from rota.runs.comparison import Outcome, Replays, recorded
 from rota.runs.mcp_tools import offered_tools
-from rota.runs.models import Models
+from rota.runs.models import GiveUp, Models
 from rota.runs.tools import built_in
 from rota.tasks import list_queries
 from rota.tasks.creation import as_run_for
@@ -39,8 +40,13 @@ class Pair:
     after: Outcome
 
     @property
+    def failed(self) -> bool:
+        return self.after.error is not None
+
+    @property
     def differs(self) -> bool:
-        return (self.before.output, self.before.tool_calls) != (
+        """False for a replay that failed: it has nothing to compare."""
+        return not self.failed and (self.before.output, self.before.tool_calls) != (
             self.after.output,
             self.after.tool_calls,
         )
@@ -65,7 +71,8 @@ async def compare_command(
         raise NotFound(f"The agent {name} has no version {after}. Sync the catalog first.")
     if not found:
         raise NotFound(
-            f"The account has no completed tasks of the agent {name} in version {before}."
+            f"The account has no completed tasks of the agent {name} in version {before}, apart "
+            "from forks and tasks that were retried."
         )
     # How long the models take is not limited.
     bounds = Bounds(settings.run_max_tokens, timedelta.max)
@@ -75,7 +82,9 @@ async def compare_command(
         typer.echo(json.dumps(_as_json(pairs)).decode())
     else:
         Console().print(_table(pairs))
-        typer.echo(f"{sum(pair.differs for pair in pairs)} of {len(pairs)} tasks differ.")
+        differing = sum(pair.differs for pair in pairs)
+        failed = sum(pair.failed for pair in pairs)
+        typer.echo(f"Of {len(pairs)} tasks, {differing} differ and {failed} failed.")
 
 
 async def _pair(
@@ -85,7 +94,11 @@ async def _pair(
         rows = await steps.of_run(tx, task.id, task.run)
     assert task.agent_version is not None
     before = recorded(task.agent_version, task.output, None, rows)
-    offered = [tool for tool in await offered_tools(db, account_id, agent) if tool.offered]
+    try:
+        offered = [tool for tool in await offered_tools(db, account_id, agent) if tool.offered]
+    except GiveUp as error:
+        failed = recorded(agent.version, None, f"{error.code}: {error.message}", [])
+        return Pair(task, before, failed)
     tools = {tool.model_name: tool for tool in (*offered, *built_in(agent))}
     after = await replays.replay(account_id, task, as_run_for(agent, task), tools, rows)
     return Pair(task, before, after)
@@ -98,6 +111,7 @@ def _as_json(pairs: Sequence[Pair]) -> dict[str, Any]:
                 "taskId": ids.to_wire("task", pair.task.id),
                 "name": pair.task.name,
                 "differs": pair.differs,
+                "failed": pair.failed,
                 "from": _outcome(pair.before),
                 "to": _outcome(pair.after),
             }
@@ -105,6 +119,7 @@ def _as_json(pairs: Sequence[Pair]) -> dict[str, Any]:
         ],
         "total": len(pairs),
         "differing": sum(pair.differs for pair in pairs),
+        "failed": sum(pair.failed for pair in pairs),
     }
 
 
@@ -126,7 +141,7 @@ def _table(pairs: Sequence[Pair]) -> Table:
         label = f"{pair.task.name[:MAX_SHOWN]}{' *' if pair.differs else ''}"
         for outcome in (pair.before, pair.after):
             text = outcome.output if outcome.output is not None else outcome.error or ""
-            table.add_row(
+            cells = (
                 label,
                 str(outcome.version),
                 text[:MAX_SHOWN],
@@ -135,5 +150,7 @@ def _table(pairs: Sequence[Pair]) -> Table:
                 str(outcome.not_recorded),
                 exact_usd(outcome.cost_micros),
             )
+            # Texts of others are not markup.
+            table.add_row(*map(Text, cells))
             label = ""
     return table

@@ -19,15 +19,17 @@ from rota.agents.model import AgentVersion
 from rota.credits.money import of_cents
 from rota.platform import clock
 from rota.platform.canonical import canonical_json
+from rota.platform.errors import RateLimited, Unavailable
 from rota.platform.schema import SchemaChecks
 from rota.runs import model_request, planning, stored_results, structured, transcript
-from rota.runs.answers import Empty
+from rota.runs.answers import Empty, is_refused_summary
 from rota.runs.bounds import Bounds
 from rota.runs.metering import measure
 from rota.runs.model_call import MAX_CALL_S
 from rota.runs.model_request import ModelCallRequest
 from rota.runs.model_stream import ask
 from rota.runs.models import (
+    ContentFiltered,
     GiveUp,
     Models,
     PricedModel,
@@ -68,8 +70,51 @@ class Outcome:
     not_recorded: int = 0
 
 
+class SchemaRefused(Exception):
+    """The provider does not accept the schema of the output. The next request is without it."""
+
+
+class RecordedCalls:
+    """The finished tool calls of a run.
+
+    A person may have edited the arguments of a call. It is then found by both.
+    """
+
+    def __init__(self, original: Sequence[Step]) -> None:
+        requested = {
+            (row.step, number): call
+            for row in original
+            if row.kind == "model" and row.is_answered and row.result
+            for number, call in enumerate(transcript.response_of(row).tool_calls, 1)
+        }
+        self._left: dict[Call, list[Step]] = {}
+        # The latest call of each tool, by the name that the model sees.
+        self.of_tool: dict[str, Step] = {}
+        for row in original:
+            if row.kind != "tool" or row.state != "finished":
+                continue
+            name = model_name(row.server, row.name)
+            self.of_tool[name] = row
+            known = {canonical_json(row.sealed_arguments)}
+            call = requested.get((row.step, row.call))
+            if call is not None:
+                arguments, problem = planning.arguments_of(call)
+                if problem is None:
+                    known.add(canonical_json(arguments))
+            for arguments_json in known:
+                self._left.setdefault((name, arguments_json), []).append(row)
+
+    def next(self, name: str, arguments: dict[str, Any]) -> Step | None:
+        """The next one of these calls, or else the last one again. None if there is none."""
+        left = self._left.get((name, canonical_json(arguments)), [])
+        if len(left) > 1:
+            return left.pop(0)
+        return left[0] if left else None
+
+
 @dataclass(slots=True)
 class _Replay:
+    recorded: RecordedCalls
     rows: list[Step] = field(default_factory=list)
     cost_micros: int = 0
     not_recorded: int = 0
@@ -116,35 +161,45 @@ class Replays:
         """Runs the task with this version. It stops at the limits that a run has."""
         if not task.own_output_schema:
             task = replace(task, output_schema=agent.output_schema)
-        recorded_calls = _recorded_calls(original)
-        done = _Replay()
+        done = _Replay(RecordedCalls(original))
         try:
+            output = None
             for step in itertools.count(1):
                 self._bounds.check(done.rows, agent.max_steps, out_of_time=False)
                 response, row = await self._ask(task, agent, tools, done, step)
                 done.rows.append(row)
+                if response.finish_reason == "content_filter":
+                    raise ContentFiltered
                 if row.kind == "summary":
-                    if transcript.is_empty(response):
-                        raise Empty
-                    continue
-                if response.tool_calls:
+                    _check_summary(done, response)
+                elif response.tool_calls:
                     planned = await planning.plan_calls(
                         self._checks, account_id, agent, response, tools
                     )
-                    for number, call in enumerate(planned, 1):
-                        _answer(done, step, number, call, recorded_calls)
-                    continue
-                answer = await structured.answer_of(
-                    self._checks, account_id, task.output_schema, response
-                )
-                if answer.problem is None:
-                    return done.ended(agent, answer.output, None)
-                done.rows[-1] = replace(row, note=answer.problem.note)
+                    _answer_calls(done, response, planned)
+                else:
+                    output = await self._output(account_id, task, done, response)
+                    if output is not None:
+                        break
+            return done.ended(agent, output, None)
         except GiveUp as error:
             return done.ended(agent, None, f"{error.code}: {error.message}")
         except TryAgain as error:
             return done.ended(agent, None, f"MODEL_UNAVAILABLE: {error}")
-        raise AssertionError
+        except (RateLimited, Unavailable) as error:
+            return done.ended(agent, None, f"{error.code}: {error.message}")
+
+    async def _output(
+        self, account_id: UUID, task: Task, done: _Replay, response: ModelResponse
+    ) -> str | None:
+        """The output. None if the model has to answer again."""
+        answer = await structured.answer_of(self._checks, account_id, task.output_schema, response)
+        if answer.problem is None:
+            return answer.output
+        if structured.is_last_chance(done.rows[:-1], task.output_schema):
+            raise answer.problem
+        done.rows[-1] = replace(done.rows[-1], note=answer.problem.note, outcome="failed")
+        return None
 
     async def _ask(
         self,
@@ -156,18 +211,20 @@ class Replays:
     ) -> tuple[ModelResponse, Step]:
         """Asks each model of the agent's chain until one answers."""
         chain = self._models.chain(agent.model)
-        left = len(chain)
+        failed = 0
         while True:
-            left -= 1
             chosen = chain.choose()
             request = model_request.build(
                 chosen, self._formats, agent, task, done.rows, step, tools
             )
             try:
                 response, usage = await self._request(task, agent, chosen, request, done)
+            except SchemaRefused:
+                continue
             except TryAgain as error:
                 chain.failed(chosen, error.after)
-                if left == 0:
+                failed += 1
+                if failed == len(chain):
                     raise
                 continue
             row = replace(
@@ -201,6 +258,8 @@ class Replays:
         try:
             response = await asyncio.wait_for(asking, MAX_CALL_S)
         except Exception as error:
+            if self._formats.is_refused(chosen, request.parameters, request.output_schema, error):
+                raise SchemaRefused from error
             raise classify_error(error) from error
         usage, cost_micros = await measure(
             chosen.price,
@@ -214,17 +273,32 @@ class Replays:
         return response, usage
 
 
-def _answer(
-    done: _Replay, step: int, number: int, call: PlannedCall, recorded: dict[Call, Step]
-) -> None:
+def _check_summary(done: _Replay, response: ModelResponse) -> None:
+    """Raises for the second empty summary in a row."""
+    if not transcript.is_empty(response):
+        return
+    if len(done.rows) > 1 and is_refused_summary(done.rows[-2]):
+        raise Empty
+    done.rows[-1] = replace(done.rows[-1], outcome="failed")
+
+
+def _answer_calls(done: _Replay, response: ModelResponse, planned: Sequence[PlannedCall]) -> None:
+    model_call, requested = done.rows[-1], len(response.tool_calls)
+    if requested > len(planned):
+        note = transcript.too_many_calls(requested, len(planned))
+        done.rows[-1] = replace(model_call, note=note)
+    for number, call in enumerate(planned, 1):
+        _answer(done, model_call.step, number, call)
+
+
+def _answer(done: _Replay, step: int, number: int, call: PlannedCall) -> None:
     """Answers a call like the recorded one."""
     name = model_name(call.server, call.name)
-    known = recorded.get((name, canonical_json(call.arguments)))
     # A tool of the recorded run may not be connected anymore.
-    same_tool = next((row for (each, _), row in recorded.items() if each == name), None)
+    same_tool = done.recorded.of_tool.get(name)
     if name == READ_RESULT.model_name and call.problem is None:
         result, _ = stored_results.reading(done.rows, step, call.arguments)
-    elif known is not None:
+    elif (known := done.recorded.next(name, call.arguments)) is not None:
         result = known.result
     elif call.problem is not None and same_tool is None:
         result = call.problem
@@ -240,31 +314,6 @@ def _answer(
         arguments=call.arguments,
     )
     done.rows.append(row)
-
-
-def _recorded_calls(original: Sequence[Step]) -> dict[Call, Step]:
-    """The finished tool calls of a run.
-
-    A person may have edited the arguments of a call. It is then found by both.
-    """
-    requested = {
-        (row.step, number): call
-        for row in original
-        if row.kind == "model" and row.is_answered and row.result
-        for number, call in enumerate(transcript.response_of(row).tool_calls, 1)
-    }
-    found: dict[Call, Step] = {}
-    for row in original:
-        if row.kind != "tool" or row.state != "finished":
-            continue
-        name = model_name(row.server, row.name)
-        found[name, canonical_json(row.sealed_arguments)] = row
-        call = requested.get((row.step, row.call))
-        if call is not None:
-            arguments, problem = planning.arguments_of(call)
-            if problem is None:
-                found[name, canonical_json(arguments)] = row
-    return found
 
 
 def _row(step: int, name: str, result: Any) -> Step:

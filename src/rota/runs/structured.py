@@ -1,5 +1,6 @@
 """Structured output: how a request asks for it, and whether an answer matches the schema."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
@@ -16,6 +17,7 @@ from rota.platform.schema import SchemaChecks
 from rota.runs import answers
 from rota.runs.answers import UnusableAnswer
 from rota.runs.models import GiveUp, ModelRefusedRequest, PricedModel, classify_error
+from rota.runs.steps import Step
 from rota.tasks.schemas import MAX_TEXT
 
 log = structlog.get_logger()
@@ -85,6 +87,17 @@ async def answer_of(
     if len(output) > MAX_TEXT:
         return Answer(output, answers.TooLong(len(output)))
     return Answer(output, data=data)
+
+
+def is_last_chance(earlier: Sequence[Step], schema: dict[str, Any] | None) -> bool:
+    """Whether an unusable answer after these calls ends the run.
+
+    The second one in a row does. With a schema, the model can correct MAX_REPAIRS answers in a run.
+    """
+    calls = [row for row in earlier if row.kind != "summary"]
+    if schema is not None:
+        return sum(row.is_refused for row in calls) >= MAX_REPAIRS
+    return bool(calls) and calls[-1].is_refused
 
 
 def _without_fence(text: str) -> str:

@@ -102,12 +102,15 @@ class Filter:
 
 
 async def completed(tx: AccountReader, agent: str, version: int, limit: int) -> list[Task]:
-    """The newest tasks that a version of an agent completed, apart from forks."""
+    """The newest tasks that a version of an agent completed in one run, apart from forks.
+
+    Steps that a retry copied from an earlier run have no cost.
+    """
     rows = await tx.fetch(
         f"""
         SELECT {SELECTED} FROM tasks
         WHERE account_id = $1 AND agent = $2 AND agent_version = $3 AND hosted
-          AND status = 'COMPLETED' AND forked_from IS NULL
+          AND status = 'COMPLETED' AND run = 1 AND forked_from IS NULL
         ORDER BY id DESC LIMIT $4
         """,  # noqa: S608
         tx.account_id,
