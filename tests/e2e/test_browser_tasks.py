@@ -5,7 +5,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Route, expect
 
 from rota.platform import ids
 from tests.e2e.browser import Tab
@@ -31,12 +31,18 @@ async def test_a_fork_shows_what_it_took_and_stands_beside_its_original(
     tab: Tab, office: Office
 ) -> None:
     [person] = await office.company()
-    task = await office.ticket(person)
-    await office.runner.approve(person, task)
+    mark = f"M{uuid4().hex}"
+    text = f"Reply to ticket T-4821. {mark}"
+    task = await office.begin(person, input=text, status="WAITING_APPROVAL")
+    for gate in ("run", "tool"):
+        await office.runner.waiting(person, task, gate)
+        await office.runner.approve(person, task)
+        await office.runner.until(person, task, "WAITING_APPROVAL", "RUNNING")
     await office.runner.waiting(person, task, "output")
     await tab.enter(person.subject, f"/{person.account}/tasks/{task['id']}")
     await tab.page.get_by_role("button", name="Fork from here").first.click()
-    await expect(tab.dialog).to_contain_text("asked before each call that writes")
+    await expect(tab.dialog).to_contain_text("A person must approve each call that writes")
+    await expect(tab.dialog).to_contain_text("will be held")
     await expect(tab.dialog.get_by_label("Version of the agent")).to_be_visible()
     await tab.press("Create fork", inside=tab.dialog)
     await expect(tab.link("Forked from another task")).to_be_visible()
@@ -47,11 +53,71 @@ async def test_a_fork_shows_what_it_took_and_stands_beside_its_original(
         if each["forkedFrom"] is not None
     ]
     assert fork["forkedFrom"]["taskId"] == task["id"]
+    # Who approves the run sees where it comes from.
+    await tab.go(f"/reviews/{fork['id']}")
+    await tab.sees(f"Another task after step {fork['forkedFrom']['step']} of run 1")
+    await expect(tab.link("Another task")).to_have_attribute(
+        "href", f"/{person.account}/tasks/{task['id']}"
+    )
+    office.demo.refuses.add(mark)
+    await office.runner.approve(person, fork)
+    await office.runner.until(person, fork, "FAILED")
+    await tab.go(f"/tasks/{fork['id']}")
     await tab.link("Compare both").click()
-    for name in ("Original", "Fork"):
-        await expect(tab.page.get_by_role("region", name=name, exact=True)).to_be_visible()
-    for each in (fork, task):
-        await office.runner.cancel(person, each)
+    columns = {
+        name: tab.page.get_by_role("region", name=name, exact=True) for name in ("Original", "Fork")
+    }
+    await expect(columns["Original"]).to_contain_text("No output yet")
+    await expect(columns["Fork"]).to_contain_text("The task failed")
+    await expect(columns["Fork"]).to_contain_text("refused the request")
+    await tab.sees(f"did after step {fork['forkedFrom']['step']}, with subtasks")
+    # The original is counted from there on, and not from its start.
+    steps, _ = await office.runner.timeline(person, task)
+    after = [
+        step
+        for step in steps
+        if step["kind"] == "model" and step["step"] > fork["forkedFrom"]["step"]
+    ]
+    assert 0 < len(after) < sum(step["kind"] == "model" for step in steps)
+    calls = columns["Original"].locator(".fact").filter(has_text="Model calls")
+    await expect(calls).to_contain_text(str(len(after)))
+    office.demo.refuses.discard(mark)
+    await office.runner.cancel(person, task)
+
+
+async def test_a_fork_that_cannot_be_made_says_why(tab: Tab, office: Office) -> None:
+    [person] = await office.company()
+    task = await office.ticket(person)
+    await tab.enter(person.subject, f"/{person.account}/tasks/{task['id']}")
+    tab.expect_error("status of 40[0-9]")
+
+    async def refuse(route: Route) -> None:
+        error = {"code": "VALIDATION_ERROR", "message": "Not now, says the service."}
+        await route.fulfill(status=400, json={"error": error})
+
+    await tab.sees("Waits for you")
+    await tab.page.route("**/fork", refuse)
+    await tab.page.reload()
+    await tab.press("Fork")
+    await expect(tab.dialog).to_contain_text("Not now, says the service.")
+    await expect(tab.dialog.get_by_role("button", name="Create fork")).to_be_disabled()
+    await tab.page.unroute("**/fork")
+    async with office.service.owner() as connection:
+        await connection.execute(
+            "UPDATE balances SET allowance = 0, topup = 0 WHERE account_id = $1",
+            ids.from_wire("acct", person.account),
+        )
+    await tab.page.reload()
+    await tab.press("Fork")
+    await expect(tab.dialog).to_contain_text("and $0.00 is available")
+    await tab.press("Create fork", inside=tab.dialog)
+    await expect(tab.dialog.get_by_role("alert").get_by_role("link", name="Top up")).to_be_visible()
+    # A comparison whose steps cannot be read says so.
+    await tab.page.route("**/timeline**", refuse)
+    await tab.go(f"/compare/{task['id']}/{task['id']}")
+    column = tab.page.get_by_role("region", name="Fork", exact=True)
+    await expect(column.get_by_role("alert")).to_contain_text("Not now, says the service.")
+    await office.runner.cancel(person, task)
 
 
 @pytest.mark.parametrize("start", ["failure", "start"])

@@ -11,10 +11,16 @@ export const strings = {
   calls: 'Model calls',
   tokens: 'Tokens',
   time: 'Worked',
-  unknown: '–',
   steps: 'Steps',
-  noSteps: 'No steps yet',
+  noSteps: 'No steps',
+  noStepsYet: 'No steps yet',
   copied: 'taken from the original',
-  noOutput: 'No output yet',
+  noOutputYet: 'No output yet',
+  noOutput: 'No output',
+  failed: 'The task failed',
+  counts: (step: number) =>
+    step
+      ? `The figures count what each of them did after step ${step}, with subtasks.`
+      : 'The figures count each of them from its start, with subtasks.',
   total: (number: number) => plural(number, 'step'),
 };

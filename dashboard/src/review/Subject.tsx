@@ -1,6 +1,8 @@
-import type { Review, Task } from '@rota/sdk';
+import type { ForkOrigin, Review, Task } from '@rota/sdk';
+import { Link } from '@tanstack/react-router';
 import { lazy, type ReactNode, Suspense, useState } from 'react';
 import type { JsonObject } from '../api/exact';
+import { useAccount } from '../shell/account';
 import { Cents } from '../ui/Money';
 import { Notice } from '../ui/Notice';
 import { SafeText } from '../ui/SafeText';
@@ -35,6 +37,7 @@ const written = (value: string | null): ReactNode =>
   value ? <SafeText>{value}</SafeText> : <span className="faint">{strings.none_}</span>;
 
 function Work({ work }: { work: NonNullable<Review['work']> }) {
+  const account = useAccount();
   const agent = useAgent(work.agent);
   const names = strings.workFields;
   return (
@@ -57,6 +60,7 @@ function Work({ work }: { work: NonNullable<Review['work']> }) {
           [names.model, <SafeText key="model">{work.model}</SafeText>],
           [names.budget, <Cents key="budget" value={work.budgetCents} />],
           ...(work.outputSchema ? [schemaRow(work.outputSchema as JsonObject)] : []),
+          ...(work.forkedFrom ? [originRow(work.forkedFrom, account)] : []),
         ]}
       />
     </section>
@@ -68,6 +72,16 @@ const schemaRow = (schema: JsonObject): [string, ReactNode] => [
   <pre key="schema" className="source">
     <SafeText>{prettyJson(schema)}</SafeText>
   </pre>,
+];
+
+const originRow = ({ taskId, run, step }: ForkOrigin, account: string): [string, ReactNode] => [
+  strings.workFields.forkedFrom,
+  <span key="origin">
+    <Link className="link" to="/$account/tasks/$id" params={{ account, id: taskId }}>
+      {strings.original}
+    </Link>{' '}
+    {step ? strings.originStep(step, run) : strings.originStart}
+  </span>,
 ];
 
 function Output({ text }: { text: string }) {

@@ -2,7 +2,7 @@ import { type RetryFrom, type RetryOption, retryTask, type Task } from '@rota/sd
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useId, useState } from 'react';
-import { ApiError, ok } from '../api/client';
+import { ok } from '../api/client';
 import { keys } from '../api/keys';
 import { useAccount } from '../shell/account';
 import { Badge } from '../ui/Badge';
@@ -12,6 +12,7 @@ import { Icon } from '../ui/Icon';
 import { ErrorNotice } from '../ui/Notice';
 import { SafeText } from '../ui/SafeText';
 import { toast } from '../ui/toast';
+import { MoneyError } from './MoneyError';
 import { retryKeys, retryQuery } from './queries';
 import { strings } from './strings';
 
@@ -93,7 +94,11 @@ export function FailedCard({ task }: { task: Task }) {
           ))}
         </fieldset>
       )}
-      {retry.error && <RetryError error={retry.error} />}
+      {retry.error && (
+        <div className="card-pad-s">
+          <MoneyError error={retry.error} />
+        </div>
+      )}
       <div className="card-foot row row-wrap">
         {quote.data?.retry.available && (
           <Button
@@ -138,25 +143,6 @@ function Choice({
         </span>
       </span>
     </label>
-  );
-}
-
-function RetryError({ error }: { error: unknown }) {
-  const account = useAccount();
-  const isMoney = error instanceof ApiError && error.status === 402;
-  return (
-    <div className="card-pad-s">
-      <ErrorNotice
-        error={error}
-        actions={
-          isMoney && (
-            <Link className={buttonClass({})} to="/$account/money" params={{ account }}>
-              {strings.topUp}
-            </Link>
-          )
-        }
-      />
-    </div>
   );
 }
 

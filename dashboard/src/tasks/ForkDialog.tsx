@@ -1,4 +1,4 @@
-import { forkTask, type Task } from '@rota/sdk';
+import { type ForkOptions, type ForkTask, forkTask, type Task } from '@rota/sdk';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -9,12 +9,94 @@ import { useAccount } from '../shell/account';
 import { Button } from '../ui/Button';
 import { Dialog } from '../ui/Dialog';
 import { Field, Select } from '../ui/Field';
+import { Loading } from '../ui/Loading';
 import { ErrorNotice } from '../ui/Notice';
 import { toast } from '../ui/toast';
-import { forkQuery } from './forks';
+import { ForkQuote } from './ForkQuote';
+import { defaultsOf, forkQuery } from './forks';
+import { MoneyError } from './MoneyError';
 import { strings } from './strings';
 
 const { fork: words } = strings;
+
+function useCreateFork(task: Task) {
+  const account = useAccount();
+  const cache = useQueryClient();
+  const navigate = useNavigate();
+  // One key for each choice, so that a second click repeats and does not add.
+  const [key, renew] = useState(newIdempotencyKey);
+  const fork = useMutation({
+    mutationFn: (body: ForkTask) =>
+      created(
+        forkTask({
+          path: { id: task.id },
+          body,
+          headers: { 'Idempotency-Key': key },
+          throwOnError: true,
+        }),
+      ),
+    onSuccess: ({ task: made }) => {
+      for (const queryKey of [keys.tasks, keys.money]) cache.invalidateQueries({ queryKey });
+      toast(words.done);
+      navigate({ to: '/$account/tasks/$id', params: { account, id: made.id } });
+    },
+  });
+  return { fork, renew: () => renew(newIdempotencyKey()) };
+}
+
+interface Choice {
+  version: number;
+  /** Empty: the agent's. */
+  model: string;
+}
+
+function Choices({
+  task,
+  options,
+  choice,
+  onChoose,
+}: {
+  task: Task;
+  options: ForkOptions;
+  choice: Choice;
+  onChoose: (choice: Choice) => void;
+}) {
+  return (
+    <>
+      <Field label={words.version}>
+        {(control) => (
+          <Select
+            {...control}
+            value={choice.version}
+            onChange={(event) => onChoose({ ...choice, version: Number(event.target.value) })}
+          >
+            {options.versions.map((each) => (
+              <option key={each} value={each}>
+                {words.versionName(each, each === task.agentVersion)}
+              </option>
+            ))}
+          </Select>
+        )}
+      </Field>
+      <Field label={words.model}>
+        {(control) => (
+          <Select
+            {...control}
+            value={choice.model}
+            onChange={(event) => onChoose({ ...choice, model: event.target.value })}
+          >
+            {!task.model && <option value="">{words.agentsModel}</option>}
+            {options.models.map((each) => (
+              <option key={each} value={each}>
+                {each}
+              </option>
+            ))}
+          </Select>
+        )}
+      </Field>
+    </>
+  );
+}
 
 /** Asks under which version and model the fork goes on. */
 export function ForkDialog({
@@ -27,44 +109,25 @@ export function ForkDialog({
   fromStep: number;
   onClose: () => void;
 }) {
-  const account = useAccount();
-  const cache = useQueryClient();
-  const navigate = useNavigate();
-  const options = useQuery(forkQuery(task.id)).data?.fork;
-  const [version, setVersion] = useState(task.agentVersion ?? 1);
-  const [model, setModel] = useState(task.model ?? '');
-  // One key for each choice, so that a second click repeats and does not add.
-  const [key, renew] = useState(newIdempotencyKey);
-  const fork = useMutation({
-    mutationFn: () =>
-      created(
-        forkTask({
-          path: { id: task.id },
-          body: { fromStep, agentVersion: version, ...(model && { model }) },
-          headers: { 'Idempotency-Key': key },
-          throwOnError: true,
-        }),
-      ),
-    onSuccess: ({ task: made }) => {
-      for (const queryKey of [keys.tasks, keys.money]) cache.invalidateQueries({ queryKey });
-      toast(words.done);
-      navigate({ to: '/$account/tasks/$id', params: { account, id: made.id } });
-    },
-  });
-  const choose = (set: () => void) => {
-    set();
-    renew(newIdempotencyKey());
+  const { data, error } = useQuery(forkQuery(task.id));
+  const options = data?.fork;
+  const { fork, renew } = useCreateFork(task);
+  const [chosen, choose] = useState<Choice | null>(null);
+  const choice = options?.available ? (chosen ?? defaultsOf(task, options)) : null;
+  const body = choice && {
+    fromStep,
+    agentVersion: choice.version,
+    ...(choice.model && { model: choice.model }),
   };
-  const versions = options?.versions.length ? options.versions : [version];
   return (
     <Dialog
       title={fromStep ? words.title : words.titleStart}
       onClose={onClose}
-      onSubmit={() => !fork.isPending && options?.available && fork.mutate()}
+      onSubmit={() => !fork.isPending && body && fork.mutate(body)}
       actions={
         <>
           <Button onClick={onClose}>{words.cancel}</Button>
-          <Button look="primary" type="submit" busy={fork.isPending} disabled={!options?.available}>
+          <Button look="primary" type="submit" busy={fork.isPending} disabled={!body}>
             {words.create}
           </Button>
         </>
@@ -72,39 +135,22 @@ export function ForkDialog({
     >
       <p>{fromStep ? words.text : words.textStart}</p>
       <p className="small soft">{words.writes}</p>
-      <Field label={words.version}>
-        {(control) => (
-          <Select
-            {...control}
-            value={version}
-            onChange={(event) => choose(() => setVersion(Number(event.target.value)))}
-          >
-            {versions.map((each) => (
-              <option key={each} value={each}>
-                {words.versionName(each, each === task.agentVersion)}
-              </option>
-            ))}
-          </Select>
-        )}
-      </Field>
-      <Field label={words.model}>
-        {(control) => (
-          <Select
-            {...control}
-            value={model}
-            onChange={(event) => choose(() => setModel(event.target.value))}
-          >
-            {!task.model && <option value="">{words.agentsModel}</option>}
-            {(options?.models ?? []).map((each) => (
-              <option key={each} value={each}>
-                {each}
-              </option>
-            ))}
-          </Select>
-        )}
-      </Field>
+      {error && <ErrorNotice error={error} />}
+      {!options && !error && <Loading />}
+      {options && choice && (
+        <Choices
+          task={task}
+          options={options}
+          choice={choice}
+          onChoose={(next) => {
+            choose(next);
+            renew();
+          }}
+        />
+      )}
       {options?.reason && <p className="soft">{options.reason}</p>}
-      {fork.error && <ErrorNotice error={fork.error} />}
+      {body && !fork.error && <ForkQuote id={task.id} body={body} />}
+      {fork.error && <MoneyError error={fork.error} />}
     </Dialog>
   );
 }

@@ -8,7 +8,7 @@ export function ForkTask({ task }: { task: Task }) {
   const [asks, setAsks] = useState(false);
   return (
     <>
-      <Button size="s" icon="branch" onClick={() => setAsks(true)}>
+      <Button size="s" icon="fork" onClick={() => setAsks(true)}>
         {strings.fork.fork}
       </Button>
       {asks && <ForkDialog task={task} fromStep={0} onClose={() => setAsks(false)} />}

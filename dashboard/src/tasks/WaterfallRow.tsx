@@ -115,7 +115,7 @@ export function WaterfallRow({
         {child && <Fold row={row} onToggle={onToggle} />}
         {onFork && (
           <span className="push fold">
-            <IconButton icon="branch" size="s" label={strings.fork.fromHere} onClick={onFork} />
+            <IconButton icon="fork" size="s" label={strings.fork.fromHere} onClick={onFork} />
           </span>
         )}
       </td>

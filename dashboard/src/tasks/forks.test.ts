@@ -1,6 +1,6 @@
-import type { TimelineStep } from '@rota/sdk';
+import type { ForkOptions, Task, TimelineStep } from '@rota/sdk';
 import { expect, test } from 'vitest';
-import { forkPoints } from './forks';
+import { defaultsOf, forkPoints } from './forks';
 
 const call = (run: number, step: number, call: number): TimelineStep =>
   ({
@@ -26,4 +26,12 @@ test('a step that a retry kept counts in the run that made it', () => {
     ['call-1-1-1', 1],
     ['call-2-2-1', 2],
   ]);
+});
+
+test('a fork uses the version and the model of its task, if it still can', () => {
+  const options = { versions: [3, 2], models: ['default', 'strong'] } as ForkOptions;
+  const task = (agentVersion: number, model: string | null) => ({ agentVersion, model }) as Task;
+  expect(defaultsOf(task(2, 'strong'), options)).toEqual({ version: 2, model: 'strong' });
+  expect(defaultsOf(task(2, null), options)).toEqual({ version: 2, model: '' });
+  expect(defaultsOf(task(1, 'gone'), options)).toEqual({ version: 3, model: 'default' });
 });

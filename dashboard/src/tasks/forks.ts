@@ -1,6 +1,14 @@
-import { forkOptions, type TimelineStep } from '@rota/sdk';
+import {
+  type ForkOptions,
+  type ForkTask,
+  forkOptions,
+  forkTask,
+  type Task,
+  type TimelineStep,
+} from '@rota/sdk';
 import { queryOptions } from '@tanstack/react-query';
 import { ok } from '../api/client';
+import { quoted } from '../api/created';
 import { keys } from '../api/keys';
 
 /** How a task can be forked. */
@@ -9,6 +17,25 @@ export const forkQuery = (id: string) =>
     queryKey: [...keys.task(id), 'fork'],
     queryFn: () => ok(forkOptions({ path: { id }, throwOnError: true })),
   });
+
+/** What a fork would cost, use and ask. Asked for again when the money of the account moves. */
+export const forkQuoteQuery = (id: string, body: ForkTask) =>
+  queryOptions({
+    queryKey: [...keys.money, 'fork', id, body],
+    queryFn: ({ signal }) =>
+      quoted(
+        forkTask({ path: { id }, body: { ...body, dryRun: true }, signal, throwOnError: true }),
+      ),
+    staleTime: 30_000,
+  });
+
+/** The version and the model that a fork uses if nobody chooses: those of the task, if possible. */
+export function defaultsOf(task: Task, options: ForkOptions): { version: number; model: string } {
+  const own = task.agentVersion ?? 1;
+  const version = options.versions.includes(own) ? own : (options.versions[0] ?? own);
+  const isGone = task.model !== null && !options.models.includes(task.model);
+  return { version, model: (isGone ? options.models[0] : task.model) ?? '' };
+}
 
 /**
  * The step that a fork continues from, by the call after which it does: the last one of the step. A

@@ -90,7 +90,12 @@ export const strings = {
     titleStart: 'Fork from the start',
     text: 'A new task takes the steps up to here and goes on. These steps are not made or paid for again.',
     textStart: 'A new task starts with the same input.',
-    writes: 'You will be asked before each call that writes, whatever the agent’s policy says.',
+    writes: 'A person must approve each call that writes, whatever the agent’s policy says.',
+    held: (budget: string, available: string) =>
+      `${budget} of ${available} will be held. What it does not use comes back.`,
+    missing: (budget: string, available: string) =>
+      `It needs ${budget}, and ${available} is available.`,
+    quoting: 'Working out what it costs',
     version: 'Version of the agent',
     versionName: (number: number, current: boolean) =>
       current ? `Version ${number}, as in this task` : `Version ${number}`,
@@ -134,7 +139,9 @@ export const strings = {
       ? `Keeps ${plural(option.keptSteps, 'finished step')} and does not pay for ${option.keptSteps === 1 ? 'it' : 'them'} again. Approvals of finished steps still count.`
       : 'The first step failed, so everything is done again with the same version of the agent.',
   again: (option: RetryOption) =>
-    `Runs everything again with version ${option.version} of the agent.`,
+    option.keptSteps
+      ? `Keeps the ${plural(option.keptSteps, 'step')} that the fork took, and runs everything after ${option.keptSteps === 1 ? 'it' : 'them'} again.`
+      : `Runs everything again with version ${option.version} of the agent.`,
   repeats: (option: RetryOption, cost: string | undefined) =>
     `Repeats ${option.repeatedSteps ? plural(option.repeatedSteps, 'step') : 'nothing'}${cost && Number(cost) > 0 ? `, ${usd(cost, 4)} last time` : ''}`,
   more: (amount: string) => `at most ${amount} more`,

@@ -86,6 +86,14 @@ const shapes = {
       <path d="M4 5v4a3 3 0 0 0 3 3h3.5" />
     </>
   ),
+  fork: (
+    <>
+      <circle cx="4" cy="3.5" r="1.5" />
+      <circle cx="12" cy="3.5" r="1.5" />
+      <circle cx="8" cy="12.5" r="1.5" />
+      <path d="M4 5v1.5A1.5 1.5 0 0 0 5.5 8h5A1.5 1.5 0 0 0 12 6.5V5M8 8v3" />
+    </>
+  ),
   retry: <path d="M13.3 8A5.3 5.3 0 1 1 11.7 4.2L13.5 6M13.5 2.5V6H10" />,
   stop: <rect x="3.5" y="3.5" width="9" height="9" rx="1.5" />,
   rule: (
