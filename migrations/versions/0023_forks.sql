@@ -4,5 +4,5 @@
 ALTER TABLE tasks
     ADD COLUMN model text,
     ADD COLUMN forked_from uuid,
-    ADD COLUMN forked_run integer CHECK (forked_run >= 1),
-    ADD COLUMN forked_step integer CHECK (forked_step >= 0);
+    ADD COLUMN forked_run integer,
+    ADD COLUMN forked_step integer;
