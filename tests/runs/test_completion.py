@@ -53,7 +53,7 @@ async def test_a_task_completes_with_the_usage_that_the_provider_reports(
     }
     assert second["messages"][-1] == {
         "role": "tool",
-        "tool_call_id": "call-0-0",
+        "tool_call_id": "c00001001",
         "content": 'lookup did {"ref": "usage"}',
     }
 

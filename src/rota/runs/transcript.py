@@ -13,7 +13,9 @@ from pydantic_ai.messages import (
     ModelRequest,
     ModelRequestPart,
     ModelResponse,
+    ModelResponsePart,
     SystemPromptPart,
+    ToolCallPart,
     ToolReturnPart,
     UserPromptPart,
 )
@@ -67,7 +69,7 @@ def messages(
         response = response_of(model_call)
         # Providers refuse an empty message. The note after it says that the answer was empty.
         if not is_empty(response):
-            found.append(_with_calls(response, len(results)))
+            found.append(_with_calls(response, model_call.step, len(results)))
         reply: list[ModelRequestPart] = [_tool_return(row, view, len(results)) for row in results]
         if model_call.note:
             reply.append(UserPromptPart(model_call.note))
@@ -84,10 +86,23 @@ def output_instructions(schema: dict[str, Any]) -> str:
     )
 
 
-def _with_calls(response: ModelResponse, made: int) -> ModelResponse:
+def _with_calls(response: ModelResponse, step: int, made: int) -> ModelResponse:
     """The response without the tool calls that were not made: providers want a result for each."""
-    dropped = {id(call) for call in response.tool_calls[made:]}
-    return replace(response, parts=[part for part in response.parts if id(part) not in dropped])
+    parts: list[ModelResponsePart] = []
+    call = 0
+    for part in response.parts:
+        if isinstance(part, ToolCallPart):
+            call += 1
+            if call <= made:
+                parts.append(replace(part, tool_call_id=_call_id(step, call)))
+        else:
+            parts.append(part)
+    return replace(response, parts=parts)
+
+
+def _call_id(step: int, call: int) -> str:
+    """Every provider accepts 9 letters and digits, also for a call that another model requested."""
+    return f"c{step:05d}{call:03d}"
 
 
 def response_of(model_call: Step) -> ModelResponse:
@@ -130,7 +145,9 @@ def _tool_return(row: Step, view: View, calls: int) -> ToolReturnPart:
     text = compaction.removed(row) if row.step < view.whole_from else None
     if text is None:
         text = view.shown(row, calls)
-    return ToolReturnPart(tool_name=row.name, content=text, tool_call_id=row.call_id or "")
+    return ToolReturnPart(
+        tool_name=row.name, content=text, tool_call_id=_call_id(row.step, row.call)
+    )
 
 
 def problem_with(verdict: Verdict) -> str | None:
