@@ -22,7 +22,7 @@ from rota.platform.schema import SchemaChecks
 from rota.runs import heartbeat
 from rota.runs.activities import Activities
 from rota.runs.agent_loop import AgentLoop
-from rota.runs.bounds import Bounds
+from rota.runs.bounds import Bounds, TokenLimitReached
 from rota.runs.contracts import CallInput, FailInput, NextStep, RunInput
 from rota.runs.delegation import Delegation
 from rota.runs.dispatcher import priority_key
@@ -37,6 +37,7 @@ from rota.runs.tools import Toolbox
 from rota.runs.workflow import Run, _failure
 from tests.runs.runner import Runner
 from tests.runs.scripted import Scripted, calls, says
+from tests.runs.test_compaction import answer, row
 from tests.service import Person
 
 
@@ -252,3 +253,13 @@ async def test_a_run_waits_for_the_person_after_another_call_of_the_step_failed(
             await step.failed.wait()
             await handle.signal(Run.wake)
             await handle.result()
+
+
+def test_cached_input_does_not_count_towards_the_tokens_of_a_run() -> None:
+    bounds = Bounds(max_tokens=1_000, max_time=timedelta(hours=1))
+    call = row(1, 0, "model", answer("Next."), input_tokens=5_000)
+    cached = replace(call, cache_read_tokens=4_500, output_tokens=499)
+    bounds.check([cached], 10, out_of_time=False)
+    for counted in (replace(cached, output_tokens=500), replace(cached, cache_read_tokens=4_000)):
+        with pytest.raises(TokenLimitReached):
+            bounds.check([counted], 10, out_of_time=False)

@@ -183,7 +183,8 @@ class Settings(BaseSettings):
     models: dict[str, ModelChoice] = {}
     # The local model of `rota dev`. It is used for all agents if `models` is empty.
     model_url: str | None = None
-    run_max_tokens: Annotated[int, Field(ge=1)] = 1_000_000
+    # Input that providers read from their caches does not count.
+    run_max_tokens: Annotated[int, Field(ge=1)] = 10_000_000
     run_max_hours: Annotated[int, Field(ge=1)] = 24
     # A worker without a heartbeat for this long during a call is considered dead.
     run_heartbeat_s: Annotated[float, Field(gt=0)] = 15

@@ -81,6 +81,11 @@ def check_deadline(task: Task) -> None:
         raise DeadlineExceeded(task.deadline)
 
 
+def _tokens(row: Step) -> int:
+    """The tokens that count. Every call reads the conversation again, mostly from a cache."""
+    return row.input_tokens - row.cache_read_tokens + row.output_tokens
+
+
 @dataclass(frozen=True, slots=True)
 class Bounds:
     """The limits of every run, whatever its agent's file says."""
@@ -93,7 +98,7 @@ class Bounds:
         answers = (row for row in rows if row.kind == "model" and row.is_answered)
         if sum(not row.copied for row in answers) >= max_steps:
             raise StepLimitReached(max_steps)
-        if sum(row.input_tokens + row.output_tokens for row in rows) >= self.max_tokens:
+        if sum(map(_tokens, rows)) >= self.max_tokens:
             raise TokenLimitReached(self.max_tokens)
         if out_of_time:
             raise TimeLimitReached(self.max_time)
