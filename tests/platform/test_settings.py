@@ -207,6 +207,8 @@ def test_an_unknown_field_inside_json_is_refused_with_the_nearest_name(
         ({"inputUsdPerMillion": "NaN", "outputUsdPerMillion": 1}, "finite"),
         ({"free": True, "inputUsdPerMillion": 1, "outputUsdPerMillion": 1}, "cannot have prices"),
         ({"free": True, "cachedInputUsdPerMillion": 1}, "cannot have prices"),
+        ({"cacheWriteUsdPerMillion": 0.1}, "cacheWriteUsdPerMillion needs inputUsdPerMillion"),
+        ({"free": True, "cacheWriteUsdPerMillion": 1}, "cannot have prices"),
     ],
 )
 def test_an_incomplete_or_contradictory_price_of_a_model_is_refused(
@@ -227,6 +229,23 @@ def test_a_model_name_can_have_a_list_of_models(environment: pytest.MonkeyPatch)
     error = error_of(environment, ROTA_MODELS=json.dumps({"fast": listed}))
     assert error == "models_fast_otherwise_0_apikey Unknown field. Did you mean `apiKey`?"
     assert error_of(environment, ROTA_MODELS='{"fast": []}').startswith("models_fast")
+
+
+@pytest.mark.parametrize(
+    "nested",
+    [
+        [{"model": "first", "otherwise": [{"model": "second"}]}, {"model": "third"}],
+        [{"model": "first"}, {"model": "second", "otherwise": [{"model": "third"}]}],
+        {
+            "model": "first",
+            "otherwise": [{"model": "second", "otherwise": [{"model": "third"}]}],
+        },
+    ],
+)
+def test_a_chain_inside_a_chain_is_refused(environment: pytest.MonkeyPatch, nested: object) -> None:
+    error = error_of(environment, ROTA_MODELS=json.dumps({"fast": nested}))
+    assert error.startswith("models")
+    assert "put all models into one list" in error
 
 
 def test_the_prices_of_a_model_can_be_zero(environment: pytest.MonkeyPatch) -> None:

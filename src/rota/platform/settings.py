@@ -41,6 +41,12 @@ class Issuer(StrictModel):
     name: str = "Sign in"
 
 
+NESTED_CHAIN = (
+    "a model in a list cannot have otherwise; put all models into one list, in the order in which "
+    "they take over"
+)
+
+
 class ModelChoice(StrictModel):
     """A model that agents can use, and how to reach it."""
 
@@ -58,6 +64,8 @@ class ModelChoice(StrictModel):
     output_usd_per_million: Annotated[Decimal, Field(ge=0)] | None = None
     # For input that the provider read from its cache. Without it, cached input has the full price.
     cached_input_usd_per_million: Annotated[Decimal, Field(ge=0)] | None = None
+    # For input that the provider writes to its cache. Without it, Anthropic's is a quarter more.
+    cache_write_usd_per_million: Annotated[Decimal, Field(ge=0)] | None = None
     free: bool = False
     # The maximum length of a response.
     max_output_tokens: Annotated[int, Field(ge=64)] = 8_192
@@ -69,21 +77,30 @@ class ModelChoice(StrictModel):
     stream: bool = True
     # Sent with every request: {"temperature": 0.2, …}
     settings: dict[str, float] = Field(default_factory=dict)
-    # The models that take over while this one is not available. In ROTA_MODELS, a name has a list.
+    # The models that take over while this one is not available. In ROTA_MODELS, a name can have a
+    # list.
     otherwise: tuple["ModelChoice", ...] = ()
 
     @model_validator(mode="after")
     def _has_whole_price(self) -> Self:
         prices = (self.input_usd_per_million, self.output_usd_per_million)
-        cached = self.cached_input_usd_per_million
-        if self.free and (*prices, cached) != (None, None, None):
+        cache_prices = {
+            "cachedInputUsdPerMillion": self.cached_input_usd_per_million,
+            "cacheWriteUsdPerMillion": self.cache_write_usd_per_million,
+        }
+        if self.free and any(price is not None for price in (*prices, *cache_prices.values())):
             raise ValueError("a model with free: true cannot have prices; remove one of the two")
         if (prices[0] is None) != (prices[1] is None):
             raise ValueError("set both inputUsdPerMillion and outputUsdPerMillion, or neither")
-        if cached is not None and None in prices:
-            raise ValueError(
-                "cachedInputUsdPerMillion needs inputUsdPerMillion and outputUsdPerMillion"
-            )
+        for name, price in cache_prices.items():
+            if price is not None and None in prices:
+                raise ValueError(f"{name} needs inputUsdPerMillion and outputUsdPerMillion")
+        return self
+
+    @model_validator(mode="after")
+    def _is_one_chain(self) -> Self:
+        if any(choice.otherwise for choice in self.otherwise):
+            raise ValueError(NESTED_CHAIN)
         return self
 
 
@@ -219,6 +236,11 @@ class Settings(BaseSettings):
         """A list of models is its first model, with the others in `otherwise`."""
         if not isinstance(value, dict):
             return value
+        for given in value.values():
+            if isinstance(given, list) and any(
+                isinstance(each, dict) and each.get("otherwise") for each in given
+            ):
+                raise ValueError(NESTED_CHAIN)
         return {
             name: {**given[0], "otherwise": given[1:]}
             if isinstance(given, list) and given and isinstance(given[0], dict)

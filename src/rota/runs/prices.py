@@ -1,6 +1,7 @@
 """What a model call costs, to the micro-dollar."""
 
 import math
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,6 +14,12 @@ from genai_prices.types import ModelPrice, TieredPrices
 
 # A conservative estimate of the input's size: text has at least this many characters per token.
 CHARACTERS_PER_TOKEN = 3
+
+# OpenAI divides the window of its large models since GPT-5: a part of it is for the answer alone.
+# A request to a model with 400,000 tokens can have 272,000.
+_DIVIDED = re.compile(r"gpt-[5-9]")
+_OPENAI_DIVIDED = 400_000
+_OPENAI_OUTPUT = 128_000
 
 _MICROS = 1_000_000
 _MILLION = 1_000_000
@@ -134,9 +141,15 @@ def fixed_price(
     input_usd: Decimal = Decimal(0),
     output_usd: Decimal = Decimal(0),
     cached_usd: Decimal | None = None,
+    cache_write_usd: Decimal | None = None,
 ) -> Price:
     """The same price at all times, in dollars per million tokens."""
-    prices = ModelPrice(input_mtok=input_usd, output_mtok=output_usd, cache_read_mtok=cached_usd)
+    prices = ModelPrice(
+        input_mtok=input_usd,
+        output_mtok=output_usd,
+        cache_read_mtok=cached_usd,
+        cache_write_mtok=cache_write_usd,
+    )
     return Price(lambda _: prices, version)
 
 
@@ -159,4 +172,7 @@ def table_window(provider: str, model: str) -> int | None:
         _, found = get_snapshot().find_provider_model(model, None, provider, None)
     except LookupError:
         return None
-    return found.context_window
+    tokens = found.context_window
+    if tokens and provider == "openai" and tokens >= _OPENAI_DIVIDED and _DIVIDED.match(found.id):
+        tokens -= _OPENAI_OUTPUT
+    return tokens

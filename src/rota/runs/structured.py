@@ -112,7 +112,7 @@ class OutputFormats:
     """Requests with the schema of the output, for providers that enforce it."""
 
     def __init__(self) -> None:
-        self._refused: set[tuple[str, str]] = set()
+        self._refused: set[tuple[str, str | None, str, str]] = set()
 
     def parameters(
         self, chosen: PricedModel, tools: list[ToolDefinition], schema: dict[str, Any] | None
@@ -164,8 +164,10 @@ def _with_schema(schema: dict[str, Any]) -> ModelRequestParameters:
     )
 
 
-def _key(chosen: PricedModel, schema: dict[str, Any]) -> tuple[str, str]:
-    return chosen.name, digest(canonical_json(schema))
+def _key(chosen: PricedModel, schema: dict[str, Any]) -> tuple[str, str | None, str, str]:
+    """Two providers can have a model of the same name."""
+    model = chosen.model
+    return model.system, model.base_url, chosen.name, digest(canonical_json(schema))
 
 
 def _enforces_schemas(model: Model) -> bool:
