@@ -1,17 +1,27 @@
 """What the model reads of a long run, computed from the rows."""
 
+import json
+import random
+import re
 from dataclasses import replace
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
+from uuid import UUID
 
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic_ai.messages import ModelResponse
 
+from rota.dev import model as dev_model
 from rota.platform import clock
 from rota.platform.settings import ModelChoice
-from rota.runs import compaction
+from rota.runs import compaction, model_request, token_estimate, transcript
 from rota.runs.compaction import View, Window
-from rota.runs.models import DEFAULT_WINDOW_TOKENS, Models
+from rota.runs.model_request import ModelCallRequest
+from rota.runs.models import DEFAULT_WINDOW_TOKENS, Models, PricedModel
+from rota.runs.prices import TokenUsage
 from rota.runs.steps import Kind, Step
+from rota.runs.structured import OutputFormats
 
 WINDOW = Window.of(6_000, 1_000)
 FIXED = 2_000
@@ -87,12 +97,14 @@ runs = st.lists(
 )
 
 
-@given(runs)
-def test_what_is_sent_fits_or_a_summary_comes_first(results: list[list[int]]) -> None:
+@given(runs, st.sampled_from((3.0, 2.5, 2.0)))
+def test_what_is_sent_fits_or_a_summary_comes_first(
+    results: list[list[int]], per_token: float
+) -> None:
     rows = steps_of(results)
-    view = compaction.view(rows, len(results) + 1, FIXED, WINDOW)
+    view = compaction.view(rows, len(results) + 1, FIXED, WINDOW, per_token)
     if view.summarize_through is None and len(results) > 1:
-        assert size(rows, view) <= LIMIT * 1.05
+        assert size(rows, view) <= WINDOW.input_tokens * per_token * 1.1
     # The newest step is never removed or summarized.
     assert view.whole_from <= len(results)
     assert (view.summarize_through or 0) < len(results)
@@ -119,13 +131,151 @@ def test_a_summary_replaces_the_steps_that_it_covers() -> None:
     assert compaction.view(refused, 8, FIXED, WINDOW).summary is None
 
 
-def test_the_tokens_that_a_provider_counts_correct_the_estimate() -> None:
-    rows = steps_of([[1_800]] * 5)
-    assert compaction.view(rows, 6, FIXED, WINDOW).whole_from <= 1
-    # The provider counted a token for every one and a half characters.
-    counted = replace(rows[8], input_tokens=7_000)
-    rows = [*rows[:8], counted, *rows[9:]]
-    assert compaction.view(rows, 6, FIXED, WINDOW).whole_from > 1
+def priced(**changes: Any) -> PricedModel:
+    choice = {"model": "scripted", "apiKey": "k", "free": True, "contextWindow": 32_000, **changes}
+    found = ModelChoice.model_validate(choice)
+    return Models({"default": found}, None).chain("default").choose()
+
+
+AGENT: Any = SimpleNamespace(instructions="Work through all of it.")
+TASK: Any = SimpleNamespace(
+    name="A long task", description=None, input="Go on.", output_schema=None
+)
+
+
+def asked(rows: list[Step], chosen: PricedModel, **changes: Any) -> ModelCallRequest:
+    step = rows[-1].step + 1
+    return model_request.build(chosen, OutputFormats(), AGENT, TASK, rows, step, {}, **changes)
+
+
+def tokens(request: ModelCallRequest) -> int:
+    return token_estimate.input_tokens(request.messages, request.tools)
+
+
+def dense_step(step: int, count: int = 150, **more: Any) -> list[Step]:
+    """A step whose result is a list of IDs: a token has less than two characters."""
+    ids = random.Random(step)
+    listed = [str(UUID(int=ids.getrandbits(128))) for _ in range(count)]
+    # Dense answers too: they are never removed, so a summary is due in the end.
+    return [
+        row(step, 0, "model", answer(json.dumps(listed[:30])), **more),
+        row(step, 1, "tool", json.dumps(listed)),
+    ]
+
+
+def test_a_dense_run_and_the_request_for_its_summary_fit_into_the_window() -> None:
+    chosen = priced()
+    rows = dense_step(1)
+    kinds = []
+    for step in range(2, 40):
+        request = asked(rows, chosen)
+        assert tokens(request) <= chosen.window.input_tokens, (step, request.kind)
+        kinds.append(request.kind)
+        # The provider counts the tokens of the request.
+        facts = request.facts(chosen.window, TokenUsage(tokens(request), 10))
+        if request.kind == "summary":
+            rows.append(row(step, 0, "summary", answer("All lists so far."), arguments=facts))
+        else:
+            rows += dense_step(step, arguments=facts)
+    assert kinds.count("summary") >= 1
+    assert compaction.bytes_per_token(rows, "scripted") < 2
+
+
+def test_what_a_provider_counted_stays_known_in_copies_and_only_for_its_model() -> None:
+    chosen = priced()
+    rows = dense_step(1, 500)
+    request = asked(rows, chosen)
+    facts = request.facts(chosen.window, TokenUsage(tokens(request), 10))
+    assert 1 <= facts["bytesPerToken"] < 2
+    # A retry from failure and a fork copy a step without its tokens.
+    rows.append(row(2, 0, "model", answer("Next."), arguments=facts, input_tokens=0))
+    assert asked(rows, chosen).per_token == facts["bytesPerToken"]
+    assert asked(rows, priced(model="another")).per_token == 3
+    # It is stored once.
+    request = asked(rows, chosen)
+    assert request.facts(chosen.window, TokenUsage(tokens(request), 10)) == {}
+    # Rota's own estimate and short requests say nothing about the provider.
+    request = asked(rows[:2], chosen)
+    assert request.facts(chosen.window, TokenUsage(90_000, 10, estimated=True)) == {}
+    assert request.facts(chosen.window, TokenUsage(chosen.window.input_tokens // 5, 10)) == {}
+
+
+def test_a_request_that_is_refused_as_too_long_is_shortened() -> None:
+    chosen = priced()
+    rows = steps_of([[5_000]] * 16)
+    sizes, lower = [], 3.0
+    for _ in range(3):
+        request = asked(rows, chosen, max_per_token=lower)
+        sizes.append(request.size)
+        lower = request.per_token * 0.75
+    assert sizes[1] < sizes[0] * 0.9
+    assert sizes[2] < sizes[1] * 0.9
+    # The step stores the estimate that worked, however few tokens the provider counted.
+    assert request.facts(chosen.window, TokenUsage(5_000, 10))["bytesPerToken"] == request.per_token
+
+
+def test_a_summary_of_a_model_with_a_larger_window_is_cut_for_the_next_summary() -> None:
+    rows = steps_of([[15_000]] * 12)
+    long = row(2, 0, "summary", answer("So far. " * 20_000), arguments={"throughStep": 1})
+    rows = [*rows[:2], long, *rows[4:]]
+    request = asked(rows, priced())
+    assert request.kind == "summary"
+    text = str(request.messages)
+    # The steps are still there.
+    assert "## Step 3, call 1" in text
+    assert tokens(request) <= priced().window.input_tokens
+
+
+def test_a_summary_has_words_that_fit_into_its_answer() -> None:
+    rows = [row(step, 0, "model", answer("Word " * 2_000)) for step in range(1, 12)]
+
+    def words(**changes: Any) -> int:
+        request = asked(changes.pop("rows", rows), priced(**changes))
+        assert request.kind == "summary"
+        found = re.search(r"at most (\d+) words", str(request.messages))
+        assert found is not None
+        return int(found[1])
+
+    assert words(maxOutputTokens=8_000) == 1_000
+    assert words(maxOutputTokens=600) == 300
+    # The last one may have been cut off.
+    refused = row(13, 0, "summary", answer("Half of"), arguments={"throughStep": 9})
+    assert words(rows=[*rows, replace(refused, outcome="failed")], maxOutputTokens=600) == 150
+    # A summary needs more money than any answer.
+    assert asked(rows, priced()).least_tokens == 1_000
+    assert asked(rows, priced(maxOutputTokens=600)).least_tokens == 600
+    assert asked(rows[:2], priced()).least_tokens == 64
+
+
+def test_large_instructions_and_tools_do_not_cause_a_summary_before_every_call() -> None:
+    for fixed in (LIMIT * 9 // 10, LIMIT * 2):
+        rows = steps_of([[3_000]] * 6)
+        view = compaction.view(rows, 7, fixed, WINDOW)
+        assert view.summarize_through is None
+        # The newest results are not cut to nothing.
+        assert view.step_size is not None
+        assert view.step_size >= LIMIT // 8
+    # With less, the steps after a summary have room.
+    rows = steps_of([[600]] * 8)
+    view = compaction.view(rows, 9, LIMIT * 3 // 4, WINDOW)
+    assert view.summarize_through is not None
+    summary = row(9, 0, "summary", answer("S" * 300), arguments={"throughStep": 5})
+    assert compaction.view([*rows, summary], 10, LIMIT * 3 // 4, WINDOW).summarize_through is None
+
+
+def test_calls_have_ids_that_every_provider_accepts() -> None:
+    calls: list[dict[str, Any]] = [
+        {"part_kind": "tool-call", "tool_name": "desk__lookup", "args": {}, "tool_call_id": given}
+        for given in ("toolu:1/x", "call-which-is-very-long-indeed", "not-made")
+    ]
+    rows = [row(7, 0, "model", {"parts": calls, "kind": "response"})]
+    rows += [replace(row(7, call, "tool", "Found."), call_id="other") for call in (1, 2)]
+    _, response, reply = transcript.messages(AGENT, TASK, rows, View())
+    requested = [call.tool_call_id for call in cast(ModelResponse, response).tool_calls]
+    assert requested == ["c00007001", "c00007002"]
+    assert [getattr(part, "tool_call_id", None) for part in reply.parts] == requested
+    # Mistral: exactly nine letters and digits.
+    assert all(len(each) == 9 and each.isalnum() for each in requested)
 
 
 def test_the_window_comes_from_the_operator_or_from_the_table() -> None:
@@ -136,4 +286,9 @@ def test_the_window_comes_from_the_operator_or_from_the_table() -> None:
     assert tokens(model="gpt-4o") == 128_000
     assert tokens(provider="anthropic", model="claude-sonnet-4-0") == 200_000
     assert tokens(model="gpt-4o", contextWindow=50_000) == 50_000
+    # OpenAI reserves a part of these for the answer.
+    assert tokens(model="gpt-5.1") == 272_000
+    assert tokens(model="gpt-4.1") == 1_000_000
     assert tokens(model="our-own") == DEFAULT_WINDOW_TOKENS
+    local = Models({}, "http://127.0.0.1:1/v1").chain("default").choose()
+    assert local.window.tokens == dev_model.CONTEXT_TOKENS // dev_model.PARALLEL

@@ -204,6 +204,58 @@ async def test_an_empty_summary_is_asked_for_once_more(
     assert len(read) == 1
 
 
+async def test_a_summary_that_was_cut_off_is_asked_for_once_more(
+    runner: Runner, scripted: Scripted, person: Person
+) -> None:
+    once, twice = Text(12), Text(12)
+    first = await runner.begin(person, "endless", await once.serve(scripted, cut_summaries=1))
+    second = await runner.begin(person, "endless", await twice.serve(scripted, cut_summaries=2))
+    first = await runner.until(person, first, "COMPLETED")
+    assert set(FACT.findall(first["output"])) == set(once.facts.values())
+    second = await runner.until(person, second, "FAILED")
+    assert second["error"]["code"] == "OUTPUT_CUT_OFF"
+
+
+class Dense(Text):
+    """IDs, of which a token has about two characters."""
+
+    def part(self, number: int) -> str:
+        ids = random.Random(number)
+        listed = [f"{ids.getrandbits(128):032x}" for _ in range(80)]
+        if number in self.facts:
+            listed[40] = self.facts[number]
+        return ("APPENDIX " if number == 2 else "") + json.dumps(listed)
+
+
+async def test_a_dense_text_fits_into_the_window_also_after_a_retry(
+    runner: Runner, scripted: Scripted, person: Person
+) -> None:
+    text = Dense(30)
+    task = await runner.begin(person, "endless", await text.serve(scripted, empty_summaries=2))
+    task = await runner.until(person, task, "FAILED")
+    await runner.retry(person, task, "failure")
+    task = await runner.until(person, task, "COMPLETED")
+    assert set(FACT.findall(task["output"])) == set(text.facts.values())
+    refused = [request for request in await text.requests(scripted) if request["refused"]]
+    # Only before the provider has counted the tokens of a long request.
+    assert len(refused) <= 1
+
+
+async def test_a_request_that_the_provider_refuses_as_too_long_is_shortened(
+    runner: Runner, scripted: Scripted, person: Person
+) -> None:
+    # The operator's window is larger than the real one.
+    text = Text(12)
+    begin = await text.serve(scripted, window=int(WINDOW * 0.7))
+    task = await runner.until(person, await runner.begin(person, "endless", begin), "COMPLETED")
+    assert set(FACT.findall(task["output"])) == set(text.facts.values())
+    requests = await text.requests(scripted)
+    assert 1 <= sum(request["refused"] for request in requests) <= 2
+    # No attempt is counted: the run does not pause.
+    steps = await whole_timeline(runner, person, task)
+    assert any("bytesPerToken" in (step["arguments"] or {}) for step in steps)
+
+
 async def test_a_step_with_many_large_results_fits_into_the_window(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:

@@ -3,7 +3,10 @@
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from rota.platform.settings import ModelChoice
+from rota.runs.backoff import MODEL_ATTEMPTS, Exhausted
 from rota.runs.model_chain import AVOIDED_S, ModelChain
 from rota.runs.models import Models
 from tests.runs.runner import Runner
@@ -113,3 +116,53 @@ def test_a_model_is_avoided_for_a_while_after_an_outage() -> None:
     assert found.choose() is a
     found.failed(a, timedelta(minutes=5))
     assert found.choose() is c
+
+
+def test_each_failed_attempt_moves_a_call_on_to_the_next_model_on_every_worker() -> None:
+    # This worker has not seen any outage.
+    found, (a, b, c) = chain([100.0])
+    assert [found.choose(attempts) for attempts in range(5)] == [a, b, c, a, b]
+    assert found.choose(1, [b]) is c
+    # A failure that says nothing about other calls.
+    found.failed(a, None, avoided=False)
+    assert found.choose() is a
+
+
+def test_a_call_pauses_until_the_first_model_can_be_asked() -> None:
+    now = [100.0]
+    found, (a, b, c) = chain(now)
+    found.failed(a, None)
+    assert found.pause_s(1) == 0
+    found.failed(b, timedelta(minutes=5))
+    assert found.pause_s(1) == 0
+    # The last one left is too expensive.
+    assert found.pause_s(1, [c]) == 1
+    found.failed(c, timedelta(minutes=2))
+    # The first one did not say when to ask it again, so it is asked after the usual pause.
+    assert found.pause_s(1) == 1
+    now[0] += 1
+    assert found.choose(3) is a
+    assert found.pause_s(1) == 0
+    # It asks for more time than the others.
+    found.failed(a, timedelta(minutes=4))
+    assert found.pause_s(2) == 119
+    assert found.choose(4) is c
+
+
+def test_a_call_fails_after_eight_attempts_for_each_model() -> None:
+    assert [MODEL_ATTEMPTS.pause_s("C", failed) for failed in (1, 2, 7)] == [1, 2, 60]
+    assert [MODEL_ATTEMPTS.pause_s("C", failed, 3) for failed in (1, 3, 4, 23)] == [1, 1, 2, 60]
+    for models in (1, 3):
+        with pytest.raises(Exhausted):
+            MODEL_ATTEMPTS.pause_s("C", 8 * models, models)
+
+
+async def test_a_model_that_is_too_expensive_for_the_run_does_not_take_over(
+    runner: Runner, scripted: Scripted, person: Person
+) -> None:
+    fails = {"status": 500, **BRIEFLY}
+    script = await scripted.script(says("Completed.", failures=[fails]))
+    # The second model is unreachable, and the third one costs more than a cent for any answer.
+    task = await runner.finish(person, "rescued", script, budgetCents=1)
+    assert task["output"] == "Completed."
+    assert [call["model"] for call in await scripted.asked(script)] == ["model-1"] * 2

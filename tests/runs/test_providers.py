@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from pydantic_ai.exceptions import (
     ContentFilterError,
+    ModelAPIError,
     ModelHTTPError,
+    ModelRequestRejectedError,
     UnexpectedModelBehavior,
     UserError,
 )
@@ -26,6 +28,7 @@ from rota.platform import clock
 from rota.platform.settings import ModelChoice
 from rota.runs.models import (
     ContentFiltered,
+    ContextTooLong,
     ModelAnswerMalformed,
     ModelNotConfigured,
     Models,
@@ -219,6 +222,9 @@ async def test_tool_calls_of_one_step_are_made_in_parallel(
     assert results == [f'lookup did {{"ref": "{ref}"}}' for ref in refs]
 
 
+TOO_LONG = "input length and `max_tokens` exceed context limit: 195000 + 8192 > 200000"
+
+
 @pytest.mark.parametrize(
     ("error", "attempt", "kind"),
     [
@@ -228,12 +234,27 @@ async def test_tool_calls_of_one_step_are_made_in_parallel(
         (UnexpectedModelBehavior("What?"), 3, ModelAnswerMalformed),
         (ContentFilterError("No."), 1, ContentFiltered),
         (ModelHTTPError(418, "m"), 1, TryAgain),
+        (ModelHTTPError(413, "m"), 1, ContextTooLong),
+        (ModelRequestRejectedError("m", TOO_LONG), 1, ContextTooLong),
         (ZeroDivisionError(), 1, TryAgain),
         (ZeroDivisionError(), 3, ModelAnswerMalformed),
     ],
 )
 def test_each_error_is_classified(error: Exception, attempt: int, kind: type) -> None:
     assert type(classify_error(error, attempt)) is kind
+
+
+def test_only_an_outage_concerns_other_runs() -> None:
+    def is_outage(error: Exception) -> bool:
+        found = classify_error(error)
+        assert isinstance(found, TryAgain)
+        return found.is_outage
+
+    down = [ModelHTTPError(status, "m") for status in (408, 429, 500, 503, 529)]
+    for error in (*down, TimeoutError(), ConnectionResetError(), ModelAPIError("m", "Broke off.")):
+        assert is_outage(error)
+    for other in (ModelHTTPError(409, "m"), UnexpectedModelBehavior("?"), ZeroDivisionError()):
+        assert not is_outage(other)
 
 
 def test_a_provider_cannot_make_a_run_wait_longer_than_five_minutes() -> None:
@@ -306,6 +327,14 @@ def test_the_operators_price_comes_first_and_fractions_round_up() -> None:
     assert price.cost_micros(half_cached, now) == 150_000
     with_cache = own.model_copy(update={"cached_input_usd_per_million": Decimal("0.015")})
     assert price_of(with_cache).cost_micros(half_cached, now) == 75_000 + 7_500
+    # Anthropic bills what it writes to its cache at a quarter more, also against the hold.
+    written = TokenUsage(1_000_000, 0, cache_write_tokens=1_000_000)
+    assert price.cost_micros(written, now) == 150_000
+    anthropic = price_of(own.model_copy(update={"provider": "anthropic"}))
+    assert anthropic.cost_micros(written, now) == 187_500
+    assert anthropic.max_cost_micros(3_000_000, 0, now) == 187_501
+    own_write = own.model_copy(update={"cache_write_usd_per_million": Decimal("0.3")})
+    assert price_of(own_write).cost_micros(written, now) == 300_000
     free = price_of(ModelChoice(model="own", free=True))
     assert free.cost_micros(TokenUsage(10**9, 10**9), now) == 0
     with pytest.raises(ModelWithoutPrice) as raised:

@@ -9,13 +9,18 @@ import os
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
+from pydantic_ai.exceptions import ModelRequestRejectedError
 
+from rota.platform.settings import ModelChoice
+from rota.runs.models import Models, PricedModel
+from rota.runs.structured import OutputFormats
 from tests.runs.generated_schemas import Case, case
 from tests.runs.runner import Runner, shown
 from tests.runs.scripted import Scripted, calls, conversation, delegates, last_message, says
 from tests.runs.test_ends import failed
 from tests.service import Person
-from tests.tasks.world import create
+from tests.tasks.world import create, uuid_of
 
 SCHEMAS = int(os.environ.get("ROTA_TEST_SCHEMAS", "6"))
 MAX_REPAIRS = 3
@@ -105,6 +110,25 @@ async def test_a_provider_that_refuses_the_schema_is_asked_without_it(
     assert task["outputData"] == GOOD
     formats = [asked["responseFormat"] for asked in await scripted.asked(script)]
     assert [each is None for each in formats] == [False, True]
+    # It does not count as a failed attempt.
+    attempts = "SELECT sum(attempts) FROM steps WHERE task_id = $1"
+    async with runner.service.owner() as connection:
+        assert await connection.fetchval(attempts, uuid_of(task)) == 0
+
+
+def test_a_refusal_concerns_one_provider() -> None:
+    formats, refusal = OutputFormats(), ModelRequestRejectedError("m", "Invalid schema.")
+
+    def chosen(url: str) -> PricedModel:
+        choice = ModelChoice(model="gpt-4o", base_url=url, api_key=SecretStr("k"), free=True)
+        return Models({"default": choice}, None).chain("default").choose()
+
+    first, second = chosen("https://one.example.com/v1"), chosen("https://two.example.com/v1")
+    asked = formats.parameters(first, [], INVOICE)
+    assert asked.output_mode == "native"
+    assert formats.is_refused(first, asked, INVOICE, refusal)
+    assert formats.parameters(first, [], INVOICE).output_mode != "native"
+    assert formats.parameters(second, [], INVOICE).output_mode == "native"
 
 
 async def test_anthropic_gets_the_schema_and_its_answer_is_checked(

@@ -17,7 +17,7 @@ from rota.agents.model import AgentVersion
 from rota.platform.canonical import digest
 from rota.platform.db import AccountTransaction
 from rota.runs import answers, step_events, steps, structured, tool_steps, transcript
-from rota.runs.answers import Empty, UnusableAnswer
+from rota.runs.answers import UnusableAnswer
 from rota.runs.bounds import DeadlineExceeded, is_past_deadline
 from rota.runs.contracts import NextStep
 from rota.runs.steps import State, Step
@@ -239,12 +239,12 @@ class AgentLoop:
     async def apply_summary(
         self, tx: AccountTransaction, task: Task, step: int, response: ModelResponse
     ) -> NextStep:
-        """Uses a summary from the next call on. The second empty one in a row ends the run."""
-        if (response.text or "").strip():
+        """Uses a summary from the next call on. The second unusable one in a row ends the run."""
+        problem = answers.problem_with_summary(response)
+        if problem is None:
             return NextStep("think", step + 1)
         *earlier, summary = await steps.of_run(tx, task.id, task.run)
         await steps.refuse_answer(tx, task.id, summary, None)
-        problem = Empty()
         REFUSED.labels(problem.code).inc()
         if answers.is_refused_summary(earlier[-1]):
             return await self.fail(

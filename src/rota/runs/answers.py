@@ -57,6 +57,13 @@ class TooLong(UnusableAnswer):
         self.length = length
 
 
+def problem_with_summary(response: ModelResponse) -> UnusableAnswer | None:
+    """Why a response cannot replace earlier steps, if it cannot."""
+    if response.finish_reason == "length":
+        return CutOff()
+    return None if (response.text or "").strip() else Empty()
+
+
 def problem_with(response: ModelResponse) -> UnusableAnswer | None:
     """Why a response without tool calls cannot be the task's output, if it cannot."""
     text = response.text or ""
@@ -68,5 +75,5 @@ def problem_with(response: ModelResponse) -> UnusableAnswer | None:
 
 
 def is_refused_summary(row: Step) -> bool:
-    """Whether the call is an empty summary. The second one in a row ends the run."""
+    """Whether the call is an unusable summary. The second one in a row ends the run."""
     return row.kind == "summary" and row.is_refused

@@ -1,7 +1,6 @@
 """How often a call is attempted, and how long a run pauses between two attempts."""
 
 from dataclasses import dataclass
-from datetime import timedelta
 
 _CAUSES = {
     "MODEL_UNAVAILABLE": "The model provider failed too often.",
@@ -40,13 +39,20 @@ def failure_message(code: str) -> str:
 class Attempts:
     maximum: int
     longest_s: float
-    # A pause up to this long is waited inside the slice.
-    inside_s: float = 1
 
-    def pause_s(self, code: str, failed: int, after: timedelta | None) -> float:
-        """The pause after this many failed attempts: `after`, or twice as long each time."""
-        if failed >= self.maximum:
+    def pause_s(self, code: str, failed: int, models: int = 1) -> float:
+        """The pause after this many failed attempts. Raises after the last one.
+
+        It doubles each time, or each time that a call has failed once for each of its models.
+        """
+        if failed >= self.maximum * models:
             raise Exhausted(code)
-        if after is not None:
-            return after.total_seconds()
-        return float(min(self.longest_s, 2 ** (failed - 1)))
+        return self.backoff_s(failed, models)
+
+    def backoff_s(self, failed: int, models: int = 1) -> float:
+        rounds = -(-failed // models)
+        return float(min(self.longest_s, 2 ** (rounds - 1)))
+
+
+MODEL_ATTEMPTS = Attempts(maximum=8, longest_s=60)
+TOOL_ATTEMPTS = Attempts(maximum=10, longest_s=30)

@@ -1,10 +1,12 @@
 """Which part of a long run its model reads, so that the conversation fits into the model's window.
 
 First the oldest tool results are left out. If that is not enough, a summary replaces the oldest
-steps. Everything here is computed from the rows of the run and the size of the window, so every
-worker builds the same conversation. The rows themselves stay as they are.
+steps. Everything here is computed from the rows of the run, from what every call of it has, and
+from the chosen model, so every worker builds the same conversation for a model. The rows themselves
+stay as they are.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,6 +21,9 @@ RECENT_STEPS = 3
 # A conversation that is too long is cut to this part of the limit. So the next calls have the same
 # beginning, which providers read from their caches.
 TARGET = 0.7
+# If what every call has fills more than this part of the limit, a summary would be due before
+# nearly every call, so there is none.
+MAX_FIXED = 0.85
 # From this part of the limit on, the model has the tool that reads results again.
 NEARLY = 0.5
 # A removed result leaves its beginning, and the way to read it again.
@@ -28,6 +33,8 @@ MIN_REMOVED_CHARACTERS = 800
 # What the format of a chat adds to each part of a message.
 _PART_SIZE = 24
 _MIN_SHARE = 500
+# Shorter requests say little about the text of a run.
+_MIN_COUNTED = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +69,9 @@ class View:
     is_long: bool = False
     # The model has to summarize the steps through this one before it can go on.
     summarize_through: int | None = None
+    # How many bytes a token is estimated at, and how many bytes the conversation has.
+    per_token: float = CHARACTERS_PER_TOKEN
+    size: int = 0
 
     def shown(self, row: Step, calls: int) -> str:
         """What the model reads of a result of a step with this many calls."""
@@ -117,10 +127,37 @@ class _StepSize:
     whole: int
     # What removing the results saves.
     saved: int
-    input_tokens: int
 
 
-def view(rows: Sequence[Step], next_step: int, fixed: int, window: Window) -> View:
+def bytes_per_token(rows: Sequence[Step], model: str) -> float:
+    """How many bytes a token of this model has, as far as earlier calls of the run have shown.
+
+    Models split texts differently, so the counts of another model of the chain say nothing.
+    """
+    calls = (row for row in rows if row.call == 0 and row.name == model)
+    found = ((row.arguments or {}).get("bytesPerToken") for row in calls)
+    return min((each for each in found if each), default=float(CHARACTERS_PER_TOKEN))
+
+
+def rounded(per_token: float) -> float:
+    """Rounded down, so that slightly different counts do not change what the model reads."""
+    return max(1.0, math.floor(per_token * 4) / 4)
+
+
+def counted(size: int, input_tokens: int, window: Window) -> float | None:
+    """The bytes per token of a request for which the provider counted so many tokens."""
+    if input_tokens < window.input_tokens * _MIN_COUNTED:
+        return None
+    return rounded(size / input_tokens)
+
+
+def view(
+    rows: Sequence[Step],
+    next_step: int,
+    fixed: int,
+    window: Window,
+    per_token: float = CHARACTERS_PER_TOKEN,
+) -> View:
     """What the model reads in the call of `next_step`.
 
     `fixed` is the size of what every call has: instructions, task and tools. The calls since the
@@ -128,35 +165,30 @@ def view(rows: Sequence[Step], next_step: int, fixed: int, window: Window) -> Vi
     """
     summary = last_summary(rows)
     after_step, first_call = 0, 1
-    per_token = float(CHARACTERS_PER_TOKEN)
-    room = max(0, int(window.input_tokens * per_token) - fixed)
+    limit = int(window.input_tokens * per_token)
+    room = max(limit // 4, limit - fixed)
+    target = max(limit * TARGET, (limit + fixed) / 2)
+    total = fixed
     if summary is not None:
         after_step, first_call = (summary.arguments or {})["throughStep"], summary.step
-        fixed += min(size_of(summary_text(summary)), room // 4)
+        total += min(size_of(summary_text(summary)), room // 4)
     base = View(summary, after_step, step_size=room // 2)
     sizes = _sizes(rows, base)
-    total, removed_steps, is_long = fixed, 0, summary is not None
+    removed_steps, is_long = 0, summary is not None
     recent, too_long = 0, False
     for at, size in enumerate(sizes):
         total += size.whole
-        if at + 1 < len(sizes):
-            call_step, input_tokens = sizes[at + 1].step, sizes[at + 1].input_tokens
-        else:
-            call_step, input_tokens = next_step, 0
+        call_step = sizes[at + 1].step if at + 1 < len(sizes) else next_step
         if call_step < first_call:
             continue
-        limit = window.input_tokens * per_token
         is_long = is_long or total > limit * NEARLY
         recent = _first_recent(sizes[: at + 1], room // 2)
         too_long = total > limit
         if too_long:
-            while total > limit * TARGET and removed_steps < recent:
+            while total > target and removed_steps < recent:
                 total -= sizes[removed_steps].saved
                 removed_steps += 1
-            too_long = total > limit * TARGET
-        if input_tokens > window.input_tokens // 2:
-            # What the provider counted for this call. Some texts have more tokens than estimated.
-            per_token = max(1.0, min(per_token, total / input_tokens))
+            too_long = total > target and fixed <= limit * MAX_FIXED
     return View(
         summary,
         after_step,
@@ -164,6 +196,8 @@ def view(rows: Sequence[Step], next_step: int, fixed: int, window: Window) -> Vi
         step_size=base.step_size,
         is_long=is_long or removed_steps > 0,
         summarize_through=sizes[recent - 1].step if too_long and recent > 0 else None,
+        per_token=per_token,
+        size=total,
     )
 
 
@@ -196,7 +230,7 @@ def _sizes(rows: Sequence[Step], base: View) -> list[_StepSize]:
             note = removed(call)
             whole += size + _PART_SIZE
             saved += max(0, size - size_of(note)) if note else 0
-        found.append(_StepSize(row.step, whole, saved, 0 if row.estimated else row.input_tokens))
+        found.append(_StepSize(row.step, whole, saved))
     return found
 
 

@@ -21,8 +21,7 @@ from rota.platform import clock
 from rota.platform.canonical import canonical_json
 from rota.platform.errors import RateLimited, Unavailable
 from rota.platform.schema import SchemaChecks
-from rota.runs import model_request, planning, stored_results, structured, transcript
-from rota.runs.answers import Empty, is_refused_summary
+from rota.runs import answers, model_request, planning, stored_results, structured, transcript
 from rota.runs.bounds import Bounds
 from rota.runs.metering import measure
 from rota.runs.model_call import MAX_CALL_S
@@ -230,7 +229,7 @@ class Replays:
             row = replace(
                 _row(step, chosen.name, transcript.dump_response(response)),
                 kind=request.kind,
-                arguments={"throughStep": request.through_step},
+                arguments=request.facts(chosen.window, usage),
                 input_tokens=usage.input_tokens,
                 output_tokens=usage.output_tokens,
             )
@@ -274,11 +273,12 @@ class Replays:
 
 
 def _check_summary(done: _Replay, response: ModelResponse) -> None:
-    """Raises for the second empty summary in a row."""
-    if not transcript.is_empty(response):
+    """Raises for the second unusable summary in a row."""
+    problem = answers.problem_with_summary(response)
+    if problem is None:
         return
-    if len(done.rows) > 1 and is_refused_summary(done.rows[-2]):
-        raise Empty
+    if len(done.rows) > 1 and answers.is_refused_summary(done.rows[-2]):
+        raise problem
     done.rows[-1] = replace(done.rows[-1], outcome="failed")
 
 

@@ -1,10 +1,8 @@
 """A model call: from the conversation so far to the stored and charged answer."""
 
 import asyncio
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import replace
 from typing import Any
-from uuid import UUID
 
 import structlog
 from opentelemetry.trace import SpanKind
@@ -23,20 +21,25 @@ from rota.platform.db import REJECTED_VALUES, AccountReader
 from rota.platform.schema import SchemaChecks
 from rota.runs import model_request, model_steps, step_events, steps, transcript
 from rota.runs.agent_loop import AgentLoop, Start
+from rota.runs.backoff import MODEL_ATTEMPTS
 from rota.runs.bounds import Bounds, check_deadline
+from rota.runs.call_budget import CallBudgets, ModelCallInput, ParentBusy
 from rota.runs.contracts import CallInput, NextStep
 from rota.runs.heartbeat import finish_despite_cancellation, retry_database
 from rota.runs.metering import measure
+from rota.runs.model_chain import ModelChain
 from rota.runs.model_request import ModelCallRequest
 from rota.runs.model_steps import ModelCallRecord
 from rota.runs.model_stream import ask
 from rota.runs.models import (
+    BudgetExceeded,
+    ContextTooLong,
     Models,
     PricedModel,
     TryAgain,
     classify_error,
-    max_answer_tokens,
 )
+from rota.runs.prices import CHARACTERS_PER_TOKEN
 from rota.runs.run_context import (
     FencedOut,
     History,
@@ -49,9 +52,8 @@ from rota.runs.steps import Step
 from rota.runs.stored_answers import Stored, StoredAnswers
 from rota.runs.structured import OutputFormats
 from rota.runs.tools import Tool, Toolbox
-from rota.tasks import queries, transitions
+from rota.tasks import queries
 from rota.tasks.model import Task
-from rota.tasks.transitions import WAKE
 
 log = structlog.get_logger()
 
@@ -65,29 +67,14 @@ ESTIMATED = Counter(
 # How long a model call can take in total.
 MAX_CALL_S = 600
 
-# How long a subtask without money waits until it looks again whether its parent can pay.
-MIN_WAIT_S, MAX_WAIT_S = 3.0, 60.0
+# A request that the provider refuses as too long is built again for this part of the window. The
+# run fails after this many of them.
+TOO_LONG_FACTOR = 0.75
+MAX_TOO_LONG = 3
 
 
-class ParentBusy(Exception):
-    """Only the parent's hold can pay, and it has to pay for the parent's own call first."""
-
-
-@dataclass(frozen=True, slots=True)
-class ModelCallInput:
-    """What a model call needs from the database."""
-
-    account_id: UUID
-    task: Task
-    agent: AgentVersion
-    rows: list[Step]
-    # What is left of the run's own hold.
-    left_micros: int
-    out_of_time: bool
-    # Whether the answer is stored and charged, but not applied. An earlier attempt was interrupted.
-    answered: bool
-    # Failed attempts.
-    attempts: int
+class _SchemaRefused(Exception):
+    """The provider may have refused the schema of the output. The next request is without it."""
 
 
 class ModelCaller:
@@ -108,6 +95,7 @@ class ModelCaller:
         self._bounds = bounds
         self._live_texts = live_texts
         self._formats = OutputFormats()
+        self._budgets = CallBudgets(context)
 
     async def call(
         self,
@@ -134,10 +122,8 @@ class ModelCaller:
         tools = {name: tool for name, (tool, _) in box.items() if tool.offered}
         stored = None
         if not start.answered:
-            if history.lost:
-                raise FencedOut
             try:
-                record = await self._request(call_input, start, tools)
+                record = await self._request(call_input, start, tools, history)
             except ParentBusy:
                 return NextStep("wait")
             if await self._charge(call_input, start.agent, record):
@@ -185,25 +171,80 @@ class ModelCaller:
             attempts=found.attempts if found else 0,
         )
 
-    async def count_failure(self, call_input: CallInput) -> int:
-        """Counts a failed attempt of the call. Returns how many have failed."""
+    async def count_failure(self, call_input: CallInput) -> tuple[int, ModelChain]:
+        """Counts a failed attempt of the call. Returns how many have failed, and its models."""
         async with self._context.locked(call_input.run) as (tx, task):
             assert task is not None
             agent = await self._context.agent(tx, task)
-            return await model_steps.count_failure(
+            failed = await model_steps.count_failure(
                 tx, task.id, task.run, call_input.step, agent.model
             )
+            return failed, self._models.chain(agent.model)
 
     async def _request(
-        self, call_input: CallInput, start: ModelCallInput, tools: dict[str, Tool]
+        self,
+        call_input: CallInput,
+        start: ModelCallInput,
+        tools: dict[str, Tool],
+        history: History,
     ) -> ModelCallRecord:
+        """Asks a model of the chain. What it refuses is changed and sent again, uncounted."""
         chain = self._models.chain(start.agent.model)
-        chosen = chain.choose()
-        request = model_request.build(
-            chosen, self._formats, start.agent, start.task, start.rows, call_input.step, tools
-        )
+        too_expensive: list[PricedModel] = []
+        max_per_token, refusals = float(CHARACTERS_PER_TOKEN), 0
+        refused: ModelCallRequest | None = None
+        while True:
+            if history.lost:
+                raise FencedOut
+            chosen = chain.choose(start.attempts, too_expensive)
+            request = model_request.build(
+                chosen,
+                self._formats,
+                start.agent,
+                start.task,
+                start.rows,
+                call_input.step,
+                tools,
+                max_per_token,
+            )
+            if refused is not None and not request.is_shorter_than(refused):
+                if request.per_token <= 1:
+                    raise ContextTooLong
+                max_per_token = request.per_token * TOO_LONG_FACTOR
+                continue
+            started_at = clock.now()
+            try:
+                tokens = await self._budgets.answer_tokens(start, chosen, request, started_at)
+            except BudgetExceeded:
+                if chain.is_first(chosen):
+                    raise
+                too_expensive.append(chosen)
+                backoff_s = MODEL_ATTEMPTS.backoff_s(start.attempts, len(chain))
+                if chain.pause_s(backoff_s, too_expensive) > 0:
+                    failure = TryAgain("The models that are available are too expensive.")
+                    failure.without = too_expensive
+                    raise failure from None
+                continue
+            try:
+                return await self._ask(call_input, start, chain, chosen, request, tokens)
+            except _SchemaRefused:
+                continue
+            except ContextTooLong:
+                refusals += 1
+                if refusals >= MAX_TOO_LONG:
+                    raise
+                refused, max_per_token = request, request.per_token * TOO_LONG_FACTOR
+
+    async def _ask(
+        self,
+        call_input: CallInput,
+        start: ModelCallInput,
+        chain: ModelChain,
+        chosen: PricedModel,
+        request: ModelCallRequest,
+        max_tokens: int,
+    ) -> ModelCallRecord:
         started_at = clock.now()
-        max_tokens = await self._affordable_output_tokens(start, chosen, request, started_at)
         run = call_input.run
         version = Version(run.run, run.fence or 0, call_input.step, start.attempts)
         live_text = self._live_texts.begin(start.task.id, version)
@@ -222,13 +263,12 @@ class ModelCaller:
             if not isinstance(error, Exception):
                 raise
             if self._formats.is_refused(chosen, request.parameters, request.output_schema, error):
-                raise TryAgain("The provider refused the schema of the output.") from error
+                raise _SchemaRefused from error
             # Slices count attempts in the step. Runs of earlier versions let Temporal count.
             attempt = max(start.attempts // len(chain) + 1, activity.info().attempt)
             meaning = classify_error(error, attempt)
             if isinstance(meaning, TryAgain):
-                chain.failed(chosen, meaning.after)
-                meaning.models = len(chain)
+                chain.failed(chosen, meaning.after, avoided=meaning.is_outage)
             raise meaning from error
         live_text.end()
         usage, cost_micros = await measure(
@@ -247,46 +287,8 @@ class ModelCaller:
             price_version=chosen.price.version,
             started_at=started_at,
             kind=request.kind,
-            arguments=_arguments(request, chain.before(chosen)),
+            arguments=_arguments(request.facts(chosen.window, usage), chain.before(chosen)),
         )
-
-    async def _affordable_output_tokens(
-        self, start: ModelCallInput, chosen: PricedModel, request: ModelCallRequest, at: datetime
-    ) -> int:
-        """How long an answer the run's hold can pay for. A subtask draws on its parent's hold."""
-        input_characters, max_tokens = request.input_characters, request.max_tokens
-        left_micros = start.left_micros
-        if start.task.parent_task_id:
-            needed_micros = chosen.price.max_cost_micros(input_characters, max_tokens, at)
-            missing_micros = needed_micros - left_micros
-            if missing_micros > 0:
-                drawn = await retry_database(lambda: self._draw(start, missing_micros))
-                if drawn is None:
-                    raise ParentBusy
-                left_micros = drawn
-        return max_answer_tokens(chosen.price, left_micros, input_characters, max_tokens, at)
-
-    async def _draw(self, start: ModelCallInput, amount_micros: int) -> int | None:
-        """Draws on the parent's hold, and returns what is left of the run's own hold then.
-
-        A parent that calls its model needs its hold itself, so the account pays for the subtask
-        from then on. If it cannot, the result is None, and the run is woken later.
-        """
-        run_id = start.task.run_id
-        async with self._context.db.write(start.account_id) as tx:
-            # While the account is locked, none of the runs can end.
-            await journal.lock_account(tx)
-            ancestors = await queries.running_ancestors(tx, start.task.id)
-            if await holds.has_open_parent(tx, run_id) and await steps.any_without_open_tool_call(
-                tx, ancestors
-            ):
-                if not await holds.detach(tx, run_id, amount_micros):
-                    wait_s = _wait_s(start)
-                    await transitions.enqueue(tx, WAKE, start.task, delay_s=wait_s, again=True)
-                    return None
-            else:
-                await holds.draw(tx, run_id, amount_micros)
-            return await holds.left(tx, run_id)
 
     async def _charge(
         self, call_input: CallInput, agent: AgentVersion, record: ModelCallRecord
@@ -349,21 +351,10 @@ class ModelCaller:
         return True
 
 
-def _arguments(request: ModelCallRequest, instead_of: list[str]) -> dict[str, Any] | None:
+def _arguments(facts: dict[str, Any], instead_of: list[str]) -> dict[str, Any] | None:
     """What the timeline says about the call besides its answer."""
-    found: dict[str, Any] = {}
-    if request.through_step is not None:
-        found["throughStep"] = request.through_step
-    if instead_of:
-        found["insteadOf"] = instead_of
+    found = facts | ({"insteadOf": instead_of} if instead_of else {})
     return found or None
-
-
-def _wait_s(start: ModelCallInput) -> float:
-    """As long as the run has waited so far. So the pauses grow to twice as long each time."""
-    ended = [at for row in start.rows if (at := row.finished_at)]
-    since = max(at for at in (start.task.started_at, *ended) if at)
-    return min(MAX_WAIT_S, max(MIN_WAIT_S, (clock.now() - since).total_seconds()))
 
 
 def _storable(response: ModelResponse) -> Any:

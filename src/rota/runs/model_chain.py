@@ -1,7 +1,9 @@
 """The models behind one name, in the order in which they take over from each other."""
 
+import math
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -10,13 +12,22 @@ from prometheus_client import Counter
 if TYPE_CHECKING:
     from rota.runs.models import PricedModel
 
-OUTAGES = Counter(
-    "rota_run_model_outages_total", "Failed model calls that another call repeats.", ["model"]
-)
+OUTAGES = Counter("rota_run_model_outages_total", "Failed attempts of model calls.", ["model"])
 
 # After an outage, a worker does not ask a model for this long, unless the others fail too. Without
 # it, every call of a run would first wait for a provider that is down.
 AVOIDED_S = 30.0
+
+
+@dataclass(slots=True)
+class _State:
+    """What a worker knows about a model of a chain."""
+
+    failed_at_s: float = -math.inf
+    # When its provider wants to be asked again, if it said so.
+    retry_at_s: float | None = None
+    # Until when the other models are asked first.
+    avoided_until_s: float = -math.inf
 
 
 class ModelChain:
@@ -27,26 +38,57 @@ class ModelChain:
     ) -> None:
         self._models = list(models)
         self._now_s = now_s
-        # Until when each model is avoided, by its place.
-        self._avoided_until_s = [0.0] * len(self._models)
+        # By place and not by name: two providers can have a model of the same name.
+        self._states = [_State() for _ in self._models]
 
     def __len__(self) -> int:
         return len(self._models)
 
-    def choose(self) -> "PricedModel":
-        """The first model that is not avoided, or else the one that is avoided the shortest."""
-        now_s = self._now_s()
-        for model, until_s in zip(self._models, self._avoided_until_s, strict=True):
-            if until_s <= now_s:
-                return model
-        return self._models[self._avoided_until_s.index(min(self._avoided_until_s))]
+    def choose(self, attempts: int = 0, without: "Sequence[PricedModel]" = ()) -> "PricedModel":
+        """The model to ask after this many failed attempts of the call.
 
-    def failed(self, model: "PricedModel", after: timedelta | None) -> None:
-        """Avoids a model after an outage, for as long as its provider asks."""
+        Each failed attempt moves the call on to the next model, on every worker. Among the models
+        that this worker avoids, the one comes first whose provider wants to be asked first.
+        """
+        now_s, first = self._now_s(), attempts % len(self)
+        places = [*range(first, len(self)), *range(first)]
+        left = [place for place in places if not _has(without, self._models[place])]
+
+        def key(place: int) -> tuple[bool, float]:
+            state = self._states[place]
+            if state.avoided_until_s <= now_s:
+                return False, 0.0
+            return True, now_s if state.retry_at_s is None else max(now_s, state.retry_at_s)
+
+        # `min` returns the first of equal ones.
+        return self._models[min(left, key=key)]
+
+    def failed(
+        self, model: "PricedModel", after: timedelta | None, *, avoided: bool = True
+    ) -> None:
+        """Remembers a failed attempt, and after an outage avoids the model for a while."""
         OUTAGES.labels(model.name).inc()
-        avoided_s = after.total_seconds() if after else AVOIDED_S
-        # The place and not the name: two providers can have a model of the same name.
-        self._avoided_until_s[self._place(model)] = self._now_s() + avoided_s
+        now_s, state = self._now_s(), self._states[self._place(model)]
+        state.failed_at_s = now_s
+        state.retry_at_s = now_s + after.total_seconds() if after else None
+        if avoided:
+            state.avoided_until_s = now_s + (after.total_seconds() if after else AVOIDED_S)
+
+    def pause_s(self, backoff_s: float, without: "Sequence[PricedModel]" = ()) -> float:
+        """How long it takes until a model can be asked. 0 if one can be asked now.
+
+        A model can be asked when its provider wants it, or else this long after it has failed.
+        """
+        now_s = self._now_s()
+        due_s = (
+            state.failed_at_s + backoff_s if state.retry_at_s is None else state.retry_at_s
+            for model, state in zip(self._models, self._states, strict=True)
+            if not _has(without, model)
+        )
+        return max(0.0, min(due_s, default=now_s + backoff_s) - now_s)
+
+    def is_first(self, model: "PricedModel") -> bool:
+        return model is self._models[0]
 
     def before(self, model: "PricedModel") -> list[str]:
         """The models that come before this one, by name."""
@@ -54,3 +96,7 @@ class ModelChain:
 
     def _place(self, model: "PricedModel") -> int:
         return next(place for place, each in enumerate(self._models) if each is model)
+
+
+def _has(models: "Sequence[PricedModel]", model: "PricedModel") -> bool:
+    return any(each is model for each in models)

@@ -12,8 +12,9 @@ from pydantic_ai.tools import ToolDefinition
 from rota.agents.model import AgentVersion
 from rota.platform import json
 from rota.runs import compaction, summaries, transcript
-from rota.runs.models import PricedModel
-from rota.runs.prices import CHARACTERS_PER_TOKEN
+from rota.runs.compaction import Window
+from rota.runs.models import MIN_OUTPUT_TOKENS, MIN_SUMMARY_TOKENS, PricedModel
+from rota.runs.prices import CHARACTERS_PER_TOKEN, TokenUsage
 from rota.runs.steps import ModelCallKind, Step
 from rota.runs.structured import OutputFormats
 from rota.runs.tools import READ_RESULT, Tool
@@ -30,6 +31,11 @@ class ModelCallRequest:
     input_characters: int
     # The longest answer that the window has room for.
     max_tokens: int
+    # How many bytes the conversation has, how many of them are estimated to be a token, and how
+    # many the earlier calls of the run have shown.
+    size: int
+    per_token: float
+    known_per_token: float
     output_schema: dict[str, Any] | None = None
     # For a summary: the last step that it replaces.
     through_step: int | None = None
@@ -37,6 +43,28 @@ class ModelCallRequest:
     @property
     def tools(self) -> list[ToolDefinition]:
         return self.parameters.function_tools
+
+    @property
+    def least_tokens(self) -> int:
+        """The shortest answer that is worth the call. Half a summary is worth nothing."""
+        least = MIN_SUMMARY_TOKENS if self.kind == "summary" else MIN_OUTPUT_TOKENS
+        return min(least, self.max_tokens)
+
+    def is_shorter_than(self, other: "ModelCallRequest") -> bool:
+        return self.size < other.size or self.max_tokens < other.max_tokens
+
+    def facts(self, window: Window, usage: TokenUsage) -> dict[str, Any]:
+        """What the step stores about the request. Copies of the step keep it."""
+        found: dict[str, Any] = {}
+        if self.through_step is not None:
+            found["throughStep"] = self.through_step
+        counted = None
+        if not usage.estimated:
+            counted = compaction.counted(self.size, usage.input_tokens, window)
+        per_token = min(self.per_token, counted or self.per_token)
+        if per_token < self.known_per_token:
+            found["bytesPerToken"] = per_token
+        return found
 
 
 def build(
@@ -47,8 +75,12 @@ def build(
     rows: Sequence[Step],
     step: int,
     tools: Mapping[str, Tool],
+    max_per_token: float = CHARACTERS_PER_TOKEN,
 ) -> ModelCallRequest:
-    """The request of this step's model call."""
+    """The request of this step's model call.
+
+    `max_per_token` is lower after the provider has refused the request as too long.
+    """
     definitions = {
         name: ToolDefinition(
             name=name, description=tool.description, parameters_json_schema=tool.arguments_schema
@@ -60,31 +92,25 @@ def build(
     extra = sum(map(_characters, definitions.values()))
     extra += len(json.dumps(schema)) if schema is not None else 0
     work = compaction.size_of(agent.instructions) + compaction.size_of(transcript.work_of(task))
-    view = compaction.view(rows, step, work + extra, chosen.window)
+    known = compaction.bytes_per_token(rows, chosen.name)
+    per_token = min(known, compaction.rounded(max_per_token))
+    view = compaction.view(rows, step, work + extra, chosen.window, per_token)
+    size = view.size
+    kind: ModelCallKind = "model"
     if view.summarize_through is not None:
-        messages = summaries.request(agent, task, rows, view, chosen.window)
-        return _request(chosen, "summary", messages, ModelRequestParameters(), 0, view=view)
-    if not view.is_long and (unused := definitions.pop(READ_RESULT.model_name, None)):
-        extra -= _characters(unused)
-    parameters = formats.parameters(chosen, list(definitions.values()), schema)
-    messages = transcript.messages(agent, task, rows, view)
-    return _request(chosen, "model", messages, parameters, extra, schema=schema)
-
-
-def _request(
-    chosen: PricedModel,
-    kind: ModelCallKind,
-    messages: list[ModelMessage],
-    parameters: ModelRequestParameters,
-    extra_characters: int,
-    *,
-    schema: dict[str, Any] | None = None,
-    view: compaction.View | None = None,
-) -> ModelCallRequest:
-    input_characters = len(ModelMessagesTypeAdapter.dump_json(messages)) + extra_characters
+        kind, extra, schema = "summary", 0, None
+        messages, size = summaries.request(agent, task, rows, view, chosen.window)
+        parameters = ModelRequestParameters()
+    else:
+        if not view.is_long and (unused := definitions.pop(READ_RESULT.model_name, None)):
+            extra -= _characters(unused)
+            size -= _characters(unused)
+        parameters = formats.parameters(chosen, list(definitions.values()), schema)
+        messages = transcript.messages(agent, task, rows, view)
+    input_characters = len(ModelMessagesTypeAdapter.dump_json(messages)) + extra
     window = chosen.window
     # Some providers refuse a request whose longest answer would pass the window.
-    free = window.tokens - input_characters // CHARACTERS_PER_TOKEN
+    free = window.tokens - int(input_characters / per_token)
     return ModelCallRequest(
         kind,
         messages,
@@ -93,8 +119,11 @@ def _request(
         chosen.settings | chosen.caching if kind == "model" else chosen.settings,
         input_characters,
         min(chosen.settings["max_tokens"], max(window.answer_tokens, free)),
+        size,
+        per_token,
+        known,
         schema,
-        view.summarize_through if view else None,
+        view.summarize_through,
     )
 
 

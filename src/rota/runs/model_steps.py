@@ -23,7 +23,7 @@ class ModelCallRecord:
     started_at: datetime
     kind: ModelCallKind = "model"
     # `throughStep`: the last step that a summary replaces. `insteadOf`: the models that were not
-    # available.
+    # available. `bytesPerToken`: how dense the text of the run has turned out to be.
     arguments: dict[str, Any] | None = None
 
 

@@ -3,29 +3,27 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import ClassVar, cast
 
 import structlog
-from openai import AsyncOpenAI
 from pydantic import SecretStr
 from pydantic_ai.exceptions import (
     ContentFilterError,
     ModelAPIError,
     ModelAuthenticationError,
     ModelContextWindowExceededError,
+    ModelHTTPError,
     ModelNotFoundError,
     ModelQuotaExceededError,
     ModelRequestRejectedError,
 )
 from pydantic_ai.messages import ModelResponse
 from pydantic_ai.models import Model
-from pydantic_ai.models.openai import OpenAIChatModel, OpenAIStreamedResponse
-from pydantic_ai.profiles.openai import OpenAIModelProfile
-from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.settings import ModelSettings
-from pydantic_ai.usage import RequestUsage
 
 from rota.platform.settings import ModelChoice
+from rota.runs import model_clients
 from rota.runs.compaction import Window
 from rota.runs.model_chain import ModelChain
 from rota.runs.model_names import ALIASES
@@ -167,32 +165,47 @@ def _dollars(micros: int) -> str:
 class TryAgain(Exception):
     """A temporary error: the same call can succeed later."""
 
-    def __init__(self, message: str, after: timedelta | None = None) -> None:
+    def __init__(
+        self, message: str, after: timedelta | None = None, *, is_outage: bool = True
+    ) -> None:
         super().__init__(message)
         # How long the provider asks to wait, if it does.
         self.after = after
-        # How many models are asked before the run pauses.
-        self.models = 1
+        # Whether the provider is not available. Otherwise only this call has failed.
+        self.is_outage = is_outage
+        # The models of the chain that are too expensive for the run.
+        self.without: list[PricedModel] = []
 
 
 # After this many unreadable answers to the same call, the run fails.
 _MAX_MALFORMED_ANSWERS = 3
 _MAX_RETRY_AFTER = timedelta(minutes=5)
+# Anthropic: "input length and `max_tokens` exceed context limit: …"
+_TOO_LONG = "exceed context limit"
 
 # The context window of a model that neither the operator nor the public table knows.
 DEFAULT_WINDOW_TOKENS = 128_000
 
+# A slot of the local model. Its server divides its context among them.
+LOCAL_WINDOW_TOKENS = 4_096
+
 # A call that can pay only for a shorter answer is not made.
 MIN_OUTPUT_TOKENS = 64
+MIN_SUMMARY_TOKENS = 1_000
 
 
 def max_answer_tokens(
-    price: Price, left_micros: int, input_characters: int, max_tokens: int, at: datetime
+    price: Price,
+    left_micros: int,
+    input_characters: int,
+    max_tokens: int,
+    at: datetime,
+    least: int = MIN_OUTPUT_TOKENS,
 ) -> int:
     """How long an answer `left_micros` can pay for, up to `max_tokens`."""
     tokens = price.affordable_output_tokens(left_micros, input_characters, max_tokens, at)
-    if tokens < MIN_OUTPUT_TOKENS:
-        needed_micros = price.max_cost_micros(input_characters, MIN_OUTPUT_TOKENS, at)
+    if tokens < least:
+        needed_micros = price.max_cost_micros(input_characters, least, at)
         raise BudgetExceeded(needed_micros, left_micros)
     return tokens
 
@@ -223,6 +236,7 @@ class Models:
                 # The model is small and sometimes repeats itself without an end. The limit keeps
                 # such answers short. Most of its other answers fit.
                 max_output_tokens=800,
+                context_window=LOCAL_WINDOW_TOKENS,
                 settings={"temperature": 0.3, "frequency_penalty": 0.8},
             )
             self._choices = dict.fromkeys(ALIASES, local)
@@ -264,7 +278,7 @@ _CACHING = {
 def _priced(choice: ModelChoice) -> PricedModel:
     return PricedModel(
         choice.model,
-        _create(choice),
+        model_clients.create(choice),
         price_of(choice),
         cast(ModelSettings, choice.settings | {"max_tokens": choice.max_output_tokens}),
         choice.stream,
@@ -273,47 +287,6 @@ def _priced(choice: ModelChoice) -> PricedModel:
         if choice.prompt_caching
         else ModelSettings(),
     )
-
-
-def _create(choice: ModelChoice) -> Model:
-    """A client that sends each request once.
-
-    The slice repeats failed calls, and its count survives a crash of the worker.
-    """
-    key = choice.api_key.get_secret_value() if choice.api_key else None
-    if choice.provider == "anthropic":
-        from anthropic import AsyncAnthropic
-        from pydantic_ai.models.anthropic import AnthropicModel
-        from pydantic_ai.providers.anthropic import AnthropicProvider
-
-        anthropic = AsyncAnthropic(api_key=key, base_url=choice.base_url, max_retries=0)
-        return AnthropicModel(choice.model, provider=AnthropicProvider(anthropic_client=anthropic))
-    if choice.provider == "google":
-        from google.genai.types import HttpRetryOptions
-        from pydantic_ai.models.google import GoogleModel
-        from pydantic_ai.providers.google import GoogleProvider
-
-        once = HttpRetryOptions(attempts=1)
-        google = GoogleProvider(api_key=key, base_url=choice.base_url, retry_options=once)
-        return GoogleModel(choice.model, provider=google)
-    client = AsyncOpenAI(api_key=key or "none", base_url=choice.base_url, max_retries=0)
-    # Without it, an answer that a broken connection cut off would count as whole.
-    whole = OpenAIModelProfile(openai_chat_streaming_requires_finish_reason=True)
-    provider = OpenAIProvider(openai_client=client)
-    return _ChatModel(choice.model, provider=provider, profile=whole)
-
-
-class _LastUsage(OpenAIStreamedResponse):
-    """Some compatible services report the usage so far with every chunk. The last report counts."""
-
-    def _add_usage(self, usage: RequestUsage, *, reported: bool, cumulative: bool = False) -> None:
-        super()._add_usage(usage, reported=reported, cumulative=cumulative or reported)
-
-
-class _ChatModel(OpenAIChatModel):
-    @property
-    def _streamed_response_cls(self) -> type[OpenAIStreamedResponse]:
-        return _LastUsage
 
 
 def _window_tokens(choice: ModelChoice) -> int:
@@ -333,11 +306,19 @@ def price_of(choice: ModelChoice) -> Price:
             input_usd=choice.input_usd_per_million,
             output_usd=choice.output_usd_per_million,
             cached_usd=choice.cached_input_usd_per_million,
+            cache_write_usd=_cache_write_usd(choice, choice.input_usd_per_million),
         )
     try:
         return table_price(choice.provider, choice.model)
     except LookupError:
         raise ModelWithoutPrice(choice.model) from None
+
+
+def _cache_write_usd(choice: ModelChoice, input_usd: Decimal) -> Decimal | None:
+    """The operator's price, or what Anthropic bills. Other providers bill it like other input."""
+    if choice.cache_write_usd_per_million is not None or choice.provider != "anthropic":
+        return choice.cache_write_usd_per_million
+    return input_usd * Decimal("1.25")
 
 
 def classify_error(error: Exception, attempt: int = 1) -> Exception:
@@ -349,7 +330,9 @@ def classify_error(error: Exception, attempt: int = 1) -> Exception:
             return ModelQuotaExceeded()
         case ModelNotFoundError():
             return ModelNotFound()
-        case ModelContextWindowExceededError():
+        case ModelContextWindowExceededError() | ModelHTTPError(status_code=413):
+            return ContextTooLong()
+        case ModelRequestRejectedError() if _TOO_LONG in str(error).lower():
             return ContextTooLong()
         case ContentFilterError():
             return ContentFiltered()
@@ -357,13 +340,21 @@ def classify_error(error: Exception, attempt: int = 1) -> Exception:
             return ModelRefusedRequest(error)
         case ModelAPIError():
             wait = timedelta(seconds=error.retry_after) if error.retry_after else None
-            return TryAgain(_describe(error), min(wait, _MAX_RETRY_AFTER) if wait else None)
+            after = min(wait, _MAX_RETRY_AFTER) if wait else None
+            return TryAgain(_describe(error), after, is_outage=_is_outage(error))
         case OSError() | TimeoutError():
             return TryAgain(_describe(error))
     # All other errors come from an answer that the client library cannot read.
     if attempt < _MAX_MALFORMED_ANSWERS:
-        return TryAgain(_describe(error))
+        return TryAgain(_describe(error), is_outage=False)
     return ModelAnswerMalformed()
+
+
+def _is_outage(error: ModelAPIError) -> bool:
+    """Whether a request of another run would fail too. An error without a status broke off."""
+    if not isinstance(error, ModelHTTPError):
+        return True
+    return error.status_code in (408, 429) or error.status_code >= 500
 
 
 def _describe(error: Exception) -> str:

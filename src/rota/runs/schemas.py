@@ -82,7 +82,8 @@ class TimelineStep(Wire):
         Any,
         doc(
             "The arguments of a tool call, or the items of an approval. `throughStep` is the last "
-            "step that a summary replaces, `insteadOf` the models that were not available.",
+            "step that a summary replaces, `insteadOf` the models that were not available, "
+            "`bytesPerToken` how dense the text of a long run is, if it is denser than estimated.",
             None,
             {"title": "Onboarding checklist"},
         ),

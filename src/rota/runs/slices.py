@@ -9,7 +9,6 @@ import asyncio
 import contextlib
 import time
 from dataclasses import replace
-from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -26,7 +25,8 @@ from rota.runs import forked_steps, step_events, steps
 from rota.runs.abandoned import AbandonedCalls
 from rota.runs.activities import QUEUE_SECONDS, span_of
 from rota.runs.agent_loop import AgentLoop
-from rota.runs.backoff import Attempts, BackOff, Exhausted, Stop
+from rota.runs.backoff import MODEL_ATTEMPTS, TOOL_ATTEMPTS, BackOff, Exhausted, Stop
+from rota.runs.call_budget import ModelCallInput
 from rota.runs.contracts import (
     CALL_FINISHED,
     CALL_MODEL,
@@ -41,7 +41,7 @@ from rota.runs.contracts import (
     SliceEnd,
 )
 from rota.runs.heartbeat import Pulse, heartbeats, retry_database
-from rota.runs.model_call import ModelCaller, ModelCallInput
+from rota.runs.model_call import ModelCaller
 from rota.runs.models import GiveUp, TryAgain
 from rota.runs.run_context import FencedOut, History, RunContext, ids_of
 from rota.runs.slots import Slots
@@ -56,14 +56,14 @@ log = structlog.get_logger()
 
 SLICES = Counter("rota_slices_total", "Slices of runs, by how they ended.", ["end"])
 
-MODEL_ATTEMPTS = Attempts(maximum=8, longest_s=60)
-TOOL_ATTEMPTS = Attempts(maximum=10, longest_s=30)
 # Tool calls of one step that a slice makes at the same time.
 CALLS_AT_ONCE = 8
 # A call that takes longer than this is watched: it is aborted when its task is cancelled.
 UNWATCHED_S = 0.5
 # How often a slice looks whether its task was cancelled, while the account has new events.
 WATCH_EVERY_S = 1.0
+# A pause up to this long is waited inside the slice.
+PAUSE_INSIDE_S = 1.0
 # A slice that ends for a pause says so.
 SHORTEST_PAUSE_S = 0.1
 
@@ -256,22 +256,27 @@ class Slice:
         if not kept:
             await self._parts.abandoned.add(calling)
             raise FencedOut
-        code = MODEL_UNAVAILABLE
+        failure: TryAgain | None = None
         try:
             next_step = calling.result()
         except TryAgain as error:
             log.warning("model_call_failed", error=str(error))
-            after, models = error.after, error.models
+            failure = error
         except ToolUnavailable:
-            code, after, models = TOOL_UNAVAILABLE, None, 1
+            pass
         else:
             self._steps += 1
             self._finished += next_step is not None and next_step.kind != "wait"
             return next_step
-        failed = await retry_database(lambda: self._parts.model_caller.count_failure(call_input))
-        if failed % models == 0:
-            # No model of the chain has answered. Otherwise the next one takes over at once.
-            await self._pause(MODEL_ATTEMPTS, code, failed // models, after)
+        code = MODEL_UNAVAILABLE if failure else TOOL_UNAVAILABLE
+        failed, chain = await retry_database(
+            lambda: self._parts.model_caller.count_failure(call_input)
+        )
+        seconds = MODEL_ATTEMPTS.pause_s(code, failed, len(chain))
+        if failure is not None:
+            # Another model may take over at once.
+            seconds = chain.pause_s(seconds, failure.without)
+        await self._pause(seconds)
         return NextStep("think", call_input.step)
 
     async def _make_model_call(self, call_input: CallInput) -> NextStep | None:
@@ -291,12 +296,9 @@ class Slice:
                 tx, task, agent, planned[:CALLS_AT_ONCE]
             )
 
-    async def _pause(
-        self, attempts: Attempts, code: str, failed: int, after: timedelta | None = None
-    ) -> None:
+    async def _pause(self, seconds: float) -> None:
         """Waits before the next attempt of a call. A long pause ends the slice."""
-        seconds = attempts.pause_s(code, failed, after)
-        if seconds > attempts.inside_s or time.monotonic() + seconds >= self._ends_at:
+        if seconds > PAUSE_INSIDE_S or time.monotonic() + seconds >= self._ends_at:
             raise BackOff(max(seconds, SHORTEST_PAUSE_S))
         await asyncio.sleep(seconds)
 
@@ -368,7 +370,7 @@ class Slice:
                 self._finished += outcome == CALL_FINISHED
                 return outcome
             failed = await retry_database(lambda: tool_caller.count_failure(call_input))
-            await self._pause(TOOL_ATTEMPTS, code, failed)
+            await self._pause(TOOL_ATTEMPTS.pause_s(code, failed))
             again = await retry_database(lambda: self._start(step, [call]))
             started = again.get(call, NextStep("wait"))
         return started

@@ -12,7 +12,6 @@ from rota.agents.model import AgentVersion
 from rota.platform import json
 from rota.runs import compaction, transcript
 from rota.runs.compaction import View, Window, size_of
-from rota.runs.prices import CHARACTERS_PER_TOKEN
 from rota.runs.steps import Step
 from rota.tasks.model import Task
 
@@ -31,33 +30,40 @@ at most {words} words."""
 
 # Of the request, for headings and the instructions.
 _FRAME_SIZE = 2_000
+# The request fills this part of the window: the steps can be denser than the calls before.
+_FILLED = 0.9
 
 
 def request(
     agent: AgentVersion, task: Task, rows: Sequence[Step], view: View, window: Window
-) -> list[ModelMessage]:
-    """The request for a summary of the steps through `view.summarize_through`."""
+) -> tuple[list[ModelMessage], int]:
+    """The request for a summary of the steps through `view.summarize_through`, and its size."""
     texts = [
         "# Instructions of the agent",
         agent.instructions,
         "# Task",
         transcript.work_of(task),
     ]
+    size = int(window.input_tokens * view.per_token * _FILLED)
     if view.summary is not None:
-        texts += ["# Earlier summary", compaction.summary_text(view.summary)]
+        # A model with a larger window may have written it.
+        earlier = compaction.first_part(compaction.summary_text(view.summary), size // 4)
+        texts += ["# Earlier summary", earlier]
     texts.append("# Steps")
-    size = window.input_tokens * CHARACTERS_PER_TOKEN
     room = size - _FRAME_SIZE - sum(map(size_of, texts))
     texts += _fitting(_parts(rows, view), room)
-    words = max(100, window.tokens // 32)
-    return [
-        ModelRequest(
-            parts=[
-                SystemPromptPart(INSTRUCTIONS.format(words=words)),
-                UserPromptPart("\n\n".join(texts)),
-            ]
-        )
-    ]
+    words = min(window.tokens // 32, window.answer_tokens // 2)
+    if _is_asked_again(rows):
+        words //= 2
+    instructions, material = INSTRUCTIONS.format(words=words), "\n\n".join(texts)
+    asked = ModelRequest(parts=[SystemPromptPart(instructions), UserPromptPart(material)])
+    return [asked], size_of(instructions) + size_of(material)
+
+
+def _is_asked_again(rows: Sequence[Step]) -> bool:
+    """Whether the last summary could not be used. It may have been cut off."""
+    last = next((row for row in reversed(rows) if row.is_answered), None)
+    return last is not None and last.kind == "summary" and last.is_refused
 
 
 def _parts(rows: Sequence[Step], view: View) -> list[tuple[str, str | None]]:
@@ -86,7 +92,7 @@ def _fitting(parts: Sequence[tuple[str, str | None]], room: int) -> list[str]:
     texts = [short or whole for whole, short in parts]
     room -= sum(map(size_of, texts))
     if room < 0:
-        share = max(200, (room + sum(map(size_of, texts))) // len(texts))
+        share = max(200, (room + sum(map(size_of, texts))) // max(1, len(texts)))
         return [compaction.first_part(text, share) for text in texts]
     for at in reversed(range(len(parts))):
         more = size_of(parts[at][0]) - size_of(texts[at])

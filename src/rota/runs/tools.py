@@ -1,7 +1,7 @@
 """Tools that an agent can call.
 
-Every kind of external tool implements `ToolSource`. The built-in tools `delegate` and `ask_person`
-do not, and neither does `read_result`: the run handles them itself.
+Every kind of external tool implements `ToolSource`. The run handles the built-in tools `delegate`,
+`ask_person` and `read_result` itself.
 """
 
 from collections.abc import Awaitable, Callable, Sequence

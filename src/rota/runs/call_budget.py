@@ -1,0 +1,94 @@
+"""What a run can pay for its next model call. A subtask draws on its parent's hold."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from rota.agents.model import AgentVersion
+from rota.credits import holds
+from rota.events import journal
+from rota.platform import clock
+from rota.runs import steps
+from rota.runs.heartbeat import retry_database
+from rota.runs.model_request import ModelCallRequest
+from rota.runs.models import PricedModel, max_answer_tokens
+from rota.runs.run_context import RunContext
+from rota.runs.steps import Step
+from rota.tasks import queries, transitions
+from rota.tasks.model import Task
+from rota.tasks.transitions import WAKE
+
+# How long a subtask without money waits until it looks again whether its parent can pay.
+MIN_WAIT_S, MAX_WAIT_S = 3.0, 60.0
+
+
+class ParentBusy(Exception):
+    """Only the parent's hold can pay, and it has to pay for the parent's own call first."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCallInput:
+    """What a model call needs from the database."""
+
+    account_id: UUID
+    task: Task
+    agent: AgentVersion
+    rows: list[Step]
+    # What is left of the run's own hold.
+    left_micros: int
+    out_of_time: bool
+    # Whether the answer is stored and charged, but not applied. An earlier attempt was interrupted.
+    answered: bool
+    # Failed attempts.
+    attempts: int
+
+
+class CallBudgets:
+    def __init__(self, context: RunContext) -> None:
+        self._context = context
+
+    async def answer_tokens(
+        self, start: ModelCallInput, chosen: PricedModel, request: ModelCallRequest, at: datetime
+    ) -> int:
+        """How long an answer the run's hold can pay for."""
+        input_characters, max_tokens = request.input_characters, request.max_tokens
+        left_micros = start.left_micros
+        if start.task.parent_task_id:
+            needed_micros = chosen.price.max_cost_micros(input_characters, max_tokens, at)
+            missing_micros = needed_micros - left_micros
+            if missing_micros > 0:
+                drawn = await retry_database(lambda: self._draw(start, missing_micros))
+                if drawn is None:
+                    raise ParentBusy
+                left_micros = drawn
+        least = request.least_tokens
+        return max_answer_tokens(chosen.price, left_micros, input_characters, max_tokens, at, least)
+
+    async def _draw(self, start: ModelCallInput, amount_micros: int) -> int | None:
+        """Draws on the parent's hold, and returns what is left of the run's own hold then.
+
+        A parent that calls its model needs its hold itself, so the account pays for the subtask
+        from then on. If it cannot, the result is None, and the run is woken later.
+        """
+        run_id = start.task.run_id
+        async with self._context.db.write(start.account_id) as tx:
+            # While the account is locked, none of the runs can end.
+            await journal.lock_account(tx)
+            ancestors = await queries.running_ancestors(tx, start.task.id)
+            if await holds.has_open_parent(tx, run_id) and await steps.any_without_open_tool_call(
+                tx, ancestors
+            ):
+                if not await holds.detach(tx, run_id, amount_micros):
+                    wait_s = _wait_s(start)
+                    await transitions.enqueue(tx, WAKE, start.task, delay_s=wait_s, again=True)
+                    return None
+            else:
+                await holds.draw(tx, run_id, amount_micros)
+            return await holds.left(tx, run_id)
+
+
+def _wait_s(start: ModelCallInput) -> float:
+    """As long as the run has waited so far. So the pauses grow to twice as long each time."""
+    ended = [at for row in start.rows if (at := row.finished_at)]
+    since = max(at for at in (start.task.started_at, *ended) if at)
+    return min(MAX_WAIT_S, max(MIN_WAIT_S, (clock.now() - since).total_seconds()))

@@ -1,0 +1,51 @@
+"""The clients of the providers."""
+
+from openai import AsyncOpenAI
+from pydantic_ai.models import Model
+from pydantic_ai.models.openai import OpenAIChatModel, OpenAIStreamedResponse
+from pydantic_ai.profiles.openai import OpenAIModelProfile
+from pydantic_ai.providers.openai import OpenAIProvider
+from pydantic_ai.usage import RequestUsage
+
+from rota.platform.settings import ModelChoice
+
+
+def create(choice: ModelChoice) -> Model:
+    """A client that sends each request once.
+
+    The slice repeats failed calls, and its count survives a crash of the worker.
+    """
+    key = choice.api_key.get_secret_value() if choice.api_key else None
+    if choice.provider == "anthropic":
+        from anthropic import AsyncAnthropic
+        from pydantic_ai.models.anthropic import AnthropicModel
+        from pydantic_ai.providers.anthropic import AnthropicProvider
+
+        anthropic = AsyncAnthropic(api_key=key, base_url=choice.base_url, max_retries=0)
+        return AnthropicModel(choice.model, provider=AnthropicProvider(anthropic_client=anthropic))
+    if choice.provider == "google":
+        from google.genai.types import HttpRetryOptions
+        from pydantic_ai.models.google import GoogleModel
+        from pydantic_ai.providers.google import GoogleProvider
+
+        once = HttpRetryOptions(attempts=1)
+        google = GoogleProvider(api_key=key, base_url=choice.base_url, retry_options=once)
+        return GoogleModel(choice.model, provider=google)
+    client = AsyncOpenAI(api_key=key or "none", base_url=choice.base_url, max_retries=0)
+    # Without it, an answer that a broken connection cut off would count as whole.
+    whole = OpenAIModelProfile(openai_chat_streaming_requires_finish_reason=True)
+    provider = OpenAIProvider(openai_client=client)
+    return _ChatModel(choice.model, provider=provider, profile=whole)
+
+
+class _LastUsage(OpenAIStreamedResponse):
+    """Some compatible services report the usage so far with every chunk. The last report counts."""
+
+    def _add_usage(self, usage: RequestUsage, *, reported: bool, cumulative: bool = False) -> None:
+        super()._add_usage(usage, reported=reported, cumulative=cumulative or reported)
+
+
+class _ChatModel(OpenAIChatModel):
+    @property
+    def _streamed_response_cls(self) -> type[OpenAIStreamedResponse]:
+        return _LastUsage
