@@ -10,6 +10,7 @@ import httpx
 import pytest
 from prometheus_client import REGISTRY
 
+from rota.auth import authenticator
 from rota.dev.stack import Stack
 from rota.platform import connection_shares
 from rota.platform.connection_shares import ConnectionShares, ShareExceeded
@@ -26,10 +27,13 @@ WRITES = 15
 @pytest.fixture(scope="module", params=["a", "b"])
 async def shared(request: pytest.FixtureRequest, stack: Stack) -> AsyncIterator[Service]:
     name = f"shares_{request.param}"
-    async with Service.start(
-        stack, variant=request.param, name=name, database_pool_size=POOL
-    ) as started:
-        yield started
+    with pytest.MonkeyPatch.context() as patched:
+        # So that a key that was used once needs no connection, however slow the machine is.
+        patched.setattr(authenticator, "CACHE_S", 60)
+        async with Service.start(
+            stack, variant=request.param, name=name, database_pool_size=POOL
+        ) as started:
+            yield started
 
 
 def metric(name: str) -> float:

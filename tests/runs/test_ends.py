@@ -130,13 +130,13 @@ async def test_the_token_limit_stops_a_run(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     script = await scripted.script(
-        calls(("desk__lookup", {"ref": "tokens"}), inputTokens=999_990, outputTokens=10),
+        calls(("desk__lookup", {"ref": "tokens"}), inputTokens=9_999_990, outputTokens=10),
         says("Not reached."),
     )
     task = await runner.finish(person, "endless", script, "FAILED")
     assert failed(task) == ("TOKEN_LIMIT", True)
     assert await scripted.count(script) == {0: 1}
-    assert task["usage"]["costUsd"] == "1.000010"
+    assert task["usage"]["costUsd"] == "10.000010"
 
 
 async def test_the_time_limit_stops_a_run(
