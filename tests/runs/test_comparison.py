@@ -202,6 +202,20 @@ async def test_equal_calls_get_their_results_in_order_and_edited_ones_are_found_
     assert len(await scripted.done("edited")) == 1
 
 
+async def test_input_from_a_cache_does_not_count_towards_the_tokens_of_a_replay(
+    runner: Runner, scripted: Scripted, person: Person, versions: Path
+) -> None:
+    script = await scripted.script(says("Done."))
+    task = await runner.finish(person, versions.stem, script)
+    more = runner.service.settings.run_max_tokens + 1
+    name, lookup = script.removeprefix("script:"), ("desk__lookup", {"ref": "cached"})
+    for cached, error in ((more - 1_000, None), (0, "TOKEN_LIMIT")):
+        turn = calls(lookup, inputTokens=more, cachedTokens=cached, outputTokens=1)
+        await scripted.script(turn, says("Done."), name=name)
+        found = await compared(runner, person, versions.stem, "--to", "1", inputUsdPerMillion=0)
+        assert (found[task["id"]]["to"]["error"] or "").partition(":")[0] == (error or "")
+
+
 async def test_a_task_that_needed_a_retry_is_left_out(
     runner: Runner, scripted: Scripted, person: Person, versions: Path
 ) -> None:

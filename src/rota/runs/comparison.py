@@ -232,6 +232,7 @@ class Replays:
                 arguments=request.facts(chosen.window, usage),
                 input_tokens=usage.input_tokens,
                 output_tokens=usage.output_tokens,
+                cache_read_tokens=usage.cache_read_tokens,
             )
             return response, row
 
