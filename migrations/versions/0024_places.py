@@ -1,4 +1,4 @@
-"""How many tasks of one agent an account works on at the same time."""
+"""How many of an agent's tasks can run at the same time in one account."""
 
 from alembic import context
 

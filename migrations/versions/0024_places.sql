@@ -1,4 +1,4 @@
--- How many tasks of the agent an account works on at the same time. NULL: any number.
+-- How many of the agent's tasks can run at the same time in one account. NULL: no limit.
 ALTER TABLE agent_versions ADD COLUMN max_concurrent integer;
 ALTER TABLE agent_versions
     ADD CONSTRAINT agent_versions_max_concurrent_check CHECK (max_concurrent > 0) NOT VALID;

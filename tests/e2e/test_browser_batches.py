@@ -95,7 +95,7 @@ async def test_a_line_that_fails_is_corrected_and_only_it_is_sent_again(
         await expect(failed).to_contain_text("The name must contain a visible character.")
         await picture(tab, f"batch-results-{shop.service.variant}")
 
-        await tab.press("Try again only the failed one")
+        await tab.press("Try the failed line again")
         await expect(field(tab)).to_have_value(
             f"name,input,priority\n{UNSEEN},The minutes of Tuesday.,"
         )

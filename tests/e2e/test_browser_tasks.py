@@ -43,7 +43,7 @@ async def test_a_fork_shows_what_it_took_and_stands_beside_its_original(
     await tab.page.get_by_role("button", name="Fork from here").first.click()
     await expect(tab.dialog).to_contain_text("A person must approve each call that writes")
     await expect(tab.dialog).to_contain_text("will be held")
-    await expect(tab.dialog.get_by_label("Version of the agent")).to_be_visible()
+    await expect(tab.dialog.get_by_label("Agent version")).to_be_visible()
     await tab.press("Create fork", inside=tab.dialog)
     await expect(tab.link("Forked from another task")).to_be_visible()
     await expect(tab.page.get_by_text("copied", exact=True).first).to_be_visible()
@@ -63,7 +63,7 @@ async def test_a_fork_shows_what_it_took_and_stands_beside_its_original(
     await office.runner.approve(person, fork)
     await office.runner.until(person, fork, "FAILED")
     await tab.go(f"/tasks/{fork['id']}")
-    await tab.link("Compare both").click()
+    await tab.link("Compare with original").click()
     columns = {
         name: tab.page.get_by_role("region", name=name, exact=True) for name in ("Original", "Fork")
     }

@@ -33,7 +33,7 @@ async def versions(runner: Runner, tmp_path: Path) -> AsyncIterator[Path]:
     """The file of a new agent, whose name is the name of the file."""
     for path in CATALOG.glob("*.md"):
         (tmp_path / path.name).write_text(path.read_text())
-    # The versions of a name go on, also after it was retired.
+    # The versions of a name continue, even after it was retired.
     name = f"{AGENT}-{uuid4().hex[:8]}"
     file = tmp_path / f"{name}.md"
     file.write_text((CATALOG / "writer.md").read_text().replace("name: writer", f"name: {name}"))
@@ -102,10 +102,10 @@ async def test_the_documented_comparison_asks_the_model_and_calls_nothing(
         assert await picture(connection, person.user_id) == before
     table = await compare(runner, person, versions.stem)
     assert table.exit_code == 0, table.output
-    assert "Of 1 tasks, 1 differ and 0 failed." in table.stdout
+    assert "Tasks: 1. Different (*): 1. Failed: 0." in table.stdout
 
 
-async def test_a_replay_fails_where_a_run_fails_and_the_others_go_on(
+async def test_a_replay_fails_where_a_run_fails_and_the_others_continue(
     runner: Runner,
     scripted: Scripted,
     person: Person,

@@ -109,7 +109,7 @@ async def test_a_step_that_never_finishes_is_not_one_to_wait_for(
     assert ended["message"] == ("Step 1 did not finish before the task ended. Fork from step 0.")
 
 
-async def test_the_quote_of_a_retry_counts_what_the_fork_took_as_kept(
+async def test_the_quote_of_a_retry_counts_what_the_fork_copied_as_kept(
     run: GatedRun, tmp_path: Path
 ) -> None:
     await publish(run.service, tmp_path, "counted")

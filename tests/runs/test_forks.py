@@ -1,4 +1,4 @@
-"""Forks: what they take from a task, what they do again, and what a person must approve."""
+"""Forks: what they copy from a task, what they do again, and what a person must approve."""
 
 from typing import Any
 
@@ -202,7 +202,8 @@ async def test_what_a_fork_delegates_asks_before_it_writes_and_a_subtask_can_be_
     [item] = (await runner.review(person, child))["items"]
     assert (item["tool"], item["reason"]) == (
         "send",
-        "This task is a fork, or is below one, or a task above it requires approval of this call.",
+        "Approval is required because this task is a fork, belongs to one, or inherits the policy "
+        "of a task above it.",
     )
     assert len(await scripted.done("delegated")) == 1
     await runner.approve(person, child)

@@ -308,7 +308,8 @@ async def test_read_result_returns_earlier_results_in_parts(
     assert read["outcome"] == "ok"
     assert (
         read["result"]
-        == text[10_000:29_500] + "\n[500 more characters. To read them, use start 29500.]"
+        == text[10_000:29_500]
+        + "\n[500 more characters. To read them, call read_result again with start 29500.]"
     )
     assert (missing["outcome"], invalid["outcome"]) == ("failed", "failed")
-    assert missing["result"] == "Step 7 has no result of a call 1."
+    assert missing["result"] == "Step 7 has no result for call 1."

@@ -65,7 +65,7 @@ export const strings = {
   limits: 'Limits',
   budget: 'One run costs at most',
   maxSteps: 'Model calls in a run',
-  maxConcurrent: 'Tasks at the same time',
+  maxConcurrent: 'Concurrent tasks',
   model: 'Model',
   modelLocked: 'Shown when your plan includes it',
   version: 'Version',
@@ -102,7 +102,7 @@ export const strings = {
     output: 'Asks before the result',
     budget: 'Budget',
     steps: 'Most model calls',
-    concurrent: 'Tasks at the same time',
+    concurrent: 'Concurrent tasks',
     outputSchema: 'Schema of the output',
   },
 

@@ -143,7 +143,7 @@ const lose = () => {
   throw unanswered('POST', true);
 };
 
-test('trying again after a lost answer creates nothing twice, and goes on with the rest', async () => {
+test('trying again after a lost answer creates nothing twice, and continues with the rest', async () => {
   const { sender, found, created } = service([() => undefined, lose]);
   const parts = partsOf(numbered(2_500));
   await expect(sendParts(parts, sender)).rejects.toBeInstanceOf(ApiError);

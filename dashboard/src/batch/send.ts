@@ -32,7 +32,7 @@ interface Numbered {
 export interface Part {
   key: string;
   tasks: Numbered[];
-  /** Whether it was sent without an answer, so that tasks of it can exist. */
+  /** Whether it was sent without an answer, so some of its tasks may exist. */
   uncertain: boolean;
 }
 
@@ -65,7 +65,7 @@ export interface Sender {
   isStopped: () => boolean;
 }
 
-/** Whether the request can have created tasks although it failed. */
+/** Whether the request may have created tasks although it failed. */
 function mayHaveCreated(error: unknown): boolean {
   if (!(error instanceof ApiError)) return true;
   // 409: the request before it, with the same key, is still in progress.
@@ -89,7 +89,7 @@ function unreadable(error: unknown, { tasks }: Part): Map<number, Outcome> {
 
 /**
  * Sends the parts, and removes each when it has its answer. Throws if one gets none; the same call
- * with the parts that are left goes on from there.
+ * with the parts that are left continues from there.
  */
 export async function sendParts(parts: Part[], sender: Sender): Promise<void> {
   for (let next = parts[0]; next && !sender.isStopped(); next = parts[0]) {

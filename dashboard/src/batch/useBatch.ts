@@ -10,11 +10,11 @@ import { givenUp, type Outcome, type Outcomes, type Part, partsOf, sendParts } f
 export interface Sent {
   agent: string;
   batch: Batch;
-  /** By the place of the line in the batch. */
+  /** By the index of the line in the batch. */
   outcomes: Outcomes;
   phase: 'sending' | 'failed' | 'ended';
   error: unknown;
-  /** Whether the request that failed can have created tasks. */
+  /** Whether the request that failed may have created tasks. */
   uncertain: boolean;
   /** Whether the requests that are left wait for the rate limit. */
   waits: boolean;

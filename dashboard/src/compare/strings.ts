@@ -6,7 +6,7 @@ export const strings = {
   original: 'Original',
   fork: 'Fork',
   version: (number: number) => `Version ${number}`,
-  agentsModel: "the agent's model",
+  agentsModel: 'the agent’s model',
   cost: 'Cost',
   calls: 'Model calls',
   tokens: 'Tokens',
@@ -14,13 +14,13 @@ export const strings = {
   steps: 'Steps',
   noSteps: 'No steps',
   noStepsYet: 'No steps yet',
-  copied: 'taken from the original',
+  copied: 'copied',
   noOutputYet: 'No output yet',
   noOutput: 'No output',
   failed: 'The task failed',
   counts: (step: number) =>
     step
-      ? `The figures count what each of them did after step ${step}, with subtasks.`
-      : 'The figures count each of them from its start, with subtasks.',
+      ? `The figures cover what each task did after step ${step}, including subtasks.`
+      : 'The figures cover each task from its start, including subtasks.',
   total: (number: number) => plural(number, 'step'),
 };

@@ -98,7 +98,7 @@ function Choices({
   );
 }
 
-/** Asks under which version and model the fork goes on. */
+/** Asks with which version and model the fork continues. */
 export function ForkDialog({
   task,
   fromStep,

@@ -82,21 +82,21 @@ export const strings = {
   ended: 'ended',
   subtaskOf: 'Part of another task',
   forkOf: 'Forked from another task',
-  compare: 'Compare both',
+  compare: 'Compare with original',
   fork: {
     fork: 'Fork',
     fromHere: 'Fork from here',
     title: 'Fork from here',
     titleStart: 'Fork from the start',
-    text: 'A new task takes the steps up to here and goes on. These steps are not made or paid for again.',
+    text: 'A new task copies the steps up to here and continues from there. Copied steps are not run or charged again.',
     textStart: 'A new task starts with the same input.',
     writes: 'A person must approve each call that writes, whatever the agent’s policy says.',
     held: (budget: string, available: string) =>
-      `${budget} of ${available} will be held. What it does not use comes back.`,
+      `${budget} of ${available} will be held. What the fork does not use goes back to your balance.`,
     missing: (budget: string, available: string) =>
-      `It needs ${budget}, and ${available} is available.`,
-    quoting: 'Working out what it costs',
-    version: 'Version of the agent',
+      `It needs ${budget}. ${available} is available.`,
+    quoting: 'Asking what it can cost…',
+    version: 'Agent version',
     versionName: (number: number, current: boolean) =>
       current ? `Version ${number}, as in this task` : `Version ${number}`,
     model: 'Model',
@@ -140,7 +140,7 @@ export const strings = {
       : 'The first step failed, so everything is done again with the same version of the agent.',
   again: (option: RetryOption) =>
     option.keptSteps
-      ? `Keeps the ${plural(option.keptSteps, 'step')} that the fork took, and runs everything after ${option.keptSteps === 1 ? 'it' : 'them'} again.`
+      ? `Keeps the ${plural(option.keptSteps, 'step')} that the fork copied, and runs everything after ${option.keptSteps === 1 ? 'it' : 'them'} again.`
       : `Runs everything again with version ${option.version} of the agent.`,
   repeats: (option: RetryOption, cost: string | undefined) =>
     `Repeats ${option.repeatedSteps ? plural(option.repeatedSteps, 'step') : 'nothing'}${cost && Number(cost) > 0 ? `, ${usd(cost, 4)} last time` : ''}`,
@@ -161,9 +161,7 @@ export const strings = {
   outputSoFar: 'Output so far',
   copyJson: 'Copy as JSON',
   queued: (position: number) =>
-    position === 1
-      ? 'next in the queue of its agent'
-      : `number ${count(position)} in the queue of its agent`,
+    position === 1 ? 'next in its agent’s queue' : `number ${count(position)} in its agent’s queue`,
   deadline: 'deadline',
   showAll: 'Show all',
   showLess: 'Show less',

@@ -122,7 +122,7 @@ export function rowsOf(root: string, timelines: Timelines, isOpen: IsOpen): Row[
   return rows;
 }
 
-/** Without what a fork took from its original, where it was made. */
+/** Without what a fork copied from its original, where it was made. */
 export const ownSteps = (timelines: Timelines): Timelines =>
   new Map([...timelines].map(([id, steps]) => [id, steps.filter((step) => !step.copied)]));
 

@@ -27,7 +27,11 @@ OutputSchema = Annotated[
 MaxSteps = Annotated[int, doc("The most model calls of one run.", 20)]
 MaxConcurrent = Annotated[
     int | None,
-    doc("How many of its tasks your account works on at a time. Null: any number.", None, 2),
+    doc(
+        "How many of the agent's tasks can run at the same time in your account. Null: no limit.",
+        None,
+        2,
+    ),
 ]
 
 

@@ -78,7 +78,7 @@ class Definition(Agent):
     instructions: str
     # The JSON Schema of its output. None: the output is text.
     output_schema: dict[str, Any] | None
-    # How many of its tasks an account works on at the same time. None: any number.
+    # How many of its tasks can run at the same time in one account. None: no limit.
     max_concurrent: int | None
 
     def may_use(self, tool: str) -> bool:

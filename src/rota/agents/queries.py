@@ -204,7 +204,7 @@ async def find(connection: ReadConnection, name: str) -> AgentVersion | None:
 
 
 async def max_concurrent(connection: ReadConnection, name: str) -> int | None:
-    """How many tasks of the agent an account works on at the same time. None: any number.
+    """How many of the agent's tasks can run at the same time in one account. None: no limit.
 
     The limit of a retired agent stays.
     """

@@ -17,9 +17,7 @@ from prometheus_client import Gauge
 from rota.platform.db import AccountTransaction, Database
 
 DEAD = Gauge("rota_outbox_dead", "Dead letters: instructions that failed and are not retried.")
-PARKED = Gauge(
-    "rota_outbox_parked", "Runs that wait until another one of their agent and account ends."
-)
+PARKED = Gauge("rota_outbox_parked", "Runs that wait because of their agent's maxConcurrent.")
 
 # How often relays look for instructions that no message told them of.
 POLL_EVERY_S = 5.0

@@ -371,7 +371,8 @@ def _policy_reason(agent: AgentVersion, tool: Tool) -> str:
     if agent.approval.asks_before(tool.full_name, read_only=tool.read_only):
         return "The agent's policy requires approval of this call."
     return (
-        "This task is a fork, or is below one, or a task above it requires approval of this call."
+        "Approval is required because this task is a fork, belongs to one, or inherits the policy "
+        "of a task above it."
     )
 
 

@@ -18,7 +18,7 @@ from rota.tasks import queries, transitions
 from rota.tasks.model import Task
 from rota.tasks.transitions import WAKE
 
-# How long a subtask without money waits until it looks again whether its parent can pay.
+# How long a subtask that cannot pay waits before it checks again whether its parent can.
 MIN_WAIT_S, MAX_WAIT_S = 3.0, 60.0
 
 

@@ -84,7 +84,7 @@ async def compare_command(
         Console().print(_table(pairs))
         differing = sum(pair.differs for pair in pairs)
         failed = sum(pair.failed for pair in pairs)
-        typer.echo(f"Of {len(pairs)} tasks, {differing} differ and {failed} failed.")
+        typer.echo(f"Tasks: {len(pairs)}. Different (*): {differing}. Failed: {failed}.")
 
 
 async def _pair(

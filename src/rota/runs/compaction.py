@@ -1,6 +1,6 @@
 """Which part of a long run its model reads, so that the conversation fits into the model's window.
 
-First the oldest tool results are left out. If that is not enough, a summary replaces the oldest
+First the oldest tool results are removed. If that is not enough, a summary replaces the oldest
 steps. Everything here is computed from the rows of the run, from what every call of it has, and
 from the chosen model, so every worker builds the same conversation for a model. The rows themselves
 stay as they are.
@@ -18,8 +18,8 @@ from rota.runs.steps import Step
 MAX_RESULT_CHARACTERS = 20_000
 # The newest steps stay whole, unless they alone fill half of the window.
 RECENT_STEPS = 3
-# A conversation that is too long is cut to this part of the limit. So the next calls have the same
-# beginning, which providers read from their caches.
+# A conversation that is too long is shortened to this part of the limit. So the next calls have the
+# same beginning, which providers read from their caches.
 TARGET = 0.7
 # If what every call has fills more than this part of the limit, a summary would be due before
 # nearly every call, so there is none.
@@ -67,7 +67,7 @@ class View:
     step_size: int | None = None
     # Whether results are removed, or soon will be.
     is_long: bool = False
-    # The model has to summarize the steps through this one before it can go on.
+    # The model has to summarize the steps through this one before it can continue.
     summarize_through: int | None = None
     # How many bytes a token is estimated at, and how many bytes the conversation has.
     per_token: float = CHARACTERS_PER_TOKEN
@@ -161,7 +161,7 @@ def view(
     """What the model reads in the call of `next_step`.
 
     `fixed` is the size of what every call has: instructions, task and tools. The calls since the
-    last summary are gone through in order, because what an earlier call left out stays out.
+    last summary are gone through in order, because what is removed stays removed.
     """
     summary = last_summary(rows)
     after_step, first_call = 0, 1

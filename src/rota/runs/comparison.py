@@ -55,7 +55,7 @@ NOT_RECORDED = (
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a task ended under one version."""
+    """How a task ended with one version."""
 
     version: int
     output: str | None

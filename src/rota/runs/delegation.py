@@ -47,7 +47,11 @@ class Delegation:
             above = [parent, *await queries.running_ancestors(tx, parent.id)]
             if helper.name in {task.agent for task in above}:
                 # Its rank has changed. The subtask could wait for the place of a task above it.
-                raise InvalidField("agent", f"{helper.name} works on a task above this one.")
+                raise InvalidField(
+                    "agent",
+                    f"{helper.name} is already working on a task above this one. Delegate to "
+                    "another agent.",
+                )
         new = NewTask(
             name=str(row.arguments["name"]),
             agent=helper,

@@ -17,8 +17,8 @@ class ForkTask(Body):
     from_step: Annotated[
         int,
         doc(
-            "The last step of the task's current run that the fork takes. 0 takes none: the fork "
-            "starts with the same input.",
+            "The last step of the task's current run that the fork copies. 0 copies none: the "
+            "fork starts with the same input.",
             0,
             ge=0,
             le=_MAX_NUMBER,
@@ -34,8 +34,8 @@ class ForkTask(Body):
     model: Annotated[
         Annotated[str, Field(min_length=1, max_length=255)] | None,
         doc(
-            "The name of a configured model that the fork uses instead of the agent's. Default: as "
-            "in the task.",
+            "The name of a configured model that the fork uses instead of the agent's. Default: "
+            "the task's `model`.",
             "strong",
         ),
     ] = None

@@ -1,4 +1,4 @@
-"""Forks: a new task that takes the steps of another one up to a point, and goes on from there."""
+"""Forks: a new task that copies the steps of another one up to a point and continues from there."""
 
 import itertools
 from collections.abc import Sequence
@@ -30,8 +30,8 @@ _FROM_START = ForkTask.model_validate({"fromStep": 0})
 class ClientRunsTask(Conflict):
     def __init__(self) -> None:
         super().__init__(
-            "Your client runs this task, so Rota has no steps of it to continue from. Create a new "
-            "task instead."
+            "Your client runs this task, so Rota has no steps to continue from. Create a new task "
+            "instead."
         )
 
 
@@ -49,7 +49,7 @@ class StepUnfinished(Conflict):
         super().__init__(
             f"Step {step} did not finish before the task ended. Fork from step {step - 1}."
             if ended
-            else f"Step {step} has not finished: a call of it is in progress or waits for a "
+            else f"Step {step} has not finished: one of its calls is in progress or waiting for a "
             f"person. Fork from step {step - 1}, or wait until the step has finished."
         )
 
@@ -57,22 +57,22 @@ class StepUnfinished(Conflict):
 class NothingFollows(Conflict):
     def __init__(self, step: int) -> None:
         super().__init__(
-            f"Step {step} is the last answer of the run, so nothing follows from it. Fork from "
-            f"step {step - 1} to get another answer."
+            f"Step {step} is the final answer of the run, so there is nothing to continue. Fork "
+            f"from step {step - 1} to get another answer."
         )
 
 
 class StepsTooLarge(Conflict):
     def __init__(self, step: int) -> None:
         super().__init__(
-            f"The results of the steps up to {step} are larger than {MAX_COPIED_MIB} MiB, which a "
-            "fork cannot take. Fork from an earlier step."
+            f"The results of the steps up to {step} are larger than {MAX_COPIED_MIB} MiB, the most "
+            "that a fork can copy. Fork from an earlier step."
         )
 
 
 class ModelUnknown(InvalidField):
     def __init__(self, name: str, names: Sequence[str]) -> None:
-        known = f"Use one of: {', '.join(names)}." if names else "ROTA_MODELS has no models."
+        known = f"Use one of: {', '.join(names)}." if names else "Set ROTA_MODELS for `rota serve`."
         super().__init__("model", f"The model {name!r} is not configured. {known}")
 
 

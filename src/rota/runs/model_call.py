@@ -67,8 +67,8 @@ ESTIMATED = Counter(
 # How long a model call can take in total.
 MAX_CALL_S = 600
 
-# A request that the provider refuses as too long is built again for this part of the window. The
-# run fails after this many of them.
+# When the provider refuses a request as too long, the estimated bytes per token are multiplied by
+# this factor. The run fails after this many refusals.
 TOO_LONG_FACTOR = 0.75
 MAX_TOO_LONG = 3
 
@@ -188,7 +188,10 @@ class ModelCaller:
         tools: dict[str, Tool],
         history: History,
     ) -> ModelCallRecord:
-        """Asks a model of the chain. What it refuses is changed and sent again, uncounted."""
+        """Asks a model of the chain.
+
+        A refused request is changed and sent again, which does not count as a failed attempt.
+        """
         chain = self._models.chain(start.agent.model)
         too_expensive: list[PricedModel] = []
         max_per_token, refusals = float(CHARACTERS_PER_TOKEN), 0

@@ -22,8 +22,8 @@ class ModelCallRecord:
     price_version: str
     started_at: datetime
     kind: ModelCallKind = "model"
-    # `throughStep`: the last step that a summary replaces. `insteadOf`: the models that were not
-    # available. `bytesPerToken`: how dense the text of the run has turned out to be.
+    # `throughStep`: the last step that a summary replaces. `insteadOf`: the models before
+    # it in the chain. `bytesPerToken`: the new estimate of the bytes per token, if it is lower.
     arguments: dict[str, Any] | None = None
 
 

@@ -67,7 +67,7 @@ async def _option(
     tx: AccountReader, task: Task, start_at: StartingPoint, plan: RetryPlan
 ) -> RetryOption:
     finished, unfinished, cost_micros = await steps.progress(tx, task.id, task.run)
-    # What a fork began with is kept from the start too, also if the last run ended before it began.
+    # What a fork began with is kept from the start too, even if the last run ended before it began.
     taken = await forked_steps.count(tx, task) if task.forked_step else 0
     finished = max(finished, taken)
     keeps = start_at == "failure"

@@ -34,8 +34,8 @@ def run_routes(timelines: Timelines, retries: Retries, forks: Forks) -> APIRoute
         offset: Offset = 0,
     ) -> TimelineResponse:
         """Returns each model call, tool call and approval of a task, oldest first, with times,
-        tokens and cost. Steps that a retry kept appear once. In a fork, the steps that it took
-        from another task are `copied`."""
+        tokens and cost. Steps that a retry kept appear once. In a fork, the steps that
+        it copied from another task have `copied: true`."""
         entries, total = await timelines.page(caller, ids.from_wire("task", id), limit, offset)
         return TimelineResponse(steps=[TimelineStep.of(entry) for entry in entries], total=total)
 
@@ -73,10 +73,10 @@ def run_routes(timelines: Timelines, retries: Retries, forks: Forks) -> APIRoute
         body: ForkTask,
         idempotency_key: IdempotencyKey = None,
     ) -> Response:
-        """Creates a task that takes the steps of this one up to `fromStep`, and goes on from
-        there. These steps are not made or charged again. A person must approve each call of the
-        fork that writes. Returns 409 for a task that your client runs, for a step that has not
-        finished, and for one with nothing after it. With `dryRun`, returns 200 with a quote.
+        """Creates a task that copies the steps of this one up to `fromStep` and continues from
+        there. Copied steps are not run or charged again. Every tool call of the fork that writes
+        needs a person's approval. Returns 409 for a task that your client runs, for a step that has
+        not finished, and for one with nothing after it. With `dryRun`, returns 200 with a quote.
         """
         task_id = ids.from_wire("task", id)
         if body.dry_run:

@@ -81,9 +81,10 @@ class TimelineStep(Wire):
     arguments: Annotated[
         Any,
         doc(
-            "The arguments of a tool call, or the items of an approval. `throughStep` is the last "
-            "step that a summary replaces, `insteadOf` the models that were not available, "
-            "`bytesPerToken` how dense the text of a long run is, if it is denser than estimated.",
+            "The arguments of a tool call, or the items of an approval. A model call can have "
+            "`throughStep`, the last step that a summary replaces; `insteadOf`, the models before "
+            "this one in the chain; and `bytesPerToken`, the new estimate of the bytes per token, "
+            "if it is lower than before. Null otherwise.",
             None,
             {"title": "Onboarding checklist"},
         ),
@@ -151,8 +152,8 @@ class TimelineStep(Wire):
     copied: Annotated[
         bool,
         doc(
-            "Whether the step was taken from the task that this one was forked from. It was made "
-            "and paid for there, so it has no cost here.",
+            "Whether the step was copied from the task that this one was forked from. It was "
+            "made and charged there, so it has no cost here.",
             False,
         ),
     ]

@@ -16,8 +16,7 @@ async def read(tx: AccountTransaction, task: Task, row: Step) -> None:
     """Finishes the call with the stored result."""
     if row.state == "finished":
         return
-    place = _place(row.sealed_arguments)
-    found = await steps.one(tx, task.id, task.run, *place)
+    found = await steps.one(tx, task.id, task.run, *_place(row.sealed_arguments))
     await step_events.tool_calls_start(tx, task.id, [row])
     text, outcome = reading([found] if found else [], row.step, row.sealed_arguments)
     await tool_steps.finish(tx, task.id, row, text, outcome)
@@ -29,7 +28,7 @@ def reading(rows: Sequence[Step], before: int, given: dict[str, Any]) -> tuple[s
     for row in rows:
         if (row.step, row.call) == (step, call) and row.state == "finished" and step < before:
             return _part(compaction.text_of(row), int(given.get("start", 0))), "ok"
-    return f"Step {step} has no result of a call {call}.", "failed"
+    return f"Step {step} has no result for call {call}.", "failed"
 
 
 def _place(given: dict[str, Any]) -> tuple[int, int]:
@@ -41,4 +40,7 @@ def _part(text: str, start: int) -> str:
     left = len(text) - end
     if left <= 0:
         return text[start:]
-    return f"{text[start:end]}\n[{left} more characters. To read them, use start {end}.]"
+    return (
+        f"{text[start:end]}\n[{left} more characters. "
+        f"To read them, call read_result again with start {end}.]"
+    )

@@ -171,7 +171,7 @@ def _key(chosen: PricedModel, schema: dict[str, Any]) -> tuple[str, str | None, 
 
 
 def _enforces_schemas(model: Model) -> bool:
-    """Whether the provider enforces a schema also in a request with tools, as all of ours are."""
+    """Whether the provider enforces a schema even in a request with tools, as all of ours are."""
     profile = model.profile
     if not profile.get("supports_json_schema_output", False):
         return False

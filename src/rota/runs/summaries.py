@@ -21,7 +21,7 @@ continues from your summary and its newest steps, without the steps below.
 
 Keep everything that the task still needs: facts, numbers, names and IDs exactly as they are, with
 their sources; what was done, above all what changed something, so that it is not done twice; what
-failed; decisions and rejections of people; and what is left to do. Keep what the earlier summary
+failed; decisions and rejections by people; and what is left to do. Keep what the earlier summary
 says, unless it is obsolete. The agent can read each tool result again: name the step and the call
 of those that it may need.
 

@@ -41,7 +41,7 @@ class Entry:
     decided_with: dict[str, Any] | None
     # What the model was told after this call.
     note: str | None
-    # Whether a fork took the call from the task that it was made of.
+    # Whether a fork copied the call from the task that it was forked from.
     copied: bool
     # What was cut, because the page would have been too large.
     truncated: list[CutValue]

@@ -48,7 +48,7 @@ def work_of(task: Task) -> str:
 def messages(
     agent: AgentVersion, task: Task, rows: Sequence[Step], view: View
 ) -> list[ModelMessage]:
-    """The conversation so far, as far as the model reads it."""
+    """The part of the conversation that the model reads."""
     first: list[ModelRequestPart] = [
         SystemPromptPart(agent.instructions),
         UserPromptPart(work_of(task)),
@@ -101,7 +101,7 @@ def _with_calls(response: ModelResponse, step: int, made: int) -> ModelResponse:
 
 
 def _call_id(step: int, call: int) -> str:
-    """Every provider accepts 9 letters and digits, also for a call that another model requested."""
+    """Every provider accepts 9 letters and digits, even for a call that another model requested."""
     return f"c{step:05d}{call:03d}"
 
 

@@ -153,8 +153,8 @@ class TaskBody(Body):
         Annotated[int, Field(ge=1, le=100_000)] | None,
         _NOT_IF_NONE,
         doc(
-            "The most that one run can cost. Default, and the most: the agent's. Only for a task "
-            "that the service runs.",
+            "The most that one run can cost, in US cents. The agent's budget is the default and "
+            "the maximum. Only for a task that the service runs.",
             20,
         ),
     ] = None

@@ -291,7 +291,7 @@ async def _policies_of_fork(tx: AccountReader, fork: Fork) -> list[dict[str, Any
     assert fork.origin.agent is not None
     policies = list(fork.origin.inherited_approval or [])
     current = await agents.find(tx, fork.origin.agent)
-    # An earlier version must not avoid gates that the agent has got since.
+    # An earlier version must not avoid gates that the agent has gained since.
     for policy in ([asdict(current.approval)] if current else []) + [FORK_POLICY]:
         if policy not in policies:
             policies.append(policy)

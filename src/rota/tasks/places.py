@@ -1,4 +1,4 @@
-"""Places: how many tasks of one agent an account works on at the same time.
+"""Places: how many of an agent's tasks can run at the same time in one account.
 
 The agent's file can limit it (`maxConcurrent`). A task of such an agent then needs a place while it
 works. If none is free, the task is queued: the instruction that starts or continues its run is

@@ -231,7 +231,7 @@ class Task(Wire):
         int | None,
         doc(
             "The task's position in the queue of its agent, 1 for the next, at most 1000. Null if "
-            "the task does not wait for another one of the agent to end.",
+            "the task is not queued.",
             None,
             2,
         ),
