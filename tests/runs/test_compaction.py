@@ -85,7 +85,7 @@ def size(rows: list[Step], view: View) -> int:
             total += 24 + 100
             continue
         calls = sum(other.kind == "tool" and other.step == each.step for other in rows)
-        note = compaction.removed(each) if each.step < view.whole_from else None
+        note = compaction.removal_note(each) if each.step < view.whole_from else None
         total += 24 + compaction.size_of(note or view.shown(each, calls))
     return total
 

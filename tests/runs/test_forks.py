@@ -36,24 +36,24 @@ async def test_a_fork_takes_finished_steps_without_making_or_charging_them_again
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     script = await scripted.script(
-        calls(("desk__send", {"ref": "taken-1"})),
-        calls(("desk__lookup", {"ref": "taken-2"})),
+        calls(("desk__send", {"ref": "copied-1"})),
+        calls(("desk__lookup", {"ref": "copied-2"})),
         says("The first answer."),
     )
-    origin = await runner.finish(person, "writer", script, projectId="forks", priority=3)
-    assert len(await scripted.done("taken-1")) == 1
-    made = await fork(person, origin, fromStep=2, model="strong")
-    assert made["id"] != origin["id"]
-    assert made["forkedFrom"] == {"taskId": origin["id"], "run": 1, "step": 2}
-    assert (made["model"], made["agentVersion"]) == ("strong", origin["agentVersion"])
+    original = await runner.finish(person, "writer", script, projectId="forks", priority=3)
+    assert len(await scripted.done("copied-1")) == 1
+    made = await fork(person, original, fromStep=2, model="strong")
+    assert made["id"] != original["id"]
+    assert made["forkedFrom"] == {"taskId": original["id"], "run": 1, "step": 2}
+    assert (made["model"], made["agentVersion"]) == ("strong", original["agentVersion"])
     for field in ("name", "input", "assignedAgent", "projectId", "priority", "description"):
-        assert made[field] == origin[field]
+        assert made[field] == original[field]
     ended = await runner.until(person, made, "COMPLETED")
     # The model read the recorded results, and was asked once more.
     assert await scripted.count(script) == {0: 1, 1: 1, 2: 2}
     asked = (await scripted.asked(script))[-1]
     assert conversation(asked) == conversation((await scripted.asked(script))[2])
-    assert len(await scripted.done("taken-1")) == len(await scripted.done("taken-2")) == 1
+    assert len(await scripted.done("copied-1")) == len(await scripted.done("copied-2")) == 1
     assert (await scripted.asked(script))[-1]["model"] == "scripted-strong"
     assert await charged(runner, person, ended) == [(3, "scripted-strong")]
     assert ended["usage"] | {"run": 1, "steps": 1, "costUsd": "0.000040"} == ended["usage"]
@@ -66,15 +66,15 @@ async def test_a_fork_takes_finished_steps_without_making_or_charging_them_again
         (2, "tool", True),
         (3, "model", False),
     ]
-    before, _ = await runner.timeline(person, origin)
+    before, _ = await runner.timeline(person, original)
     assert [s["result"] for s in steps[:4]] == [s["result"] for s in before[:4]]
     assert {s["costUsd"] for s in steps[:4]} == {"0.000000"}
     assert await runner.events(person, ended) == [
         "task.created", "task.forked", "task.started", "task.completed",
     ]  # fmt: skip
-    # Nothing of the origin has changed.
-    assert await runner.task(person, origin["id"]) == origin
-    assert await runner.events(person, origin) == [
+    # Nothing of the original has changed.
+    assert await runner.task(person, original["id"]) == original
+    assert await runner.events(person, original) == [
         "task.created", "task.started", "task.completed",
     ]  # fmt: skip
 
@@ -87,9 +87,9 @@ async def test_every_writing_call_of_a_fork_waits_for_a_person_whatever_its_agen
         calls(("desk__send", {"ref": "gated-1"}), ("desk__lookup", {"ref": "read-2"})),
         says("Done."),
     )
-    origin = await runner.finish(person, "writer", script)
+    original = await runner.finish(person, "writer", script)
     assert len(await scripted.done("gated-1")) == 1
-    made = await fork(person, origin, fromStep=0)
+    made = await fork(person, original, fromStep=0)
     review = await runner.waiting(person, made, "tool")
     assert [item["tool"] for item in review["items"]] == ["send"]
     assert "fork" in review["items"][0]["reason"]
@@ -113,14 +113,14 @@ async def test_an_approval_of_the_origin_does_not_start_its_fork(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     script = await scripted.script(calls(("desk__lookup", {"ref": "run-gate"})), says("Done."))
-    origin = await runner.begin(person, "careful", script, status="WAITING_APPROVAL")
-    first = await runner.waiting(person, origin, "run")
+    original = await runner.begin(person, "careful", script, status="WAITING_APPROVAL")
+    first = await runner.waiting(person, original, "run")
     assert first["work"]["forkedFrom"] is None
-    await runner.approve(person, origin)
-    await runner.until(person, origin, "COMPLETED")
-    made = await fork(person, origin, fromStep=1, model="fast")
+    await runner.approve(person, original)
+    await runner.until(person, original, "COMPLETED")
+    made = await fork(person, original, fromStep=1, model="fast")
     review = await runner.waiting(person, made, "run")
-    assert review["work"]["forkedFrom"] == {"taskId": origin["id"], "run": 1, "step": 1}
+    assert review["work"]["forkedFrom"] == {"taskId": original["id"], "run": 1, "step": 1}
     assert review["work"]["model"] == "fast"
     stale = await person.post(f"/api/tasks/{made['id']}/approve", {"review": shown(first)})
     assert_error(stale, 409, "CONFLICT")
@@ -128,11 +128,11 @@ async def test_an_approval_of_the_origin_does_not_start_its_fork(
     await runner.until(person, made, "COMPLETED")
     assert len(await scripted.done("run-gate")) == 1
     # The same for an agent that always asks.
-    origin = await runner.begin(person, "starter", script)
-    await runner.waiting(person, origin, "run")
-    made = await fork(person, origin, fromStep=0)
+    original = await runner.begin(person, "starter", script)
+    await runner.waiting(person, original, "run")
+    made = await fork(person, original, fromStep=0)
     await runner.waiting(person, made, "run")
-    for each in (origin, made):
+    for each in (original, made):
         await runner.cancel(person, each)
 
 
@@ -141,11 +141,11 @@ async def test_a_retried_fork_keeps_its_steps_its_version_and_its_model(
 ) -> None:
     script = await scripted.script(
         calls(("desk__lookup", {"ref": "kept-fork"})),
-        # The origin gets an answer, and the fork is refused twice.
+        # The original gets an answer, and the fork is refused twice.
         {**says("Done."), "failures": [says("Done."), REFUSED, REFUSED]},
     )
-    origin = await runner.finish(person, "writer", script)
-    made = await fork(person, origin, fromStep=1, model="fast")
+    original = await runner.finish(person, "writer", script)
+    made = await fork(person, original, fromStep=1, model="fast")
     await runner.until(person, made, "FAILED")
     await runner.retry(person, made, "start")
     failed = await runner.until(person, made, "FAILED")
@@ -166,11 +166,11 @@ async def test_a_fork_keeps_its_steps_also_if_a_retry_of_it_ended_before_it_bega
         calls(("desk__lookup", {"ref": "kept-twice"})),
         {**says("Done."), "failures": [says("Done."), REFUSED]},
     )
-    origin = await runner.begin(person, "starter", script)
-    await runner.waiting(person, origin, "run")
-    await runner.approve(person, origin)
-    await runner.until(person, origin, "COMPLETED")
-    made = await fork(person, origin, fromStep=1)
+    original = await runner.begin(person, "starter", script)
+    await runner.waiting(person, original, "run")
+    await runner.approve(person, original)
+    await runner.until(person, original, "COMPLETED")
+    made = await fork(person, original, fromStep=1)
     await runner.waiting(person, made, "run")
     await runner.approve(person, made)
     await runner.until(person, made, "FAILED")
@@ -194,10 +194,10 @@ async def test_what_a_fork_delegates_asks_before_it_writes_and_a_subtask_can_be_
 ) -> None:
     part = await scripted.script(calls(("desk__send", {"ref": "delegated"})), says("Sent."))
     script = await scripted.script(calls(delegates("writer", part)), says("All done."))
-    origin = await runner.finish(person, "lead", script)
-    [helper] = await runner.children(person, origin)
+    original = await runner.finish(person, "lead", script)
+    [helper] = await runner.children(person, original)
     assert len(await scripted.done("delegated")) == 1
-    made = await fork(person, origin, fromStep=0)
+    made = await fork(person, original, fromStep=0)
     child = await runner.child(person, made, "WAITING_APPROVAL")
     [item] = (await runner.review(person, child))["items"]
     assert (item["tool"], item["reason"]) == (
@@ -224,14 +224,14 @@ async def test_a_fork_keeps_the_schema_that_its_original_had(
     script = await scripted.script(
         calls(("desk__lookup", {"ref": "schema"})), says('{"n": 1}'), says('{"n": 2}')
     )
-    origin = await runner.finish(person, "clerk", script, outputSchema=schema)
-    made = await runner.until(person, await fork(person, origin, fromStep=1), "COMPLETED")
+    original = await runner.finish(person, "clerk", script, outputSchema=schema)
+    made = await runner.until(person, await fork(person, original, fromStep=1), "COMPLETED")
     assert (made["outputSchema"], made["outputData"]) == (schema, {"n": 1})
     # Without one of its own, the version decides.
     script = await scripted.script(says('{"total": 1}'))
-    origin = await runner.finish(person, "clerk", script)
-    made = await runner.until(person, await fork(person, origin, fromStep=0), "COMPLETED")
-    assert made["outputSchema"] == origin["outputSchema"] != schema
+    original = await runner.finish(person, "clerk", script)
+    made = await runner.until(person, await fork(person, original, fromStep=0), "COMPLETED")
+    assert made["outputSchema"] == original["outputSchema"] != schema
 
 
 async def test_a_fork_goes_on_under_another_version_of_the_agent(
@@ -245,12 +245,12 @@ async def test_a_fork_goes_on_under_another_version_of_the_agent(
     own.write_text(first)
     await sync(runner.service.database_url, tmp_path)
     script = await scripted.script(calls(("desk__lookup", {"ref": "versions"})), says("Done."))
-    origin = await runner.finish(person, "fork-writer", script)
+    original = await runner.finish(person, "fork-writer", script)
     second = first.replace("FIRST", "SECOND").replace("budgetCents: 100", "budgetCents: 40")
     own.write_text(second.replace("{tools: never}", "{tools: never, output: true}"))
     await sync(runner.service.database_url, tmp_path)
     try:
-        options = (await person.get(f"/api/tasks/{origin['id']}/fork")).json()["fork"]
+        options = (await person.get(f"/api/tasks/{original['id']}/fork")).json()["fork"]
         assert options == {
             "available": True,
             "reason": None,
@@ -258,14 +258,14 @@ async def test_a_fork_goes_on_under_another_version_of_the_agent(
             "versions": [2, 1],
             "models": ["default", "fast", "strong"],
         }
-        made = await fork(person, origin, fromStep=1, agentVersion=2)
+        made = await fork(person, original, fromStep=1, agentVersion=2)
         await runner.waiting(person, made, "output")
         await runner.approve(person, made)
         made = await runner.until(person, made, "COMPLETED")
         assert (made["agentVersion"], made["usage"]["budgetUsd"]) == (2, "0.400000")
         assert "SECOND-INSTRUCTIONS" in conversation((await scripted.asked(script))[-1])
         # The version of the task is the default.
-        kept = await fork(person, origin, fromStep=1)
+        kept = await fork(person, original, fromStep=1)
         # It does not avoid the gate that the agent has now.
         await runner.waiting(person, kept, "output")
         await runner.approve(person, kept)
@@ -274,8 +274,8 @@ async def test_a_fork_goes_on_under_another_version_of_the_agent(
         assert "FIRST-INSTRUCTIONS" in conversation((await scripted.asked(script))[-1])
     finally:
         await sync(runner.service.database_url, CATALOG)
-    retired = await person.post(f"/api/tasks/{origin['id']}/fork", {"fromStep": 1})
+    retired = await person.post(f"/api/tasks/{original['id']}/fork", {"fromStep": 1})
     assert_error(retired, 409, "CONFLICT")
-    options = (await person.get(f"/api/tasks/{origin['id']}/fork")).json()["fork"]
+    options = (await person.get(f"/api/tasks/{original['id']}/fork")).json()["fork"]
     assert (options["available"], options["steps"]) == (False, [])
     assert "no longer in the catalog" in options["reason"]

@@ -217,7 +217,7 @@ class AgentLoop:
         # Also before the run fails: a retry from failure continues with the note.
         await steps.refuse_answer(tx, task.id, model_call, problem.note)
         REFUSED.labels(problem.code).inc()
-        if structured.is_last_chance(earlier, task.output_schema):
+        if structured.ends_run(earlier, task.output_schema):
             return await self.fail(
                 tx, task, problem.code, problem.message, retryable=problem.retryable
             )

@@ -21,12 +21,12 @@ from rota.platform.schema import SchemaChecks
 from rota.platform.settings import Settings
 from rota.runs import steps
 from rota.runs.bounds import Bounds
-from rota.runs.comparison import Outcome, Replays, recorded
+from rota.runs.comparison import Outcome, Replays, outcome_of
 from rota.runs.mcp_tools import offered_tools
 from rota.runs.models import GiveUp, Models
 from rota.runs.tools import built_in
 from rota.tasks import list_queries
-from rota.tasks.creation import as_run_for
+from rota.tasks.creation import for_task
 from rota.tasks.model import Task
 
 # What a cell of the table shows of an output.
@@ -93,14 +93,14 @@ async def _pair(
     async with db.read(account_id) as tx:
         rows = await steps.of_run(tx, task.id, task.run)
     assert task.agent_version is not None
-    before = recorded(task.agent_version, task.output, None, rows)
+    before = outcome_of(task.agent_version, task.output, None, rows)
     try:
         offered = [tool for tool in await offered_tools(db, account_id, agent) if tool.offered]
     except GiveUp as error:
-        failed = recorded(agent.version, None, f"{error.code}: {error.message}", [])
+        failed = outcome_of(agent.version, None, f"{error.code}: {error.message}", [])
         return Pair(task, before, failed)
     tools = {tool.model_name: tool for tool in (*offered, *built_in(agent))}
-    after = await replays.replay(account_id, task, as_run_for(agent, task), tools, rows)
+    after = await replays.replay(account_id, task, for_task(agent, task), tools, rows)
     return Pair(task, before, after)
 
 

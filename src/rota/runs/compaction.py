@@ -25,7 +25,7 @@ TARGET = 0.7
 # nearly every call, so there is none.
 MAX_FIXED = 0.85
 # From this part of the limit on, the model has the tool that reads results again.
-NEARLY = 0.5
+READ_RESULT_FROM = 0.5
 # A removed result leaves its beginning, and the way to read it again.
 BEGINNING_CHARACTERS = 200
 # Shorter results stay: the note would save nothing.
@@ -87,7 +87,7 @@ def text_of(row: Step) -> str:
     return row.result if isinstance(row.result, str) else json.dumps(row.result).decode()
 
 
-def removed(row: Step) -> str | None:
+def removal_note(row: Step) -> str | None:
     """What the model reads instead of a removed result. None if the result is short and stays."""
     text = text_of(row)
     if len(text) < MIN_REMOVED_CHARACTERS:
@@ -181,7 +181,7 @@ def view(
         call_step = sizes[at + 1].step if at + 1 < len(sizes) else next_step
         if call_step < first_call:
             continue
-        is_long = is_long or total > limit * NEARLY
+        is_long = is_long or total > limit * READ_RESULT_FROM
         recent = _first_recent(sizes[: at + 1], room // 2)
         too_long = total > limit
         if too_long:
@@ -227,7 +227,7 @@ def _sizes(rows: Sequence[Step], base: View) -> list[_StepSize]:
         saved = 0
         for call in calls:
             size = size_of(base.shown(call, len(calls)))
-            note = removed(call)
+            note = removal_note(call)
             whole += size + _PART_SIZE
             saved += max(0, size - size_of(note)) if note else 0
         found.append(_StepSize(row.step, whole, saved))

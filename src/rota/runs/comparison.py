@@ -120,13 +120,15 @@ class _Replay:
 
     def ended(self, agent: AgentVersion, output: str | None, error: str | None) -> Outcome:
         return replace(
-            recorded(agent.version, output, error, self.rows),
+            outcome_of(agent.version, output, error, self.rows),
             cost_micros=self.cost_micros,
             not_recorded=self.not_recorded,
         )
 
 
-def recorded(version: int, output: str | None, error: str | None, rows: Sequence[Step]) -> Outcome:
+def outcome_of(
+    version: int, output: str | None, error: str | None, rows: Sequence[Step]
+) -> Outcome:
     """The outcome of a run with these calls."""
     return Outcome(
         version=version,
@@ -195,7 +197,7 @@ class Replays:
         answer = await structured.answer_of(self._checks, account_id, task.output_schema, response)
         if answer.problem is None:
             return answer.output
-        if structured.is_last_chance(done.rows[:-1], task.output_schema):
+        if structured.ends_run(done.rows[:-1], task.output_schema):
             raise answer.problem
         done.rows[-1] = replace(done.rows[-1], note=answer.problem.note, outcome="failed")
         return None

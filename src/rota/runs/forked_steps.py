@@ -53,8 +53,8 @@ async def count(tx: AccountReader, fork: Task) -> int:
     return found
 
 
-async def copy(tx: AccountTransaction, origin: Task, fork_id: UUID, last_step: int) -> None:
-    """Copies the finished steps of the origin's current run into the first run of its fork.
+async def copy(tx: AccountTransaction, original: Task, fork_id: UUID, last_step: int) -> None:
+    """Copies the finished steps of the original's current run into the first run of its fork.
 
     The copies have no cost. They have no approval either: a decision is about one task.
     """
@@ -67,8 +67,8 @@ async def copy(tx: AccountTransaction, origin: Task, fork_id: UUID, last_step: i
         FROM steps WHERE account_id = $1 AND task_id = $2 AND run = $3 AND step <= $5
         """,  # noqa: S608
         tx.account_id,
-        origin.id,
-        origin.run,
+        original.id,
+        original.run,
         fork_id,
         last_step,
     )

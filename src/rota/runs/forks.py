@@ -116,8 +116,8 @@ class Forks:
         """What the fork would cost, use and ask. Nothing is written, and no key is claimed."""
         await self._creation.bring_allowance_up_to_date(self._db, caller.account_id)
         async with self._db.snapshot(caller.account_id, caller.user_id) as tx:
-            origin = await queries.get(tx, task_id)
-            new = await self._new_task(tx, origin, body, caller.tier)
+            original = await queries.get(tx, task_id)
+            new = await self._new_task(tx, original, body, caller.tier)
             return await quotes.quote(tx, self._creation, new)
 
     async def fork(
@@ -127,44 +127,44 @@ class Forks:
 
             async def work() -> TaskResponse:
                 # Locked, so that its steps cannot change until they are copied.
-                origin = await queries.get_for_change(tx, task_id)
-                new = await self._new_task(tx, origin, body, caller.tier)
+                original = await queries.get_for_change(tx, task_id)
+                new = await self._new_task(tx, original, body, caller.tier)
                 task = await self._creation.create(tx, new, caller.tier)
-                await forked_steps.copy(tx, origin, task.id, body.from_step)
+                await forked_steps.copy(tx, original, task.id, body.from_step)
                 return TaskResponse(task=schemas.Task.of(task))
 
             operation = f"POST /api/tasks/{task_id}/fork"
             return await self._idempotency.once(tx, key, (operation, body), 201, work)
 
     async def _new_task(
-        self, tx: AccountReader, origin: Task, body: ForkTask, tier: str
+        self, tx: AccountReader, original: Task, body: ForkTask, tier: str
     ) -> NewTask:
         """The fork of a task. Raises if the task cannot be forked like this."""
-        if not origin.hosted:
+        if not original.hosted:
             raise ClientRunsTask
-        model = body.model or origin.model
+        model = body.model or original.model
         if model is not None and model not in self._models:
             raise ModelUnknown(model, self._models)
-        version = body.agent_version or origin.agent_version
+        version = body.agent_version or original.agent_version
         assert version is not None
-        agent = await self._creation.find_version(tx, origin, version, tier)
+        agent = await self._creation.find_version(tx, original, version, tier)
         if body.from_step > 0:
-            points = await forked_steps.points(tx, origin)
-            _check_point(points, body.from_step, ended=origin.status in TERMINAL)
-        limit_cents = origin.budget_limit_cents
+            points = await forked_steps.points(tx, original)
+            _check_point(points, body.from_step, ended=original.status in TERMINAL)
+        limit_cents = original.budget_limit_cents
         # Its client may have asked for the gate, so it is not only in the agent's policy.
-        gated = await review_queries.has_run_gate(tx, origin.id)
+        gated = await review_queries.has_run_gate(tx, original.id)
         return NewTask(
-            name=origin.name,
+            name=original.name,
             agent=replace(agent, model=model or agent.model),
             status="WAITING_APPROVAL" if gated else "PENDING",
-            project_id=origin.project_id,
-            priority=origin.priority,
-            description=origin.description,
-            input=origin.input,
-            output_schema=origin.output_schema if origin.own_output_schema else None,
+            project_id=original.project_id,
+            priority=original.priority,
+            description=original.description,
+            input=original.input,
+            output_schema=original.output_schema if original.own_output_schema else None,
             budget_cents=run_budget_cents(agent, limit_cents) if limit_cents else None,
-            fork=Fork(origin, body.from_step, model),
+            fork=Fork(original, body.from_step, model),
         )
 
 

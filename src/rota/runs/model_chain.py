@@ -38,7 +38,7 @@ class ModelChain:
     ) -> None:
         self._models = list(models)
         self._now_s = now_s
-        # By place and not by name: two providers can have a model of the same name.
+        # By index and not by name: two providers can have a model of the same name.
         self._states = [_State() for _ in self._models]
 
     def __len__(self) -> int:
@@ -51,11 +51,11 @@ class ModelChain:
         that this worker avoids, the one comes first whose provider wants to be asked first.
         """
         now_s, first = self._now_s(), attempts % len(self)
-        places = [*range(first, len(self)), *range(first)]
-        left = [place for place in places if not _has(without, self._models[place])]
+        indexes = [*range(first, len(self)), *range(first)]
+        left = [index for index in indexes if not _has(without, self._models[index])]
 
-        def key(place: int) -> tuple[bool, float]:
-            state = self._states[place]
+        def key(index: int) -> tuple[bool, float]:
+            state = self._states[index]
             if state.avoided_until_s <= now_s:
                 return False, 0.0
             return True, now_s if state.retry_at_s is None else max(now_s, state.retry_at_s)
@@ -68,7 +68,7 @@ class ModelChain:
     ) -> None:
         """Remembers a failed attempt, and after an outage avoids the model for a while."""
         OUTAGES.labels(model.name).inc()
-        now_s, state = self._now_s(), self._states[self._place(model)]
+        now_s, state = self._now_s(), self._states[self._index(model)]
         state.failed_at_s = now_s
         state.retry_at_s = now_s + after.total_seconds() if after else None
         if avoided:
@@ -92,10 +92,10 @@ class ModelChain:
 
     def before(self, model: "PricedModel") -> list[str]:
         """The models that come before this one, by name."""
-        return [each.name for each in self._models[: self._place(model)]]
+        return [each.name for each in self._models[: self._index(model)]]
 
-    def _place(self, model: "PricedModel") -> int:
-        return next(place for place, each in enumerate(self._models) if each is model)
+    def _index(self, model: "PricedModel") -> int:
+        return next(index for index, each in enumerate(self._models) if each is model)
 
 
 def _has(models: "Sequence[PricedModel]", model: "PricedModel") -> bool:

@@ -68,14 +68,14 @@ async def _option(
 ) -> RetryOption:
     finished, unfinished, cost_micros = await steps.progress(tx, task.id, task.run)
     # What a fork began with is kept from the start too, even if the last run ended before it began.
-    taken = await forked_steps.count(tx, task) if task.forked_step else 0
-    finished = max(finished, taken)
+    copied = await forked_steps.count(tx, task) if task.forked_step else 0
+    finished = max(finished, copied)
     keeps = start_at == "failure"
     return RetryOption(
         start_at=start_at,
         version=plan.agent.version,
-        kept_steps=finished if keeps else taken,
-        repeated_steps=unfinished if keeps else finished - taken + unfinished,
+        kept_steps=finished if keeps else copied,
+        repeated_steps=unfinished if keeps else finished - copied + unfinished,
         kept_cost_micros=cost_micros if keeps else 0,
         maximum_cost_micros=of_cents(run_budget_cents(plan.agent, task.budget_limit_cents)),
         opens_gates=gates(plan.agent, run=plan.opens_run_gate),

@@ -18,7 +18,7 @@ from rota.runs import steps
 from rota.runs.contracts import RunInput
 from rota.runs.steps import Step
 from rota.tasks import cancellation, queries, review_queries
-from rota.tasks.creation import as_run_for
+from rota.tasks.creation import for_task
 from rota.tasks.model import Task
 from rota.tasks.states import TERMINAL, Trigger
 
@@ -92,7 +92,7 @@ class RunContext:
             agent = await agents.find_version(connection, *key)
             assert agent is not None
             self._agents[key] = agent
-        return as_run_for(self._agents[key], task)
+        return for_task(self._agents[key], task)
 
 
 async def _is_below_cancelled(tx: AccountReader, task: Task) -> bool:

@@ -16,7 +16,7 @@ async def read(tx: AccountTransaction, task: Task, row: Step) -> None:
     """Finishes the call with the stored result."""
     if row.state == "finished":
         return
-    found = await steps.one(tx, task.id, task.run, *_place(row.sealed_arguments))
+    found = await steps.one(tx, task.id, task.run, *_call_key(row.sealed_arguments))
     await step_events.tool_calls_start(tx, task.id, [row])
     text, outcome = reading([found] if found else [], row.step, row.sealed_arguments)
     await tool_steps.finish(tx, task.id, row, text, outcome)
@@ -24,14 +24,14 @@ async def read(tx: AccountTransaction, task: Task, row: Step) -> None:
 
 def reading(rows: Sequence[Step], before: int, given: dict[str, Any]) -> tuple[str, str]:
     """The part of a result that a call of `read_result` in the step `before` asks for."""
-    step, call = _place(given)
+    step, call = _call_key(given)
     for row in rows:
         if (row.step, row.call) == (step, call) and row.state == "finished" and step < before:
             return _part(compaction.text_of(row), int(given.get("start", 0))), "ok"
     return f"Step {step} has no result for call {call}.", "failed"
 
 
-def _place(given: dict[str, Any]) -> tuple[int, int]:
+def _call_key(given: dict[str, Any]) -> tuple[int, int]:
     return int(given["step"]), int(given["call"])
 
 

@@ -89,7 +89,7 @@ async def answer_of(
     return Answer(output, data=data)
 
 
-def is_last_chance(earlier: Sequence[Step], schema: dict[str, Any] | None) -> bool:
+def ends_run(earlier: Sequence[Step], schema: dict[str, Any] | None) -> bool:
     """Whether an unusable answer after these calls ends the run.
 
     The second one in a row does. With a schema, the model can correct MAX_REPAIRS answers in a run.

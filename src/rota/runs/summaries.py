@@ -77,7 +77,7 @@ def _parts(rows: Sequence[Step], view: View) -> list[tuple[str, str | None]]:
             head = f"## Step {row.step}, call {row.call}: {row.name}\n\n"
             arguments = json.dumps(row.arguments).decode()
             whole = f"{head}{arguments}\n\nResult: {compaction.text_of(row)}"
-            note = compaction.removed(row)
+            note = compaction.removal_note(row)
             found.append((whole, f"{head}{arguments}\n\n{note}" if note else None))
         elif row.is_answered:
             text = transcript.response_of(row).text if row.result else None

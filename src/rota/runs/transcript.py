@@ -142,7 +142,7 @@ def _summary_note(summary: Step, view: View) -> str:
 
 
 def _tool_return(row: Step, view: View, calls: int) -> ToolReturnPart:
-    text = compaction.removed(row) if row.step < view.whole_from else None
+    text = compaction.removal_note(row) if row.step < view.whole_from else None
     if text is None:
         text = view.shown(row, calls)
     return ToolReturnPart(

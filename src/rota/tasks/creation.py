@@ -42,7 +42,7 @@ FORK_POLICY = asdict(Approval(tools="writes"))
 class Fork:
     """Where a new task continues from: a step of another task, or its start (0)."""
 
-    origin: Task
+    original: Task
     step: int
     # None: the agent's.
     model: str | None
@@ -156,7 +156,7 @@ class TaskCreation:
         if start_at == "start" and task.forked_from is None:
             agent = await agents.find(tx, before.name) or before
         self._agent_access.check(agent, tier)
-        agent = as_run_for(agent, task)
+        agent = for_task(agent, task)
         approved = await review_queries.approved_run(tx, task.id)
         if start_at == "start" or approved is None:
             # A deadline can end a task before anyone has decided about its run.
@@ -288,9 +288,9 @@ async def inherited_approval(tx: AccountReader, parent: Task | None) -> list[dic
 
 async def _policies_of_fork(tx: AccountReader, fork: Fork) -> list[dict[str, Any]]:
     """What the original inherits, the policy of the agent as it is now, and that of all forks."""
-    assert fork.origin.agent is not None
-    policies = list(fork.origin.inherited_approval or [])
-    current = await agents.find(tx, fork.origin.agent)
+    assert fork.original.agent is not None
+    policies = list(fork.original.inherited_approval or [])
+    current = await agents.find(tx, fork.original.agent)
     # An earlier version must not avoid gates that the agent has gained since.
     for policy in ([asdict(current.approval)] if current else []) + [FORK_POLICY]:
         if policy not in policies:
@@ -306,7 +306,7 @@ async def _version_of(tx: AccountReader, task: Task) -> AgentVersion:
     return agent
 
 
-def as_run_for(agent: AgentVersion, task: Task) -> AgentVersion:
+def for_task(agent: AgentVersion, task: Task) -> AgentVersion:
     """The agent as the task's run uses it: with the policies and the model of the task."""
     policies = tuple(Approval.from_json(policy) for policy in task.inherited_approval or ())
     return replace(agent, inherited_approval=policies, model=task.model or agent.model)
@@ -391,7 +391,7 @@ def _build(
         budget_limit_cents=new.budget_cents,
         deadline=new.deadline,
         model=new.fork.model if new.fork else None,
-        forked_from=new.fork.origin.id if new.fork else None,
-        forked_run=new.fork.origin.run if new.fork else None,
+        forked_from=new.fork.original.id if new.fork else None,
+        forked_run=new.fork.original.run if new.fork else None,
         forked_step=new.fork.step if new.fork else None,
     )

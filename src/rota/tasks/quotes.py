@@ -10,7 +10,7 @@ from rota.credits.money import of_cents
 from rota.mcp import offers
 from rota.platform.db import AccountReader
 from rota.tasks import overview_queries
-from rota.tasks.creation import NewTask, TaskCreation, as_run_for
+from rota.tasks.creation import NewTask, TaskCreation, for_task
 from rota.tasks.errors import OptionNotHosted
 from rota.tasks.overview_queries import TypicalCost
 from rota.tasks.states import Gate
@@ -54,7 +54,7 @@ async def quote(tx: AccountReader, creation: TaskCreation, new: NewTask) -> Quot
     if not new.is_hosted or new.agent is None:
         raise OptionNotHosted("dryRun")
     task = await creation.build(tx, new)
-    agent = as_run_for(new.agent, task)
+    agent = for_task(new.agent, task)
     assert task.budget_cents is not None
     by_parent = new.parent is not None and await holds.is_open(tx, new.parent.run_id)
     available_micros = await holds.available(tx)
