@@ -224,21 +224,21 @@ def test_a_model_name_can_have_a_list_of_models(environment: pytest.MonkeyPatch)
     listed = [{"model": "first"}, {"model": "second", "apiKey": "k"}, {"model": "third"}]
     chain = read(environment, ROTA_MODELS=json.dumps({"fast": listed})).models["fast"]
     assert chain.model == "first"
-    assert [choice.model for choice in chain.otherwise] == ["second", "third"]
+    assert [choice.model for choice in chain.fallbacks] == ["second", "third"]
     listed[1] = {"model": "second", "apikey": "k"}
     error = error_of(environment, ROTA_MODELS=json.dumps({"fast": listed}))
-    assert error == "models_fast_otherwise_0_apikey Unknown field. Did you mean `apiKey`?"
+    assert error == "models_fast_fallbacks_0_apikey Unknown field. Did you mean `apiKey`?"
     assert error_of(environment, ROTA_MODELS='{"fast": []}').startswith("models_fast")
 
 
 @pytest.mark.parametrize(
     "nested",
     [
-        [{"model": "first", "otherwise": [{"model": "second"}]}, {"model": "third"}],
-        [{"model": "first"}, {"model": "second", "otherwise": [{"model": "third"}]}],
+        [{"model": "first", "fallbacks": [{"model": "second"}]}, {"model": "third"}],
+        [{"model": "first"}, {"model": "second", "fallbacks": [{"model": "third"}]}],
         {
             "model": "first",
-            "otherwise": [{"model": "second", "otherwise": [{"model": "third"}]}],
+            "fallbacks": [{"model": "second", "fallbacks": [{"model": "third"}]}],
         },
     ],
 )

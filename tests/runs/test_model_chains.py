@@ -94,7 +94,7 @@ def chain(now: list[float]) -> tuple[ModelChain, list[Any]]:
     def choice(name: str) -> dict[str, Any]:
         return {"model": name, "apiKey": "k", "free": True}
 
-    first = ModelChoice.model_validate(choice("a") | {"otherwise": [choice("b"), choice("c")]})
+    first = ModelChoice.model_validate(choice("a") | {"fallbacks": [choice("b"), choice("c")]})
     made = Models({"default": first}, None).chain("default")
     found = ModelChain(made._models, lambda: now[0])
     return found, made._models

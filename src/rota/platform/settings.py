@@ -42,8 +42,8 @@ class Issuer(StrictModel):
 
 
 NESTED_CHAIN = (
-    "a model in a list cannot have otherwise; put all models into one list, in the order in which "
-    "they take over"
+    "a model in a list cannot have `fallbacks`; put all models into one list, in the order in "
+    "which they take over"
 )
 
 
@@ -79,7 +79,7 @@ class ModelChoice(StrictModel):
     settings: dict[str, float] = Field(default_factory=dict)
     # The models that take over while this one is not available. In ROTA_MODELS, a name can have a
     # list.
-    otherwise: tuple["ModelChoice", ...] = ()
+    fallbacks: tuple["ModelChoice", ...] = ()
 
     @model_validator(mode="after")
     def _has_whole_price(self) -> Self:
@@ -99,7 +99,7 @@ class ModelChoice(StrictModel):
 
     @model_validator(mode="after")
     def _is_one_chain(self) -> Self:
-        if any(choice.otherwise for choice in self.otherwise):
+        if any(choice.fallbacks for choice in self.fallbacks):
             raise ValueError(NESTED_CHAIN)
         return self
 
@@ -233,16 +233,16 @@ class Settings(BaseSettings):
     @field_validator("models", mode="before")
     @classmethod
     def _read_chains(cls, value: object) -> object:
-        """A list of models is its first model, with the others in `otherwise`."""
+        """A list of models is its first model, with the others in `fallbacks`."""
         if not isinstance(value, dict):
             return value
         for given in value.values():
             if isinstance(given, list) and any(
-                isinstance(each, dict) and each.get("otherwise") for each in given
+                isinstance(each, dict) and each.get("fallbacks") for each in given
             ):
                 raise ValueError(NESTED_CHAIN)
         return {
-            name: {**given[0], "otherwise": given[1:]}
+            name: {**given[0], "fallbacks": given[1:]}
             if isinstance(given, list) and given and isinstance(given[0], dict)
             else given
             for name, given in value.items()

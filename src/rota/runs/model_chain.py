@@ -12,7 +12,11 @@ from prometheus_client import Counter
 if TYPE_CHECKING:
     from rota.runs.models import PricedModel
 
-OUTAGES = Counter("rota_run_model_outages_total", "Failed attempts of model calls.", ["model"])
+FAILED_ATTEMPTS = Counter(
+    "rota_run_model_failed_attempts_total",
+    "Failed attempts of model calls, except those that fail the run at once.",
+    ["model"],
+)
 
 # After an outage, a worker does not ask a model for this long, unless the others fail too. Without
 # it, every call of a run would first wait for a provider that is down.
@@ -67,7 +71,7 @@ class ModelChain:
         self, model: "PricedModel", after: timedelta | None, *, avoided: bool = True
     ) -> None:
         """Remembers a failed attempt, and after an outage avoids the model for a while."""
-        OUTAGES.labels(model.name).inc()
+        FAILED_ATTEMPTS.labels(model.name).inc()
         now_s, state = self._now_s(), self._states[self._index(model)]
         state.failed_at_s = now_s
         state.retry_at_s = now_s + after.total_seconds() if after else None

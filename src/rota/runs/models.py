@@ -257,7 +257,7 @@ class Models:
             if choice is None:
                 raise ModelNotConfigured(name)
             self._created[name] = ModelChain(
-                [_priced(each) for each in (choice, *choice.otherwise)]
+                [_priced(each) for each in (choice, *choice.fallbacks)]
             )
         return self._created[name]
 
