@@ -72,10 +72,7 @@ class Demonstration:
                 await JSONResponse(refusal, 400)(scope, receive, send)
                 return
 
-            async def again() -> dict[str, Any]:
-                return {"type": "http.request", "body": body, "more_body": False}
-
-            receive = again
+            receive = _after(body, receive)
         paused, chunks = self.pauses, 0
 
         async def send_slowly(message: Message) -> None:
@@ -86,6 +83,16 @@ class Demonstration:
             await send(message)
 
         await self._app(scope, receive, send_slowly)
+
+
+def _after(body: bytes, receive: Receive) -> Receive:
+    """Receives a body that was read before, and then what follows it."""
+    read: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def again() -> Message:
+        return read.pop() if read else await receive()
+
+    return again
 
 
 class Office:

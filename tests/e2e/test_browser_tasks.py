@@ -70,7 +70,7 @@ async def test_a_fork_shows_what_it_took_and_stands_beside_its_original(
     await expect(columns["Original"]).to_contain_text("No output yet")
     await expect(columns["Fork"]).to_contain_text("The task failed")
     await expect(columns["Fork"]).to_contain_text("refused the request")
-    await tab.sees(f"did after step {fork['forkedFrom']['step']}, with subtasks")
+    await tab.sees(f"did after step {fork['forkedFrom']['step']}, including subtasks")
     # The original is counted from there on, and not from its start.
     steps, _ = await office.runner.timeline(person, task)
     after = [
@@ -109,7 +109,7 @@ async def test_a_fork_that_cannot_be_made_says_why(tab: Tab, office: Office) -> 
         )
     await tab.page.reload()
     await tab.press("Fork")
-    await expect(tab.dialog).to_contain_text("and $0.00 is available")
+    await expect(tab.dialog).to_contain_text("$0.00 is available")
     await tab.press("Create fork", inside=tab.dialog)
     await expect(tab.dialog.get_by_role("alert").get_by_role("link", name="Top up")).to_be_visible()
     # A comparison whose steps cannot be read says so.
