@@ -2,11 +2,12 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { NewTaskBar } from '../newtask/NewTaskBar';
 import { useAccount } from '../shell/account';
+import { ConfirmLeave } from '../shell/ConfirmLeave';
 import { useShortcuts } from '../ui/shortcuts';
 import { BatchForm } from './BatchForm';
-import { Leave } from './Leave';
 import { writeBatch } from './lines';
 import { Results } from './Results';
+import { strings } from './strings';
 import { useBatch } from './useBatch';
 
 /** Creates many tasks for one agent: the form, and then what became of each line. */
@@ -45,7 +46,13 @@ export function ManyTasks() {
           onCreate={start}
         />
       )}
-      <Leave unfinished={sent !== null && sent.phase !== 'ended'} />
+      <ConfirmLeave
+        when={sent !== null && sent.phase !== 'ended'}
+        title={strings.leaveTitle}
+        text={strings.leaveText}
+        leave={strings.leave}
+        stay={strings.stay}
+      />
     </main>
   );
 }

@@ -1,10 +1,9 @@
 import type { KeyCreatedResponse } from '@rota/sdk';
-import { useBlocker } from '@tanstack/react-router';
 import { useEffect, useRef } from 'react';
+import { ConfirmLeave } from '../shell/ConfirmLeave';
 import { Badge } from '../ui/Badge';
 import { Button } from '../ui/Button';
 import { CopyButton } from '../ui/CopyButton';
-import { Dialog } from '../ui/Dialog';
 import { Notice } from '../ui/Notice';
 import { SafeText } from '../ui/SafeText';
 import { strings } from './strings';
@@ -21,11 +20,6 @@ export function FreshKey({
 }) {
   const card = useRef<HTMLElement>(null);
   useEffect(() => card.current?.focus(), []);
-  const blocker = useBlocker({
-    shouldBlockFn: () => secret !== null,
-    enableBeforeUnload: () => secret !== null,
-    withResolver: true,
-  });
   return (
     <section ref={card} className="card fresh" aria-labelledby="fresh" tabIndex={-1}>
       <div className="card-pad stack-4">
@@ -52,23 +46,13 @@ export function FreshKey({
           <Button onClick={onStored}>{words.stored}</Button>
         </div>
       </div>
-      {blocker.status === 'blocked' && (
-        <Dialog
-          title={words.leaveTitle}
-          onClose={blocker.reset}
-          onSubmit={blocker.reset}
-          actions={
-            <>
-              <Button onClick={blocker.proceed}>{words.leave}</Button>
-              <Button look="primary" type="submit">
-                {words.stay}
-              </Button>
-            </>
-          }
-        >
-          <p>{words.leaveEffect}</p>
-        </Dialog>
-      )}
+      <ConfirmLeave
+        when={secret !== null}
+        title={words.leaveTitle}
+        text={words.leaveEffect}
+        leave={words.leave}
+        stay={words.stay}
+      />
     </section>
   );
 }

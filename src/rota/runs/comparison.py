@@ -38,7 +38,7 @@ from rota.runs.models import (
 )
 from rota.runs.prices import TokenUsage
 from rota.runs.steps import Step
-from rota.runs.structured import OutputFormats
+from rota.runs.structured import OutputFormats, SchemaRefused
 from rota.runs.tool_steps import PlannedCall
 from rota.runs.tools import READ_RESULT, Tool, model_name
 from rota.tasks.creation import run_budget_cents
@@ -67,10 +67,6 @@ class Outcome:
     cost_micros: int
     # Calls without a recorded result.
     not_recorded: int = 0
-
-
-class SchemaRefused(Exception):
-    """The provider does not accept the schema of the output. The next request is without it."""
 
 
 class RecordedCalls:

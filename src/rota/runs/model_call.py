@@ -50,7 +50,7 @@ from rota.runs.run_context import (
 )
 from rota.runs.steps import Step
 from rota.runs.stored_answers import Stored, StoredAnswers
-from rota.runs.structured import OutputFormats
+from rota.runs.structured import OutputFormats, SchemaRefused
 from rota.runs.tools import Tool, Toolbox
 from rota.tasks import queries
 from rota.tasks.model import Task
@@ -71,10 +71,6 @@ MAX_CALL_S = 600
 # this factor. The run fails after this many refusals.
 TOO_LONG_FACTOR = 0.75
 MAX_TOO_LONG = 3
-
-
-class _SchemaRefused(Exception):
-    """The provider may have refused the schema of the output. The next request is without it."""
 
 
 class ModelCaller:
@@ -230,7 +226,7 @@ class ModelCaller:
                 continue
             try:
                 return await self._ask(call_input, start, chain, chosen, request, tokens)
-            except _SchemaRefused:
+            except SchemaRefused:
                 continue
             except ContextTooLong:
                 refusals += 1
@@ -266,7 +262,7 @@ class ModelCaller:
             if not isinstance(error, Exception):
                 raise
             if self._formats.is_refused(chosen, request.parameters, request.output_schema, error):
-                raise _SchemaRefused from error
+                raise SchemaRefused from error
             # Slices count attempts in the step. Runs of earlier versions let Temporal count.
             attempt = max(start.attempts // len(chain) + 1, activity.info().attempt)
             meaning = classify_error(error, attempt)

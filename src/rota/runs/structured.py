@@ -57,6 +57,10 @@ class SchemaUnusable(GiveUp):
         )
 
 
+class SchemaRefused(Exception):
+    """The provider may have refused the schema of the output. The next request is without it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """A final answer: the output that it becomes, and why it cannot, if it cannot."""

@@ -1,31 +1,42 @@
 import { useBlocker } from '@tanstack/react-router';
 import { Button } from '../ui/Button';
 import { Dialog } from '../ui/Dialog';
-import { strings } from './strings';
 
-/** Asks before a person leaves while requests are under way, because the key would be lost. */
-export function Leave({ unfinished }: { unfinished: boolean }) {
+/** Asks before a person leaves the page, while something on it would be lost. */
+export function ConfirmLeave({
+  when,
+  title,
+  text,
+  leave,
+  stay,
+}: {
+  when: boolean;
+  title: string;
+  text: string;
+  leave: string;
+  stay: string;
+}) {
   const blocker = useBlocker({
-    shouldBlockFn: () => unfinished,
-    enableBeforeUnload: () => unfinished,
+    shouldBlockFn: () => when,
+    enableBeforeUnload: () => when,
     withResolver: true,
   });
   if (blocker.status !== 'blocked') return null;
   return (
     <Dialog
-      title={strings.leaveTitle}
+      title={title}
       onClose={blocker.reset}
       onSubmit={blocker.reset}
       actions={
         <>
-          <Button onClick={blocker.proceed}>{strings.leave}</Button>
+          <Button onClick={blocker.proceed}>{leave}</Button>
           <Button look="primary" type="submit">
-            {strings.stay}
+            {stay}
           </Button>
         </>
       }
     >
-      <p>{strings.leaveText}</p>
+      <p>{text}</p>
     </Dialog>
   );
 }
