@@ -99,9 +99,10 @@ attacks: setup  ## Attack the service as one account, and measure another one
 
 ##@ Update
 
-openapi: .venv/.ready  ## Update the descriptions in openapi/
+openapi: .venv/.ready  ## Update the descriptions in openapi/, and the Python SDK from them
 	$(BIN)/rota admin openapi --variant a --output openapi/variant-a.json
 	$(BIN)/rota admin openapi --variant b --output openapi/variant-b.json
+	cd sdks/python && ../../$(BIN)/python -m generator
 
 screenshots: setup  ## Take the pictures in docs/images again; needs Chromium
 	$(BIN)/python -m tools.screenshots $(SCREENS)

@@ -1,0 +1,104 @@
+"""The client."""
+
+from types import TracebackType
+from typing import Self
+
+import httpx
+
+from rota_sdk import models
+from rota_sdk._async.resource import AsyncResource
+from rota_sdk._async.resources.access import Auth, Keys, Sessions
+from rota_sdk._async.resources.account import Events, Health
+from rota_sdk._async.resources.agents import Agents
+from rota_sdk._async.resources.money import ConnectPass, Credits, Subscriptions
+from rota_sdk._async.resources.schedules import Schedules
+from rota_sdk._async.resources.tasks import Approvals, Tasks
+from rota_sdk._async.resources.tool_servers import ToolServers
+from rota_sdk._async.transport import AsyncTransport
+from rota_sdk._generated import operations
+from rota_sdk._requests import UNSET, Options, Unset
+
+
+class AsyncRota(AsyncResource):
+    """A client of a Rota service.
+
+    `api_key` is an API key or a session token. Without it, the environment variable ROTA_API_KEY is
+    used; without `base_url`, ROTA_BASE_URL. Close the client when you no longer need it, or use it
+    in `async with`.
+    """
+
+    def __init__(
+        self,
+        *,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        account: str | None = None,
+        timeout: float | httpx.Timeout = 60.0,
+        max_retries: int = 2,
+        api_version: str | None = None,
+        http_client: httpx.AsyncClient | None = None,
+    ) -> None:
+        options = Options.of(api_key, base_url, account, timeout, max_retries, api_version)
+        self._use(options, http_client or httpx.AsyncClient())
+
+    def _use(self, options: Options, http: httpx.AsyncClient) -> None:
+        self._transport = AsyncTransport(options, http)
+        self.tasks = Tasks(self._transport)
+        self.approvals = Approvals(self._transport)
+        self.agents = Agents(self._transport)
+        self.schedules = Schedules(self._transport)
+        self.tool_servers = ToolServers(self._transport)
+        self.credits = Credits(self._transport)
+        self.subscriptions = Subscriptions(self._transport)
+        self.connect_pass = ConnectPass(self._transport)
+        self.events = Events(self._transport)
+        self.keys = Keys(self._transport)
+        self.sessions = Sessions(self._transport)
+        self.auth = Auth(self._transport)
+        self.health = Health(self._transport)
+
+    def with_options(
+        self,
+        *,
+        api_key: str | Unset | None = UNSET,
+        account: str | Unset | None = UNSET,
+        timeout: float | httpx.Timeout | Unset = UNSET,
+        max_retries: int | Unset = UNSET,
+    ) -> "AsyncRota":
+        """A client with other options that shares this one's connections."""
+        now = self._transport.options
+        copy = AsyncRota.__new__(AsyncRota)
+        copy._use(
+            Options(
+                now.base_url,
+                now.api_key if api_key is UNSET else api_key,
+                now.account if account is UNSET else account,
+                now.timeout if timeout is UNSET else timeout,
+                now.max_retries if max_retries is UNSET else max_retries,
+                now.api_version,
+            ),
+            self._transport.http,
+        )
+        return copy
+
+    async def me(self) -> models.MeResponse:
+        """The user, the account and the tier of this client."""
+        return await self._call(operations.me)
+
+    async def aclose(self) -> None:
+        """Closes the connections."""
+        await self._transport.http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    def __repr__(self) -> str:
+        return f"AsyncRota(base_url={self._transport.options.base_url!r})"

@@ -1,0 +1,87 @@
+"""Schedules: the same task again and again."""
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from rota_sdk import models
+from rota_sdk._async.pages import AsyncPages
+from rota_sdk._async.resource import AsyncResource
+from rota_sdk._generated import operations
+from rota_sdk._requests import UNSET, Unset, change, creation, id_of
+
+ScheduleRef: TypeAlias = str | models.Schedule
+TaskTemplate: TypeAlias = models.TaskBody | Mapping[str, Any]
+
+
+class Schedules(AsyncResource):
+    async def create(
+        self,
+        *,
+        name: str,
+        cron: str,
+        time_zone: str,
+        task: TaskTemplate,
+        overlap: models.Overlap | None = None,
+        paused: bool | None = None,
+        idempotency_key: str | None = None,
+    ) -> models.Schedule:
+        """Creates `task` at the times of `cron`, in `time_zone` (`Europe/Berlin`, for example)."""
+        body = creation(
+            models.CreateSchedule,
+            name=name,
+            cron=cron,
+            time_zone=time_zone,
+            task=task,
+            overlap=overlap,
+            paused=paused,
+        )
+        response = await self._call(
+            operations.create_schedule, body=body, idempotency_key=idempotency_key
+        )
+        return response.schedule
+
+    def list(self, *, page_size: int | None = None) -> AsyncPages[models.Schedule]:
+        """The schedules, newest first."""
+        return self._offset_list(
+            operations.list_schedules, lambda r: r.schedules, page_size, lambda each: each.id
+        )
+
+    async def get(self, schedule: ScheduleRef) -> models.ScheduleDetailsResponse:
+        """The schedule, its next five times and its last ten tasks."""
+        return await self._call(operations.get_schedule, {"id": id_of(schedule)})
+
+    async def update(
+        self,
+        schedule: ScheduleRef,
+        *,
+        name: str | Unset = UNSET,
+        cron: str | Unset = UNSET,
+        time_zone: str | Unset = UNSET,
+        task: TaskTemplate | Unset = UNSET,
+        overlap: models.Overlap | Unset = UNSET,
+        paused: bool | Unset = UNSET,
+    ) -> models.Schedule:
+        """Changes the fields that are given. `task` is replaced as a whole."""
+        body = change(
+            models.PatchSchedule,
+            name=name,
+            cron=cron,
+            time_zone=time_zone,
+            task=task,
+            overlap=overlap,
+            paused=paused,
+        )
+        response = await self._call(operations.patch_schedule, {"id": id_of(schedule)}, body=body)
+        return response.schedule
+
+    async def delete(self, schedule: ScheduleRef) -> None:
+        """Deletes the schedule. Its tasks stay."""
+        await self._call(operations.delete_schedule, {"id": id_of(schedule)})
+
+    async def run(
+        self, schedule: ScheduleRef, *, idempotency_key: str | None = None
+    ) -> models.Task:
+        """Creates a task of the schedule now."""
+        path = {"id": id_of(schedule)}
+        response = await self._call(operations.run_schedule, path, idempotency_key=idempotency_key)
+        return response.task

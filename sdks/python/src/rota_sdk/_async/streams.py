@@ -1,0 +1,148 @@
+"""Streams of events that survive any interruption: every event arrives once and in order."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from types import TracebackType
+from typing import Generic, Self, TypeVar
+
+from rota_sdk import errors
+from rota_sdk._async.transport import AsyncTransport
+from rota_sdk._events import ENDED, TaskEvent
+from rota_sdk._generated import operations
+from rota_sdk._requests import Request
+from rota_sdk._retries import backoff_s, delay_s
+from rota_sdk._sse import Decoder, Message
+from rota_sdk.models import Event
+
+E = TypeVar("E", bound=TaskEvent)
+
+# How often in a row a stream that was open tries to connect again before it gives up. Together
+# with the time between the attempts, this is about a minute.
+RECONNECTS = 10
+# A cut connection is the usual case, so the first attempt comes soon.
+FIRST_S = 0.1
+
+
+class AsyncEventStream(Generic[E]):
+    """Events as they happen. Close it, or use it in `async with`, if you stop before its end."""
+
+    def __init__(
+        self,
+        transport: AsyncTransport,
+        request: Request,
+        decode: Callable[[Message], E | None],
+        after: int | None = None,
+    ) -> None:
+        self._transport = transport
+        self._request = request
+        self._decode = decode
+        # The sequence number of the last event. Store it to continue after it later.
+        self.last_sequence = after
+        # The last state of a task that an event named.
+        self._status: str | None = None
+        self._failures = 0
+        self._events = self._follow()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> E:
+        return await anext(self._events)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        await self._events.aclose()
+
+    async def _begin(self) -> None:
+        """Called once, before the first connection."""
+
+    async def _is_over(self) -> bool:
+        """Whether nothing more can come after the events that are stored now."""
+        return False
+
+    async def _follow(self) -> AsyncGenerator[E, None]:
+        await self._begin()
+        limit = self._transport.options.max_retries
+        is_over = False
+        while True:
+            try:
+                async with self._transport.stream(self._request, self.last_sequence) as response:
+                    limit = RECONNECTS
+                    decoder = Decoder()
+                    async for piece in response.aiter_bytes():
+                        for message in decoder.feed(piece):
+                            event = self._take(message)
+                            if event is not None:
+                                self._failures = 0
+                                yield event
+                # The service ended the stream: because nothing more can come, or because it stops.
+                if is_over or self._status in ENDED:
+                    return
+                is_over = await self._is_over()
+                wait_s = 0.0 if is_over else backoff_s(self._failures, FIRST_S)
+            except errors.RotaError as error:
+                again_s = delay_s(error, self._failures, is_repeatable=True)
+                if again_s is None or self._failures >= limit:
+                    raise
+                is_cut = isinstance(error, errors.APIConnectionError)
+                wait_s = backoff_s(self._failures, FIRST_S) if is_cut else again_s
+            self._failures += 1
+            await asyncio.sleep(wait_s)
+
+    def _take(self, message: Message) -> E | None:
+        """The event of a message, if it is new."""
+        event = self._decode(message)
+        if isinstance(event, Event):
+            if self.last_sequence is not None and event.sequence <= self.last_sequence:
+                return None
+            self.last_sequence = event.sequence
+            self._status = event.data.get("status", self._status)
+        return event
+
+
+class AsyncTaskEvents(AsyncEventStream[TaskEvent]):
+    """The events of one task. It ends when the task is completed, failed or cancelled."""
+
+    def __init__(
+        self,
+        transport: AsyncTransport,
+        request: Request,
+        decode: Callable[[Message], TaskEvent | None],
+        after: int | None,
+        task_id: str,
+    ) -> None:
+        super().__init__(transport, request, decode, after)
+        self._task_id = task_id
+
+    async def _is_over(self) -> bool:
+        request = Request.of(operations.get_task, {"id": self._task_id})
+        response = await self._transport.call(operations.get_task, request)
+        return response.task.status in ENDED
+
+
+class AsyncAccountEvents(AsyncEventStream[Event]):
+    """The events of an account. It has no end."""
+
+    async def _begin(self) -> None:
+        # A stream without a number begins with the next event, at each connection. So the number
+        # of the newest event is read once, and nothing is missing after a reconnect.
+        if self.last_sequence is None:
+            request = Request.of(operations.account_events, query={"after": str(2**53)})
+            page = await self._transport.call(operations.account_events, request)
+            self.last_sequence = page.last_sequence
+
+    def _take(self, message: Message) -> Event | None:
+        event = super()._take(message)
+        # The end of one task is not the end of the stream.
+        self._status = None
+        return event

@@ -1,0 +1,2380 @@
+"""The models of the API. Generated from the descriptions in openapi/: do not edit."""
+
+# ruff: noqa: E501
+from datetime import date, datetime
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import AwareDatetime
+
+from rota_sdk._model import Body, Model, OpenEnum
+
+AccountKind: TypeAlias = Annotated[Literal["personal", "company"], OpenEnum()]
+"""`personal`: one for each user. `company`: shared by its members."""
+
+AllowanceStatus: TypeAlias = Annotated[Literal["normal", "warning", "depleted"], OpenEnum()]
+"""`warning` from 80 percent, `depleted` at 100 percent."""
+
+CredentialKind: TypeAlias = Annotated[Literal["session", "key"], OpenEnum()]
+"""`session`: the user was signed in. `key`: an API key of the user."""
+
+CutText: TypeAlias = Annotated[
+    Literal["description", "input", "output", "actions", "outputSchema"], OpenEnum()
+]
+"""A text of a task that a list has cut. `actions` is `metadata.actions`."""
+
+Gate: TypeAlias = Annotated[Literal["run", "tool", "output"], OpenEnum()]
+"""Where a task waits for a person: before it runs (`run`), before a tool call (`tool`), or before
+its output is final (`output`).
+"""
+
+GroupBy: TypeAlias = Annotated[
+    Literal["day", "agent", "model", "day,agent", "day,model"], OpenEnum()
+]
+"""What usage is grouped by. `day,agent` and `day,model` are for charts."""
+
+ItemDecision: TypeAlias = Annotated[Literal["approved", "rejected"], OpenEnum()]
+"""What a person decided about an item."""
+
+Overlap: TypeAlias = Annotated[Literal["skip", "queue"], OpenEnum()]
+"""What a schedule does at a time at which an earlier task of it has not ended. `skip`: it creates
+no task. `queue`: it creates the task when the earlier one has ended; if several times pass
+meanwhile, one task.
+"""
+
+Readiness: TypeAlias = Annotated[Literal["ready", "degraded", "unavailable"], OpenEnum()]
+"""`ready`: every check succeeded. `degraded`: Redis or Temporal is down, and the service works
+without it for now. `unavailable`: the database is down.
+"""
+
+RetryFrom: TypeAlias = Annotated[Literal["start", "failure"], OpenEnum()]
+"""`start` runs the task from the beginning, with the newest version of the agent, and opens every
+gate again. `failure` keeps the agent's version, the finished steps and their approvals, and the
+steps are not paid for again.
+"""
+
+ReviewState: TypeAlias = Annotated[
+    Literal["none", "pending", "approved", "rejected", "expired", "cancelled"], OpenEnum()
+]
+"""The state of a review. `none`: the task was never reviewed. `expired`: no decision was made in
+time, and the task is cancelled, or failed because of its deadline. `cancelled`: the task was
+cancelled or changed before a decision.
+"""
+
+Role: TypeAlias = Annotated[Literal["owner", "admin", "member"], OpenEnum()]
+"""What a user can do in an account. Owners and admins also manage keys, plans and billing."""
+
+ScheduleOutcome: TypeAlias = Annotated[Literal["created", "skipped", "failed"], OpenEnum()]
+"""What became of a time of a schedule: a task was created, the time was skipped because an earlier
+task had not ended, or the task could not be created.
+"""
+
+Scope: TypeAlias = Annotated[
+    Literal[
+        "tasks:read",
+        "tasks:write",
+        "tasks:approve",
+        "agents:read",
+        "mcp:read",
+        "mcp:write",
+        "mcp:invoke",
+        "billing:read",
+        "billing:write",
+    ],
+    OpenEnum(),
+]
+"""Something that an API key can do."""
+
+ServerStatus: TypeAlias = Annotated[
+    Literal["CONNECTED", "UNREACHABLE", "AUTH_FAILED", "CHANGED"], OpenEnum()
+]
+"""`CONNECTED`: the last check succeeded. `UNREACHABLE`: it does not respond. `AUTH_FAILED`: it
+refuses the credentials. `CHANGED`: a tool is new or differs from the one that was accepted.
+"""
+
+StepCut: TypeAlias = Annotated[Literal["arguments", "result"], OpenEnum()]
+"""A value of a step that a list has cut."""
+
+StepKind: TypeAlias = Annotated[Literal["model", "summary", "tool", "approval"], OpenEnum()]
+"""A model call, a summary of a long run, a tool call, or a review."""
+
+StepOutcome: TypeAlias = Annotated[Literal["ok", "failed", "rejected"], OpenEnum()]
+"""How a call ended. A model call is `failed` if its answer cannot be used."""
+
+StepState: TypeAlias = Annotated[
+    Literal[
+        "planned",
+        "gated",
+        "started",
+        "delegated",
+        "finished",
+        "pending",
+        "approved",
+        "rejected",
+        "expired",
+        "cancelled",
+    ],
+    OpenEnum(),
+]
+"""Calls are `planned`, `gated` (waiting for a person), `started`, `delegated` (to a subtask) or
+`finished`. Approvals are `pending`, `approved`, `rejected`, `expired` or `cancelled` (the task
+ended, or its text changed).
+"""
+
+SubscriptionStatus: TypeAlias = Annotated[
+    Literal["ACTIVE", "CANCELLED", "PAST_DUE", "TRIALING"], OpenEnum()
+]
+"""`PAST_DUE` means that the last payment failed; the tier stays for a grace period."""
+
+TaskStatus: TypeAlias = Annotated[
+    Literal["PENDING", "RUNNING", "COMPLETED", "FAILED", "CANCELLED", "WAITING_APPROVAL"],
+    OpenEnum(),
+]
+"""The state of a task. `COMPLETED` and `CANCELLED` are final. A `FAILED` task can be retried.
+`WAITING_APPROVAL` means that a person must decide.
+"""
+
+Tier: TypeAlias = Annotated[
+    Literal["BASIC", "STANDARD", "ADVANCED", "CORPORATE", "ENTERPRISE", "BUSINESS"], OpenEnum()
+]
+"""The tier of an account."""
+
+ToolApproval: TypeAlias = Annotated[Literal["never", "writes", "always"], OpenEnum()]
+"""`writes`: calls of tools that their server does not mark as read-only."""
+
+TransactionKind: TypeAlias = Annotated[
+    Literal[
+        "allowance",
+        "top_up",
+        "hold",
+        "charge",
+        "release",
+        "expiry",
+        "refund",
+        "refund_reversal",
+        "dispute",
+        "dispute_reversal",
+    ],
+    OpenEnum(),
+]
+"""`allowance`: the monthly allowance. `top_up`: a payment. `hold`: money set aside for a run.
+`charge`: a model call. `release`: the returned rest of a hold. `expiry`: unused allowance of a
+past month. `refund`: a payment that was returned. `refund_reversal`: a refund that failed.
+`dispute`: a payment that the bank took back. `dispute_reversal`: disputed money that came back.
+"""
+
+Transport: TypeAlias = Annotated[Literal["streamable-http", "sse"], OpenEnum()]
+"""The protocol of a tool server. `sse` is the older one."""
+
+Variant: TypeAlias = Annotated[Literal["A", "B"], OpenEnum()]
+"""A set of tiers and prices; each deployment has one."""
+
+
+class ShownTool(Body):
+    """A tool, with the definition that you saw."""
+
+    name: str
+    """The name of the tool."""
+    hash: str
+    """The `hash` in the list of tools. It stands for the definition in that list."""
+
+
+class Account(Model):
+    """An account, which owns tasks, tool servers, credits and keys."""
+
+    id: str
+    """The ID of the account, `acct_…`."""
+    kind: AccountKind
+    """Whether one user or a company owns it."""
+    name: str
+    """The display name."""
+    tier: Tier
+    """The tier of the account."""
+    role: Role
+    """The role of the calling user in the account."""
+    trial_ends_at: datetime | None
+    """When the signup trial ends or ended. Null if there was none."""
+    created_at: datetime
+    """When the account was created."""
+
+
+class Actor(Model):
+    """A user who did something, and the credential of the request."""
+
+    user_id: str
+    """The ID of the user, `user_…`."""
+    name: str | None
+    """The name of the user at that time. Null if unknown."""
+    via: CredentialKind | None
+    """The kind of credential. Null if an earlier version did not store it."""
+    key_id: str | None
+    """The ID of the API key. Null for a session."""
+
+
+class ApprovalPolicy(Model):
+    """When a person must approve."""
+
+    run: bool
+    """Before each run."""
+    tools: ToolApproval | list[str]
+    """Before which tool calls. A list has patterns of tools, `server/tool`."""
+    output: bool
+    """Before the output is final."""
+
+
+class AgentStatistics(Model):
+    """How the account's tasks of one agent went in the last 30 days."""
+
+    from_: datetime
+    """Only tasks created at this time or later count."""
+    to: datetime
+    """The time of the request."""
+    tasks: int
+    """Tasks in any state. Tasks that your own client runs do not count."""
+    completed: int
+    """`COMPLETED` tasks."""
+    failed: int
+    """`FAILED` tasks."""
+    cancelled: int
+    """`CANCELLED` tasks."""
+    waiting: int
+    """`WAITING_APPROVAL` tasks."""
+    running: int
+    """`PENDING` and `RUNNING` tasks."""
+    success_rate: float | None
+    """`completed` divided by `completed` plus `failed`. Null if both are 0."""
+    median_cost_usd: str | None
+    """The median cost of completed tasks in US dollars, with six decimals. Null without a completed
+    task.
+    """
+    median_duration_ms: int | None
+    """The median time from start to end of completed tasks in milliseconds, without the time in
+    which they waited for people. Null without a completed task.
+    """
+
+
+class Decision(Body):
+    """One pending item to approve."""
+
+    id: str
+    """The ID of a pending item of the review."""
+    arguments: dict[str, Any] | None = None
+    """Changed arguments for the tool call, valid against `argumentsSchema`. Default: the arguments
+    that the item shows.
+    """
+
+
+class ReviewRef(Body):
+    """The review that a decision is about, as it was shown."""
+
+    number: int
+    """The number of the review."""
+    digest: str
+    """The digest of the review."""
+
+
+class Issuer(Model):
+    """An identity provider that this deployment accepts."""
+
+    issuer: str
+    """The issuer URL."""
+    client_id: str
+    """The client ID to sign in with."""
+    name: str
+    """The name for a sign-in button."""
+    authorization_endpoint: str | None
+    """Where a browser starts to sign in. Null if the issuer cannot be reached."""
+
+
+class BalanceAmounts(Model):
+    """The balance in US dollars and cents."""
+
+    available_usd: str
+    """US dollars available, as a string."""
+    total_loaded_usd: str
+    """US dollars paid in since the account was created, as a string."""
+    total_spent_usd: str
+    """US dollars spent since the account was created, as a string."""
+    available_cents: int
+    """Cents available."""
+    reserved_cents: int
+    """Cents on hold for runs that have not ended."""
+
+
+class UsageBar(Model):
+    """How much of this month's allowance is used, in US cents. All zero without an allowance."""
+
+    used: int
+    """Cents used."""
+    total: int
+    """Cents in the allowance."""
+    remaining: int
+    """Cents left."""
+    percent: int
+    """Percent used, rounded down."""
+    status: AllowanceStatus
+    """A summary of how much is used."""
+    resets_at: datetime | None
+    """When the next allowance starts. Null without an allowance."""
+
+
+class BatchTask(Body):
+    """A task of a batch."""
+
+    name: str
+    """A display name, 1 to 1,000 characters."""
+    agent: str | None = None
+    """The name of an agent in the catalog (`GET /api/agents`). An unknown agent returns 400; one
+    that is locked for your tier returns 403.
+    """
+    assigned_agent: str | None = None
+    """The same as `agent`. If you send both, they must be equal."""
+    input: str | None = None
+    """What the agent works on. At most 50,000 characters. Default: empty."""
+    status: TaskStatus = "PENDING"
+    """The initial state. With `WAITING_APPROVAL`, a person approves the run before it starts. With
+    any other state except `PENDING`, the service does not run the task.
+    """
+    project_id: str | None = None
+    """Your own label for grouping tasks."""
+    description: str | None = None
+    """What the task is about, for people and for the agent. At most 50,000 characters."""
+    priority: float = 0
+    """From 0 (lowest) to 10 (highest)."""
+    parent_task_id: str | None = None
+    """The ID of the parent, for a subtask. The parent must not have ended (409). Tasks can be
+    nested up to 8 levels deep.
+    """
+    output: str | None = None
+    """The output, for a record of work that is done elsewhere. At most 50,000 characters."""
+    actions: list[str] | None = None
+    """Entries for the action log of the task, at most 100 of 2,000 characters each. The log has at
+    most 256 KiB.
+    """
+    output_schema: dict[str, Any] | None = None
+    """A JSON Schema with the type `object`, at most 32 KiB. `outputData` is then an object that
+    matches it. Default: the agent's. Only for a task that the service runs.
+    """
+    budget_cents: int | None = None
+    """The most that one run can cost. Default, and the most: the agent's. Only for a task that the
+    service runs.
+    """
+    deadline: AwareDatetime | None = None
+    """A time in the future. If the task has not ended by then, it fails with `DEADLINE_EXCEEDED`,
+    also while it waits for a person. Only for a task that the service runs.
+    """
+
+
+class Bearer(Body):
+    """A bearer token for a tool server."""
+
+    type: Literal["bearer"]
+    """Always `bearer`."""
+    token: str
+    """The token. It is stored encrypted and never returned."""
+
+
+class PassBilling(Model):
+    """The paid connect pass of a personal account."""
+
+    status: SubscriptionStatus
+    """The state of the pass."""
+    current_period_start: datetime
+    """When the paid period started."""
+    current_period_end: datetime
+    """When the paid period ends."""
+    cancel_at_period_end: bool
+    """Whether it ends with the paid period instead of renewing."""
+    can_cancel: bool
+    """Whether it can be cancelled now."""
+    can_resume: bool
+    """Whether a cancellation can be undone now."""
+
+
+class Changes(Model):
+    """How a transaction changed each part of the balance, in micro-dollars."""
+
+    allowance: int
+    """Change of the allowance."""
+    top_up: int
+    """Change of the top-up balance."""
+    held: int
+    """Change of the money on hold."""
+    spent: int
+    """Change of the money spent."""
+    owed: int
+    """Change of the money owed. Negative: more is owed."""
+
+
+class PastCheck(Model):
+    """The status of a tool server at one time."""
+
+    checked_at: datetime
+    """When it was checked."""
+    status: ServerStatus
+    """The status after the check."""
+    latency_ms: float | None
+    """How long the server took to respond, in milliseconds. Null if it did not respond, or if
+    nothing was measured.
+    """
+    error: str | None
+    """Why the check failed. Null if it succeeded."""
+
+
+class CreateKey(Body):
+    """An API key to create."""
+
+    name: str
+    """A display name, 1 to 100 characters."""
+    scopes: list[Scope] | None = None
+    """What the key can do. Default: every scope except `tasks:approve`, which must be named: a key
+    is a program, and an approval is a decision of a person.
+    """
+    expires_at: AwareDatetime | None = None
+    """When the key stops working: an ISO 8601 time with an offset, in the future. Default: never."""
+
+
+class TaskBody(Body):
+    """A task to create. With an `agent` and the status `PENDING` (the default) or
+    `WAITING_APPROVAL`, the service runs it. Otherwise it is a record that your client updates.
+    """
+
+    name: str
+    """A display name, 1 to 1,000 characters."""
+    agent: str | None = None
+    """The name of an agent in the catalog (`GET /api/agents`). An unknown agent returns 400; one
+    that is locked for your tier returns 403.
+    """
+    assigned_agent: str | None = None
+    """The same as `agent`. If you send both, they must be equal."""
+    input: str | None = None
+    """What the agent works on. At most 50,000 characters. Default: empty."""
+    status: TaskStatus = "PENDING"
+    """The initial state. With `WAITING_APPROVAL`, a person approves the run before it starts. With
+    any other state except `PENDING`, the service does not run the task.
+    """
+    project_id: str | None = None
+    """Your own label for grouping tasks."""
+    description: str | None = None
+    """What the task is about, for people and for the agent. At most 50,000 characters."""
+    priority: float = 0
+    """From 0 (lowest) to 10 (highest)."""
+    parent_task_id: str | None = None
+    """The ID of the parent, for a subtask. The parent must not have ended (409). Tasks can be
+    nested up to 8 levels deep.
+    """
+    output: str | None = None
+    """The output, for a record of work that is done elsewhere. At most 50,000 characters."""
+    actions: list[str] | None = None
+    """Entries for the action log of the task, at most 100 of 2,000 characters each. The log has at
+    most 256 KiB.
+    """
+    output_schema: dict[str, Any] | None = None
+    """A JSON Schema with the type `object`, at most 32 KiB. `outputData` is then an object that
+    matches it. Default: the agent's. Only for a task that the service runs.
+    """
+    budget_cents: int | None = None
+    """The most that one run can cost. Default, and the most: the agent's. Only for a task that the
+    service runs.
+    """
+
+
+class ScheduledTask(Model):
+    """A task to create. With an `agent` and the status `PENDING` (the default) or
+    `WAITING_APPROVAL`, the service runs it. Otherwise it is a record that your client updates.
+    """
+
+    name: str
+    """A display name, 1 to 1,000 characters."""
+    agent: str | None = None
+    """The name of an agent in the catalog (`GET /api/agents`). An unknown agent returns 400; one
+    that is locked for your tier returns 403.
+    """
+    assigned_agent: str | None = None
+    """The same as `agent`. If you send both, they must be equal."""
+    input: str | None = None
+    """What the agent works on. At most 50,000 characters. Default: empty."""
+    status: TaskStatus = "PENDING"
+    """The initial state. With `WAITING_APPROVAL`, a person approves the run before it starts. With
+    any other state except `PENDING`, the service does not run the task.
+    """
+    project_id: str | None = None
+    """Your own label for grouping tasks."""
+    description: str | None = None
+    """What the task is about, for people and for the agent. At most 50,000 characters."""
+    priority: float = 0
+    """From 0 (lowest) to 10 (highest)."""
+    parent_task_id: str | None = None
+    """The ID of the parent, for a subtask. The parent must not have ended (409). Tasks can be
+    nested up to 8 levels deep.
+    """
+    output: str | None = None
+    """The output, for a record of work that is done elsewhere. At most 50,000 characters."""
+    actions: list[str] | None = None
+    """Entries for the action log of the task, at most 100 of 2,000 characters each. The log has at
+    most 256 KiB.
+    """
+    output_schema: dict[str, Any] | None = None
+    """A JSON Schema with the type `object`, at most 32 KiB. `outputData` is then an object that
+    matches it. Default: the agent's. Only for a task that the service runs.
+    """
+    budget_cents: int | None = None
+    """The most that one run can cost. Default, and the most: the agent's. Only for a task that the
+    service runs.
+    """
+
+
+class CreateTask(Body):
+    """A task to create. With an `agent` and the status `PENDING` (the default) or
+    `WAITING_APPROVAL`, the service runs it. Otherwise it is a record that your client updates.
+    """
+
+    name: str
+    """A display name, 1 to 1,000 characters."""
+    agent: str | None = None
+    """The name of an agent in the catalog (`GET /api/agents`). An unknown agent returns 400; one
+    that is locked for your tier returns 403.
+    """
+    assigned_agent: str | None = None
+    """The same as `agent`. If you send both, they must be equal."""
+    input: str | None = None
+    """What the agent works on. At most 50,000 characters. Default: empty."""
+    status: TaskStatus = "PENDING"
+    """The initial state. With `WAITING_APPROVAL`, a person approves the run before it starts. With
+    any other state except `PENDING`, the service does not run the task.
+    """
+    project_id: str | None = None
+    """Your own label for grouping tasks."""
+    description: str | None = None
+    """What the task is about, for people and for the agent. At most 50,000 characters."""
+    priority: float = 0
+    """From 0 (lowest) to 10 (highest)."""
+    parent_task_id: str | None = None
+    """The ID of the parent, for a subtask. The parent must not have ended (409). Tasks can be
+    nested up to 8 levels deep.
+    """
+    output: str | None = None
+    """The output, for a record of work that is done elsewhere. At most 50,000 characters."""
+    actions: list[str] | None = None
+    """Entries for the action log of the task, at most 100 of 2,000 characters each. The log has at
+    most 256 KiB.
+    """
+    output_schema: dict[str, Any] | None = None
+    """A JSON Schema with the type `object`, at most 32 KiB. `outputData` is then an object that
+    matches it. Default: the agent's. Only for a task that the service runs.
+    """
+    budget_cents: int | None = None
+    """The most that one run can cost. Default, and the most: the agent's. Only for a task that the
+    service runs.
+    """
+    deadline: AwareDatetime | None = None
+    """A time in the future. If the task has not ended by then, it fails with `DEADLINE_EXCEEDED`,
+    also while it waits for a person. Only for a task that the service runs.
+    """
+    dry_run: bool = False
+    """True: creates nothing, and returns 200 with a quote of what the task would cost, use and ask."""
+
+
+class CreditSettings(Model):
+    """The credit settings of an account."""
+
+    allow_overflow: bool
+    """Whether runs use the top-up balance when the monthly allowance is used up."""
+    alert_below_cents: int | None
+    """US cents, from 0 to 10000000 ($100,000). When less than this is available, the event
+    `credits.low` is sent once. Null sends none.
+    """
+
+
+class DefinitionChange(Model):
+    """A field of a tool's definition that changed."""
+
+    field: str
+    """The field that changed."""
+    accepted: Any
+    """The accepted value. Null for a new tool."""
+    live: Any
+    """The current value on the server."""
+
+
+class DeletedResponse(Model):
+    """Something was deleted."""
+
+    id: str
+    """The ID of the deleted object."""
+    deleted: bool = True
+    """Always true."""
+
+
+class Department(Model):
+    """A department of the catalog."""
+
+    name: str
+    """The name of the department."""
+    agents: int
+    """The number of agents in the department."""
+    tiers: list[int]
+    """The ranks that its agents have, in order."""
+
+
+class ErrorBody(Model):
+    """Describes an error."""
+
+    message: str
+    """What happened and what to do next, as readable text. The wording can change."""
+    timestamp: datetime
+    """When the error happened, in UTC."""
+    path: str
+    """The path of the request."""
+    code: str | None = None
+    """A code for programs to check. Check the HTTP status first; some errors have no code."""
+    details: Any = None
+    """More about the error. The fields depend on `code`; most errors have no details."""
+
+
+class Event(Model):
+    """Something that happened in the account. Each `data` line of an event stream is one."""
+
+    id: str
+    """The ID of the event, `evt_…`."""
+    sequence: int
+    """The number of the event in the account, starting at 1, without gaps. It is also the `id` line
+    of the stream: send it as Last-Event-ID to continue.
+    """
+    type: str
+    """What happened: `task.created`, `task.started`, `task.waiting_approval`, `task.approved`,
+    `task.rejected`, `task.completed`, `task.failed`, `task.cancelled`, `task.retried`,
+    `task.forked`, `task.updated`, `step.started`, `step.finished`, `credits.topped_up`,
+    `credits.depleted`, `credits.low`, `subscription.updated`, `schedule.created`,
+    `schedule.updated`, `schedule.deleted`, `schedule.failed`, `mcp.connected`,
+    `mcp.disconnected`, `mcp.changed`, `key.created`, `key.revoked`, `session.created` or
+    `session.revoked`. Ignore types that you do not know.
+    """
+    task_id: str | None
+    """The task that the event is about. Null if none."""
+    data: dict[str, Any]
+    """More about the event; the fields depend on `type`. Task events have `status`,
+    `previousStatus` and `by`, the user who caused it. `task.updated` has `fields`, the names of
+    the changed fields. Step events have `run`, `step`, `call`, `kind` (`model` or `tool`),
+    `tool` and `server`, and at the end `outcome`.
+    """
+    created_at: datetime
+    """When it happened."""
+
+
+class FieldError(Model):
+    """One problem with a request."""
+
+    field: str
+    """The field, parameter or header. Nested fields are separated by dots, such as
+    `decisions.0.id`. Empty if the problem is the whole body.
+    """
+    message: str
+    """What is wrong with it."""
+
+
+class Forecast(Model):
+    """How long the money lasts if the account goes on spending as in the last days."""
+
+    window_days: int
+    """The number of days that the forecast is based on. Today is the last one."""
+    spent_usd: str
+    """US dollars spent in these days."""
+    per_day_usd: str
+    """US dollars spent per day."""
+    allowance_lasts_until: datetime | None
+    """When this month's allowance is used up. Null if it lasts until the next one starts, if there
+    is none, or if nothing was spent.
+    """
+    balance_lasts_until: datetime | None
+    """When all money that runs can use is used up, including holds, without new allowances and
+    payments. Null if that takes more than ten years, or if nothing was spent.
+    """
+
+
+class ForkOptions(Model):
+    """Whether a task can be forked, and how."""
+
+    available: bool
+    """Whether the task can be forked now."""
+    reason: str | None
+    """Why it cannot be forked. Null if it can."""
+    steps: list[int]
+    """The steps of the current run that a fork can continue from, besides 0."""
+    versions: list[int]
+    """The versions of the agent, newest first, at most 100."""
+    models: list[str]
+    """The names of the configured models."""
+
+
+class ForkOrigin(Model):
+    """Where a fork continues from."""
+
+    task_id: str
+    """The ID of the task that was forked."""
+    step: int
+    """The last step that was taken from it. 0: the fork began at the start."""
+
+
+class ForkTask(Body):
+    """Where a fork continues from, and what it does differently."""
+
+    from_step: int
+    """The last step of the task's current run that the fork takes. 0 takes none: the fork starts
+    with the same input.
+    """
+    agent_version: int | None = None
+    """The version of the agent that the fork uses. Default: the version that the task uses."""
+    model: str | None = None
+    """The name of a configured model that the fork uses instead of the agent's. Default: as in the
+    task.
+    """
+    dry_run: bool = False
+    """True: creates nothing, and returns 200 with a quote of what the fork would cost, use and ask."""
+
+
+class Hold(Model):
+    """Money that is set aside for a task that has not ended."""
+
+    task_id: str
+    """The ID of the task."""
+    task_name: str
+    """The name of the task."""
+    agent: str | None
+    """The agent of the task."""
+    status: TaskStatus
+    """The state of the task."""
+    held_usd: str
+    """US dollars that are still on hold."""
+    used_usd: str
+    """US dollars that the run has spent so far."""
+    created_at: datetime
+    """When the money was set aside."""
+
+
+class InvokeTool(Body):
+    """A tool call."""
+
+    tool: str
+    """The name of the tool."""
+    arguments: dict[str, Any] | None = None
+    """The arguments, valid against the `inputSchema` of the tool. Default: none."""
+
+
+class ToolResult(Model):
+    """What a tool returned."""
+
+    content: list[dict[str, Any]]
+    """The content blocks, as the server sent them."""
+    structured_content: Any
+    """The structured result. Null if the tool returned none."""
+    is_error: bool
+    """Whether the tool reports that it failed."""
+
+
+class JsonWebKeySet(Model):
+    """Public keys in the JSON Web Key Set format (RFC 7517)."""
+
+    keys: list[dict[str, Any]]
+    """The public keys of session tokens. Choose by `kid`."""
+
+
+class LiveResponse(Model):
+    """The process is running."""
+
+    status: Literal["live"] = "live"
+    """Always `live`."""
+
+
+class LogoutResponse(Model):
+    """The session has ended."""
+
+    logged_out: bool
+    """Always true."""
+
+
+class User(Model):
+    """A person who signs in."""
+
+    id: str
+    """The ID of the user, `user_…`."""
+    email: str | None
+    """The email address. Null if the identity provider gave none."""
+    name: str | None
+    """The name. Null if the identity provider gave none."""
+    created_at: datetime
+    """When the user first signed in."""
+
+
+class Trial(Model):
+    """The trial that starts at the first sign-in. It needs no card and ends automatically."""
+
+    started_at: datetime
+    """When the trial started."""
+    ends_at: datetime
+    """When the trial ends or ended."""
+    active: bool
+    """Whether the trial is running now."""
+
+
+class PassCheckoutResponse(Model):
+    """A checkout page for the connect pass."""
+
+    checkout_url: str
+    """The page of the payment processor. Send the user there. Nothing changes before the payment is
+    complete.
+    """
+
+
+class PassOffer(Model):
+    """The connect pass, a personal add-on."""
+
+    price_cents: int
+    """The price per month."""
+
+
+class PatchCreditSettings(Body):
+    """New credit settings. Absent fields change nothing; one is needed."""
+
+    allow_overflow: bool | None = None
+    """Null changes nothing."""
+    alert_below_cents: int | None = None
+    """US cents, from 0 to 10000000 ($100,000). When less than this is available, the event
+    `credits.low` is sent once. Null sends none.
+    """
+
+
+class ReportedError(Body):
+    """Why a task failed, as your client reports it."""
+
+    code: str
+    """A code for programs to check."""
+    message: str
+    """What happened, as readable text. At most 2,000 characters."""
+    retryable: bool = False
+    """Whether a retry can succeed without a change."""
+
+
+class ToolServer(Model):
+    """A connected tool server."""
+
+    id: str
+    """The ID of the server, `mcp_…`."""
+    name: str
+    """The short name. Agents call its tools as `name/tool`."""
+    url: str
+    """The URL of the MCP endpoint."""
+    transport: Transport
+    """The protocol of the server."""
+    status: ServerStatus
+    """The result of the last check."""
+    tool_count: int
+    """The number of tools that it offers."""
+    last_checked_at: datetime
+    """When it was last checked."""
+    last_error: str | None
+    """Why the last check failed. Null if it succeeded."""
+    created_at: datetime
+    """When it was connected."""
+    updated_at: datetime
+    """When it last changed."""
+    allowed_tools: list[str] | None
+    """The tools that can be used. Null means all."""
+    missing_tools: list[str]
+    """The names in `allowedTools` that the server does not offer."""
+    revision: int
+    """Increases with every change of the URL, transport or credentials."""
+
+
+class PlanOffer(Model):
+    """A tier, with what it costs and gives."""
+
+    tier: Tier
+    """The tier."""
+    price_cents: int
+    """The price per month, for each seat if the tier has seats. 0 if free."""
+    allowance_cents: int
+    """What can be spent each month without a top-up, for each seat."""
+    min_seats: int | None
+    """The minimum number of seats. Null if the tier has no seats."""
+
+
+class QuotedAgent(Model):
+    """The agent that would run."""
+
+    name: str
+    """The name of the agent."""
+    display_name: str
+    """Its display name."""
+    version: int
+    """The version that would run."""
+
+
+class QuotedBalance(Model):
+    """Whether the money is there."""
+
+    covered: bool
+    """Whether the task could start now."""
+    available_usd: str
+    """What the account can use for the next run."""
+    paid_by_parent: bool
+    """Whether the hold of the parent task pays, and not the balance."""
+
+
+class QuotedTool(Model):
+    """A tool that the agent can use now."""
+
+    server: str
+    """The name of the tool server."""
+    tool: str
+    """The name of the tool."""
+    title: str | None
+    """The title, as the server says. Null if it has none."""
+    read_only: bool
+    """Whether the server marks it as read-only."""
+    needs_approval: bool
+    """Whether a person must approve each call."""
+
+
+class TypicalCost(Model):
+    """What the newest tasks of the agent cost that completed in their first run."""
+
+    tasks: int
+    """How many tasks this is about, at most 100."""
+    median_usd: str
+    """Half of them cost at most this."""
+    p90_usd: str
+    """Nine of ten cost at most this."""
+
+
+class ReadyResponse(Model):
+    """Whether the service can handle requests, and the result of each check."""
+
+    status: Readiness
+    """Whether the service can handle requests."""
+    checks: dict[str, str]
+    """The result of each check: `ok`, or why it failed."""
+
+
+class RetryOption(Model):
+    """One way to retry a task."""
+
+    from_: RetryFrom
+    """Where the new run would start."""
+    version: int
+    """The version of the agent that would run."""
+    kept_steps: int
+    """The model calls and tool calls that would be kept, with their approvals."""
+    repeated_steps: int
+    """The model calls and tool calls of the failed run that would be done again."""
+    kept_cost_usd: str
+    """What the kept steps cost. They are not paid for again."""
+    maximum_cost_usd: str
+    """The most that the new run can cost: its budget, which is held."""
+    opens_gates: list[Gate]
+    """The gates that the new run opens, apart from questions of the agent: `run` for certain,
+    `tool` if it makes a call that needs approval, `output` if it gets that far.
+    """
+    text_changed: bool
+    """Whether a text of the task has changed since a person approved its run."""
+
+
+class RetryTask(Body):
+    """Where a failed task starts again."""
+
+    from_: RetryFrom = "start"
+    """Where the new run starts."""
+
+
+class ScheduleError(Model):
+    """Why a schedule could not create a task."""
+
+    code: str
+    """A code for programs to check."""
+    message: str
+    """What happened and what to do next, as readable text."""
+
+
+class Session(Model):
+    """A session that has not ended."""
+
+    id: str
+    """The ID of the session, `sess_…`."""
+    device: str | None
+    """The program that signed in, from its User-Agent header. Null if it sent none."""
+    address: str | None
+    """The IP address that signed in; for IPv6, its network. Null if it is not known."""
+    created_at: datetime
+    """When the user signed in."""
+    last_seen_at: datetime
+    """When the session was last used, to the minute."""
+    current: bool
+    """Whether this request uses the session."""
+
+
+class SnoozeResponse(Model):
+    """Until when a decision is put off."""
+
+    snoozed_until: datetime | None
+    """Until when you do not want to see it. Null if it is not put off."""
+
+
+class SnoozeTask(Body):
+    """Until when to put off a decision."""
+
+    until: AwareDatetime | None
+    """A time in the future. A time after `expiresAt` of the review counts as `expiresAt`. Null
+    brings the review back.
+    """
+
+
+class StartSession(Body):
+    """An ID token to sign in with."""
+
+    id_token: str
+    """An ID token (a JWT) from one of the issuers that `GET /api/auth/config` lists. It must be
+    less than 10 minutes old, and it works once. Get one from your identity provider; this
+    example is not a real token.
+    """
+    cookie: bool = False
+    """Whether to set the session token as a cookie that scripts cannot read, instead of returning
+    it. Only pages of this service can do this.
+    """
+
+
+class StartSessionByCode(Body):
+    """An authorization code to sign in with."""
+
+    code: str
+    """The code from the identity provider. It works once."""
+    code_verifier: str
+    """The PKCE verifier of the authorization request (RFC 7636): 43 to 128 letters, digits or
+    `-._~`.
+    """
+    redirect_uri: str
+    """The redirect URI of the authorization request: `/signin/callback` of this service."""
+    issuer: str
+    """The issuer of the code, one that `GET /api/auth/config` lists."""
+    nonce: str | None = None
+    """The nonce of the authorization request. The ID token must have the same one. Null if the
+    request had none.
+    """
+    cookie: bool = False
+    """Whether to set the session token as a cookie that scripts cannot read, instead of returning
+    it. Only pages of this service can do this.
+    """
+
+
+class Subscribe(Body):
+    """A plan to subscribe to."""
+
+    plan: str
+    """The name of the plan, in any case: `standard`, `advanced`, `corporate` or `enterprise`. To
+    return to `basic`, cancel the subscription.
+    """
+    seats: int | None = None
+    """The number of seats, for `corporate` (at least 1) and `enterprise` (at least 100). Other
+    plans have no seats.
+    """
+
+
+class Subscription(Model):
+    """The subscription of an account."""
+
+    tier: Tier
+    """The tier that the subscription gives now."""
+    status: SubscriptionStatus
+    """The state of the subscription."""
+    seats: int | None
+    """The number of seats. Null if the plan has no seats."""
+    current_period_start: datetime
+    """When the paid period started."""
+    current_period_end: datetime
+    """When the paid period ends."""
+    cancel_at_period_end: bool
+    """Whether it ends with the paid period instead of renewing."""
+    downgrade_target: Tier | None
+    """The lower plan that starts after this period. Null if none is scheduled."""
+    downgrade_seats: int | None
+    """The number of seats from the next period on. Null if the next plan has no seats, or no change
+    is scheduled.
+    """
+
+
+class TaskError(Model):
+    """Why a task failed."""
+
+    code: str
+    """A code for programs to check."""
+    message: str
+    """What happened and what to do next, as readable text."""
+    retryable: bool
+    """Whether a retry can succeed without a change."""
+
+
+class TaskMetadata(Model):
+    """Additional data of a task."""
+
+    actions: list[str]
+    """The action log, oldest first."""
+
+
+class TaskUsage(Model):
+    """What a task has used so far. Zero for a task that the service does not run."""
+
+    run: int
+    """The number of the current run. A retry adds 1."""
+    steps: int
+    """Model calls in all runs."""
+    input_tokens: int
+    """Tokens sent to models."""
+    output_tokens: int
+    """Tokens received from models."""
+    cost_usd: str
+    """What the model calls cost."""
+    budget_usd: str | None
+    """The most that the current run can cost: the budget of its agent, or `budgetCents` if that is
+    less. Null for a task that the service does not run.
+    """
+
+
+class TokenResponse(Model):
+    """A new session token."""
+
+    token: str | None
+    """The session token, a JWT that is valid for 7 days. Its `exp` claim is the time when it
+    expires. Null if it is set as a cookie.
+    """
+
+
+class TopUp(Body):
+    """An amount to buy."""
+
+    amount_cents: int
+    """US cents, from 500 ($5) to 100000 ($1,000)."""
+
+
+class TopUpResponse(Model):
+    """A checkout page for a top-up."""
+
+    checkout_url: str
+    """The page of the payment processor. Send the user there. The balance changes when the payment
+    is complete.
+    """
+    amount: int
+    """The amount in US cents, as requested."""
+
+
+class Usage(Model):
+    """Usage of one day, agent or model."""
+
+    calls: int
+    """Model calls."""
+    input_tokens: int
+    """Tokens sent to models."""
+    output_tokens: int
+    """Tokens received from models."""
+    cost_usd: str
+    """US dollars with six decimals, as a string to keep it exact."""
+    key: str
+    """The day, the name of the agent or the name of the model."""
+    group: str | None
+    """The agent or the model, if `groupBy` is `day,agent` or `day,model`. Null for the sum of all
+    except the ten most expensive, and if `groupBy` names one thing.
+    """
+
+
+class UsageTotals(Model):
+    """Model calls and what they cost."""
+
+    calls: int
+    """Model calls."""
+    input_tokens: int
+    """Tokens sent to models."""
+    output_tokens: int
+    """Tokens received from models."""
+    cost_usd: str
+    """US dollars with six decimals, as a string to keep it exact."""
+
+
+class AcceptTools(Body):
+    """Tools to accept."""
+
+    tools: list[ShownTool]
+    """The tools, at most 500."""
+
+
+class ApiKey(Model):
+    """An API key, without its secret."""
+
+    id: str
+    """The ID of the key, `key_…`."""
+    name: str
+    """The display name."""
+    prefix: str
+    """The first characters of the secret, to recognise it."""
+    scopes: list[Scope]
+    """What the key can do."""
+    created_at: datetime
+    """When the key was created."""
+    last_used_at: datetime | None
+    """When the key was last used, to the minute. Null if never."""
+    expires_at: datetime | None
+    """When the key stops working. Null if never."""
+    created_by: Actor
+    """Who created the key."""
+
+
+class ReviewItem(Model):
+    """Something that a person decides: a tool call, or an output."""
+
+    id: str
+    """The ID of the item, unique within the task. Use it in `decisions`."""
+    tool: str | None
+    """The tool that the agent wants to call. Null at an output gate."""
+    server: str | None
+    """The name of the tool server. Null for an output and for built-in tools."""
+    summary: str
+    """What the call will do, in one sentence of at most 200 characters. It is made by rule from the
+    agent's file, the tool and the arguments. The model does not write it.
+    """
+    arguments: dict[str, Any] | None
+    """The arguments of the call. At an output gate, the `output`, or the data itself if the task
+    has an `outputSchema`.
+    """
+    arguments_schema: dict[str, Any] | None
+    """The JSON Schema that changed arguments must match. Null if unknown."""
+    reason: str | None
+    """Why a person must decide."""
+    decision: ItemDecision | None
+    """The decision. Null while the item waits."""
+    decided_by: Actor | None
+    """Who decided. Null while the item waits."""
+    decided_at: datetime | None
+    """When it was decided. Null while the item waits."""
+    server_id: str | None = None
+    """The ID of the tool server that gets the call. Null like `server`."""
+    server_revision: int | None = None
+    """The revision of the tool server, which changes with its URL and credentials. Null like
+    `server`.
+    """
+    server_url: str | None = None
+    """Where the call is sent. Null like `server`."""
+    tool_description: str | None = None
+    """What the tool does, as its server says. Null for an output."""
+    tool_title: str | None = None
+    """The title of the tool, as its server says. Null if it has none."""
+    annotations: dict[str, Any] | None = None
+    """What the server says about the effects of the tool, such as `readOnlyHint` and
+    `destructiveHint`. Null if it says nothing.
+    """
+    definition_hash: str | None = None
+    """The hash of the tool's definition in this review, as the tool server's page shows it. Null
+    for an output, for built-in tools and for reviews of earlier versions.
+    """
+    definition_accepted: bool | None = None
+    """Whether this is still the accepted definition of the tool. Null like `definitionHash`."""
+    accepted_by: Actor | None = None
+    """Who accepted this definition. Null if it is not accepted or unknown."""
+    accepted_at: datetime | None = None
+    """When this definition was accepted. Null like `acceptedBy`."""
+    agent_says: str | None = None
+    """What the model wrote beside the call, at most 2,000 characters. It can be wrong. Null if it
+    wrote nothing.
+    """
+    edited: bool = False
+    """Whether the arguments were changed when the item was approved."""
+    digest: str | None = None
+    """The SHA-256 of the call with these arguments. The call is made only if it still has this
+    digest. Null for reviews of earlier versions.
+    """
+
+
+class TimelineStep(Model):
+    """One step of a task: a model call, a tool call or an approval."""
+
+    id: str
+    """The ID of the step, unique within the task."""
+    kind: StepKind
+    """What kind of step it is."""
+    run: int
+    """The run, from 1."""
+    step: int | None
+    """The step of the run, from 1. Null for an approval."""
+    name: str | None
+    """The name of the model or tool; for an approval, its gate. Null for an approval of a task that
+    the service does not run.
+    """
+    server: str | None
+    """The name of the tool server. Null for other steps and built-in tools."""
+    state: StepState
+    """The state of the step."""
+    outcome: StepOutcome | None
+    """How the call ended. Null before that and for an approval."""
+    arguments: Any
+    """The arguments of a tool call, or the items of an approval. `throughStep` is the last step
+    that a summary replaces, `insteadOf` the models that were not available.
+    """
+    result: Any
+    """For a model call, its `text` and the names of the `toolCalls` it requested. For a tool call,
+    its result. For an approval, the reason, or null.
+    """
+    child_task_id: str | None
+    """The subtask, for a tool call that delegates. Otherwise null."""
+    input_tokens: int
+    """Tokens sent to the model; 0 for other steps."""
+    output_tokens: int
+    """Tokens received from the model; 0 for other steps."""
+    cached_input_tokens: int
+    """The part of `inputTokens` that the provider read from its cache."""
+    cache_write_tokens: int
+    """The part of `inputTokens` that the provider wrote to its cache."""
+    reasoning_tokens: int
+    """The part of `outputTokens` that the model spent on reasoning."""
+    estimated: bool
+    """Whether Rota counted tokens itself because the provider did not report them."""
+    cost_usd: str
+    """US dollars with six decimals, as a string to keep it exact."""
+    price_version: str | None
+    """The price list that was used. Null except for a model call."""
+    started_at: datetime
+    """When the step started, or when it was planned if it has not started."""
+    finished_at: datetime | None
+    """When the step ended. Null before that."""
+    duration_ms: int | None
+    """How long the step took, in milliseconds. Null before it ended."""
+    decided_by: Actor | None
+    """Who decided. Null except for a decided approval."""
+    note: str | None
+    """What the model was told after its answer: why the answer cannot be used, or why a person
+    rejected it. Null otherwise.
+    """
+    copied: bool
+    """Whether the step was taken from the task that this one was forked from. It was made and paid
+    for there, so it has no cost here.
+    """
+    truncated: list[StepCut]
+    """What is cut, because the page would be larger than 1 MiB: the value is the beginning of its
+    text. A page of one step (`limit=1`) is always whole.
+    """
+
+
+class Agent(Model):
+    """An agent of the catalog, as the selected account sees it."""
+
+    name: str
+    """The unique name. Use it as `agent` when you create a task."""
+    display_name: str
+    """The display name."""
+    initials: str
+    """Two letters that stand for the agent where its name does not fit."""
+    description: str
+    """What the agent does."""
+    department: str
+    """The name of the department."""
+    tier: int
+    """The rank of the agent: 1 Director, 2 Lead, 3 Specialist."""
+    tags: list[str]
+    """What the agent can do."""
+    premium: bool
+    """Whether it is a premium agent."""
+    required_tier: Tier
+    """The lowest account tier that can use the agent."""
+    locked: bool
+    """True if the tier of the selected account is too low for the agent."""
+    tools: list[str]
+    """The tools that it can use, as patterns `server/tool`."""
+    approval: ApprovalPolicy
+    """What a person must approve."""
+    budget_cents: int
+    """The most that one run can cost, in US cents. It is held before the start."""
+    model: str | None = None
+    """The model that the agent uses. Absent if your tier does not include this field."""
+
+
+class Version(Model):
+    """A version of an agent. Versions never change."""
+
+    version: int
+    """The number of the version, from 1."""
+    created_at: datetime
+    """When it was added."""
+    current: bool
+    """Whether new tasks use it."""
+    instructions: str | None
+    """What the agent is told to do. Null if it is locked."""
+    tools: list[str]
+    """The tools that it can use, as patterns `server/tool`."""
+    approval: ApprovalPolicy
+    """What a person must approve."""
+    budget_cents: int
+    """The most that one run can cost, in US cents. It is held before the start."""
+    max_steps: int
+    """The most model calls of one run."""
+    max_concurrent: int | None
+    """How many of its tasks your account works on at a time. Null: any number."""
+    output_schema: dict[str, Any] | None
+    """The JSON Schema of the agent's output. Null if the output is text, or if the agent is locked."""
+    model: str | None = None
+    """The model that the agent uses. Absent if your tier does not include this field."""
+
+
+class StatisticsResponse(Model):
+    """The statistics of an agent."""
+
+    statistics: AgentStatistics
+    """The statistics."""
+
+
+class ApproveTask(Body):
+    """What to approve. An empty object approves everything that waits."""
+
+    review: ReviewRef | None = None
+    """The review that you decide about: its `number` and `digest`. If another review waits by then,
+    the response is 409 with that review, and nothing is decided. Default: the review that waits,
+    except when you repeat a decision within 10 seconds.
+    """
+    decisions: list[Decision] | None = None
+    """The items to approve, at most 100. Default: every pending item."""
+
+
+class RejectTask(Body):
+    """Why a task is rejected, and whether it continues."""
+
+    review: ReviewRef | None = None
+    """The review that you decide about: its `number` and `digest`. If another review waits by then,
+    the response is 409 with that review, and nothing is decided. Default: the review that waits,
+    except when you repeat a decision within 10 seconds.
+    """
+    reason: str | None = None
+    """The reason. With `resume`, the agent reads it. At most 2,000 characters."""
+    resume: bool = False
+    """True: the task continues, and its agent reads the reason. False: the task is cancelled."""
+
+
+class AuthConfigResponse(Model):
+    """How to sign in."""
+
+    variant: Variant
+    """The variant of this deployment."""
+    issuers: list[Issuer]
+    """The identity providers that are accepted."""
+
+
+class BalanceResponse(Model):
+    """The credits of an account."""
+
+    top_up_cents: int
+    """Cents in the top-up balance, excluding the allowance."""
+    total_available: int
+    """Cents available: allowance plus top-up, minus holds."""
+    total_loaded_cents: int
+    """Cents paid in since the account was created, excluding allowances."""
+    total_spent_cents: int
+    """Cents spent since the account was created."""
+    has_allowance: bool
+    """Whether the account has a monthly allowance."""
+    allow_overflow: bool
+    """Whether runs use the top-up balance when the monthly allowance is used up."""
+    usage_bar: UsageBar
+    """How much of this month's allowance is used."""
+    balance: BalanceAmounts
+    """The same balance in dollars and cents."""
+    owed_cents: int = 0
+    """Cents that the account owes: for calls that ended after their hold, and for refunds and
+    disputes of spent money. Absent when it owes nothing.
+    """
+
+
+class CreateTasks(Body):
+    """Tasks to create with one request."""
+
+    tasks: list[BatchTask]
+    """The tasks, 1 to 1,000. The whole body has at most 2 MiB."""
+
+
+class ConnectServer(Body):
+    """A tool server to connect."""
+
+    name: str
+    """A short name, unique in the account. Agents call its tools as `name/tool`. Lowercase letters,
+    digits and inner hyphens, at most 32 characters.
+    """
+    url: str
+    """The URL of the MCP endpoint. The service connects to it before it saves anything, so replace
+    the example with a server that exists. In production, it must use https. Private addresses
+    are refused unless the operator allows them.
+    """
+    transport: Transport = "streamable-http"
+    """The protocol of the server."""
+    headers: dict[str, str] | None = None
+    """Headers to send with every request, at most 20. Values are stored encrypted and never
+    returned.
+    """
+    auth: Bearer | None = None
+    """The credentials for the server. Default: none."""
+    allowed_tools: list[str] | None = None
+    """The tools that can be used, at most 500 names. Default: all."""
+
+
+class UpdateServer(Body):
+    """Changes to a tool server. Absent fields change nothing."""
+
+    name: str | None = None
+    """A new name. Null changes nothing."""
+    url: str | None = None
+    """A new URL. Stored credentials are not sent to a new URL, so send `auth` and `headers` again
+    if the server has them. Null changes nothing.
+    """
+    transport: Transport | None = None
+    """Null changes nothing."""
+    headers: dict[str, str] | None = None
+    """Replaces all headers except `Authorization`, which belongs to `auth`. Null removes them."""
+    auth: Bearer | None = None
+    """Replaces the credentials. Null removes them."""
+    allowed_tools: list[str] | None = None
+    """The tools that can be used, at most 500 names. Null means all."""
+
+
+class BillingResponse(Model):
+    """The connect pass after the change."""
+
+    billing: PassBilling
+    """The paid pass."""
+
+
+class Transaction(Model):
+    """A movement of money. Transactions never change."""
+
+    id: str
+    """The ID of the transaction, `txn_…`."""
+    kind: TransactionKind
+    """What kind of movement it is."""
+    created_at: datetime
+    """When it happened."""
+    amount_micros: int
+    """The amount in micro-dollars (one cent is 10,000). Negative when money was held, spent,
+    expired, refunded or disputed.
+    """
+    amount_cents: int
+    """The same amount in cents, rounded down."""
+    changes: Changes
+    """How it changed each part of the balance."""
+    available_after_micros: int
+    """What was available right after it, in micro-dollars: allowance plus top-up, minus holds."""
+    available_after_cents: int
+    """The same in cents, rounded down."""
+    task_id: str | None
+    """The task. Null unless a run held or spent the money."""
+    task_name: str | None
+    """The name of the task. Null without a task, or if the API key lacks the scope `tasks:read`."""
+    agent: str | None
+    """The agent of the task. Null if `taskName` is null."""
+    run: int | None
+    """The run of the task. Null without a task."""
+    step: int | None
+    """The step of the run. Null except for a charge."""
+    model: str | None
+    """The model that was called. Null except for a charge."""
+    price_version: str | None
+    """The price list that was used. Null except for a charge."""
+    estimated: bool
+    """Whether Rota counted the tokens of a charge, as the provider did not."""
+    reference: str | None
+    """The payment processor's ID. Null except for payments, refunds and disputes."""
+    description: str
+    """What happened, as readable text."""
+
+
+class ChecksResponse(Model):
+    """A page of checks."""
+
+    checks: list[PastCheck]
+    """The checks on this page, newest first."""
+    total: int
+    """The number of items on all pages, not only this one."""
+
+
+class CreateSchedule(Body):
+    """A schedule to create."""
+
+    name: str
+    """A display name, 1 to 255 characters."""
+    cron: str
+    """When to create a task: minute, hour, day of month, month and day of week, as in cron."""
+    time_zone: str
+    """The time zone of `cron`, a name of the IANA database."""
+    task: TaskBody
+    """The task to create each time. The fields are those of `POST /api/tasks`, except `deadline`
+    and `dryRun`.
+    """
+    overlap: Overlap = "skip"
+    """What to do at a time at which an earlier task has not ended."""
+    paused: bool = False
+    """A paused schedule creates no tasks."""
+
+
+class PatchSchedule(Body):
+    """Changes to a schedule. Absent fields change nothing."""
+
+    name: str | None = None
+    """A display name, 1 to 255 characters."""
+    cron: str | None = None
+    """When to create a task: minute, hour, day of month, month and day of week, as in cron."""
+    time_zone: str | None = None
+    """The time zone of `cron`, a name of the IANA database."""
+    task: TaskBody | None = None
+    """The task to create each time. The fields are those of `POST /api/tasks`, except `deadline`
+    and `dryRun`.
+    """
+    overlap: Overlap | None = None
+    """What to do at a time at which an earlier task has not ended."""
+    paused: bool | None = None
+    """A paused schedule creates no tasks."""
+
+
+class SettingsResponse(Model):
+    """The credit settings of an account."""
+
+    settings: CreditSettings
+    """The settings."""
+
+
+class Tool(Model):
+    """A tool of a tool server."""
+
+    name: str
+    """The name of the tool."""
+    title: str | None
+    """The display title. Null if the server provides none."""
+    description: str | None
+    """What the tool does. Null if the server provides none."""
+    input_schema: dict[str, Any]
+    """The JSON Schema of the arguments."""
+    output_schema: dict[str, Any] | None
+    """The JSON Schema of the structured result. Null if the server provides none."""
+    annotations: dict[str, Any] | None
+    """Hints from the server, such as `readOnlyHint`. Null if it provides none."""
+    hash: str
+    """Stands for this definition. Send it to accept the tool."""
+    allowed: bool
+    """Whether `allowedTools` of the server permits it."""
+    accepted: bool
+    """Whether a person accepted this definition. Only accepted tools are used."""
+    changed: bool
+    """Whether the definition differs from the one that was accepted."""
+    difference: list[DefinitionChange]
+    """What differs from the accepted definition; everything for a new tool."""
+    accepted_by: Actor | None
+    """Who accepted the accepted definition. Null if the tool was never accepted, or before
+    acceptances were recorded.
+    """
+    accepted_at: datetime | None
+    """When the accepted definition was accepted."""
+
+
+class DepartmentsResponse(Model):
+    """All departments."""
+
+    departments: list[Department]
+    """The departments, by name."""
+    total: int
+    """The number of items on all pages, not only this one."""
+
+
+class EventsResponse(Model):
+    """A page of stored events."""
+
+    events: list[Event]
+    """The events on this page, oldest first."""
+    total: int
+    """The number of items on all pages, not only this one."""
+    last_sequence: int
+    """The number of the account's newest event, whether or not you see it. If the page has all
+    matching events, continue with it as `after`.
+    """
+
+
+class ForecastResponse(Model):
+    """A forecast."""
+
+    forecast: Forecast
+    """The forecast."""
+
+
+class ForkOptionsResponse(Model):
+    """How a task can be forked."""
+
+    fork: ForkOptions
+    """How the task can be forked."""
+
+
+class ReviewedWork(Model):
+    """What a person approves at a run gate: the work, and who does it with what."""
+
+    name: str
+    """The name of the task."""
+    description: str | None
+    """The description of the task. Null if it has none."""
+    input: str
+    """What the agent works on."""
+    agent: str
+    """The name of the agent."""
+    version: int
+    """The version of the agent that will run."""
+    model: str
+    """The model that the agent uses."""
+    budget_cents: int
+    """The most that the run can cost, in cents."""
+    output_schema: dict[str, Any] | None = None
+    """The JSON Schema of the output. Null if the output is text."""
+    forked_from: ForkOrigin | None = None
+    """The task and the step that a fork continues from. Null otherwise."""
+
+
+class HoldsResponse(Model):
+    """A page of holds."""
+
+    holds: list[Hold]
+    """The holds on this page, the largest first."""
+    total: int
+    """The number of items on all pages, not only this one."""
+    held_usd: str
+    """US dollars that all holds have on hold."""
+
+
+class InvokedResponse(Model):
+    """The result of a tool call."""
+
+    result: ToolResult
+    """What the tool returned."""
+    latency_ms: float
+    """How long the call took, in milliseconds."""
+
+
+class MeResponse(Model):
+    """The caller."""
+
+    user: User
+    """The user behind the credential."""
+    account: Account
+    """The selected account."""
+    accounts: list[Account]
+    """Every account that the user belongs to. For an API key, only its account."""
+    effective_tier: Tier
+    """The tier of the selected account."""
+    user_tier: Tier
+    """The tier of the user's personal account."""
+    variant: Variant
+    """The variant of this deployment."""
+
+
+class PassBillingResponse(Model):
+    """The connect pass and the trial of a personal account."""
+
+    billing: PassBilling | None
+    """The paid pass. Null if the account never bought one."""
+    trial: Trial | None
+    """The trial. Null if the account had none."""
+
+
+class PatchTask(Body):
+    """Changes to a task. Absent fields change nothing. Null clears `description`, `output`,
+    `projectId`, `parentTaskId` and `deadline`; for other fields it changes nothing.
+    """
+
+    name: str | None = None
+    """A display name, 1 to 1,000 characters."""
+    description: str | None = None
+    """What the task is about, for people and for the agent. At most 50,000 characters."""
+    priority: float | None = None
+    """From 0 (lowest) to 10 (highest)."""
+    project_id: str | None = None
+    """Your own label for grouping tasks."""
+    parent_task_id: str | None = None
+    """The ID of the new parent. Only while the task is `PENDING` and the service does not run it;
+    otherwise 409. The rules for a new subtask apply.
+    """
+    error: ReportedError | None = None
+    """Why the task failed. Only for a task that the service does not run, and only if the task is
+    or becomes `FAILED`.
+    """
+    status: TaskStatus | None = None
+    """The new state. A task that the service runs can only become `CANCELLED`. A transition that is
+    not allowed returns 409.
+    """
+    output: str | None = None
+    """Replaces the output. At most 50,000 characters. Only for a task that the service does not
+    run.
+    """
+    logs: str | None = None
+    """Text to append to the output. Output and logs together have at most 50,000 characters. Only
+    for a task that the service does not run.
+    """
+    actions: list[str] | None = None
+    """Entries to append to the action log. A task keeps at most 1,000, with 256 KiB."""
+    deadline: AwareDatetime | None = None
+    """The new deadline, a time in the future. Only for a task that the service runs and that is not
+    `COMPLETED` or `CANCELLED`; otherwise 409.
+    """
+    truncated: list[CutText] | None = None
+    """As in the task that you read. A text that it names cannot be sent back."""
+
+
+class PingResponse(Model):
+    """The result of a check."""
+
+    ok: bool
+    """Whether the server responds."""
+    status: ServerStatus
+    """The status after the check."""
+    latency_ms: float
+    """How long the check took, in milliseconds."""
+    server: ToolServer
+    """The server after the check."""
+
+
+class ServerResponse(Model):
+    """A tool server."""
+
+    server: ToolServer
+    """The server."""
+
+
+class ServersResponse(Model):
+    """All tool servers of the account."""
+
+    servers: list[ToolServer]
+    """The servers, oldest first."""
+    total: int
+    """The number of items on all pages, not only this one."""
+
+
+class PlansResponse(Model):
+    """What this deployment sells."""
+
+    plans: list[PlanOffer]
+    """The tiers, from the lowest to the highest."""
+    connect_pass: PassOffer | None
+    """The connect pass. Null if this deployment does not sell it."""
+
+
+class Quote(Model):
+    """What a task would cost, use and ask."""
+
+    agent: QuotedAgent
+    """The agent."""
+    budget_cents: int
+    """The budget of the run, in US cents. It is held."""
+    maximum_cost_usd: str
+    """The most that the run can cost. For a task without a parent, this includes the subtasks that
+    it delegates. A retry is another run.
+    """
+    typical_cost: TypicalCost | None
+    """What is typical. Null if the agent has not completed a task of this account."""
+    max_steps: int
+    """The most model calls of the run."""
+    deadline: datetime | None
+    """The deadline that you sent. Null if none."""
+    opens_gates: list[Gate]
+    """The gates that the run opens, apart from questions of the agent: `run` for certain, `tool` if
+    it makes a call that needs approval, `output` if it gets that far.
+    """
+    tools: list[QuotedTool]
+    """The tools of connected servers that the agent can use now, at most 200."""
+    tool_count: int
+    """How many tools it can use now."""
+    missing_tools: list[str]
+    """Patterns of the agent that no connected tool matches."""
+    balance: QuotedBalance
+    """Who would pay, and whether that is enough."""
+
+
+class RetryQuote(Model):
+    """Whether a task can be retried, and how."""
+
+    available: bool
+    """Whether the task can be retried now."""
+    reason: str | None
+    """Why it cannot be retried. Null if it can."""
+    options: list[RetryOption]
+    """The ways to retry. Empty if there is none, and for a task that its client runs."""
+
+
+class Schedule(Model):
+    """A task that is created again and again, at the times of a cron expression."""
+
+    id: str
+    """The ID of the schedule, `sched_…`."""
+    name: str
+    """The display name."""
+    cron: str
+    """Minute, hour, day of month, month and day of week, as in cron."""
+    time_zone: str
+    """The time zone of `cron`."""
+    task: ScheduledTask
+    """The task that is created each time."""
+    overlap: Overlap
+    """What happens at a time at which an earlier task has not ended."""
+    paused: bool
+    """A paused schedule creates no tasks."""
+    next_at: datetime | None
+    """When the next task is created. A time in the past waits until an earlier task ends. Null
+    while the schedule is paused.
+    """
+    last_due_at: datetime | None
+    """The last time that the schedule handled."""
+    last_outcome: ScheduleOutcome | None
+    """What became of the last time."""
+    last_error: ScheduleError | None
+    """Why the last task could not be created. Null after a task was created."""
+    created_at: datetime
+    """When the schedule was created."""
+    updated_at: datetime
+    """When it was changed last."""
+
+
+class SessionsResponse(Model):
+    """The sessions of the user."""
+
+    sessions: list[Session]
+    """The sessions, the one used last first."""
+    total: int
+    """The number of items on all pages, not only this one."""
+
+
+class SubscribeResponse(Model):
+    """A checkout to pay at, or the subscription if nothing is to be paid now."""
+
+    checkout_url: str | None = None
+    """The page of the payment processor. Send the user there. Nothing changes before the payment is
+    complete.
+    """
+    plan: Tier | None = None
+    """The plan to pay for."""
+    seats: int | None | None = None
+    """The number of seats to pay for. Null if the plan has no seats."""
+    subscription: Subscription | None = None
+    """The subscription. `downgradeTarget` is the next plan."""
+
+
+class SubscriptionResponse(Model):
+    """The subscription after the change."""
+
+    subscription: Subscription
+    """The subscription."""
+
+
+class SubscriptionsResponse(Model):
+    """The subscription and tier of the selected account."""
+
+    subscription: Subscription | None
+    """The subscription. Null if the account never had one, and in variants that do not sell plans."""
+    effective_tier: Tier
+    """The tier of the selected account."""
+    user_tier: Tier
+    """The tier of the user's personal account."""
+
+
+class Task(Model):
+    """A unit of work."""
+
+    id: str
+    """The ID of the task, `task_…`."""
+    name: str
+    """The display name."""
+    assigned_agent: str | None
+    """The name of the agent. Null for a task without one."""
+    status: TaskStatus
+    """The current state."""
+    input: str
+    """What the agent works on. Empty if none was given."""
+    output: str | None
+    """The result. With `outputSchema`, it is JSON. Null until there is one."""
+    output_data: dict[str, Any] | None
+    """The result as an object that matches `outputSchema`. Null without a schema, until there is a
+    result, and in a list that has cut `output` or `outputSchema`.
+    """
+    output_schema: dict[str, Any] | None
+    """The JSON Schema of the result: the one that the task was created with, or else the one of its
+    agent. Null if the result is text.
+    """
+    created_at: datetime
+    """When the task was created."""
+    updated_at: datetime
+    """When it last changed."""
+    description: str | None
+    """What the task is about. Null if none was given."""
+    priority: float
+    """From 0 (lowest) to 10 (highest)."""
+    project_id: str | None
+    """Your own label for grouping tasks. Null if none was given."""
+    parent_task_id: str | None
+    """The ID of the parent. Null unless this is a subtask."""
+    budget_cents: int | None
+    """What you allow for one run, in US cents. Null: the budget of the agent. `usage.budgetUsd` is
+    what applies.
+    """
+    deadline: datetime | None
+    """When the task fails if it has not ended. Null if it has no deadline."""
+    agent_version: int | None
+    """The version of the agent that the current run uses. Null without an agent."""
+    model: str | None
+    """The name of the model that a fork uses instead of its agent's. Null otherwise."""
+    forked_from: ForkOrigin | None
+    """The task and the step that a fork continues from. Null otherwise."""
+    queue_position: int | None
+    """The task's position in the queue of its agent, 1 for the next, at most 1000. Null if the task
+    does not wait for another one of the agent to end.
+    """
+    metadata: TaskMetadata
+    """Additional data."""
+    error: TaskError | None
+    """Why the task failed. Null unless it did."""
+    usage: TaskUsage
+    """What the task has used so far."""
+    started_at: datetime | None
+    """When the current run started. Null before that."""
+    finished_at: datetime | None
+    """When the task ended. Null before that."""
+    truncated: list[CutText]
+    """The texts that are incomplete. Empty except in a list whose page would be larger than 1 MiB.
+    `GET /api/tasks/{id}` returns the whole task.
+    """
+
+
+class UsageResponse(Model):
+    """Usage of a span of days."""
+
+    usage: list[Usage]
+    """One entry for each group. Days in order; others most expensive first."""
+    from_: date
+    """The first day, in UTC."""
+    to: date
+    """The last day, in UTC."""
+    group_by: GroupBy
+    """What the entries are grouped by."""
+    totals: UsageTotals
+    """The sum of all entries."""
+
+
+class KeyCreatedResponse(Model):
+    """A new API key and its secret."""
+
+    key: ApiKey
+    """The key."""
+    secret: str | None
+    """The secret to send as `Authorization: Bearer`. It is shown only once: a repeated request with
+    the same Idempotency-Key gets null.
+    """
+
+
+class KeysResponse(Model):
+    """All API keys of the account."""
+
+    keys: list[ApiKey]
+    """The keys, newest first."""
+    total: int
+    """The number of items on all pages, not only this one."""
+
+
+class PastReview(Model):
+    """A review that has ended."""
+
+    number: int
+    """The number of the review, from 1 for each task."""
+    digest: str
+    """The SHA-256 of everything that the decision is about, in hexadecimal."""
+    state: ReviewState
+    """How the review ended."""
+    gate: Gate | None
+    """Where the task waited. Null for a task that the service does not run."""
+    requested_at: datetime
+    """When the task began to wait."""
+    expires_at: datetime
+    """When the task is cancelled if no decision is made."""
+    decided_by: Actor | None
+    """Who decided. Null if no person has, for example when the review expired."""
+    decided_at: datetime | None
+    """When the review ended."""
+    reason: str | None
+    """The reason for a rejection. Null if none was given."""
+    items: list[ReviewItem]
+    """What was decided. Empty at a run gate."""
+
+
+class TimelineResponse(Model):
+    """A page of the timeline."""
+
+    steps: list[TimelineStep]
+    """The steps on this page, oldest first."""
+    total: int
+    """The number of items on all pages, not only this one."""
+
+
+class AgentDetails(Agent):
+    """An agent of the catalog, with what it can use and spend."""
+
+    version: int
+    """The current version. New tasks use it."""
+    instructions: str | None
+    """What the agent is told to do. Null if it is locked."""
+    max_steps: int
+    """The most model calls of one run."""
+    max_concurrent: int | None
+    """How many of its tasks your account works on at a time. Null: any number."""
+    aliases: list[str]
+    """Other names that find the agent."""
+    use_for: list[str]
+    """The work that the agent is for."""
+    output_schema: dict[str, Any] | None
+    """The JSON Schema of the agent's output. Null if the output is text, or if the agent is locked."""
+
+
+class AgentsResponse(Model):
+    """A page of agents."""
+
+    agents: list[Agent]
+    """The agents on this page."""
+    departments: list[str]
+    """The names of all departments, sorted."""
+    total: int
+    """The number of items on all pages, not only this one."""
+    page: int
+    """The page number, from 1."""
+    limit: int
+    """The maximum number of agents on a page."""
+
+
+class Candidate(Model):
+    """An agent that fits a description of work."""
+
+    agent: Agent
+    """The agent, as lists show it."""
+    score: float
+    """How well the agent fits the description of work, from 0 to 1."""
+
+
+class CatalogSection(Model):
+    """The agents of one department."""
+
+    department: str
+    """The name of the department."""
+    agents: list[Agent]
+    """The agents of the department, by rank and name."""
+
+
+class VersionsResponse(Model):
+    """A page of versions."""
+
+    versions: list[Version]
+    """The versions on this page, newest first."""
+    total: int
+    """The number of items on all pages, not only this one."""
+
+
+class TransactionsResponse(Model):
+    """A page of transactions."""
+
+    transactions: list[Transaction]
+    """The transactions on this page, newest first."""
+    total: int
+    """The number of items on all pages, not only this one."""
+
+
+class ServerToolsResponse(Model):
+    """A tool server and its tools."""
+
+    server: ToolServer
+    """The server."""
+    tools: list[Tool]
+    """Its tools."""
+
+
+class ToolsResponse(Model):
+    """All tools of a tool server."""
+
+    tools: list[Tool]
+    """The tools, in the order of the server."""
+    total: int
+    """The number of items on all pages, not only this one."""
+
+
+class QuoteResponse(Model):
+    """A quote."""
+
+    quote: Quote
+    """The quote."""
+
+
+class RetryQuoteResponse(Model):
+    """What a retry would do."""
+
+    retry: RetryQuote
+    """What a retry would do."""
+
+
+class ScheduleResponse(Model):
+    """One schedule."""
+
+    schedule: Schedule
+    """The schedule."""
+
+
+class SchedulesResponse(Model):
+    """A page of schedules."""
+
+    schedules: list[Schedule]
+    """The schedules on this page, newest first."""
+    total: int
+    """The number of items on all pages, not only this one."""
+    truncated: bool
+    """Whether texts of tasks were cut after 2,000 characters and their actions left out, because
+    the page would be larger than 1 MiB. `GET /api/schedules/{id}` returns the whole task.
+    """
+
+
+class ScheduleDetailsResponse(Model):
+    """One schedule, with its next times and its last tasks."""
+
+    schedule: Schedule
+    """The schedule."""
+    next_times: list[datetime]
+    """The next five times. Empty while the schedule is paused."""
+    last_tasks: list[Task]
+    """The last ten tasks of the schedule, newest first."""
+
+
+class TaskResponse(Model):
+    """One task."""
+
+    task: Task
+    """The task."""
+
+
+class TaskResult(Model):
+    """The outcome of one task of a batch."""
+
+    task: Task | None = None
+    """The task."""
+    error: ErrorBody | None = None
+    """What went wrong."""
+
+
+class TasksResponse(Model):
+    """A page of tasks."""
+
+    tasks: list[Task]
+    """The tasks on this page, newest first."""
+    total: int
+    """The number of items on all pages, not only this one."""
+
+
+class Review(Model):
+    """What waits for a person, and what was decided before."""
+
+    task_id: str
+    """The ID of the task, `task_…`."""
+    number: int | None
+    """The number of the newest review, from 1. Null without a review."""
+    digest: str | None
+    """The SHA-256 of everything that the decision is about, in hexadecimal. Send it back with
+    `number` when you decide. Null without a review.
+    """
+    state: ReviewState
+    """The state of the newest review."""
+    gate: Gate | None
+    """Where the task waits. Null without a review and for a task that the service does not run."""
+    requested_at: datetime | None
+    """When the task began to wait. Null without a review."""
+    expires_at: datetime | None
+    """When the task is cancelled if no decision is made, or the deadline of the task if that is
+    earlier. Null without a review.
+    """
+    work: ReviewedWork | None
+    """What will run. Null except at a run gate."""
+    summary: str | None
+    """What is decided, in one sentence that is made by rule. Null without a review."""
+    items: list[ReviewItem]
+    """What a person decides. Empty at a run gate and without a review."""
+    history: list[PastReview]
+    """Reviews of this task that have ended, newest first."""
+
+
+class AgentResponse(Model):
+    """One agent."""
+
+    agent: AgentDetails
+    """The agent."""
+
+
+class ResolvedResponse(Model):
+    """The best match."""
+
+    agent: Agent
+    """The agent."""
+    score: float | None = None
+    """How well the agent fits the description of work, from 0 to 1. Absent if you searched by name."""
+    candidates: list[Candidate] | None = None
+    """Up to five agents that fit the description of work, including `agent`. Agents that your
+    account can use come first, then the best match. Absent if you searched by name.
+    """
+
+
+class CatalogResponse(Model):
+    """The whole catalog."""
+
+    catalog: list[CatalogSection]
+    """The departments and their agents."""
+    total: int
+    """The number of agents in all departments."""
+
+
+class CreateTasksResponse(Model):
+    """What became of each task of a batch."""
+
+    results: list[TaskResult]
+    """One result for each task of the request, in the same order: the `task`, or the `error` that
+    `POST /api/tasks` would return for it.
+    """
+
+
+class Approval(Model):
+    """A task that waits for a person."""
+
+    task: Task
+    """The task that waits."""
+    review: Review
+    """What to decide."""
+    snoozed_until: datetime | None
+    """Until when you do not want to see it. Null if you have not put it off, or if that time has
+    passed.
+    """
+    truncated: bool
+    """Whether texts, arguments or items are left out, because the page would be larger than 1 MiB.
+    Read the task and its review before you decide.
+    """
+
+
+class DecisionResponse(Model):
+    """A task after a decision, and its review."""
+
+    task: Task
+    """The task after the decision."""
+    review: Review
+    """The review after the decision."""
+
+
+class ReviewResponse(Model):
+    """The review of a task."""
+
+    review: Review
+    """The review."""
+
+
+class ApprovalsResponse(Model):
+    """A page of tasks that wait for a person."""
+
+    approvals: list[Approval]
+    """The tasks on this page, longest wait first."""
+    total: int
+    """The number of items on all pages, not only this one."""

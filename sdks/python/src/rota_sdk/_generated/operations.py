@@ -1,0 +1,114 @@
+"""The operations of the API. Generated from openapi/: do not edit."""
+
+from rota_sdk import models
+from rota_sdk._model import Model
+from rota_sdk._operation import Operation
+
+API_VERSION = "2026-11-15"
+
+accept_tools = Operation("POST", "/api/mcp/{id}/accept", models.ServerToolsResponse, is_keyed=False)
+account_events = Operation("GET", "/api/events", models.EventsResponse, is_keyed=False)
+agent_statistics = Operation(
+    "GET", "/api/agents/{name}/statistics", models.StatisticsResponse, is_keyed=False
+)
+approve_task = Operation("POST", "/api/tasks/{id}/approve", models.DecisionResponse, is_keyed=True)
+auth_config = Operation("GET", "/api/auth/config", models.AuthConfigResponse, is_keyed=False)
+cancel_connect_pass = Operation(
+    "POST", "/api/addons/connect-pass/cancel", models.BillingResponse, is_keyed=True
+)
+cancel_subscription = Operation(
+    "POST", "/api/subscriptions/cancel", models.SubscriptionResponse, is_keyed=True
+)
+checkout_connect_pass = Operation(
+    "POST", "/api/addons/connect-pass/checkout", models.PassCheckoutResponse, is_keyed=True
+)
+connect_pass_billing = Operation(
+    "GET", "/api/addons/connect-pass/billing", models.PassBillingResponse, is_keyed=False
+)
+connect_server = Operation("POST", "/api/mcp", models.ServerToolsResponse, is_keyed=True)
+create_key = Operation("POST", "/api/keys", models.KeyCreatedResponse, is_keyed=True)
+create_schedule = Operation("POST", "/api/schedules", models.ScheduleResponse, is_keyed=True)
+create_task = Operation("POST", "/api/tasks", models.TaskResponse, is_keyed=True)
+create_tasks = Operation("POST", "/api/tasks/batch", models.CreateTasksResponse, is_keyed=True)
+delete_key = Operation("DELETE", "/api/keys/{id}", models.DeletedResponse, is_keyed=False)
+delete_schedule = Operation("DELETE", "/api/schedules/{id}", models.DeletedResponse, is_keyed=False)
+delete_session = Operation(
+    "DELETE", "/api/auth/sessions/{id}", models.DeletedResponse, is_keyed=False
+)
+disconnect_server = Operation("DELETE", "/api/mcp/{id}", models.DeletedResponse, is_keyed=False)
+fork_options = Operation("GET", "/api/tasks/{id}/fork", models.ForkOptionsResponse, is_keyed=False)
+fork_task = Operation("POST", "/api/tasks/{id}/fork", models.TaskResponse, is_keyed=True)
+get_agent = Operation("GET", "/api/agents/{name}", models.AgentResponse, is_keyed=False)
+get_balance = Operation("GET", "/api/credits/balance", models.BalanceResponse, is_keyed=False)
+get_catalog = Operation("GET", "/api/agents/catalog", models.CatalogResponse, is_keyed=False)
+get_credit_settings = Operation(
+    "GET", "/api/credits/settings", models.SettingsResponse, is_keyed=False
+)
+get_forecast = Operation("GET", "/api/credits/forecast", models.ForecastResponse, is_keyed=False)
+get_schedule = Operation(
+    "GET", "/api/schedules/{id}", models.ScheduleDetailsResponse, is_keyed=False
+)
+get_server = Operation("GET", "/api/mcp/{id}", models.ServerResponse, is_keyed=False)
+get_subscription = Operation(
+    "GET", "/api/subscriptions", models.SubscriptionsResponse, is_keyed=False
+)
+get_task = Operation("GET", "/api/tasks/{id}", models.TaskResponse, is_keyed=False)
+get_usage = Operation("GET", "/api/usage", models.UsageResponse, is_keyed=False)
+invoke_tool = Operation("POST", "/api/mcp/{id}/invoke", models.InvokedResponse, is_keyed=True)
+jwks = Operation("GET", "/.well-known/jwks.json", models.JsonWebKeySet, is_keyed=False)
+list_agent_versions = Operation(
+    "GET", "/api/agents/{name}/versions", models.VersionsResponse, is_keyed=False
+)
+list_agents = Operation("GET", "/api/agents", models.AgentsResponse, is_keyed=False)
+list_approvals = Operation("GET", "/api/approvals", models.ApprovalsResponse, is_keyed=False)
+list_checks = Operation("GET", "/api/mcp/{id}/checks", models.ChecksResponse, is_keyed=False)
+list_departments = Operation(
+    "GET", "/api/agents/departments", models.DepartmentsResponse, is_keyed=False
+)
+list_holds = Operation("GET", "/api/credits/holds", models.HoldsResponse, is_keyed=False)
+list_keys = Operation("GET", "/api/keys", models.KeysResponse, is_keyed=False)
+list_plans = Operation("GET", "/api/plans", models.PlansResponse, is_keyed=False)
+list_schedules = Operation("GET", "/api/schedules", models.SchedulesResponse, is_keyed=False)
+list_servers = Operation("GET", "/api/mcp", models.ServersResponse, is_keyed=False)
+list_sessions = Operation("GET", "/api/auth/sessions", models.SessionsResponse, is_keyed=False)
+list_tasks = Operation("GET", "/api/tasks", models.TasksResponse, is_keyed=False)
+list_tools = Operation("GET", "/api/mcp/{id}/tools", models.ToolsResponse, is_keyed=False)
+list_transactions = Operation(
+    "GET", "/api/credits/transactions", models.TransactionsResponse, is_keyed=False
+)
+live = Operation("GET", "/health/live", models.LiveResponse, is_keyed=False)
+logout = Operation("POST", "/api/auth/logout", models.LogoutResponse, is_keyed=False)
+me = Operation("GET", "/api/me", models.MeResponse, is_keyed=False)
+metrics = Operation("GET", "/metrics", Model, is_keyed=False)
+patch_credit_settings = Operation(
+    "PATCH", "/api/credits/settings", models.SettingsResponse, is_keyed=False
+)
+patch_schedule = Operation("PATCH", "/api/schedules/{id}", models.ScheduleResponse, is_keyed=False)
+patch_task = Operation("PATCH", "/api/tasks/{id}", models.TaskResponse, is_keyed=False)
+ping_server = Operation("POST", "/api/mcp/{id}/ping", models.PingResponse, is_keyed=False)
+quote_retry = Operation("GET", "/api/tasks/{id}/retry", models.RetryQuoteResponse, is_keyed=False)
+ready = Operation("GET", "/health/ready", models.ReadyResponse, is_keyed=False)
+refresh_session = Operation("POST", "/api/auth/refresh", models.TokenResponse, is_keyed=False)
+reject_task = Operation("POST", "/api/tasks/{id}/reject", models.DecisionResponse, is_keyed=True)
+resolve_agent = Operation("GET", "/api/agents/resolve", models.ResolvedResponse, is_keyed=False)
+resume_connect_pass = Operation(
+    "POST", "/api/addons/connect-pass/resume", models.BillingResponse, is_keyed=True
+)
+resume_subscription = Operation(
+    "POST", "/api/subscriptions/resume", models.SubscriptionResponse, is_keyed=True
+)
+retry_task = Operation("POST", "/api/tasks/{id}/retry", models.TaskResponse, is_keyed=True)
+review_task = Operation("GET", "/api/tasks/{id}/review", models.ReviewResponse, is_keyed=False)
+run_schedule = Operation("POST", "/api/schedules/{id}/run", models.TaskResponse, is_keyed=True)
+snooze_task = Operation("POST", "/api/tasks/{id}/snooze", models.SnoozeResponse, is_keyed=False)
+start_session = Operation("POST", "/api/auth/session", models.TokenResponse, is_keyed=False)
+start_session_by_code = Operation("POST", "/api/auth/code", models.TokenResponse, is_keyed=False)
+subscribe = Operation(
+    "POST", "/api/subscriptions/subscribe", models.SubscribeResponse, is_keyed=True
+)
+task_events = Operation("GET", "/api/tasks/{id}/events", models.Event, is_keyed=False)
+task_timeline = Operation(
+    "GET", "/api/tasks/{id}/timeline", models.TimelineResponse, is_keyed=False
+)
+top_up = Operation("POST", "/api/credits/topup", models.TopUpResponse, is_keyed=True)
+update_server = Operation("PATCH", "/api/mcp/{id}", models.ServerToolsResponse, is_keyed=False)

@@ -1,0 +1,213 @@
+"""What a request consists of, made from the arguments of a method."""
+
+import json
+import os
+import platform
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from enum import Enum
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
+from urllib.parse import quote
+from uuid import uuid4
+
+import httpx
+
+from rota_sdk import errors
+from rota_sdk._model import Body, Model
+from rota_sdk._operation import Operation
+from rota_sdk._version import __version__
+
+B = TypeVar("B", bound=Body)
+T = TypeVar("T", bound=Model)
+
+
+class _Unset(Enum):
+    UNSET = "UNSET"
+
+    def __repr__(self) -> str:
+        return "UNSET"
+
+
+# An argument that is not given. In changes, None clears a field and UNSET keeps it.
+UNSET: Final = _Unset.UNSET
+Unset: TypeAlias = _Unset
+
+
+class HasId(Protocol):
+    @property
+    def id(self) -> str: ...
+
+
+def id_of(resource: str | HasId) -> str:
+    return resource if isinstance(resource, str) else resource.id
+
+
+def creation(kind: type[B], **fields: Any) -> B:
+    """A body with the fields that are not None."""
+    return kind.model_validate({k: v for k, v in fields.items() if v is not None})
+
+
+def change(kind: type[B], **fields: Any) -> B:
+    """A body with the fields that are given. None clears a field."""
+    return kind.model_validate({k: v for k, v in fields.items() if v is not UNSET})
+
+
+def bodies(kind: type[B], given: Any) -> list[B]:
+    """Bodies that are given as models or as mappings."""
+    return [each if isinstance(each, kind) else kind.model_validate(each) for each in given]
+
+
+def parameters(**given: Any) -> dict[str, str]:
+    """Query parameters. Several values are separated by commas."""
+    return {name: _parameter(value) for name, value in given.items() if value is not None}
+
+
+def _parameter(value: Any) -> str:
+    if isinstance(value, datetime) and value.tzinfo is None:
+        raise ValueError("The time has no time zone. Use datetime.now(UTC), for example.")
+    if isinstance(value, date):
+        return value.isoformat()
+    return (
+        ",".join(value)
+        if isinstance(value, Iterable) and not isinstance(value, str)
+        else str(value)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a client is made with."""
+
+    base_url: str
+    api_key: str | None = field(repr=False)
+    account: str | None
+    timeout: float | httpx.Timeout
+    max_retries: int
+    api_version: str | None
+
+    @classmethod
+    def of(
+        cls,
+        api_key: str | None,
+        base_url: str | None,
+        account: str | None,
+        timeout: float | httpx.Timeout,
+        max_retries: int,
+        api_version: str | None,
+    ) -> "Options":
+        url = base_url or os.environ.get("ROTA_BASE_URL")
+        if not url:
+            raise errors.RotaError(
+                "The URL of the service is missing. Pass base_url, or set ROTA_BASE_URL."
+            )
+        if max_retries < 0:
+            raise ValueError("max_retries cannot be negative.")
+        key = api_key or os.environ.get("ROTA_API_KEY")
+        return cls(url.rstrip("/"), key, account, timeout, max_retries, api_version)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        about = (
+            f"rota-sdk/{__version__} Python/{platform.python_version()} httpx/{httpx.__version__}"
+        )
+        return {
+            "User-Agent": about,
+            **({"Authorization": f"Bearer {self.api_key}"} if self.api_key else {}),
+            **({"X-Service-Account": self.account} if self.account else {}),
+            **({"Api-Version": self.api_version} if self.api_version else {}),
+        }
+
+    @property
+    def timeouts(self) -> httpx.Timeout:
+        if isinstance(self.timeout, httpx.Timeout):
+            return self.timeout
+        return httpx.Timeout(self.timeout, connect=min(self.timeout, 10))
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One call of an operation. Its attempts all send the same."""
+
+    method: str
+    path: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    content: bytes | None
+    # Whether it has the same effect if it is sent again after the response was lost.
+    is_repeatable: bool
+
+    @classmethod
+    def of(
+        cls,
+        operation: Operation[T],
+        path: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
+        body: Body | None = None,
+        idempotency_key: str | None = None,
+        *,
+        is_repeatable: bool = True,
+    ) -> "Request":
+        headers = {"Accept": "application/json"}
+        if operation.is_keyed:
+            headers["Idempotency-Key"] = idempotency_key or str(uuid4())
+        content = None
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+            content = body.model_dump_json(by_alias=True, exclude_unset=True).encode()
+        filled = operation.path
+        for name, value in (path or {}).items():
+            if not value:
+                raise ValueError(f"The {name} is empty.")
+            filled = filled.replace("{" + name + "}", quote(value, safe=""))
+        return cls(operation.method, filled, query or {}, headers, content, is_repeatable)
+
+    @property
+    def is_keyed(self) -> bool:
+        return "Idempotency-Key" in self.headers
+
+
+def error_of(response: httpx.Response) -> errors.APIError:
+    """The error of a response whose body was read."""
+    try:
+        body = json.loads(response.content)
+        error = body["error"]
+        error.get("message")
+    except (ValueError, KeyError, TypeError, AttributeError):
+        error = {"message": f"The response is not from Rota: {response.text[:200]!r}"}
+    return errors.api_error(
+        error,
+        status=response.status_code,
+        request_id=response.headers.get("X-Request-Id"),
+        retry_after_s=_retry_after_s(response),
+    )
+
+
+def _retry_after_s(response: httpx.Response) -> float | None:
+    names = ("Retry-After", "RateLimit-Reset") if response.status_code == 429 else ("Retry-After",)
+    for name in names:
+        try:
+            return max(0.0, float(response.headers[name]))
+        except (KeyError, ValueError):
+            continue
+    return None
+
+
+def connection_error(error: httpx.TransportError, base_url: str) -> errors.APIConnectionError:
+    unsent = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+    was_sent = not isinstance(error, unsent)
+    if isinstance(error, httpx.TimeoutException):
+        return errors.APITimeoutError(f"{base_url} did not respond in time.", was_sent=was_sent)
+    reason = str(error) or type(error).__name__
+    text = f"The connection to {base_url} failed: {reason}"
+    return errors.APIConnectionError(text, was_sent=was_sent)
+
+
+def read(operation_response: type[T], response: httpx.Response) -> T:
+    try:
+        return operation_response.model_validate_json(response.content)
+    except ValueError as error:
+        raise errors.UnreadableResponseError(
+            f"The response of {response.request.method} {response.request.url.path} is not what "
+            f"this version of the SDK knows. Update rota-sdk. {error}"
+        ) from error

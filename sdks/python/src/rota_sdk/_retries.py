@@ -1,0 +1,38 @@
+"""When a request is sent again, and after how long."""
+
+import random
+
+from rota_sdk import errors
+
+FIRST_S = 0.5
+MOST_S = 8.0
+# A client that is told to wait longer than this fails instead. A window of the rate limit has 60 s.
+LONGEST_WAIT_S = 60.0
+
+
+def backoff_s(attempt: int, first_s: float = FIRST_S) -> float:
+    """Grows with each attempt. It is random, so that clients do not come back together."""
+    return random.uniform(0.5, 1.0) * min(MOST_S, first_s * 2.0**attempt)  # noqa: S311
+
+
+def delay_s(error: errors.RotaError, attempt: int, *, is_repeatable: bool) -> float | None:
+    """How long to wait before the next attempt. None if there should be none."""
+    if isinstance(error, errors.APIConnectionError):
+        return backoff_s(attempt) if is_repeatable or not error.was_sent else None
+    if not isinstance(error, errors.APIError) or not _can_pass_later(error, is_repeatable):
+        return None
+    if error.retry_after_s is None:
+        return backoff_s(attempt)
+    if error.retry_after_s > LONGEST_WAIT_S:
+        return None
+    return error.retry_after_s + backoff_s(0) * random.random()  # noqa: S311
+
+
+def _can_pass_later(error: errors.APIError, is_repeatable: bool) -> bool:
+    # The service did not handle these requests.
+    if isinstance(error, (errors.RateLimitError, errors.RequestTimeoutError)):
+        return True
+    # The tool server may have done the work, and would do it again.
+    if isinstance(error, errors.ToolServerError):
+        return False
+    return error.status >= 500 and is_repeatable

@@ -1,0 +1,102 @@
+# Generated from rota_sdk/_async: do not edit.
+"""Who may use the service: API keys, sessions and signing in."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TypeAlias
+
+from rota_sdk import models
+from rota_sdk._generated import operations
+from rota_sdk._requests import creation, id_of
+from rota_sdk._sync.pages import Pages
+from rota_sdk._sync.resource import Resource
+
+KeyRef: TypeAlias = str | models.ApiKey
+SessionRef: TypeAlias = str | models.Session
+
+
+class Keys(Resource):
+    """API keys. Only a session can manage them: pass its token as `api_key`."""
+
+    def list(self) -> Pages[models.ApiKey]:
+        return self._whole_list(operations.list_keys, lambda r: r.keys)
+
+    def create(
+        self,
+        *,
+        name: str,
+        scopes: Sequence[models.Scope] | None = None,
+        expires_at: datetime | None = None,
+        idempotency_key: str | None = None,
+    ) -> models.KeyCreatedResponse:
+        """Creates a key. `secret` is shown only here.
+
+        If the connection breaks before the response arrives, `secret` is None: delete the key and
+        create another.
+        """
+        body = creation(models.CreateKey, name=name, scopes=scopes, expires_at=expires_at)
+        return self._call(operations.create_key, body=body, idempotency_key=idempotency_key)
+
+    def delete(self, key: KeyRef) -> None:
+        """Revokes the key. It stops working within a second."""
+        self._call(operations.delete_key, {"id": id_of(key)})
+
+
+class Sessions(Resource):
+    def list(self) -> Pages[models.Session]:
+        """The sessions of the user that have not ended."""
+        return self._whole_list(operations.list_sessions, lambda r: r.sessions)
+
+    def delete(self, session: SessionRef) -> None:
+        """Ends the session and its tokens."""
+        self._call(operations.delete_session, {"id": id_of(session)})
+
+
+class Auth(Resource):
+    """Signing in. A session token is used like an API key."""
+
+    def config(self) -> models.AuthConfigResponse:
+        """The identity providers of the deployment. Needs no credentials."""
+        return self._call(operations.auth_config)
+
+    def start_session(self, *, id_token: str) -> str:
+        """A session token for an ID token of an identity provider. Each ID token works once."""
+        body = models.StartSession(id_token=id_token)
+        return _token(self._call(operations.start_session, body=body, is_repeatable=False))
+
+    def start_session_by_code(
+        self,
+        *,
+        code: str,
+        code_verifier: str,
+        redirect_uri: str,
+        issuer: str,
+        nonce: str | None = None,
+    ) -> str:
+        """A session token for an authorization code. Each code works once."""
+        body = creation(
+            models.StartSessionByCode,
+            code=code,
+            code_verifier=code_verifier,
+            redirect_uri=redirect_uri,
+            issuer=issuer,
+            nonce=nonce,
+        )
+        return _token(self._call(operations.start_session_by_code, body=body, is_repeatable=False))
+
+    def refresh(self) -> str:
+        """A new token of the same session. The old one stays valid until it expires."""
+        return _token(self._call(operations.refresh_session))
+
+    def logout(self) -> None:
+        """Ends the session and all of its tokens."""
+        self._call(operations.logout)
+
+    def public_keys(self) -> models.JsonWebKeySet:
+        """The keys that sign session tokens. Needs no credentials."""
+        return self._call(operations.jwks)
+
+
+def _token(response: models.TokenResponse) -> str:
+    # Null only for cookies, which the SDK does not ask for.
+    return response.token or ""

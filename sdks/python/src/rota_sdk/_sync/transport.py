@@ -1,0 +1,86 @@
+# Generated from rota_sdk/_async: do not edit.
+"""Sends requests, and sends them again where that helps."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import httpx
+
+from rota_sdk import errors
+from rota_sdk._operation import Operation
+from rota_sdk._requests import Options, Request, T, connection_error, error_of, read
+from rota_sdk._retries import backoff_s, delay_s
+
+# The service sends something every 15 s, so a stream that is silent for longer is dead.
+SILENCE_S = 45.0
+
+
+class Transport:
+    def __init__(self, options: Options, http: httpx.Client) -> None:
+        self.options = options
+        self.http = http
+
+    def call(self, operation: Operation[T], request: Request) -> T:
+        return read(operation.response, self.send(request))
+
+    def send(self, request: Request) -> httpx.Response:
+        """The response. Raises an error if every attempt fails."""
+        attempt = 0
+        started = time.monotonic()
+        while True:
+            try:
+                return self._attempt(request)
+            except errors.ConflictError as error:
+                # An earlier attempt was cut off and still runs. Its response is stored at its end.
+                patience_s = self.options.timeouts.read or 0
+                is_own = error.is_in_progress and request.is_keyed and attempt > 0
+                if not is_own or time.monotonic() - started > patience_s:
+                    raise
+                time.sleep(backoff_s(0))
+            except errors.RotaError as error:
+                wait_s = delay_s(error, attempt, is_repeatable=request.is_repeatable)
+                if wait_s is None or attempt >= self.options.max_retries:
+                    raise
+                time.sleep(wait_s)
+                attempt += 1
+
+    def _attempt(self, request: Request) -> httpx.Response:
+        try:
+            response = self.http.request(
+                request.method,
+                self.options.base_url + request.path,
+                params=request.query,
+                headers={**self.options.headers, **request.headers},
+                content=request.content,
+                timeout=self.options.timeouts,
+            )
+        except httpx.TransportError as error:
+            raise connection_error(error, self.options.base_url) from error
+        if not response.is_success:
+            raise error_of(response)
+        return response
+
+    @contextmanager
+    def stream(self, request: Request, after: int | None) -> Iterator[httpx.Response]:
+        """An open stream, without retries. Errors of the connection are APIConnectionError."""
+        resume = {"Last-Event-ID": str(after)} if after is not None else {}
+        stream = {"Accept": "text/event-stream", "Accept-Encoding": "identity"}
+        limits = self.options.timeouts
+        timeout = httpx.Timeout(
+            SILENCE_S, connect=limits.connect, write=limits.write, pool=limits.pool
+        )
+        try:
+            with self.http.stream(
+                request.method,
+                self.options.base_url + request.path,
+                params=request.query,
+                headers={**self.options.headers, **request.headers, **stream, **resume},
+                timeout=timeout,
+            ) as response:
+                if not response.is_success:
+                    response.read()
+                    raise error_of(response)
+                yield response
+        except httpx.TransportError as error:
+            raise connection_error(error, self.options.base_url) from error

@@ -1,0 +1,277 @@
+"""The errors of the SDK: one class for each code of the API, and one for a lost connection."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from rota_sdk.models import FieldError, Review
+
+
+class RotaError(Exception):
+    """The base class of all errors of the SDK."""
+
+
+class APIConnectionError(RotaError):
+    """No response arrived: the service is not reachable, or the connection was cut."""
+
+    def __init__(self, message: str, *, was_sent: bool = True) -> None:
+        super().__init__(message)
+        # False if the request cannot have reached the service.
+        self.was_sent = was_sent
+
+
+class APITimeoutError(APIConnectionError):
+    """No response arrived within the timeout."""
+
+
+class WaitTimeoutError(RotaError):
+    """The task did not end in the time that `tasks.wait` was given. The task goes on."""
+
+
+class WebhookVerificationError(RotaError):
+    """A webhook's signature, time or receiver is not right. Do not process it."""
+
+
+class UnreadableResponseError(RotaError):
+    """The response is not what the API describes, so something else sent it."""
+
+
+class APIError(RotaError):
+    """The service refused the request or failed."""
+
+    # The code in a response, and the status that it comes with.
+    code_name: ClassVar[str | None] = None
+    usual_status: ClassVar[int] = 500
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        code: str | None = None,
+        details: Any = None,
+        request_id: str | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.status = self.usual_status if status is None else status
+        self.code = code
+        self.details = details
+        # Quote it when you report a problem.
+        self.request_id = request_id
+        # How long the service asks to wait before the next request.
+        self.retry_after_s = retry_after_s
+
+    def __str__(self) -> str:
+        about = [str(self.status), *([self.code] if self.code else [])]
+        request = f" (request {self.request_id})" if self.request_id else ""
+        return f"{' '.join(about)}: {self.message}{request}"
+
+
+class ValidationError(APIError):
+    """A field or parameter is not valid."""
+
+    code_name, usual_status = "VALIDATION_ERROR", 400
+
+    @property
+    def fields(self) -> "list[FieldError]":
+        """Each problem with the field that it is in."""
+        from rota_sdk.models import FieldError
+
+        found = self.details if isinstance(self.details, list) else []
+        return [FieldError.model_validate(each) for each in found]
+
+
+class ToolsTooLargeError(ValidationError):
+    """The tools of a server are too large together. Name the ones that you need."""
+
+    code_name = "TOOLS_TOO_LARGE"
+
+
+class AuthenticationError(APIError):
+    """The API key or session token is missing, expired or not valid."""
+
+    code_name, usual_status = "AUTHENTICATION_ERROR", 401
+
+
+class PaymentRequiredError(APIError):
+    """Money is missing, or a payment did not work."""
+
+    usual_status = 402
+
+
+class InsufficientCreditsError(PaymentRequiredError):
+    """The balance does not cover the budget of the task."""
+
+    code_name = "INSUFFICIENT_CREDITS"
+
+
+class PaymentProcessorError(PaymentRequiredError):
+    """The payment processor refused or did not respond."""
+
+    code_name = "PAYMENT_PROCESSOR_ERROR"
+
+
+class PermissionDeniedError(APIError):
+    """The key's scopes, the account's tier or the role do not allow the request."""
+
+    code_name, usual_status = "AUTHORIZATION_ERROR", 403
+
+
+class NotFoundError(APIError):
+    """The resource does not exist, or belongs to another account."""
+
+    code_name, usual_status = "NOT_FOUND", 404
+
+
+class MethodNotAllowedError(APIError):
+    """The path does not support the method."""
+
+    code_name, usual_status = "METHOD_NOT_ALLOWED", 405
+
+
+class RequestTimeoutError(APIError):
+    """The request arrived too slowly and was not handled."""
+
+    code_name, usual_status = "REQUEST_TIMEOUT", 408
+
+
+class ConflictError(APIError):
+    """The resource is in a state that does not allow the request."""
+
+    code_name, usual_status = "CONFLICT", 409
+
+    @property
+    def is_in_progress(self) -> bool:
+        """Whether the first request with the same Idempotency-Key has not ended."""
+        return self.message.startswith("A request with this Idempotency-Key is in progress")
+
+
+class StaleReviewError(ConflictError):
+    """Another review waits than the one that was shown. Nothing was decided."""
+
+    @property
+    def review(self) -> "Review":
+        """The review that waits now."""
+        from rota_sdk.models import Review
+
+        return Review.model_validate(self.details["review"])
+
+
+class ScheduleOwnerInvalidError(ConflictError):
+    """The user or key that saved the schedule can no longer create its task."""
+
+    code_name = "SCHEDULE_OWNER_INVALID"
+
+
+class PayloadTooLargeError(APIError):
+    """The body has more than 2 MiB."""
+
+    code_name, usual_status = "PAYLOAD_TOO_LARGE", 413
+
+
+class UnsupportedMediaTypeError(APIError):
+    """The body is not JSON."""
+
+    code_name, usual_status = "UNSUPPORTED_MEDIA_TYPE", 415
+
+
+class MisdirectedRequestError(APIError):
+    """The service does not serve the host name of the request."""
+
+    code_name, usual_status = "MISDIRECTED_REQUEST", 421
+
+
+class HeadersTooLargeError(APIError):
+    """The headers have more than 64 KiB."""
+
+    code_name, usual_status = "HEADERS_TOO_LARGE", 431
+
+
+class RateLimitError(APIError):
+    """The account sent too many requests (`RATE_LIMIT_EXCEEDED`), or too many at once
+    (`RATE_LIMITED`)."""
+
+    code_name, usual_status = "RATE_LIMIT_EXCEEDED", 429
+
+
+class TooManyAtOnceError(RateLimitError):
+    """The account has too much in progress at once."""
+
+    code_name = "RATE_LIMITED"
+
+
+class InternalServerError(APIError):
+    """The service failed."""
+
+    code_name, usual_status = "INTERNAL_SERVER_ERROR", 500
+
+
+class DatabaseError(InternalServerError):
+    """The service's database failed."""
+
+    code_name = "DATABASE_ERROR"
+
+
+class ToolServerError(APIError):
+    """A tool server did not accept a call."""
+
+    code_name, usual_status = "TOOL_SERVER_ERROR", 502
+
+
+class ToolServerTimeoutError(ToolServerError):
+    """A tool server did not answer in time."""
+
+    code_name, usual_status = "TOOL_SERVER_TIMEOUT", 504
+
+
+class ServiceUnavailableError(InternalServerError):
+    """Something that the service needs is down."""
+
+    code_name, usual_status = "SERVICE_UNAVAILABLE", 503
+
+
+def _with_subclasses(kind: type[APIError]) -> list[type[APIError]]:
+    return [kind, *(each for sub in kind.__subclasses__() for each in _with_subclasses(sub))]
+
+
+BY_CODE: Mapping[str, type[APIError]] = {
+    kind.code_name: kind
+    for kind in _with_subclasses(APIError)
+    if kind.code_name is not None and "code_name" in vars(kind)
+}
+_BY_STATUS: Mapping[int, type[APIError]] = {
+    402: PaymentRequiredError,
+    **{
+        BY_CODE[code].usual_status: BY_CODE[code]
+        for code in ("VALIDATION_ERROR", "AUTHENTICATION_ERROR", "AUTHORIZATION_ERROR", "NOT_FOUND")
+    },
+    409: ConflictError,
+    429: RateLimitError,
+}
+
+
+def api_error(
+    error: Mapping[str, Any],
+    *,
+    status: int | None = None,
+    request_id: str | None = None,
+    retry_after_s: float | None = None,
+) -> APIError:
+    """The error with the class of its code, or of its status if the code is not known."""
+    code, details = error.get("code"), error.get("details")
+    kind = BY_CODE.get(str(code))
+    if kind is None:
+        fallback = InternalServerError if (status or 500) >= 500 else APIError
+        kind = _BY_STATUS.get(status or 500, fallback)
+    if kind is ConflictError and isinstance(details, dict) and details.get("review"):
+        kind = StaleReviewError
+    return kind(
+        str(error.get("message", "The service gave no reason.")),
+        status=status,
+        code=code,
+        details=details,
+        request_id=request_id,
+        retry_after_s=retry_after_s,
+    )

@@ -1,0 +1,63 @@
+"""Both clients behind one interface, so that a test runs through each."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rota_sdk import AsyncRota, Rota
+from tests.service import Service
+
+CLIENTS = ("sync", "async")
+
+
+@dataclass(frozen=True)
+class Door:
+    """A client, synchronous or not. `use` is given the client and returns what it called."""
+
+    client: Any
+    is_async: bool
+
+    @classmethod
+    def open(cls, kind: str, base_url: str, token: str, **options: Any) -> "Door":
+        made = AsyncRota if kind == "async" else Rota
+        return cls(made(base_url=base_url, api_key=token, **options), kind == "async")
+
+    async def __call__(self, use: Callable[[Any], Any]) -> Any:
+        """The result of one method."""
+        if self.is_async:
+            return await use(self.client)
+        return await asyncio.to_thread(use, self.client)
+
+    async def all(self, use: Callable[[Any], Any]) -> list[Any]:
+        """Every item of a list or a stream."""
+        if self.is_async:
+            return [item async for item in use(self.client)]
+        return await asyncio.to_thread(lambda: list(use(self.client)))
+
+    async def each(self, use: Callable[[Any], Any], take: Callable[[Any], Any]) -> None:
+        """Calls `take` for each item. It returns what a method of the client returns, or None."""
+        if self.is_async:
+            async for item in use(self.client):
+                if (called := take(item)) is not None:
+                    await called
+            return
+
+        def run() -> None:
+            for item in use(self.client):
+                take(item)
+
+        await asyncio.to_thread(run)
+
+    def with_options(self, **options: Any) -> "Door":
+        return replace(self, client=self.client.with_options(**options))
+
+    async def close(self) -> None:
+        if self.is_async:
+            await self.client.aclose()
+        else:
+            self.client.close()
+
+
+def url_of(service: Service) -> str:
+    return f"http://127.0.0.1:{service.settings.port}"

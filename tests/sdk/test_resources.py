@@ -1,0 +1,146 @@
+"""Everything besides tasks: schedules, agents, tool servers, money, keys, events."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from rota_sdk import errors
+from tests.mcp.peers import Peer
+from tests.sdk.doors import Door, url_of
+from tests.service import Service
+
+
+async def test_a_schedule_is_created_changed_run_and_deleted(rota: Door) -> None:
+    schedule = await rota(
+        lambda c: c.schedules.create(
+            name="Weekly",
+            cron="0 9 * * MON",
+            time_zone="Europe/Berlin",
+            task={"name": "Write the checklist", "agent": "process-writer"},
+        )
+    )
+    assert schedule.task.agent == "process-writer"
+    details = await rota(lambda c: c.schedules.get(schedule))
+    assert len(details.next_times) == 5
+    assert (await rota(lambda c: c.schedules.run(schedule))).name == "Write the checklist"
+    paused = await rota(lambda c: c.schedules.update(schedule, paused=True))
+    assert paused.paused
+    assert [each.id for each in await rota.all(lambda c: c.schedules.list())] == [schedule.id]
+    await rota(lambda c: c.schedules.delete(schedule))
+    assert await rota.all(lambda c: c.schedules.list()) == []
+
+
+async def test_agents_are_found(rota: Door) -> None:
+    every = await rota.all(lambda c: c.agents.list(page_size=7))
+    names = [agent.name for agent in every]
+    assert len(names) == len(set(names)) >= 30
+    details = await rota(lambda c: c.agents.get("process-writer"))
+    assert details.version == 1
+    assert [v.version for v in await rota.all(lambda c: c.agents.versions("process-writer"))] == [1]
+    resolved = await rota(lambda c: c.agents.resolve(q="triage a bug report"))
+    assert resolved.agent.name in names
+    sections = await rota(lambda c: c.agents.catalog())
+    assert sum(len(section.agents) for section in sections) == len(names)
+    assert {d.name for d in await rota(lambda c: c.agents.departments())}
+    assert (await rota(lambda c: c.agents.statistics("process-writer"))).tasks == 0
+
+
+async def test_a_tool_server_is_connected_and_its_tools_are_called(rota: Door) -> None:
+    async with Peer().serve() as peer:
+        connected = await rota(lambda c: c.tool_servers.connect(name="peer", url=peer.url))
+        server = connected.server
+        assert server.status == "CONNECTED"
+        tools = await rota.all(lambda c: c.tool_servers.tools(server))
+        assert {tool.name for tool in tools} == {tool.name for tool in connected.tools}
+        assert (await rota(lambda c: c.tool_servers.ping(server))).ok
+        with pytest.raises(errors.NotFoundError):
+            await rota(lambda c: c.tool_servers.invoke(server, tool="no such tool"))
+        renamed = await rota(lambda c: c.tool_servers.update(server, name="other"))
+        assert renamed.server.name == "other"
+        accepted = await rota(lambda c: c.tool_servers.accept(server, tools=tools))
+        assert all(tool.accepted for tool in accepted.tools)
+        assert await rota.all(lambda c: c.tool_servers.checks(server))
+    await rota(lambda c: c.tool_servers.disconnect(server))
+    assert await rota.all(lambda c: c.tool_servers.list()) == []
+
+
+async def test_money_is_read_and_a_top_up_begins(rota: Door) -> None:
+    balance = await rota(lambda c: c.credits.balance())
+    assert balance.has_allowance
+    top_up = await rota(lambda c: c.credits.top_up(amount_cents=2000))
+    assert top_up.checkout_url.startswith("http")
+    settings = await rota(lambda c: c.credits.update_settings(alert_below_cents=500))
+    assert settings == await rota(lambda c: c.credits.settings())
+    await rota(lambda c: c.tasks.create(name="T", agent="process-writer"))
+    [hold] = await rota.all(lambda c: c.credits.holds())
+    assert hold.agent == "process-writer"
+    movements = await rota.all(lambda c: c.credits.transactions(page_size=1))
+    assert {"hold", "allowance"} <= {each.kind for each in movements}
+    today = datetime.now(UTC).date()
+    usage = await rota(lambda c: c.credits.usage(from_=today, to=today, group_by="agent"))
+    assert usage.group_by == "agent"
+    assert (await rota(lambda c: c.credits.forecast())).window_days > 0
+
+
+async def test_each_variant_has_its_own_plans(rota: Door, shop: Service) -> None:
+    plans = await rota(lambda c: c.subscriptions.plans())
+    tiers = {plan.tier for plan in plans.plans}
+    if shop.variant == "a":
+        assert "CORPORATE" in tiers
+        with pytest.raises(errors.NotFoundError):
+            await rota(lambda c: c.connect_pass.billing())
+        with pytest.raises(errors.NotFoundError):
+            await rota(lambda c: c.subscriptions.cancel())
+        with pytest.raises(errors.ValidationError):
+            await rota(lambda c: c.subscriptions.subscribe(plan="no such plan"))
+    else:
+        assert tiers == {"BASIC", "BUSINESS"}
+        assert (await rota(lambda c: c.connect_pass.billing())).billing is None
+        assert (await rota(lambda c: c.connect_pass.checkout())).startswith("http")
+        with pytest.raises(errors.NotFoundError):
+            await rota(lambda c: c.subscriptions.subscribe(plan="standard"))
+    assert (await rota(lambda c: c.subscriptions.get())).subscription is None
+
+
+async def test_a_session_manages_keys(shop: Service, kind: str) -> None:
+    person = await shop.sign_in()
+    door = Door.open(kind, url_of(shop), person.token)
+    soon = datetime.now(UTC) + timedelta(days=1)
+    made = await door(
+        lambda c: c.keys.create(name="ci", scopes=["tasks:read", "tasks:write"], expires_at=soon)
+    )
+    assert made.secret.startswith("rota_")
+    program = door.with_options(api_key=made.secret)
+    assert (await program(lambda c: c.me())).user.id == (await door(lambda c: c.me())).user.id
+    with pytest.raises(errors.PermissionDeniedError):
+        await program(lambda c: c.keys.create(name="another"))
+    assert [key.name for key in await door.all(lambda c: c.keys.list())] == ["ci"]
+    await door(lambda c: c.keys.delete(made.key))
+    assert [s.current for s in await door.all(lambda c: c.sessions.list())] == [True]
+    await door(lambda c: c.auth.logout())
+    with pytest.raises(errors.AuthenticationError):
+        await door(lambda c: c.me())
+    await door.close()
+
+
+async def test_signing_in_needs_no_key(shop: Service, kind: str) -> None:
+    door = Door.open(kind, url_of(shop), "")
+    assert (await door(lambda c: c.auth.config())).issuers
+    id_token = await shop.id_token("sdk-person")
+    token = await door(lambda c: c.auth.start_session(id_token=id_token))
+    signed_in = door.with_options(api_key=token)
+    assert (await signed_in(lambda c: c.me())).account.kind == "personal"
+    assert await signed_in(lambda c: c.auth.refresh())
+    assert (await door(lambda c: c.auth.public_keys())).keys
+    assert (await door(lambda c: c.health.live())).status == "live"
+    assert (await door(lambda c: c.health.ready())).status == "ready"
+    await door.close()
+
+
+async def test_events_are_listed_in_order(rota: Door) -> None:
+    await rota(lambda c: c.tasks.create_batch([{"name": f"T{n}"} for n in range(12)]))
+    events = await rota.all(lambda c: c.events.list(page_size=5))
+    assert [event.sequence for event in events] == list(range(1, len(events) + 1))
+    created = await rota.all(lambda c: c.events.list(type=["task.created"], after=3, page_size=5))
+    assert {event.type for event in created} == {"task.created"}
+    assert min(event.sequence for event in created) == 4
