@@ -30,7 +30,7 @@ def build_wheel(folder: Path) -> Path:
         copy = source / name
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_bytes((REPOSITORY / name).read_bytes())
-    _uv("build", "--wheel", "--no-build-isolation", "--out-dir", str(folder), str(source))
+    uv("build", "--wheel", "--no-build-isolation", "--out-dir", str(folder), str(source))
     (wheel,) = folder.glob("*.whl")
     return wheel
 
@@ -54,12 +54,12 @@ class Installation:
 
     @classmethod
     def of(cls, wheel: Path, folder: Path) -> "Installation":
-        _uv("venv", "--python", PYTHON, str(folder))
+        uv("venv", "--python", PYTHON, str(folder))
         # The lock only says which versions. What to install comes from the wheel's metadata, so
         # a dependency that the metadata does not name is missing here.
         lock = str(REPOSITORY / "requirements.lock")
         python = str(folder / "bin" / "python")
-        _uv("pip", "install", "--python", python, "--constraint", lock, str(wheel))
+        uv("pip", "install", "--python", python, "--constraint", lock, str(wheel))
         return cls(folder)
 
     def command(self, name: str, *arguments: str) -> tuple[str, ...]:
@@ -82,7 +82,7 @@ class Installation:
         return done.stdout
 
 
-def _uv(*arguments: str) -> None:
+def uv(*arguments: str) -> None:
     done = subprocess.run(
         (str(UV), *arguments, "--quiet"),
         env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"}

@@ -9,6 +9,7 @@ from rota.agents.sync import sync
 from rota.dev.stack import Stack
 from tests.payments.stripe_server import StripeServer
 from tests.sdk.doors import CLIENTS, Door, url_of
+from tests.sdk.installed import Sdk
 from tests.sdk.proxy import CuttingProxy
 from tests.service import Person, Service
 from tests.tasks.world import newcomer
@@ -64,3 +65,8 @@ async def cut_rota(proxy: CuttingProxy, owner: Person, kind: str) -> AsyncIterat
     door = Door.open(kind, proxy.url, owner.token)
     yield door
     await door.close()
+
+
+@pytest.fixture(scope="session")
+def installed_sdk(tmp_path_factory: pytest.TempPathFactory) -> Sdk:
+    return Sdk.install(tmp_path_factory.mktemp("sdk"))

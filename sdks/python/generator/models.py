@@ -38,7 +38,8 @@ class Writer:
             self.schemas[alias] = schemas[name]
 
     def module(self) -> str:
-        parts = [HEADER]
+        exported = "".join(f'    "{name}",\n' for name in sorted(self.schemas))
+        parts = [HEADER, f"__all__ = [\n{exported}]"]
         enums = {name for name, schema in self.schemas.items() if "enum" in schema}
         parts += [self._enum(name, self.schemas[name]) for name in sorted(enums)]
         # A model comes after those that it refers to, so that no annotation has to be a text.
@@ -121,8 +122,9 @@ class Writer:
         return {**names, "null": "None", "any": "Any"}[kind]
 
     def _union(self, choices: list[str]) -> str:
-        rest = [choice for choice in choices if choice != "None"]
-        return " | ".join(dict.fromkeys([*rest, *(["None"] if "None" in choices else [])]))
+        parts = [part for choice in choices for part in choice.split(" | ")]
+        rest = [part for part in parts if part != "None"]
+        return " | ".join(dict.fromkeys([*rest, *(["None"] if "None" in parts else [])]))
 
 
 def _doc(text: str | None, indent: str) -> str:

@@ -1,0 +1,99 @@
+"""Errors: a class for each code, with everything that the response says."""
+
+import pytest
+
+from rota_sdk import Rota, errors
+from tests.sdk.doors import Door, url_of
+from tests.service import Service
+
+
+@pytest.mark.parametrize("code", errors.BY_CODE)
+def test_each_code_has_its_class(code: str) -> None:
+    kind = errors.BY_CODE[code]
+    body = {"code": code, "message": "What to do.", "details": {"a": 1}}
+    error = errors.api_error(body, status=kind.usual_status, request_id="r1")
+    assert type(error) is kind
+    assert (error.code, error.message, error.details) == (code, "What to do.", {"a": 1})
+    assert str(error) == f"{kind.usual_status} {code}: What to do. (request r1)"
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (400, errors.ValidationError),
+        (402, errors.PaymentRequiredError),
+        (418, errors.APIError),
+        (429, errors.RateLimitError),
+        (599, errors.InternalServerError),
+    ],
+)
+def test_an_unknown_code_has_the_class_of_its_status(
+    status: int, kind: type[errors.APIError]
+) -> None:
+    error = errors.api_error({"code": "NEW", "message": "New."}, status=status)
+    assert type(error) is kind
+    assert error.code == "NEW"
+
+
+async def test_a_field_that_is_not_valid_is_named(rota: Door) -> None:
+    with pytest.raises(errors.ValidationError) as caught:
+        await rota(lambda c: c.tasks.create(name="T", priority=99))
+    assert caught.value.status == 400
+    assert [field.field for field in caught.value.fields] == ["priority"]
+    assert caught.value.request_id
+
+
+async def test_a_task_of_nobody_is_not_found(rota: Door) -> None:
+    with pytest.raises(errors.NotFoundError):
+        await rota(lambda c: c.tasks.get("task_01a19b981dc0709986b0d5496f03675a"))
+    # A part of a path in an ID stays in the ID.
+    with pytest.raises(errors.NotFoundError):
+        await rota(lambda c: c.tasks.get("../me"))
+
+
+async def test_a_state_that_does_not_allow_the_request_is_a_conflict(rota: Door) -> None:
+    task = await rota(lambda c: c.tasks.create(name="T", status="COMPLETED"))
+    with pytest.raises(errors.ConflictError) as caught:
+        await rota(lambda c: c.tasks.retry(task))
+    assert not isinstance(caught.value, errors.StaleReviewError)
+
+
+async def test_a_wrong_key_is_refused(shop: Service, kind: str) -> None:
+    door = Door.open(kind, url_of(shop), "rota_wrong")
+    with pytest.raises(errors.AuthenticationError):
+        await door(lambda c: c.me())
+    await door.close()
+
+
+async def test_another_account_is_refused(rota: Door) -> None:
+    other = rota.with_options(account="acct_01a19b981dc0709986b0d5496f03675a")
+    with pytest.raises(errors.PermissionDeniedError):
+        await other(lambda c: c.me())
+
+
+async def test_a_body_that_is_too_large_is_refused(rota: Door) -> None:
+    with pytest.raises(errors.PayloadTooLargeError):
+        await rota(lambda c: c.tasks.create(name="T", input="x" * 2_100_000))
+
+
+async def test_a_service_that_does_not_answer_in_time(rota: Door) -> None:
+    hasty = rota.with_options(timeout=0.000001, max_retries=0)
+    with pytest.raises(errors.APITimeoutError):
+        await hasty(lambda c: c.me())
+
+
+async def test_a_server_that_is_not_rota_is_said_to_be_none(shop: Service, kind: str) -> None:
+    door = Door.open(kind, url_of(shop) + "/docs?", "rota_x", max_retries=0)
+    with pytest.raises(errors.UnreadableResponseError):
+        await door(lambda c: c.tasks.get("task_1"))
+    await door.close()
+
+
+def test_a_missing_url_says_how_to_give_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ROTA_BASE_URL", raising=False)
+    with pytest.raises(errors.RotaError, match="ROTA_BASE_URL"):
+        Rota(api_key="rota_x")
+    monkeypatch.setenv("ROTA_BASE_URL", "http://rota.test/")
+    with Rota(api_key="rota_secret") as client:
+        assert repr(client) == "Rota(base_url='http://rota.test')"
+        assert "rota_secret" not in repr(vars(client))

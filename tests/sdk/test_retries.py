@@ -1,0 +1,194 @@
+"""Which requests are sent again, and that nothing is done twice."""
+
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from rota_sdk import AsyncRota, Rota, errors
+from rota_sdk._retries import LONGEST_WAIT_S, delay_s
+from tests.sdk.doors import CLIENTS, Door, url_of
+from tests.sdk.proxy import CuttingProxy
+from tests.sdk.test_contract import DESCRIPTIONS
+from tests.service import Person, Service
+from tests.tasks.world import newcomer
+
+TASK = DESCRIPTIONS["a"]["components"]["examples"]["TaskResponse"]["value"]
+IN_PROGRESS = "A request with this Idempotency-Key is in progress. Wait for it, then try again."
+
+
+def refusal(status: int, code: str, message: str = "No.", **headers: str) -> httpx.Response:
+    body = {"error": {"code": code, "message": message, "timestamp": "…", "path": "/"}}
+    return httpx.Response(
+        status, json=body, headers={n.replace("_", "-"): v for n, v in headers.items()}
+    )
+
+
+class Stub:
+    """Answers with one outcome after the other."""
+
+    def __init__(self, *outcomes: httpx.Response | Exception) -> None:
+        self.outcomes = list(outcomes)
+        self.requests: list[httpx.Request] = []
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        self.requests.append(request)
+        outcome = self.outcomes.pop(0)
+        if isinstance(outcome, Exception):
+            raise outcome
+        # A response can be read by one client only.
+        return httpx.Response(outcome.status_code, headers=outcome.headers, content=outcome.content)
+
+    def door(self, kind: str, **options: Any) -> Door:
+        transport = httpx.MockTransport(self)
+        if kind == "async":
+            http: Any = httpx.AsyncClient(transport=transport)
+            return Door(AsyncRota(base_url="http://x", http_client=http, **options), True)
+        return Door(
+            Rota(base_url="http://x", http_client=httpx.Client(transport=transport), **options),
+            False,
+        )
+
+
+def done(status: int = 200) -> httpx.Response:
+    return httpx.Response(status, json=TASK)
+
+
+CUT = httpx.ReadError("cut")
+get: Callable[[Any], Any] = lambda c: c.tasks.get("task_1")  # noqa: E731
+create: Callable[[Any], Any] = lambda c: c.tasks.create(name="T")  # noqa: E731
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        refusal(429, "RATE_LIMIT_EXCEEDED", Retry_After="0"),
+        refusal(429, "RATE_LIMITED", RateLimit_Reset="0"),
+        refusal(408, "REQUEST_TIMEOUT"),
+        refusal(503, "SERVICE_UNAVAILABLE"),
+        refusal(500, "DATABASE_ERROR"),
+        httpx.Response(502, text="<html>Bad gateway</html>"),
+        httpx.ConnectError("refused"),
+        CUT,
+    ],
+    ids=str,
+)
+async def test_a_request_that_can_pass_later_is_sent_again(
+    failure: httpx.Response | Exception, kind: str
+) -> None:
+    stub = Stub(failure, done(201))
+    task = await stub.door(kind)(create)
+    assert task.id == TASK["task"]["id"]
+    keys = [request.headers["Idempotency-Key"] for request in stub.requests]
+    assert len(keys) == 2
+    assert len(set(keys)) == 1
+
+
+@pytest.mark.parametrize(
+    ("use", "failure", "raised"),
+    [
+        (get, refusal(404, "NOT_FOUND"), errors.NotFoundError),
+        (create, refusal(409, "CONFLICT", IN_PROGRESS), errors.ConflictError),
+        (get, refusal(429, "RATE_LIMITED", Retry_After="3600"), errors.TooManyAtOnceError),
+        (
+            lambda c: c.tool_servers.invoke("mcp_1", tool="send"),
+            refusal(502, "TOOL_SERVER_ERROR"),
+            errors.ToolServerError,
+        ),
+        (
+            lambda c: c.tool_servers.invoke("mcp_1", tool="send"),
+            refusal(504, "TOOL_SERVER_TIMEOUT"),
+            errors.ToolServerTimeoutError,
+        ),
+        # A line would be appended twice, and an ID token works once.
+        (lambda c: c.tasks.update("task_1", logs="line\n"), CUT, errors.APIConnectionError),
+        (lambda c: c.auth.start_session(id_token="t"), CUT, errors.APIConnectionError),
+    ],
+    ids=["missing", "conflict", "too long", "tool", "tool timeout", "logs", "id token"],
+)
+async def test_a_request_that_cannot_or_must_not_be_repeated_is_sent_once(
+    use: Callable[[Any], Any],
+    failure: httpx.Response | Exception,
+    raised: type[Exception],
+    kind: str,
+) -> None:
+    stub = Stub(failure)
+    with pytest.raises(raised):
+        await stub.door(kind)(use)
+    assert len(stub.requests) == 1
+
+
+async def test_an_attempt_that_still_runs_is_waited_for(kind: str) -> None:
+    busy = [refusal(409, "CONFLICT", IN_PROGRESS) for _ in range(3)]
+    stub = Stub(CUT, *busy, done(201))
+    await stub.door(kind, max_retries=1)(create)
+    assert len(stub.requests) == 5
+
+
+async def test_attempts_end_with_the_last_error(kind: str) -> None:
+    stub = Stub(*(refusal(503, "SERVICE_UNAVAILABLE", X_Request_Id=f"r{n}") for n in range(3)))
+    with pytest.raises(errors.ServiceUnavailableError) as caught:
+        await stub.door(kind)(get)
+    assert (caught.value.request_id, len(stub.requests)) == ("r2", 3)
+    stub = Stub(CUT)
+    with pytest.raises(errors.APIConnectionError):
+        await stub.door(kind, max_retries=0)(get)
+
+
+def test_the_service_says_how_long_to_wait() -> None:
+    for asked in (0.0, 12.0, LONGEST_WAIT_S):
+        error = errors.RateLimitError("No.", retry_after_s=asked)
+        waits = [delay_s(error, 0, is_repeatable=True) for _ in range(200)]
+        assert all(wait is not None and asked <= wait <= asked + 0.5 for wait in waits)
+        assert len(set(waits)) > 100
+    error = errors.RateLimitError("No.", retry_after_s=LONGEST_WAIT_S + 1)
+    assert delay_s(error, 0, is_repeatable=True) is None
+
+
+def test_waits_without_advice_grow_up_to_a_limit() -> None:
+    error = errors.ServiceUnavailableError("No.")
+    longest = [
+        max(delay_s(error, n, is_repeatable=True) or 0 for _ in range(200)) for n in range(9)
+    ]
+    assert longest[0] <= 0.5 < longest[1] <= 1.0 < longest[2]
+    assert longest[-1] <= 8.0
+
+
+async def test_a_lost_response_does_not_make_a_second_task(
+    cut_rota: Door, proxy: CuttingProxy
+) -> None:
+    proxy.cut_next(200)
+    task = await cut_rota(create)
+    assert proxy.cuts == 1
+    [found] = await cut_rota.all(lambda c: c.tasks.list())
+    assert found.id == task.id
+
+
+async def test_the_same_key_gives_the_same_task_and_another_body_a_conflict(rota: Door) -> None:
+    first = await rota(lambda c: c.tasks.create(name="T", idempotency_key="order-17"))
+    again = await rota(lambda c: c.tasks.create(name="T", idempotency_key="order-17"))
+    assert first.id == again.id
+    with pytest.raises(errors.ConflictError) as caught:
+        await rota(lambda c: c.tasks.create(name="Other", idempotency_key="order-17"))
+    assert not caught.value.is_in_progress
+
+
+async def test_a_key_whose_first_request_runs_is_recognised() -> None:
+    from rota.platform.idempotency import RequestInProgress
+
+    assert errors.ConflictError(RequestInProgress().message).is_in_progress
+
+
+async def test_an_account_over_its_limit_is_told_how_long_to_wait(shop: Service) -> None:
+    person: Person = await newcomer(shop, tier="basic")
+    while (await person.get("/api/me")).status_code == 200:
+        pass
+    for kind in CLIENTS:
+        door = Door.open(kind, url_of(shop), person.token, max_retries=0)
+        with pytest.raises(errors.RateLimitError) as caught:
+            await door(lambda c: c.me())
+        assert caught.value.code == "RATE_LIMIT_EXCEEDED"
+        assert caught.value.status == 429
+        assert 0 < (caught.value.retry_after_s or 0) <= 60
+        await door.close()

@@ -1,0 +1,118 @@
+"""Webhooks are accepted from Rota, for this receiver, in time, and otherwise not."""
+
+import base64
+import hmac
+import json
+import time
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from rota_sdk import errors, webhooks
+
+SECRET = "whsec_" + base64.b64encode(b"a secret of twenty-four").decode()
+PRIVATE = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
+PUBLIC = "whpk_" + base64.b64encode(PRIVATE.public_key().public_bytes_raw()).decode()
+BODY = json.dumps(
+    {
+        "id": "evt_01a1dd19761f707a96968f9300f7529d",
+        "sequence": 42,
+        "type": "task.completed",
+        "taskId": "task_01a1dd1976357476a72b4a77b701fd77",
+        "data": {"status": "COMPLETED"},
+        "createdAt": "2026-11-15T02:46:35.123Z",
+        "accountId": "acct_1",
+        "webhookId": "wh_1",
+    }
+).encode()
+
+
+def signed(body: bytes = BODY, at: float | None = None, secret: str = SECRET) -> dict[str, str]:
+    """The headers of a delivery."""
+    stamp = str(int(time.time() if at is None else at))
+    content = f"msg_1.{stamp}.".encode() + body
+    key = base64.b64decode(secret.removeprefix("whsec_"))
+    shared = base64.b64encode(hmac.digest(key, content, "sha256")).decode()
+    public = base64.b64encode(PRIVATE.sign(content)).decode()
+    return {
+        "Webhook-Id": "msg_1",
+        "Webhook-Timestamp": stamp,
+        "Webhook-Signature": f"v1,{shared} v1a,{public}",
+    }
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        {"secret": SECRET},
+        {"secret": ["whsec_AAAA", SECRET]},
+        {"public_key": PUBLIC},
+        {"public_key": [PUBLIC]},
+    ],
+)
+def test_a_webhook_is_accepted(key: dict[str, Any]) -> None:
+    event = webhooks.verify(BODY, signed(), webhook_id="wh_1", **key)
+    assert (event.type, event.sequence, event.account_id) == ("task.completed", 42, "acct_1")
+
+
+def test_a_published_example_is_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The signature is the example in the documentation of the scheme."""
+    monkeypatch.setattr(time, "time", lambda: 1614265330)
+    headers = {
+        "webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek",
+        "webhook-timestamp": "1614265330",
+        "webhook-signature": "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
+    }
+    secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+    # The signature passes, and then the body is not an event.
+    with pytest.raises(errors.WebhookVerificationError, match="not an event"):
+        webhooks.verify(b'{"test": 2432232314}', headers, webhook_id="wh_1", secret=secret)
+
+
+@pytest.mark.parametrize("key", [{"secret": SECRET}, {"public_key": PUBLIC}])
+@pytest.mark.parametrize(
+    ("body", "changes", "reason"),
+    [
+        (BODY + b" ", {}, "No signature"),
+        (BODY, {"Webhook-Id": "msg_2"}, "No signature"),
+        (BODY, {"Webhook-Signature": "v2,AAAA v1 v1a,!"}, "No signature"),
+        (BODY, {"Webhook-Signature": ""}, "No signature"),
+        (BODY, {"Webhook-Timestamp": str(int(time.time()) + 7)}, "No signature"),
+        (BODY, {"Webhook-Timestamp": "soon"}, "not a number"),
+        (BODY, {"Webhook-Timestamp": "²"}, "not a number"),
+    ],
+)
+def test_a_changed_webhook_is_refused(
+    key: dict[str, Any], body: bytes, changes: dict[str, str], reason: str
+) -> None:
+    with pytest.raises(errors.WebhookVerificationError, match=reason):
+        webhooks.verify(body, signed() | changes, webhook_id="wh_1", **key)
+
+
+@pytest.mark.parametrize("key", [{"secret": SECRET}, {"public_key": PUBLIC}])
+def test_a_delivery_to_another_receiver_is_refused(key: dict[str, Any]) -> None:
+    with pytest.raises(errors.WebhookVerificationError, match="another receiver"):
+        webhooks.verify(BODY, signed(), webhook_id="wh_2", **key)
+
+
+@pytest.mark.parametrize("offset_s", [-400, 400])
+def test_an_old_or_early_webhook_is_refused(offset_s: int) -> None:
+    headers = signed(at=time.time() + offset_s)
+    with pytest.raises(errors.WebhookVerificationError, match="too old"):
+        webhooks.verify(BODY, headers, webhook_id="wh_1", secret=SECRET)
+
+
+@pytest.mark.parametrize("name", ["Webhook-Id", "Webhook-Timestamp", "Webhook-Signature"])
+def test_a_missing_header_is_named(name: str) -> None:
+    headers = {n: v for n, v in signed().items() if n != name}
+    with pytest.raises(errors.WebhookVerificationError, match=name.lower()):
+        webhooks.verify(BODY, headers, webhook_id="wh_1", secret=SECRET)
+
+
+def test_a_key_is_needed_and_is_never_shown() -> None:
+    with pytest.raises(ValueError, match="Pass the secret"):
+        webhooks.verify(BODY, signed(), webhook_id="wh_1")
+    with pytest.raises(ValueError, match="base64") as caught:
+        webhooks.verify(BODY, signed(), webhook_id="wh_1", secret="whsec_top secret")
+    assert "top secret" not in str(caught.value)
