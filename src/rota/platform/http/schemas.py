@@ -34,7 +34,8 @@ FIELDS = "x-example-fields"
 # The name of the schema that this one adds fields to.
 EXTENDS = "x-extends"
 
-_DIGITS = re.compile(r"-?[0-9]{1,10}")
+# Up to 2**53, the largest number that is exact in JSON everywhere.
+_DIGITS = re.compile(r"-?[0-9]{1,16}")
 
 
 class Body(StrictModel):
