@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from tests.packaging.installed import REPOSITORY, tracked_files, uv
 from tests.sdk.installed import FOLDER, Sdk
@@ -36,16 +37,16 @@ def test_httpx_and_pydantic_are_the_only_dependencies(installed_sdk: Sdk) -> Non
         "import json; from importlib.metadata import distributions, requires;"
         "print(json.dumps({d.name: requires(d.name) or [] for d in distributions()}))"
     )
-    wanted: dict[str, list[str]] = json.loads(installed_sdk.run("-c", script))
-    reached, waiting = set(), ["rota-sdk"]
+    found: dict[str, list[str]] = json.loads(installed_sdk.run("-c", script))
+    wanted = {canonicalize_name(name): needs for name, needs in found.items()}
+    reached, waiting = set(), [canonicalize_name("rota-sdk")]
     while waiting:
         name = waiting.pop()
         reached.add(name)
         for each in map(Requirement, wanted[name]):
             if each.marker is None or each.marker.evaluate({"extra": ""}):
-                waiting += {each.name.replace("_", "-")} - reached
-    installed = {name.replace("_", "-") for name in wanted}
-    assert installed == reached
+                waiting += {canonicalize_name(each.name)} - reached
+    assert set(wanted) == reached
 
 
 def test_no_file_names_a_registry() -> None:

@@ -23,6 +23,7 @@ async def test_a_task_is_created_read_changed_and_cancelled(rota: Door) -> None:
     assert isinstance(task, models.Task)
     assert (task.assigned_agent, task.status, task.priority) == ("process-writer", "PENDING", 5)
     assert task.created_at.tzinfo is not None
+    assert task.deadline is not None
     assert abs(task.deadline - deadline) < timedelta(seconds=1)
     changed = await rota(lambda c: c.tasks.update(task, priority=2, deadline=None))
     assert (changed.priority, changed.deadline) == (2, None)

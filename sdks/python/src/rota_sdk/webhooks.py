@@ -5,7 +5,6 @@ key (`whpk_…`), which needs the extra `rota-sdk[webhooks]`.
 """
 
 import base64
-import binascii
 import hmac
 import time
 from collections.abc import Mapping, Sequence
@@ -69,7 +68,8 @@ def _several(given: str | Sequence[str] | None) -> Sequence[str]:
 
 
 def _check_time(timestamp: str, tolerance_s: float) -> None:
-    if not timestamp.isascii() or not timestamp.isdigit():
+    # Ten digits are enough until the year 2286.
+    if not timestamp.isascii() or not timestamp.isdigit() or len(timestamp) > 10:
         raise WebhookVerificationError("The header webhook-timestamp is not a number.")
     if abs(time.time() - int(timestamp)) > tolerance_s:
         raise WebhookVerificationError("The webhook is too old, or a clock is wrong.")
@@ -79,7 +79,7 @@ def _is_right(signature: str, signed: bytes, secrets: Sequence[str], keys: Seque
     version, _, text = signature.partition(",")
     try:
         value = base64.b64decode(text, validate=True)
-    except binascii.Error:
+    except ValueError:
         return False
     if version == "v1":
         return any(
@@ -107,6 +107,6 @@ def _is_signed_by(key: bytes, signature: bytes, signed: bytes) -> bool:
 def _decoded(key: str, prefix: str) -> bytes:
     try:
         return base64.b64decode(key.removeprefix(prefix), validate=True)
-    except binascii.Error:
+    except ValueError:
         # The message does not repeat the key, which may be a secret.
         raise ValueError(f"A key is not base64 with the prefix {prefix}.") from None

@@ -524,8 +524,8 @@ class BatchTask(Body):
     matches it. Default: the agent's. Only for a task that the service runs.
     """
     budget_cents: int | None = None
-    """The most that one run can cost. Default, and the most: the agent's. Only for a task that the
-    service runs.
+    """The most that one run can cost, in US cents. The agent's budget is the default and the
+    maximum. Only for a task that the service runs.
     """
     deadline: AwareDatetime | None = None
     """A time in the future. If the task has not ended by then, it fails with `DEADLINE_EXCEEDED`,
@@ -642,8 +642,8 @@ class TaskBody(Body):
     matches it. Default: the agent's. Only for a task that the service runs.
     """
     budget_cents: int | None = None
-    """The most that one run can cost. Default, and the most: the agent's. Only for a task that the
-    service runs.
+    """The most that one run can cost, in US cents. The agent's budget is the default and the
+    maximum. Only for a task that the service runs.
     """
 
 
@@ -687,8 +687,8 @@ class ScheduledTask(Model):
     matches it. Default: the agent's. Only for a task that the service runs.
     """
     budget_cents: int | None = None
-    """The most that one run can cost. Default, and the most: the agent's. Only for a task that the
-    service runs.
+    """The most that one run can cost, in US cents. The agent's budget is the default and the
+    maximum. Only for a task that the service runs.
     """
 
 
@@ -732,8 +732,8 @@ class CreateTask(Body):
     matches it. Default: the agent's. Only for a task that the service runs.
     """
     budget_cents: int | None = None
-    """The most that one run can cost. Default, and the most: the agent's. Only for a task that the
-    service runs.
+    """The most that one run can cost, in US cents. The agent's budget is the default and the
+    maximum. Only for a task that the service runs.
     """
     deadline: AwareDatetime | None = None
     """A time in the future. If the task has not ended by then, it fails with `DEADLINE_EXCEEDED`,
@@ -870,7 +870,7 @@ class ForkOptions(Model):
     steps: list[int]
     """The steps of the current run that a fork can continue from, besides 0."""
     versions: list[int]
-    """The versions of the agent, newest first, at most 100."""
+    """The versions of the agent that the tier includes, newest first, at most 100."""
     models: list[str]
     """The names of the configured models."""
 
@@ -880,6 +880,8 @@ class ForkOrigin(Model):
 
     task_id: str
     """The ID of the task that was forked."""
+    run: int
+    """The run of that task."""
     step: int
     """The last step that was taken from it. 0: the fork began at the start."""
 
@@ -888,14 +890,14 @@ class ForkTask(Body):
     """Where a fork continues from, and what it does differently."""
 
     from_step: int
-    """The last step of the task's current run that the fork takes. 0 takes none: the fork starts
+    """The last step of the task's current run that the fork copies. 0 copies none: the fork starts
     with the same input.
     """
     agent_version: int | None = None
     """The version of the agent that the fork uses. Default: the version that the task uses."""
     model: str | None = None
-    """The name of a configured model that the fork uses instead of the agent's. Default: as in the
-    task.
+    """The name of a configured model that the fork uses instead of the agent's. Default: the task's
+    `model`.
     """
     dry_run: bool = False
     """True: creates nothing, and returns 200 with a quote of what the fork would cost, use and ask."""
@@ -1480,8 +1482,10 @@ class TimelineStep(Model):
     outcome: StepOutcome | None
     """How the call ended. Null before that and for an approval."""
     arguments: Any
-    """The arguments of a tool call, or the items of an approval. `throughStep` is the last step
-    that a summary replaces, `insteadOf` the models that were not available.
+    """The arguments of a tool call, or the items of an approval. A model call can have
+    `throughStep`, the last step that a summary replaces; `insteadOf`, the models before this one
+    in the chain; and `bytesPerToken`, the new estimate of the bytes per token, if it is lower
+    than before. Null otherwise.
     """
     result: Any
     """For a model call, its `text` and the names of the `toolCalls` it requested. For a tool call,
@@ -1518,8 +1522,8 @@ class TimelineStep(Model):
     rejected it. Null otherwise.
     """
     copied: bool
-    """Whether the step was taken from the task that this one was forked from. It was made and paid
-    for there, so it has no cost here.
+    """Whether the step was copied from the task that this one was forked from. It was made and
+    charged there, so it has no cost here.
     """
     truncated: list[StepCut]
     """What is cut, because the page would be larger than 1 MiB: the value is the beginning of its
@@ -1580,7 +1584,7 @@ class Version(Model):
     max_steps: int
     """The most model calls of one run."""
     max_concurrent: int | None
-    """How many of its tasks your account works on at a time. Null: any number."""
+    """How many of the agent's tasks can run at the same time in your account. Null: no limit."""
     output_schema: dict[str, Any] | None
     """The JSON Schema of the agent's output. Null if the output is text, or if the agent is locked."""
     model: str | None = None
@@ -1897,7 +1901,7 @@ class ReviewedWork(Model):
     output_schema: dict[str, Any] | None = None
     """The JSON Schema of the output. Null if the output is text."""
     forked_from: ForkOrigin | None = None
-    """The task and the step that a fork continues from. Null otherwise."""
+    """The task, run and step that a fork continues from. Null otherwise."""
 
 
 class HoldsResponse(Model):
@@ -2190,10 +2194,10 @@ class Task(Model):
     model: str | None
     """The name of the model that a fork uses instead of its agent's. Null otherwise."""
     forked_from: ForkOrigin | None
-    """The task and the step that a fork continues from. Null otherwise."""
+    """The task, run and step that a fork continues from. Null otherwise."""
     queue_position: int | None
     """The task's position in the queue of its agent, 1 for the next, at most 1000. Null if the task
-    does not wait for another one of the agent to end.
+    is not queued.
     """
     metadata: TaskMetadata
     """Additional data."""
@@ -2290,7 +2294,7 @@ class AgentDetails(Agent):
     max_steps: int
     """The most model calls of one run."""
     max_concurrent: int | None
-    """How many of its tasks your account works on at a time. Null: any number."""
+    """How many of the agent's tasks can run at the same time in your account. Null: no limit."""
     aliases: list[str]
     """Other names that find the agent."""
     use_for: list[str]
