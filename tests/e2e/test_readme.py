@@ -68,7 +68,7 @@ def is_free(port: int) -> bool:
 async def test_a_new_user_starts_within_half_a_minute_and_completes_a_first_task(
     tmp_path: Path,
 ) -> None:
-    [_, example, money] = re.findall(
+    [_, example, money, python] = re.findall(
         r"^```sh\n(.*?)^```", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE
     )
     port, import_s = base_port(), await import_time_s()
@@ -80,9 +80,11 @@ async def test_a_new_user_starts_within_half_a_minute_and_completes_a_first_task
             "-euo",
             "pipefail",
             "-c",
-            example + money,
+            # The tests run in the environment already, and it can have another name.
+            example + money + python.removeprefix("source .venv/bin/activate\n"),
             BASE=f"http://127.0.0.1:{port}",
             ISSUER=f"http://127.0.0.1:{port + 6}",
+            PATH=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         )
         assert '"displayName"' in printed
         assert "event: task.started" in printed
@@ -91,6 +93,8 @@ async def test_a_new_user_starts_within_half_a_minute_and_completes_a_first_task
         # The demonstration model has a price, so the task has used less than a cent or two of $10.
         assert re.search(r'"totalAvailable":99\d,', printed)
         assert f"http://127.0.0.1:{port + 8}/pay/cs_" in printed
+        # Through the SDK, after the checkout.
+        assert "\nstep.finished\ntask.completed\n" in printed.partition("/pay/cs_")[2]
         await rota_dev("--stop", *where)
         second_s = await rota_dev("--detach", *where)
     finally:
