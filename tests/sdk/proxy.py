@@ -13,6 +13,8 @@ class CuttingProxy:
         self._target = port
         self.port = 0
         self.limit: Limit = lambda: None
+        # A connection with a limit is also cut after so much silence.
+        self.silence_s: float | None = None
         self.cuts = 0
 
     @property
@@ -37,29 +39,35 @@ class CuttingProxy:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._target)
-        limit = self.limit()
+        left = self.limit()
+        silence_s = None if left is None else self.silence_s
         requests = asyncio.create_task(_copy(reader, far_writer))
         try:
-            left = limit
-            while piece := await far_reader.read(65536):
-                if left is not None and len(piece) > left:
-                    writer.write(piece[:left])
-                    await writer.drain()
-                    self.cuts += 1
-                    break
+            piece = await far_reader.read(65536)
+            while piece and (left is None or len(piece) <= left):
                 left = None if left is None else left - len(piece)
                 writer.write(piece)
                 await writer.drain()
-            else:
+                async with asyncio.timeout(silence_s):
+                    piece = await far_reader.read(65536)
+            if not piece:
                 writer.close()
                 return
-            # A reset instead of a clean close.
-            writer.transport.abort()
+            writer.write(piece[:left])
+            await writer.drain()
+            self._cut(writer)
+        except TimeoutError:
+            self._cut(writer)
         except OSError:
             writer.transport.abort()
         finally:
             requests.cancel()
             far_writer.transport.abort()
+
+    def _cut(self, writer: asyncio.StreamWriter) -> None:
+        self.cuts += 1
+        # A reset instead of a clean close.
+        writer.transport.abort()
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -1,5 +1,7 @@
 """Errors: a class for each code, with everything that the response says."""
 
+from typing import Any
+
 import pytest
 
 from rota_sdk import Rota, errors
@@ -87,6 +89,29 @@ async def test_a_server_that_is_not_rota_is_said_to_be_none(shop: Service, kind:
     with pytest.raises(errors.UnreadableResponseError):
         await door(lambda c: c.tasks.get("task_1"))
     await door.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"base_url": "localhost:8080"}, "must start with https://"),
+        ({"api_key": "rota_secret\n"}, "a line break"),
+        ({"api_key": "rota_sécret"}, "Copy it again"),
+        ({"max_retries": -1}, "cannot be negative"),
+    ],
+)
+def test_a_wrong_option_is_refused_at_once_and_a_key_is_never_shown(
+    options: dict[str, Any], reason: str
+) -> None:
+    with pytest.raises(ValueError, match=reason) as caught:
+        Rota(**{"base_url": "http://x", **options})
+    assert "cret" not in str(caught.value)
+
+
+def test_a_body_that_is_not_valid_does_not_show_its_secrets() -> None:
+    with Rota(base_url="http://x") as client, pytest.raises(ValueError, match="token") as caught:
+        client.tool_servers.connect(name="s", url="http://y", auth={"token": ["top secret"]})
+    assert "top secret" not in str(caught.value)
 
 
 def test_a_missing_url_says_how_to_give_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,19 +1,24 @@
 """Streams that are cut off again and again: every event arrives once and in order."""
 
 import asyncio
+import json
 import os
 import random
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
+import httpx
 import pytest
 
 from rota_sdk import Event, errors
+from rota_sdk._async import streams as async_streams
+from rota_sdk._sync import streams as sync_streams
 from tests.sdk.doors import Door
 from tests.sdk.proxy import CuttingProxy
 from tests.service import Person
 from tests.tasks.world import create, patch
 
-CUTS = int(os.environ.get("ROTA_TEST_SDK_CUTS", "20"))
+CUTS = int(os.environ.get("ROTA_TEST_SDK_CUTS", "10"))
 
 
 async def work(person: Person, task: dict[str, Any], changes: int) -> None:
@@ -66,7 +71,7 @@ async def test_the_events_of_the_account_start_now_and_survive_cuts(
     cut_rota: Door, proxy: CuttingProxy, owner: Person
 ) -> None:
     await create(owner, name="Before")
-    limits = iter([900, 1500, 2200])
+    limits = iter([900, 1200, 1500])
     proxy.limit = lambda: next(limits, None)
     seen: list[Event] = []
     opened = asyncio.Event()
@@ -121,6 +126,57 @@ async def test_an_account_stream_without_a_number_begins_after_the_newest_event(
         event = await waiting
     assert event.sequence == 2
     await (stream.aclose() if rota.is_async else asyncio.to_thread(stream.close))
+
+
+class Breaking(httpx.SyncByteStream, httpx.AsyncByteStream):
+    """A response that breaks off after its content."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield self._content
+        raise httpx.ReadError("cut")
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for piece in self:
+            yield piece
+
+
+def streams(kind: str, *answers: httpx.Response) -> Door:
+    """A client that gets these responses."""
+    given = iter(answers)
+    transport = httpx.MockTransport(lambda _: next(given))
+    http = {"sync": httpx.Client, "async": httpx.AsyncClient}[kind](transport=transport)
+    return Door.open(kind, "http://x", "rota_x", http_client=http)
+
+
+async def test_a_stream_that_waits_for_long_survives_any_number_of_cuts(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (async_streams, sync_streams):
+        monkeypatch.setattr(module, "backoff_s", lambda *_: 0.0)
+    sse = {"Content-Type": "text/event-stream; charset=utf-8"}
+    event = {"id": "evt_1", "sequence": 1, "type": "task.completed", "taskId": "task_1"}
+    event |= {"data": {"status": "COMPLETED"}, "createdAt": "2026-11-15T02:46:35.123Z"}
+    # An ID without data belongs to no message.
+    last = f": open\n\nid: 7\n\nevent: new\ndata: {{}}\n\nid: 1\ndata: {json.dumps(event)}\n\n"
+    cuts = [httpx.Response(200, headers=sse, stream=Breaking(b": open\n\n")) for _ in range(50)]
+    door = streams(kind, *cuts, httpx.Response(200, headers=sse, text=last))
+    events = await door.all(lambda c: c.tasks.follow("task_1"))
+    assert [each.sequence for each in events] == [1]
+
+
+@pytest.mark.parametrize(
+    ("content_type", "text"),
+    [("text/html", "<html>"), ("text/event-stream", "id: 1\ndata: {}\n\n")],
+)
+async def test_a_stream_that_is_not_of_rota_is_an_error(
+    kind: str, content_type: str, text: str
+) -> None:
+    door = streams(kind, httpx.Response(200, headers={"Content-Type": content_type}, text=text))
+    with pytest.raises(errors.UnreadableResponseError):
+        await door.all(lambda c: c.tasks.follow("task_1"))
 
 
 async def test_a_task_that_does_not_exist_cannot_be_followed(rota: Door) -> None:

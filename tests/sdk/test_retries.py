@@ -136,6 +136,13 @@ async def test_attempts_end_with_the_last_error(kind: str) -> None:
         await stub.door(kind, max_retries=0)(get)
 
 
+async def test_a_redirect_says_where_to(kind: str) -> None:
+    stub = Stub(httpx.Response(301, headers={"Location": "https://rota.example.com/api/me"}))
+    with pytest.raises(errors.APIError, match=r"redirects to https://rota\.example\.com") as caught:
+        await stub.door(kind)(lambda c: c.me())
+    assert caught.value.status == 301
+
+
 def test_the_service_says_how_long_to_wait() -> None:
     for asked in (0.0, 12.0, LONGEST_WAIT_S):
         error = errors.RateLimitError("No.", retry_after_s=asked)

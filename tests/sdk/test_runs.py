@@ -12,14 +12,16 @@ from rota.agents.files import catalog_folder
 from rota.agents.sync import sync
 from rota.dev.stack import Stack
 from rota_sdk import Event, TextDelta, TextSnapshot
-from tests.runs.runner import CATALOG, Runner
+from tests.runs.runner import CATALOG, Runner, until
 from tests.runs.scripted import Scripted, calls, says
 from tests.sdk.doors import Door, url_of
 from tests.sdk.installed import Example, Sdk
 from tests.sdk.proxy import CuttingProxy
 from tests.sdk.test_follow import CUTS
 
-PROSE = "".join(f"Sentence {number} has an ü, a 🜁 and a \u2028.\n" for number in range(120))
+PROSE = "".join(f"Sentence {number} has an ü, a 🜁 and a \u2028.\n" for number in range(40))
+# Where the model waits: near the end of the text, which it sends 20 characters at a time.
+HOLD = len(PROSE) // 20 - 2
 
 
 @pytest.fixture(scope="module")
@@ -46,19 +48,27 @@ async def test_the_text_of_a_model_is_whole_however_often_the_connection_breaks(
 ) -> None:
     person = await runner.newcomer()
     script = await scripted.script(
-        calls(("desk__lookup", {"ref": "live"}), text="I look it up."), says(PROSE, paceS=0.02)
+        calls(("desk__lookup", {"ref": "live"}), text="I look it up."),
+        says(PROSE, paceS=0.01, holdAfter=HOLD),
     )
     async with CuttingProxy.to(runner.service.settings.port) as proxy:
         chance = random.Random(11)
-        limits = iter([chance.randint(900, 4000) for _ in range(CUTS)])
-        proxy.limit = lambda: next(limits, None)
+        limits = iter([chance.randint(900, 6000) for _ in range(CUTS)])
+        proxy.limit, proxy.silence_s = lambda: next(limits, None), 0.1
         door = Door.open(kind, proxy.url, person.token)
         plain = Door.open(kind, url_of(runner.service), person.token)
         task = await plain(
             lambda c: c.tasks.create(name="T", agent="writer", input=f"Please. {script}")
         )
-        seen = await door.all(lambda c: c.tasks.follow(task))
-        assert proxy.cuts > 0
+        following = asyncio.create_task(door.all(lambda c: c.tasks.follow(task)))
+
+        async def cuts() -> int:
+            return proxy.cuts
+
+        await until(cuts, lambda count: count == CUTS or following.done())
+        await scripted.release(script)
+        seen = await following
+        assert proxy.cuts == CUTS
         ended = await plain(lambda c: c.tasks.wait(task))
         await asyncio.gather(door.close(), plain.close())
     texts: dict[tuple[int, int], str] = {}

@@ -1,10 +1,13 @@
 """What a stream of events yields."""
 
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
+from rota_sdk import errors
 from rota_sdk._model import Model
 from rota_sdk._sse import Message
 from rota_sdk.models import Event
+
+M = TypeVar("M", bound=Model)
 
 # A task in one of these states has ended. Only a failed one can start again, by a retry.
 ENDED = frozenset({"COMPLETED", "FAILED", "CANCELLED"})
@@ -34,14 +37,23 @@ TaskEvent: TypeAlias = Event | TextDelta | TextSnapshot
 def decoded(message: Message) -> TaskEvent | None:
     """The event of a message. None for a kind that this version does not know."""
     if message.id is not None:
-        return Event.model_validate_json(message.data)
+        return _read(Event, message)
     if message.event == "delta":
-        return TextDelta.model_validate_json(message.data)
+        return _read(TextDelta, message)
     if message.event == "text":
-        return TextSnapshot.model_validate_json(message.data)
+        return _read(TextSnapshot, message)
     return None
 
 
 def decoded_event(message: Message) -> Event | None:
     """The event of a message of an account's stream, which has no texts."""
-    return None if message.id is None else Event.model_validate_json(message.data)
+    return None if message.id is None else _read(Event, message)
+
+
+def _read(kind: type[M], message: Message) -> M:
+    try:
+        return kind.model_validate_json(message.data)
+    except ValueError as error:
+        raise errors.UnreadableResponseError(
+            f"An event is not what this version of the SDK knows. Update rota-sdk. {error}"
+        ) from error

@@ -22,6 +22,8 @@ class Model(BaseModel):
         # Most programs use few of the models, so each is built when it is used first.
         defer_build=True,
         protected_namespaces=(),
+        # Bodies and responses have secrets: keys, tokens, headers of tool servers.
+        hide_input_in_errors=True,
     )
 
 

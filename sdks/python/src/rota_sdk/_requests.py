@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -101,10 +102,17 @@ class Options:
             raise errors.RotaError(
                 "The URL of the service is missing. Pass base_url, or set ROTA_BASE_URL."
             )
-        if max_retries < 0:
-            raise ValueError("max_retries cannot be negative.")
+        if not url.startswith(("http://", "https://")):
+            raise ValueError(f"The URL of the service must start with https:// or http://: {url!r}")
         key = api_key or os.environ.get("ROTA_API_KEY")
         return cls(url.rstrip("/"), key, account, timeout, max_retries, api_version)
+
+    def __post_init__(self) -> None:
+        if self.max_retries < 0:
+            raise ValueError("max_retries cannot be negative.")
+        # Checked here, because the error of the HTTP library would contain the key.
+        if self.api_key and not re.fullmatch(r"[!-~]+", self.api_key):
+            raise ValueError("The API key contains a space or a line break. Copy it again.")
 
     @property
     def headers(self) -> dict[str, str]:
@@ -175,6 +183,9 @@ def error_of(response: httpx.Response) -> errors.APIError:
         error.get("message")
     except (ValueError, KeyError, TypeError, AttributeError):
         error = {"message": f"The response is not from Rota: {response.text[:200]!r}"}
+        if response.has_redirect_location:
+            place = response.headers["Location"]
+            error = {"message": f"The server redirects to {place}. Check the URL of the service."}
     return errors.api_error(
         error,
         status=response.status_code,

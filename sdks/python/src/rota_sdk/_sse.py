@@ -25,10 +25,12 @@ class Decoder:
         *lines, self._rest = (self._rest + piece).replace(b"\r\n", b"\n").split(b"\n")
         for line in lines:
             if line:
-                self._take(line.decode())
-            elif self._data:
-                yield Message(self._event or "message", "\n".join(self._data), self._id)
+                self._take(line.decode(errors="replace"))
+            else:
+                event, data, number = self._event, self._data, self._id
                 self._event, self._data, self._id = "", [], None
+                if data:
+                    yield Message(event or "message", "\n".join(data), number)
 
     def _take(self, line: str) -> None:
         name, _, value = line.partition(":")

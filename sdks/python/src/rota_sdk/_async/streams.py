@@ -1,6 +1,7 @@
 """Streams of events that survive any interruption: every event arrives once and in order."""
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, Callable
 from types import TracebackType
 from typing import Generic, Self, TypeVar
@@ -16,11 +17,14 @@ from rota_sdk.models import Event
 
 E = TypeVar("E", bound=TaskEvent)
 
-# How often in a row a stream that was open tries to connect again before it gives up. Together
-# with the time between the attempts, this is about a minute.
+# How often in a row a stream that was open fails to connect again before it gives up. Together with
+# the time between the attempts, this is about half a minute. Connections that open and break later
+# are not counted: a task can wait for a person for hours, and a proxy can cut streams all the time.
 RECONNECTS = 10
 # A cut connection is the usual case, so the first attempt comes soon.
 FIRST_S = 0.1
+# A connection that was open for so long did not fail at once, so the next attempt comes soon again.
+STEADY_S = 10.0
 
 
 class AsyncEventStream(Generic[E]):
@@ -40,7 +44,8 @@ class AsyncEventStream(Generic[E]):
         self.last_sequence = after
         # The last state of a task that an event named.
         self._status: str | None = None
-        self._failures = 0
+        # How many connections in a row brought no event.
+        self._idle = 0
         self._events = self._follow()
 
     def __aiter__(self) -> Self:
@@ -73,30 +78,35 @@ class AsyncEventStream(Generic[E]):
     async def _follow(self) -> AsyncGenerator[E, None]:
         await self._begin()
         limit = self._transport.options.max_retries
+        refused = 0
         is_over = False
         while True:
+            started = time.monotonic()
             try:
                 async with self._transport.stream(self._request, self.last_sequence) as response:
-                    limit = RECONNECTS
+                    limit, refused = RECONNECTS, 0
                     decoder = Decoder()
                     async for piece in response.aiter_bytes():
                         for message in decoder.feed(piece):
                             event = self._take(message)
                             if event is not None:
-                                self._failures = 0
+                                self._idle = 0
                                 yield event
                 # The service ended the stream: because nothing more can come, or because it stops.
                 if is_over or self._status in ENDED:
                     return
                 is_over = await self._is_over()
-                wait_s = 0.0 if is_over else backoff_s(self._failures, FIRST_S)
+                wait_s = 0.0 if is_over else backoff_s(self._idle, FIRST_S)
             except errors.RotaError as error:
-                again_s = delay_s(error, self._failures, is_repeatable=True)
-                if again_s is None or self._failures >= limit:
+                if time.monotonic() - started > STEADY_S:
+                    self._idle = 0
+                again_s = delay_s(error, self._idle, is_repeatable=True)
+                if again_s is None or refused >= limit:
                     raise
+                refused += 1
                 is_cut = isinstance(error, errors.APIConnectionError)
-                wait_s = backoff_s(self._failures, FIRST_S) if is_cut else again_s
-            self._failures += 1
+                wait_s = backoff_s(self._idle, FIRST_S) if is_cut else again_s
+            self._idle += 1
             await asyncio.sleep(wait_s)
 
     def _take(self, message: Message) -> E | None:

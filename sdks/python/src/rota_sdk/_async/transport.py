@@ -81,6 +81,10 @@ class AsyncTransport:
                 if not response.is_success:
                     await response.aread()
                     raise error_of(response)
+                if not response.headers.get("Content-Type", "").startswith("text/event-stream"):
+                    raise errors.UnreadableResponseError(
+                        "The response is not a stream of events. Check the URL of the service."
+                    )
                 yield response
         except httpx.TransportError as error:
             raise connection_error(error, self.options.base_url) from error
