@@ -32,6 +32,7 @@ class Example:
 @dataclass(frozen=True)
 class Sdk:
     wheel: Path
+    archive: Path
     folder: Path
 
     @classmethod
@@ -41,13 +42,14 @@ class Sdk:
             copy = source / Path(name).relative_to("sdks/python")
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_bytes((REPOSITORY / name).read_bytes())
-        uv("build", "--wheel", "--no-build-isolation", "--out-dir", str(folder), str(source))
-        [wheel] = folder.glob("*.whl")
+        # The wheel is built from the source distribution, so that one is complete too.
+        uv("build", "--no-build-isolation", "--out-dir", str(folder), str(source))
+        [wheel], [archive] = folder.glob("*.whl"), folder.glob("*.tar.gz")
         uv("venv", "--python", PYTHON, str(folder / "environment"))
         lock = str(REPOSITORY / "requirements.lock")
         python = str(folder / "environment" / "bin" / "python")
         uv("pip", "install", "--python", python, "--constraint", lock, str(wheel))
-        return cls(wheel, folder)
+        return cls(wheel, archive, folder)
 
     @property
     def python(self) -> Path:

@@ -5,6 +5,7 @@ import os
 import statistics
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
@@ -27,6 +28,15 @@ def test_the_wheel_has_every_module_and_its_types(installed_sdk: Sdk) -> None:
     source = "sdks/python/src/"
     assert names == {name.removeprefix(source) for name in tracked_files(source)}
     assert "rota_sdk/py.typed" in names
+
+
+def test_the_source_distribution_has_what_is_in_git(installed_sdk: Sdk) -> None:
+    with tarfile.open(installed_sdk.archive) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    # The metadata, and the file that says what hatchling leaves out.
+    assert names - {"PKG-INFO", ".gitignore"} == {
+        name.removeprefix("sdks/python/") for name in tracked_files("sdks/python")
+    }
 
 
 def test_httpx_and_pydantic_are_the_only_dependencies(installed_sdk: Sdk) -> None:

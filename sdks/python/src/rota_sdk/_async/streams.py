@@ -18,9 +18,9 @@ from rota_sdk.models import Event
 E = TypeVar("E", bound=TaskEvent)
 
 # How often in a row a stream that was open fails to connect again before it gives up. Together with
-# the time between the attempts, this is about half a minute. Connections that open and break later
+# the time between the attempts, this is more than a minute. Connections that open and break later
 # are not counted: a task can wait for a person for hours, and a proxy can cut streams all the time.
-RECONNECTS = 10
+RECONNECTS = 20
 # A cut connection is the usual case, so the first attempt comes soon.
 FIRST_S = 0.1
 # A connection that was open for so long did not fail at once, so the next attempt comes soon again.
@@ -96,18 +96,22 @@ class AsyncEventStream(Generic[E]):
                 if is_over or self._status in ENDED:
                     return
                 is_over = await self._is_over()
-                wait_s = 0.0 if is_over else backoff_s(self._idle, FIRST_S)
+                wait_s = 0.0 if is_over else self._pause_s(started)
             except errors.RotaError as error:
-                if time.monotonic() - started > STEADY_S:
-                    self._idle = 0
                 again_s = delay_s(error, self._idle, is_repeatable=True)
                 if again_s is None or refused >= limit:
                     raise
                 refused += 1
                 is_cut = isinstance(error, errors.APIConnectionError)
-                wait_s = backoff_s(self._idle, FIRST_S) if is_cut else again_s
+                wait_s = self._pause_s(started) if is_cut else again_s
             self._idle += 1
             await asyncio.sleep(wait_s)
+
+    def _pause_s(self, started: float) -> float:
+        """How long to wait after a connection that broke."""
+        if time.monotonic() - started > STEADY_S:
+            self._idle = 0
+        return backoff_s(self._idle, FIRST_S)
 
     def _take(self, message: Message) -> E | None:
         """The event of a message, if it is new."""
