@@ -7,7 +7,7 @@ NODE := PATH="$(CURDIR)/.venv/node:$$PATH"
 ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dashboard dev lint actionlint test vitest fuzz chaos bench attacks openapi screenshots lighthouse firefox lock audit wheel sbom
+.PHONY: help setup dashboard dev lint actionlint test vitest fuzz chaos bench attacks openapi screenshots lighthouse firefox lock audit wheel sdk sbom
 
 help:  ## List the targets
 	@awk 'BEGIN { FS = ":.*## " } \
@@ -119,6 +119,10 @@ audit: setup  ## Look up known vulnerabilities of everything in requirements.loc
 wheel: setup  ## Build the wheel into dist/
 	rm -f dist/rota-*.whl
 	$(UV) build --quiet --wheel --no-build-isolation --python $(BIN)/python --out-dir dist
+
+sdk: setup  ## Build the wheel and the source distribution of the Python SDK into dist/
+	rm -f dist/rota_sdk-*
+	$(UV) build --quiet --no-build-isolation --python $(BIN)/python --out-dir dist sdks/python
 
 # The wheel and what it needs, in an environment that has nothing else.
 sbom: wheel  ## Write dist/rota.cdx.json, the software bill of materials (CycloneDX) of the wheel
