@@ -67,6 +67,16 @@ async def test_a_wrong_key_is_refused(shop: Service, kind: str) -> None:
     await door.close()
 
 
+async def test_a_missing_key_says_how_to_give_one(
+    shop: Service, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ROTA_API_KEY", raising=False)
+    door = Door.open(kind, url_of(shop), "")
+    with pytest.raises(errors.AuthenticationError, match="set ROTA_API_KEY"):
+        await door(lambda c: c.me())
+    await door.close()
+
+
 async def test_another_account_is_refused(rota: Door) -> None:
     other = rota.with_options(account="acct_01a19b981dc0709986b0d5496f03675a")
     with pytest.raises(errors.PermissionDeniedError):

@@ -175,7 +175,7 @@ class Request:
         return "Idempotency-Key" in self.headers
 
 
-def error_of(response: httpx.Response) -> errors.APIError:
+def error_of(response: httpx.Response, options: Options) -> errors.APIError:
     """The error of a response whose body was read."""
     try:
         body = json.loads(response.content)
@@ -186,6 +186,8 @@ def error_of(response: httpx.Response) -> errors.APIError:
         if response.has_redirect_location:
             place = response.headers["Location"]
             error = {"message": f"The server redirects to {place}. Check the URL of the service."}
+    if response.status_code == 401 and not options.api_key:
+        error = {**error, "message": "The API key is missing. Pass api_key, or set ROTA_API_KEY."}
     return errors.api_error(
         error,
         status=response.status_code,

@@ -58,7 +58,7 @@ class Transport:
         except httpx.TransportError as error:
             raise connection_error(error, self.options.base_url) from error
         if not response.is_success:
-            raise error_of(response)
+            raise error_of(response, self.options)
         return response
 
     @contextmanager
@@ -80,7 +80,7 @@ class Transport:
             ) as response:
                 if not response.is_success:
                     response.read()
-                    raise error_of(response)
+                    raise error_of(response, self.options)
                 if not response.headers.get("Content-Type", "").startswith("text/event-stream"):
                     raise errors.UnreadableResponseError(
                         "The response is not a stream of events. Check the URL of the service."
