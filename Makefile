@@ -100,9 +100,10 @@ attacks: setup  ## Attack the service as one account, and measure another one
 
 ##@ Update
 
-openapi: .venv/.ready  ## Update the descriptions in openapi/, and the Python SDK from them
+openapi: .venv/.ready  ## Update the descriptions in openapi/, docs/access.md and the Python SDK
 	$(BIN)/rota admin openapi --variant a --output openapi/variant-a.json
 	$(BIN)/rota admin openapi --variant b --output openapi/variant-b.json
+	$(BIN)/python -m rota.access_table >docs/access.md
 	cd sdks/python && ../../$(BIN)/python -m generator
 
 screenshots: setup  ## Take the pictures in docs/images again; needs Chromium

@@ -17,6 +17,7 @@ TABLES: dict[str, set[str]] = {
     "accounts": {"accounts", "identities", "members", "users"},
     "auth": {"api_key_hashes", "api_keys", "sessions", "signing_keys", "used_id_tokens"},
     "payments": {"customers"},
+    "companies": {"invitations"},
     "events": {"account_heads", "events", "outbox"},
     "credits": {"balances", "entries", "holds", "usage_days"},
     "mcp": {"mcp_checks", "mcp_servers", "mcp_tools"},

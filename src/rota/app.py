@@ -17,6 +17,8 @@ from rota.auth.routes import (
     session_routes,
     sign_in_routes,
 )
+from rota.companies.invitation_routes import invitation_routes
+from rota.companies.routes import company_routes
 from rota.composition import Composition
 from rota.credits.routes import credit_routes
 from rota.dashboard import dashboard_routes
@@ -145,6 +147,8 @@ def create_app(
             parts.plans.sync,
         ),
         key_routes(parts.keys),
+        company_routes(parts.companies, parts.members, parts.authenticator),
+        invitation_routes(parts.invitations, parts.authenticator),
         sign_in_routes(parts.sessions, parts.issuers, parts.cookies, variant.name),
         session_routes(parts.sessions, parts.cookies),
         jwks_routes(parts.key_ring),

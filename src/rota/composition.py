@@ -26,6 +26,10 @@ from rota.auth.keys import Keys
 from rota.auth.profiles import Profiles
 from rota.auth.sessions import Sessions
 from rota.auth.tokens import KeyRing, SessionTokens
+from rota.companies import queries as company_queries
+from rota.companies.invitations import Invitations
+from rota.companies.members import Members
+from rota.companies.service import Companies
 from rota.credits.allowance import AllowanceOf
 from rota.credits.payers import Payers
 from rota.credits.service import Credits
@@ -256,6 +260,25 @@ class Composition:
     @cached_property
     def keys(self) -> Keys:
         return Keys(self.db, self.authenticator, self.idempotency, journal.append)
+
+    @cached_property
+    def companies(self) -> Companies:
+        return Companies(self.db, self.idempotency, tier=self.variant.lowest_tier)
+
+    @cached_property
+    def invitations(self) -> Invitations:
+        return Invitations(
+            self.db, self.authenticator, self.idempotency, public_url=self.settings.public_url
+        )
+
+    @cached_property
+    def members(self) -> Members:
+        return Members(
+            self.db,
+            self.authenticator,
+            end_work=(company_queries.delete_invitations_of,),
+            announce=self.authenticator.forget_member,
+        )
 
     @cached_property
     def catalog(self) -> Catalog:

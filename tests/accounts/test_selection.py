@@ -59,7 +59,7 @@ async def test_a_new_user_has_a_personal_account_of_the_lowest_tier(service: Ser
     assert seen["user"]["email"] == f"{person.subject}@example.test"
     assert MOMENT.fullmatch(seen["user"]["createdAt"])
     account = seen["account"]
-    fields = ["id", "kind", "name", "tier", "role", "trialEndsAt", "createdAt"]
+    fields = ["id", "kind", "name", "tier", "role", "approver", "trialEndsAt", "createdAt"]
     assert list(account) == fields
     assert account["id"] == to_wire("acct", person.user_id)
     assert (account["kind"], account["role"], account["tier"]) == ("personal", "owner", "BASIC")

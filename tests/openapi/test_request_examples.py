@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx
 
+from rota.platform import ids
 from tests.auth.browser import Browser
 from tests.mcp.peers import Peer
 from tests.openapi.document import operations, shapes
@@ -38,6 +39,7 @@ class Sender:
             body = body | {"url": self._peer.url}
         if "{id}" in path:
             path = path.replace("{id}", await self._resource(operation))
+            path = path.replace("{userId}", ids.to_wire("user", self._person.user_id))
         if operation == "accept_tools":
             listed = (await self._person.get(path.replace("/accept", "/tools"))).json()["tools"]
             hashes = {tool["name"]: tool["hash"] for tool in listed}
@@ -48,6 +50,9 @@ class Sender:
         if operation in ("update_server", "invoke_tool", "accept_tools"):
             servers = (await self._person.get("/api/mcp")).json()["servers"]
             return str(servers[0]["id"])
+        if operation in ("patch_company", "patch_member", "create_invitation"):
+            accounts = (await self._person.get("/api/me")).json()["accounts"]
+            return str(accounts[1]["id"])
         if operation == "patch_schedule":
             schedules = (await self._person.get("/api/schedules")).json()["schedules"]
             return str(schedules[0]["id"])

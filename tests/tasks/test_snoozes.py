@@ -39,7 +39,8 @@ async def colleagues(board: Service) -> tuple[Person, Person]:
         )
         for person in (one, two):
             await connection.execute(
-                "INSERT INTO members (account_id, user_id, role) VALUES ($1, $2, 'member')",
+                "INSERT INTO members (account_id, user_id, role, approver) "
+                "VALUES ($1, $2, 'member', true)",
                 company,
                 person.user_id,
             )

@@ -18,6 +18,18 @@ class User:
 
 
 @dataclass(frozen=True, slots=True)
+class Member:
+    """A member of a company. Name and address are those of the user."""
+
+    user_id: UUID
+    name: str | None
+    email: str | None
+    role: Role
+    approver: bool
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Account:
     """An account, with the role of the user that it was loaded for."""
 
@@ -26,5 +38,7 @@ class Account:
     name: str
     tier: str
     role: Role
+    # Whether that user can approve.
+    approver: bool
     trial_ends_at: datetime | None
     created_at: datetime

@@ -1,20 +1,12 @@
 """SQL for users and accounts."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from rota.accounts.model import Account, Role, User
+from rota.accounts.model import Account, User
 from rota.platform.db import AccountReader, AccountTransaction, ReadConnection, WriteConnection
-
-
-@dataclass(frozen=True, slots=True)
-class Seats:
-    # None means unlimited.
-    limit: int | None
-    taken: int
 
 
 async def user_of_identity(connection: ReadConnection, issuer: str, subject: str) -> UUID | None:
@@ -93,6 +85,7 @@ async def user_with_accounts(
         """
         SELECT u.email AS user_email, u.name AS user_name, u.created_at AS user_created_at,
                a.id, a.kind, a.name, a.tier, coalesce(m.role, 'owner') AS role,
+               coalesce(m.role, 'owner') <> 'member' OR m.approver AS approver,
                a.trial_ends_at, a.created_at
         FROM users u
         JOIN accounts a ON a.id = u.id
@@ -122,6 +115,7 @@ def _account(row: Mapping[str, Any]) -> Account:
         name=row["name"],
         tier=row["tier"],
         role=row["role"],
+        approver=row["approver"],
         trial_ends_at=row["trial_ends_at"],
         created_at=row["created_at"],
     )
@@ -137,32 +131,9 @@ async def create_company(tx: AccountTransaction, name: str, tier: str, seats: in
     )
 
 
-async def put_member(tx: AccountTransaction, user_id: UUID, role: Role) -> bool:
-    """Adds a member or changes the role. Returns whether the member is new."""
-    new = await tx.fetchval(
-        """
-        INSERT INTO members (account_id, user_id, role) VALUES ($1, $2, $3)
-        ON CONFLICT (account_id, user_id) DO UPDATE SET role = excluded.role
-        RETURNING xmax = 0
-        """,
-        tx.account_id,
-        user_id,
-        role,
-    )
-    return bool(new)
-
-
 async def user_exists(connection: ReadConnection, user_id: UUID) -> bool:
     """Needs a transaction of that user. Row security hides the row from all others."""
     return bool(await connection.fetchval("SELECT true FROM users WHERE id = $1", user_id))
-
-
-async def is_member(tx: AccountReader, user_id: UUID) -> bool:
-    """Whether the account is the user's own or the user is a member of it."""
-    found = await tx.fetchval(
-        "SELECT true FROM members WHERE account_id = $1 AND user_id = $2", tx.account_id, user_id
-    )
-    return user_id == tx.account_id or bool(found)
 
 
 async def lock(tx: AccountTransaction) -> bool:
@@ -182,16 +153,8 @@ async def lock_company(tx: AccountTransaction) -> bool:
     return bool(locked)
 
 
-async def seats(tx: AccountReader) -> Seats:
-    """The seats of a company."""
-    row = await tx.fetchrow(
-        """
-        SELECT seats AS "limit", (SELECT count(*) FROM members WHERE account_id = $1) AS taken
-        FROM accounts WHERE id = $1
-        """,
-        tx.account_id,
-    )
-    return Seats(**row)
+async def set_name(tx: AccountTransaction, name: str) -> None:
+    await tx.execute("UPDATE accounts SET name = $2 WHERE id = $1", tx.account_id, name)
 
 
 async def tier(tx: AccountReader) -> str:

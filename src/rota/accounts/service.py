@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
-from rota.accounts import queries
+from rota.accounts import members, queries
+from rota.accounts.members import Seats
 from rota.accounts.model import Role
 from rota.platform import clock
 from rota.platform.db import (
@@ -79,23 +80,42 @@ async def create_company(
     db: Database, name: str, owner_id: UUID, *, tier: str, seats: int | None = None
 ) -> UUID:
     account_id = new_uuid()
-    async with db.write(account_id, owner_id) as tx:
+    async with db.write(account_id, owner_id, check_member=False) as tx:
         await _check_user(tx, owner_id)
-        await queries.create_company(tx, name, tier, seats)
-        await queries.put_member(tx, owner_id, "owner")
+        await found_company(tx, name, tier, seats)
     return account_id
 
 
-async def put_member(db: Database, account_id: UUID, user_id: UUID, role: Role) -> None:
+async def found_company(tx: AccountTransaction, name: str, tier: str, seats: int | None) -> None:
+    """Creates the transaction's account as a company that its user owns."""
+    await queries.create_company(tx, name, tier, seats)
+    await members.put(tx, tx.user_id, "owner", approver=True)
+
+
+async def put_member(
+    db: Database, account_id: UUID, user_id: UUID, role: Role, *, approver: bool | None = None
+) -> None:
     """Adds a member, or changes a member's role."""
-    async with db.write(account_id, user_id) as tx:
+    async with db.write(account_id, user_id, check_member=False) as tx:
         if not await queries.lock_company(tx):
             raise CompanyNotFound(account_id)
         await _check_user(tx, user_id)
-        new = await queries.put_member(tx, user_id, role)
-        seats = await queries.seats(tx)
-        if new and seats.limit is not None and seats.taken > seats.limit:
-            raise SeatsTaken(seats.limit)
+        await add_member(tx, user_id, role, approver)
+
+
+async def add_member(
+    tx: AccountTransaction, user_id: UUID, role: Role, approver: bool | None
+) -> bool:
+    """Adds a member if there is a seat, or changes one. Returns whether the member is new. The
+    company must be locked."""
+    if not await members.is_member(tx, user_id):
+        check_free_seat(await members.seats(tx))
+    return await members.put(tx, user_id, role, approver)
+
+
+def check_free_seat(seats: Seats) -> None:
+    if seats.limit is not None and seats.taken >= seats.limit:
+        raise SeatsTaken(seats.limit)
 
 
 async def set_tier(db: Database, account_id: UUID, tier: str) -> None:

@@ -51,18 +51,24 @@ class Authenticator:
         self._loading_sessions: SharedCalls[tuple[UUID, UUID, str | None], Caller] = SharedCalls()
 
     async def authenticate(
-        self, authorization: str | None, selection: str | None, address: str | None = None
+        self,
+        authorization: str | None,
+        selection: str | None,
+        address: str | None = None,
+        *,
+        fresh: bool = False,
     ) -> Caller:
-        """The caller. `address` is the client's, which limits what failed look-ups cost."""
+        """The caller. `address` is the client's, which limits what failed look-ups cost. With
+        `fresh`, a caller that this process has cached is looked up again."""
         token = bearer_token(authorization)
         if token.startswith(secrets.PREFIX):
-            caller = await self._by_key(token, address)
+            caller = await self._by_key(token, address, fresh)
             if selection is not None and not _selects(
                 selection, caller.account_id, caller.account_kind
             ):
                 raise KeyOfAnotherAccount(caller.account_id)
             return caller
-        return await self._by_session(token, selection)
+        return await self._by_session(token, selection, fresh)
 
     def forget_session(self, user_id: UUID, session_id: UUID) -> None:
         """Refuses an ended session immediately, also in requests that look it up now."""
@@ -74,7 +80,14 @@ class Authenticator:
         self._keys.drop(secret_hash)
         self._refused.put(secret_hash, True)
 
-    async def _by_session(self, token: str, selection: str | None) -> Caller:
+    def forget_member(self, account_id: UUID, user_id: UUID) -> None:
+        """Looks up the user's access to the account again in the next request."""
+        self._sessions.drop_where(lambda session, _: session[0] == user_id)
+        self._keys.drop_where(
+            lambda _, caller: (caller.account_id, caller.user_id) == (account_id, user_id)
+        )
+
+    async def _by_session(self, token: str, selection: str | None, fresh: bool) -> Caller:
         try:
             claims = await self._tokens.verify(token)
         except BadToken:
@@ -87,7 +100,7 @@ class Authenticator:
             callers = {}
             self._sessions.put(session, callers)
         caller = callers.get(selection)
-        if caller is None:
+        if caller is None or fresh:
             caller = await self._loading_sessions.run(
                 (*session, selection), lambda: self._load_session_caller(claims, selection)
             )
@@ -111,12 +124,12 @@ class Authenticator:
                 await queries.record_seen(tx, user_id, claims.session_id)
         return _caller(user_id, access, scopes=None, session_id=claims.session_id)
 
-    async def _by_key(self, secret: str, address: str | None) -> Caller:
+    async def _by_key(self, secret: str, address: str | None, fresh: bool) -> Caller:
         if not secrets.is_well_formed(secret):
             raise ApiKeyInvalid
         secret_hash = secrets.hash_of(secret)
         caller = self._keys.get(secret_hash)
-        if caller is not None:
+        if caller is not None and not fresh:
             return caller
         if self._refused.get(secret_hash):
             raise ApiKeyInvalid
@@ -139,7 +152,7 @@ class Authenticator:
 
     async def _caller_of(self, owner: KeyOwner) -> Caller | None:
         """None if the key is expired, or its creator has left the account."""
-        async with self._db.write(owner.account_id, owner.user_id) as tx:
+        async with self._db.write(owner.account_id, owner.user_id, check_member=False) as tx:
             scopes = await queries.use_key(tx, owner.key_id)
             if owner.account_id == owner.user_id:
                 access = await queries.personal_access(tx, owner.user_id)
@@ -195,4 +208,5 @@ def _caller(
         scopes=scopes,
         session_id=session_id,
         key_id=key_id,
+        approver=access.approver,
     )

@@ -5,7 +5,7 @@ from typing import Literal, get_args
 from uuid import UUID
 
 from rota.accounts.model import Kind, Role
-from rota.auth.errors import AdminRequired
+from rota.auth.rights import Right, has_right
 
 Scope = Literal[
     "tasks:read",
@@ -38,10 +38,11 @@ class Caller:
     # One of these is set: the credential of the request.
     session_id: UUID | None
     key_id: UUID | None = None
+    # Whether a member can approve. Owners and admins always can.
+    approver: bool = False
 
     def has_scope(self, scope: Scope) -> bool:
         return self.scopes is None or scope in self.scopes
 
-    def check_may_bill(self) -> None:
-        if self.role == "member":
-            raise AdminRequired("change its plan and billing")
+    def has_right(self, right: Right | None) -> bool:
+        return has_right(self.role, self.approver, right)

@@ -126,6 +126,18 @@ class AdminRequired(Forbidden):
         super().__init__(f"Only owners and admins of a company can {action}.")
 
 
+class ApproverRequired(Forbidden):
+    def __init__(self) -> None:
+        super().__init__(
+            "You are not an approver of this company. An owner or admin can make you one."
+        )
+
+
+class PersonalRequired(Forbidden):
+    def __init__(self) -> None:
+        super().__init__("This is for personal accounts only. Send X-Service-Account: personal.")
+
+
 class ApiKeyNotFound(NotFound):
     """One message for keys of other accounts and for keys that do not exist."""
 

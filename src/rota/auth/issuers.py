@@ -47,6 +47,8 @@ class Identity:
     nonce: str | None
     token_hash: bytes
     expires_at: datetime
+    # The address, if the issuer says that it is the user's.
+    verified_email: str | None
 
 
 class KeyCache:
@@ -174,6 +176,7 @@ class Issuers:
             nonce if isinstance(nonce := token.claims.get("nonce"), str) else None,
             hashlib.sha256(token.signing_input.encode()).digest(),
             datetime.fromtimestamp(expires_at, UTC),
+            _verified_email(token, issuer),
         )
 
 
@@ -200,6 +203,12 @@ def _check_times(token: Compact) -> float:
         raise BadToken("not valid yet")
     # The token is stored as used until it is too old to be accepted.
     return min(expires, issued + MAX_AGE_S)
+
+
+def _verified_email(token: Compact, issuer: Issuer) -> str | None:
+    """Some issuers send the claim as text. Without it, the operator can trust the issuer."""
+    verified = token.claims.get("email_verified", issuer.trust_email)
+    return _optional(token, "email") if verified in (True, "true") else None
 
 
 def _optional(token: Compact, name: str) -> str | None:

@@ -6,7 +6,7 @@ from rota.accounts import queries as accounts
 from rota.auth import queries, schemas, secrets
 from rota.auth.authenticator import Authenticator
 from rota.auth.caller import ALL_SCOPES, DEFAULT_SCOPES, Caller
-from rota.auth.errors import AdminRequired, ApiKeyNotFound, TooManyKeys
+from rota.auth.errors import ApiKeyNotFound, TooManyKeys
 from rota.auth.queries import ApiKey, KeyOwner
 from rota.auth.record import Record
 from rota.auth.schemas import CreateKey, KeyCreatedResponse
@@ -29,13 +29,11 @@ class Keys:
         self._record = record
 
     async def all(self, caller: Caller) -> list[ApiKey]:
-        _check_role(caller)
         async with self._db.read(caller.account_id, caller.user_id) as tx:
             return await queries.list_keys(tx)
 
     async def create(self, caller: Caller, body: CreateKey, idempotency_key: str | None) -> Outcome:
         """Creates a key. Only this response contains its secret."""
-        _check_role(caller)
         async with self._db.write(caller.account_id, caller.user_id) as tx:
             return await self._idempotency.once(
                 tx,
@@ -69,7 +67,6 @@ class Keys:
         return KeyCreatedResponse(key=schemas.ApiKey.of(key), secret=secret)
 
     async def delete(self, caller: Caller, key_id: UUID | None) -> None:
-        _check_role(caller)
         if key_id is None:
             raise ApiKeyNotFound
         async with self._db.write(caller.account_id, caller.user_id) as tx:
@@ -82,8 +79,3 @@ class Keys:
     async def _record_event(self, tx: AccountTransaction, kind: str, key_id: UUID) -> None:
         data = {"keyId": to_wire("key", key_id), "by": to_wire("user", tx.user_id)}
         await self._record(tx, kind, data)
-
-
-def _check_role(caller: Caller) -> None:
-    if caller.role == "member":
-        raise AdminRequired("manage its API keys")

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from rota.accounts import members
 from rota.accounts import queries as accounts
 from rota.accounts.model import Kind, Role
 from rota.auth.caller import Scope
@@ -20,6 +21,7 @@ class AccountAccess:
     role: Role
     tier: str
     user_tier: str
+    approver: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,17 +92,27 @@ async def create_session(
     session_id: UUID,
     device: str | None,
     address: str | None,
+    verified_email: str | None,
 ) -> None:
     await connection.execute(
         """
-        INSERT INTO sessions (user_id, id, device, address, last_seen_at)
-        VALUES ($1, $2, $3, $4, now())
+        INSERT INTO sessions (user_id, id, device, address, verified_email, last_seen_at)
+        VALUES ($1, $2, $3, $4, $5, now())
         """,
         user_id,
         session_id,
         device,
         address,
+        verified_email,
     )
+
+
+async def verified_email(connection: ReadConnection, user_id: UUID, session_id: UUID) -> str | None:
+    """The address that the issuer had verified when the session began."""
+    found: str | None = await connection.fetchval(
+        "SELECT verified_email FROM sessions WHERE user_id = $1 AND id = $2", user_id, session_id
+    )
+    return found
 
 
 async def active_sessions(
@@ -202,7 +214,7 @@ async def session_access(
 async def company_access(connection: ReadConnection, user_id: UUID) -> list[AccountAccess]:
     rows = await connection.fetch(
         """
-        SELECT a.id AS account_id, a.kind, m.role, a.tier, p.tier AS user_tier
+        SELECT a.id AS account_id, a.kind, m.role, m.approver, a.tier, p.tier AS user_tier
         FROM members m
         JOIN accounts a ON a.id = m.account_id
         JOIN accounts p ON p.id = m.user_id
@@ -257,7 +269,7 @@ async def use_key(tx: AccountTransaction, key_id: UUID) -> list[str] | None:
 async def may_act(tx: AccountReader, user_id: UUID, key_id: UUID | None, scope: Scope) -> bool:
     """Whether a user can still act in the account, with the key if one is given. For work that a
     request has ordered for later."""
-    if not await accounts.is_member(tx, user_id):
+    if not await members.is_member(tx, user_id):
         return False
     if key_id is None:
         return True
@@ -328,6 +340,23 @@ async def delete_key(tx: AccountTransaction, key_id: UUID) -> bytes | None:
         key_id,
     )
     return secret_hash
+
+
+async def delete_keys_of(tx: AccountTransaction, user_id: UUID) -> list[tuple[UUID, bytes]]:
+    """Deletes the keys that a user created in the account. Their IDs and the hashes of their
+    secrets."""
+    rows = await tx.fetch(
+        """
+        WITH key AS (
+            DELETE FROM api_keys WHERE account_id = $1 AND user_id = $2 RETURNING id, secret_hash
+        )
+        DELETE FROM api_key_hashes USING key WHERE api_key_hashes.secret_hash = key.secret_hash
+        RETURNING key.id, key.secret_hash
+        """,
+        tx.account_id,
+        user_id,
+    )
+    return [(row["id"], row["secret_hash"]) for row in rows]
 
 
 async def signing_keys(connection: ReadConnection) -> list[SigningKeyRow]:

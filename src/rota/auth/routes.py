@@ -2,18 +2,26 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Depends, Response
 from starlette.requests import Request
 
 from rota.auth import schemas, session_schemas
 from rota.auth.authenticator import bearer_token
+from rota.auth.caller import Caller
 from rota.auth.codes import Code
 from rota.auth.cookies import Cookies
 from rota.auth.devices import device_of
 from rota.auth.issuers import Issuers
 from rota.auth.keys import Keys
 from rota.auth.profiles import Profiles
-from rota.auth.routing import ADDRESS, AnyCaller, SessionCaller, public_router, secured_router
+from rota.auth.routing import (
+    ADDRESS,
+    AnyCaller,
+    SessionCaller,
+    allowed,
+    public_router,
+    secured_router,
+)
 from rota.auth.schemas import (
     CreateKey,
     DeletedResponse,
@@ -40,6 +48,7 @@ from rota.platform.http.responses import respond
 from rota.platform.http.schemas import Text, path_id
 from rota.platform.idempotency import IdempotencyKey
 
+KeyManager = Annotated[Caller, Depends(allowed(right="keys", session=True))]
 SessionId = Annotated[Text, path_id("session", examples.SESSION_ID)]
 KeyId = Annotated[Text, path_id("key", examples.KEY_ID)]
 SETS_COOKIE: dict[int | str, dict[str, Any]] = {
@@ -129,22 +138,21 @@ def session_routes(sessions: Sessions, cookies: Cookies) -> APIRouter:
     @router.get("/api/auth/sessions", summary="List sessions")
     async def list_sessions(caller: SessionCaller) -> SessionsResponse:
         """Returns the sessions of the calling user that have not ended, whichever account is
-        selected. Needs a session token."""
+        selected."""
         found = await sessions.all(caller)
         shown = [session_schemas.Session.of(session, caller.session_id) for session in found]
         return SessionsResponse(sessions=shown, total=len(shown))
 
     @router.delete("/api/auth/sessions/{id}", summary="End a session", responses=documented(404))
     async def delete_session(caller: SessionCaller, id: SessionId) -> DeletedResponse:  # noqa: A002
-        """Ends a session of the calling user: all of its tokens stop working within one second.
-        Needs a session token."""
+        """Ends a session of the calling user: all of its tokens stop working within one second."""
         await sessions.delete(caller, ids.from_wire("sess", id))
         return DeletedResponse(id=id)
 
     @router.post("/api/auth/logout", summary="Sign out", responses=SETS_COOKIE)
     async def logout(request: Request, response: Response, caller: SessionCaller) -> LogoutResponse:
         """Ends the session: all of its tokens stop working within one second, and its cookie is
-        cleared. Needs a session token."""
+        cleared."""
         await sessions.end(caller)
         if cookies.credential(request.scope, dict(request.scope["headers"])).by_cookie:
             cookies.clear(response)
@@ -181,8 +189,8 @@ def key_routes(keys: Keys) -> APIRouter:
     router = secured_router("API keys")
 
     @router.get("/api/keys", summary="List API keys")
-    async def list_keys(caller: SessionCaller) -> KeysResponse:
-        """Returns the API keys of the account, without their secrets. Needs a session token."""
+    async def list_keys(caller: KeyManager) -> KeysResponse:
+        """Returns the API keys of the account, without their secrets."""
         found = await keys.all(caller)
         return KeysResponse(keys=[schemas.ApiKey.of(key) for key in found], total=len(found))
 
@@ -194,15 +202,15 @@ def key_routes(keys: Keys) -> APIRouter:
         responses=documented(409),
     )
     async def create_key(
-        caller: SessionCaller, body: CreateKey, idempotency_key: IdempotencyKey = None
+        caller: KeyManager, body: CreateKey, idempotency_key: IdempotencyKey = None
     ) -> Response:
-        """Creates an API key for the selected account. Store `secret` now: it is not shown again.
-        Needs a session token; in a company, of an owner or admin."""
+        """Creates an API key for the selected account. Store `secret` now: it is not shown
+        again."""
         return respond(await keys.create(caller, body, idempotency_key))
 
     @router.delete("/api/keys/{id}", summary="Revoke an API key", responses=documented(404))
-    async def delete_key(caller: SessionCaller, id: KeyId) -> DeletedResponse:  # noqa: A002
-        """Revokes an API key. It stops working within one second. Needs a session token."""
+    async def delete_key(caller: KeyManager, id: KeyId) -> DeletedResponse:  # noqa: A002
+        """Revokes an API key. It stops working within one second."""
         await keys.delete(caller, ids.from_wire("key", id))
         return DeletedResponse(id=id)
 

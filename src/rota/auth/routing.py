@@ -1,7 +1,7 @@
 """Routers for authenticated and for public routes.
 
 A secured router refuses unauthenticated requests before it reads the body. Its endpoints declare
-the scope that they need.
+the scope of API keys, the right of members and the kind of credential that they need.
 """
 
 from typing import Annotated
@@ -12,7 +12,8 @@ from starlette.responses import Response
 from starlette.types import Scope as AsgiScope
 
 from rota.auth.caller import Caller, Scope
-from rota.auth.errors import SessionRequired
+from rota.auth.errors import AdminRequired, ApproverRequired, PersonalRequired, SessionRequired
+from rota.auth.rights import ACTIONS, Right
 from rota.platform.errors import ApiError, AuthenticationFailed, Forbidden
 from rota.platform.http.description import documented
 from rota.platform.http.routes import Handler, Route, by_name
@@ -56,30 +57,49 @@ def public_router(tag: str) -> APIRouter:
     return APIRouter(route_class=Route, tags=[tag], generate_unique_id_function=by_name)
 
 
-async def _any_caller(request: Request) -> Caller:
-    return caller_of(request.scope)
-
-
-async def _session(request: Request) -> Caller:
-    caller = caller_of(request.scope)
-    if caller.session_id is None:
-        raise SessionRequired
-    return caller
-
-
 class allowed:  # noqa: N801
-    """A dependency: the Caller, if it has these scopes. The description reads the scopes here."""
+    """A dependency: the Caller, if it can use the route. The description and the table of routes
+    and roles read here what the route needs."""
 
-    def __init__(self, *scopes: Scope) -> None:
+    def __init__(
+        self,
+        *scopes: Scope,
+        right: Right | None = None,
+        session: bool = False,
+        personal: bool = False,
+    ) -> None:
+        # The scopes that an API key needs.
         self.scopes = scopes
+        # The right that a member of a company needs.
+        self.right = right
+        # Whether API keys are refused, and whether companies are.
+        self.session = session
+        self.personal = personal
+
+    @property
+    def rule(self) -> str:
+        """For the description of the route."""
+        rules = ["Needs a session token."] if self.session else []
+        if self.right is not None:
+            who = "approvers" if self.right == "approve" else "owners and admins"
+            rules.append(f"In a company: {who}.")
+        return " ".join(rules)
 
     async def __call__(self, request: Request) -> Caller:
-        caller = caller_of(request.scope)
+        return self.check(caller_of(request.scope))
+
+    def check(self, caller: Caller) -> Caller:
+        if self.session and caller.session_id is None:
+            raise SessionRequired
         for scope in self.scopes:
             if not caller.has_scope(scope):
                 raise Forbidden(f"This API key lacks the scope {scope}. Create a key that has it.")
+        if self.personal and caller.account_kind != "personal":
+            raise PersonalRequired
+        if self.right is not None and not caller.has_right(self.right):
+            raise AdminRequired(action) if (action := ACTIONS.get(self.right)) else ApproverRequired
         return caller
 
 
-AnyCaller = Annotated[Caller, Depends(_any_caller)]
-SessionCaller = Annotated[Caller, Depends(_session)]
+AnyCaller = Annotated[Caller, Depends(allowed())]
+SessionCaller = Annotated[Caller, Depends(allowed(session=True))]

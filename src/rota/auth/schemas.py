@@ -38,8 +38,8 @@ Role = TypeAliasType(
     Annotated[
         model.Role,
         doc(
-            "What a user can do in an account. Owners and admins also manage keys, plans and "
-            "billing.",
+            "What a user can do in an account. Owners and admins also manage members, keys, tool "
+            "servers and billing.",
             "owner",
         ),
     ],
@@ -107,6 +107,7 @@ class Account(Wire):
     name: Annotated[str, doc("The display name.", "Ada Example")]
     tier: Annotated[Tier, doc("The tier of the account.")]
     role: Annotated[Role, doc("The role of the calling user in the account.")]
+    approver: Annotated[bool, doc("Whether the calling user can approve.", True)]
     trial_ends_at: Annotated[
         Timestamp | None,
         doc(
@@ -125,6 +126,7 @@ class Account(Wire):
             name=account.name,
             tier=account.tier.upper(),
             role=account.role,
+            approver=account.approver,
             trial_ends_at=account.trial_ends_at,
             created_at=account.created_at,
         )

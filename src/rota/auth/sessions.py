@@ -92,7 +92,14 @@ class Sessions:
             if not await queries.use_once(connection, identity.token_hash, identity.expires_at):
                 raise IdTokenUsed
             tx = await accounts.sign_in(connection, identity.profile, self._signup_trial)
-            await queries.create_session(tx, tx.user_id, session_id, client.device, client.address)
+            await queries.create_session(
+                tx,
+                tx.user_id,
+                session_id,
+                client.device,
+                client.address,
+                identity.verified_email,
+            )
             await self._record_event(tx, "session.created", session_id)
         return await self._tokens.issue(tx.user_id, session_id)
 

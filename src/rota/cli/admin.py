@@ -6,15 +6,16 @@ import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Literal
-from uuid import UUID
 
 import typer
 
+from rota.cli.accounts import accounts, companies
 from rota.cli.runtime import (
     exit_on_error,
     fail,
     load_settings,
     owner_url,
+    parse_id,
     run_or_exit,
     with_composition,
 )
@@ -30,8 +31,8 @@ def _group(name: str, description: str) -> typer.Typer:
 
 
 agents = _group("agents", "Load the catalog of agents, and compare versions.")
-companies = _group("companies", "Create companies and manage their members.")
-accounts = _group("accounts", "Manage accounts.")
+commands.add_typer(companies, name="companies")
+commands.add_typer(accounts, name="accounts")
 signing_keys = _group("signing-keys", "Rotate the keys that sign session tokens.")
 secrets = _group("secrets", "Rotate the key that encrypts stored secrets.")
 ledger = _group("ledger", "Check the ledger.")
@@ -101,7 +102,7 @@ def compare(
     from rota.runs.commands import compare_command
 
     settings = load_settings()
-    account_id = _parse_id("acct", account)
+    account_id = parse_id("acct", account)
     with_composition(
         settings,
         lambda parts: compare_command(
@@ -114,75 +115,6 @@ def compare(
             as_json=as_json,
         ),
     )
-
-
-@companies.command("create")
-def create_company(
-    name: Annotated[str, typer.Argument(help="The name of the company.")],
-    owner: Annotated[
-        str, typer.Option(help="The owner's user ID (user_…). GET /api/me returns it.")
-    ],
-    tier: Annotated[str, typer.Option(help="The tier of the account.")] = "basic",
-    seats: Annotated[
-        int | None, typer.Option(min=1, help="The maximum number of members. Default: no limit.")
-    ] = None,
-) -> None:
-    """Create a company account and print its ID.
-
-    Example: rota admin companies create Acme --owner user_… --tier advanced
-    """
-    from rota.accounts import service
-    from rota.platform import ids
-
-    settings = load_settings()
-    owner_id = _parse_id("user", owner)
-    checked_tier = _check_tier(settings, tier)
-    account_id = with_composition(
-        settings,
-        lambda parts: service.create_company(
-            parts.db, name, owner_id, tier=checked_tier, seats=seats
-        ),
-    )
-    typer.echo(ids.to_wire("acct", account_id))
-
-
-@companies.command("set-member")
-def set_member(
-    account: Annotated[str, typer.Argument(help="The company's account ID (acct_…).")],
-    user: Annotated[str, typer.Argument(help="The user's ID (user_…).")],
-    role: Annotated[
-        Literal["owner", "admin", "member"], typer.Option(help="The role of the member.")
-    ] = "member",
-) -> None:
-    """Add a member to a company, or change the role of a member.
-
-    Example: rota admin companies set-member acct_… user_… --role admin
-    """
-    from rota.accounts import service
-
-    account_id, user_id = _parse_id("acct", account), _parse_id("user", user)
-    with_composition(
-        load_settings(), lambda parts: service.put_member(parts.db, account_id, user_id, role)
-    )
-    typer.echo(f"{user} has the role {role} in {account}.")
-
-
-@accounts.command("set-tier")
-def set_tier(
-    account: Annotated[str, typer.Argument(help="The account's ID (acct_…).")],
-    tier: Annotated[str, typer.Argument(help="The new tier.")],
-) -> None:
-    """Set the tier of an account.
-
-    Example: rota admin accounts set-tier acct_… advanced
-    """
-    from rota.accounts import service
-
-    settings = load_settings()
-    account_id = _parse_id("acct", account)
-    checked_tier = _check_tier(settings, tier)
-    with_composition(settings, lambda parts: service.set_tier(parts.db, account_id, checked_tier))
-    typer.echo(f"{account} has the tier {checked_tier.upper()}.")
 
 
 @signing_keys.command("rotate")
@@ -242,7 +174,7 @@ def verify(
     """
     from rota.credits.commands import verify_command
 
-    account_id = _parse_id("acct", account) if account is not None else None
+    account_id = parse_id("acct", account) if account is not None else None
     with_composition(load_settings(), lambda parts: verify_command(parts.db, account_id))
 
 
@@ -385,21 +317,3 @@ def seed(
     if settings.env == "production":
         fail("ROTA_ENV is production. Generated tasks must not be added to a production database.")
     seed_command(owner_url(settings), tasks, accounts, largest, append=append)
-
-
-def _parse_id(prefix: str, text: str) -> UUID:
-    from rota.platform import ids
-
-    found = ids.from_wire(prefix, text)
-    if found is None:
-        raise typer.BadParameter(f"{text!r} is not an ID of the form {prefix}_….")
-    return found
-
-
-def _check_tier(settings: Settings, tier: str) -> str:
-    from rota.variants import VARIANTS
-
-    names = [known.name for known in VARIANTS[settings.variant].tiers]
-    if tier.lower() not in names:
-        raise typer.BadParameter(f"{tier!r} is not a tier. Use one of: {', '.join(names)}.")
-    return tier.lower()

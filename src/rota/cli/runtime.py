@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn, TypeVar
+from uuid import UUID
 
 import typer
 from pydantic import ValidationError
@@ -77,3 +78,12 @@ def exit_on_error() -> Iterator[None]:
 def fail(message: str) -> NoReturn:
     typer.secho(message, err=True)
     raise typer.Exit(1)
+
+
+def parse_id(prefix: str, text: str) -> UUID:
+    from rota.platform import ids
+
+    found = ids.from_wire(prefix, text)
+    if found is None:
+        raise typer.BadParameter(f"{text!r} is not an ID of the form {prefix}_….")
+    return found

@@ -35,7 +35,7 @@ from rota.platform.http.schemas import Limit, Offset, Text
 from rota.platform.idempotency import IdempotencyKey
 
 Reader = Annotated[Caller, Depends(allowed("billing:read"))]
-Writer = Annotated[Caller, Depends(allowed("billing:write"))]
+Writer = Annotated[Caller, Depends(allowed("billing:write", right="billing"))]
 
 TaskFilter = Annotated[Text, Field(max_length=255)]
 

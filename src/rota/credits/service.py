@@ -99,8 +99,7 @@ class Credits:
             return await queries.balance(tx)
 
     async def change_settings(self, caller: Caller, body: PatchCreditSettings) -> Balance:
-        caller.check_may_bill()
-        async with self._db.write(caller.account_id) as tx:
+        async with self._db.write(caller.account_id, caller.user_id) as tx:
             if body.allow_overflow is not None:
                 await queries.set_overflow(tx, body.allow_overflow)
             if "alert_below_cents" in body.model_fields_set:
@@ -110,7 +109,6 @@ class Credits:
 
     async def top_up(self, caller: Caller, body: TopUp, idempotency_key: str | None) -> Outcome:
         """Creates a checkout. No transaction is open while the processor is called."""
-        caller.check_may_bill()
         account_id, request = caller.account_id, (OPERATION, body)
         async with self._db.read(account_id, caller.user_id) as tx:
             stored = await self._idempotency.stored(tx, idempotency_key, request)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from rota.auth.caller import Caller, Scope
+from rota.auth.rights import Right
 
 # The scope that an API key needs, for each family of types.
 SCOPE_OF: dict[str, Scope] = {
@@ -13,6 +14,8 @@ SCOPE_OF: dict[str, Scope] = {
     "subscription": "billing:read",
     "mcp": "mcp:read",
 }
+# The right that a member of a company needs, for families that not every member sees.
+RIGHT_OF: dict[str, Right] = {"key": "keys", "invitation": "members"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +37,10 @@ class Sight:
 
 
 def sight_of(caller: Caller) -> Sight:
-    """Events about keys and sessions, and types without a scope, are for sessions only. In a
-    company, events about keys are for those who can manage them."""
+    """Events about keys, members and sessions, and types without a scope, are for sessions only. In
+    a company, events about keys and invitations are for those who can manage them."""
     if caller.session_id is not None:
-        return Sight(None, frozenset({"key"} if caller.role == "member" else ()))
+        return Sight(
+            None, frozenset(name for name, right in RIGHT_OF.items() if not caller.has_right(right))
+        )
     return Sight(frozenset(name for name, scope in SCOPE_OF.items() if caller.has_scope(scope)))

@@ -30,6 +30,8 @@ class Event(Wire):
             "`credits.topped_up`, `credits.depleted`, `credits.low`, `subscription.updated`, "
             "`schedule.created`, `schedule.updated`, `schedule.deleted`, `schedule.failed`, "
             "`mcp.connected`, `mcp.disconnected`, `mcp.changed`, `key.created`, `key.revoked`, "
+            "`company.created`, `company.updated`, `company.seats_exceeded`, `member.added`, "
+            "`member.updated`, `member.removed`, `invitation.created`, `invitation.deleted`, "
             "`session.created` or `session.revoked`. Ignore types that you do not know.",
             "task.completed",
         ),

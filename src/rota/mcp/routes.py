@@ -28,8 +28,8 @@ from rota.platform.http.schemas import Limit, Offset, Text, path_id
 from rota.platform.idempotency import IdempotencyKey
 
 Reader = Annotated[Caller, Depends(allowed("mcp:read"))]
-Writer = Annotated[Caller, Depends(allowed("mcp:write"))]
-Invoker = Annotated[Caller, Depends(allowed("mcp:invoke"))]
+Writer = Annotated[Caller, Depends(allowed("mcp:write", right="servers"))]
+Invoker = Annotated[Caller, Depends(allowed("mcp:invoke", right="approve"))]
 ServerId = Annotated[Text, path_id("server", examples.SERVER_ID)]
 
 

@@ -337,7 +337,7 @@ class Servers:
 
     async def delete(self, caller: Caller, server_id: UUID | None) -> None:
         server = await self._find(caller, server_id)
-        async with self._db.write(caller.account_id) as tx:
+        async with self._db.write(caller.account_id, caller.user_id) as tx:
             if await queries.delete(tx, server.id) is None:
                 raise ServerNotFound
             by = ids.to_wire("user", caller.user_id)

@@ -75,11 +75,12 @@ class ToolCalls:
         except ApiError as error:
             if not (isinstance(error, ToolServerFailed) and error.sent):
                 # The tool was not called, so the same request can be sent again.
-                async with self._db.write(account_id, user_id) as tx:
+                async with self._db.write(account_id, user_id, check_member=False) as tx:
                     await self._idempotency.release(tx, idempotency_key)
                 raise
             outcome = Outcome.failure(error, path)
-        async with self._db.write(account_id, user_id) as tx:
+        # The call was made, so its outcome is stored even if the user has left the company.
+        async with self._db.write(account_id, user_id, check_member=False) as tx:
             await self._idempotency.complete(tx, idempotency_key, outcome)
         return outcome
 

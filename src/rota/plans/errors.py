@@ -2,7 +2,7 @@
 
 from rota.plans.queries import ProductKind
 from rota.plans.states import State
-from rota.platform.errors import Conflict, Forbidden, NotFound
+from rota.platform.errors import Conflict, NotFound
 
 _NOUNS: dict[ProductKind, str] = {"plan": "subscription", "connect_pass": "connect pass"}
 
@@ -74,10 +74,3 @@ class PassAlreadyBought(Conflict):
         advice = " Resume it instead." if state.cancel_at_period_end else ""
         super().__init__(f"The account already has the connect pass.{advice}")
         self.state = state
-
-
-class PassNotPersonal(Forbidden):
-    def __init__(self) -> None:
-        super().__init__(
-            "The connect pass is for personal accounts. Send X-Service-Account: personal."
-        )

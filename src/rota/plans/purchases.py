@@ -16,7 +16,6 @@ from rota.plans.errors import (
     NothingToResume,
     NotSubscribed,
     PassAlreadyBought,
-    PassNotPersonal,
     PaymentOutstanding,
     SubscriptionEnded,
 )
@@ -75,7 +74,6 @@ class Purchases:
 
     async def subscribe(self, caller: Caller, body: Subscribe, key: str | None) -> Outcome:
         """Creates a checkout for a higher plan. A lower plan starts with the next period."""
-        caller.check_may_bill()
         account_id, request = caller.account_id, (SUBSCRIBE, body)
         async with self._db.read(account_id, caller.user_id) as tx:
             if stored := await self._idempotency.stored(tx, key, request):
@@ -144,18 +142,15 @@ class Purchases:
         return await self._locked_for_sync(caller, key, (SUBSCRIBE, body), work)
 
     async def cancel(self, caller: Caller, key: str | None) -> Outcome:
-        caller.check_may_bill()
         return await self._set_cancelled(caller, PLAN, True, key, self._subscription_response)
 
     async def resume(self, caller: Caller, key: str | None) -> Outcome:
-        caller.check_may_bill()
         return await self._set_cancelled(caller, PLAN, False, key, self._subscription_response)
 
     def _subscription_response(self, state: State) -> Wire:
         return SubscriptionResponse(subscription=self._plans.schema_of(state))
 
     async def checkout_pass(self, caller: Caller, key: str | None) -> Outcome:
-        _check_personal(caller)
         account_id, request = caller.account_id, (CHECKOUT_PASS, None)
         async with self._db.read(account_id, caller.user_id) as tx:
             if stored := await self._idempotency.stored(tx, key, request):
@@ -172,15 +167,12 @@ class Purchases:
         return await self._store(caller, key, request, response)
 
     async def cancel_pass(self, caller: Caller, key: str | None) -> Outcome:
-        _check_personal(caller)
         return await self._set_cancelled(caller, PASS, True, key, _billing_response)
 
     async def resume_pass(self, caller: Caller, key: str | None) -> Outcome:
-        _check_personal(caller)
         return await self._set_cancelled(caller, PASS, False, key, _billing_response)
 
     async def pass_billing(self, caller: Caller) -> PassBillingResponse:
-        _check_personal(caller)
         async with self._db.snapshot(caller.account_id) as tx:
             state = await self._plans.find(tx, PASS)
             trial = await queries.trial(tx)
@@ -246,8 +238,3 @@ class Purchases:
 
 def _billing_response(state: State) -> Wire:
     return BillingResponse(billing=schemas.PassBilling.of(state))
-
-
-def _check_personal(caller: Caller) -> None:
-    if caller.account_kind != "personal":
-        raise PassNotPersonal

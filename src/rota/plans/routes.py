@@ -28,7 +28,9 @@ from rota.platform.http.responses import respond
 from rota.platform.idempotency import IdempotencyKey
 
 Reader = Annotated[Caller, Depends(allowed("billing:read"))]
-Writer = Annotated[Caller, Depends(allowed("billing:write"))]
+Writer = Annotated[Caller, Depends(allowed("billing:write", right="billing"))]
+PassReader = Annotated[Caller, Depends(allowed("billing:read", personal=True))]
+PassWriter = Annotated[Caller, Depends(allowed("billing:write", personal=True))]
 
 
 def tier_routes(purchases: Purchases) -> APIRouter:
@@ -122,7 +124,7 @@ def pass_routes(purchases: Purchases) -> APIRouter:
         responses=documented(402, 409),
     )
     async def checkout_connect_pass(
-        caller: Writer, idempotency_key: IdempotencyKey = None
+        caller: PassWriter, idempotency_key: IdempotencyKey = None
     ) -> Response:
         """Creates a checkout page at the payment processor. The personal account must be selected
         (403). Returns 409 if the account already has the pass."""
@@ -135,7 +137,7 @@ def pass_routes(purchases: Purchases) -> APIRouter:
         responses=documented(402, 404, 409),
     )
     async def cancel_connect_pass(
-        caller: Writer, idempotency_key: IdempotencyKey = None
+        caller: PassWriter, idempotency_key: IdempotencyKey = None
     ) -> Response:
         """Ends the pass with its paid period. The personal account must be selected (403).
         Returns 404 without a pass."""
@@ -148,14 +150,14 @@ def pass_routes(purchases: Purchases) -> APIRouter:
         responses=documented(402, 404, 409),
     )
     async def resume_connect_pass(
-        caller: Writer, idempotency_key: IdempotencyKey = None
+        caller: PassWriter, idempotency_key: IdempotencyKey = None
     ) -> Response:
         """Undoes a cancellation before the paid period ends. The personal account must be
         selected (403). Returns 409 if the pass is not cancelled."""
         return respond(await purchases.resume_pass(caller, idempotency_key))
 
     @router.get(f"{base}/billing", summary="Get the connect pass")
-    async def connect_pass_billing(caller: Reader) -> PassBillingResponse:
+    async def connect_pass_billing(caller: PassReader) -> PassBillingResponse:
         """Returns the paid pass and the signup trial. The personal account must be selected
         (403)."""
         return await purchases.pass_billing(caller)

@@ -36,6 +36,11 @@ class ExpiringCache(Generic[K, V]):
     def drop(self, key: K) -> None:
         self._items.pop(key, None)
 
+    def drop_where(self, matches: Callable[[K, V], bool]) -> None:
+        """Drops all items that match. Looks at every item."""
+        for key in [key for key, (_, value) in self._items.items() if matches(key, value)]:
+            del self._items[key]
+
 
 class SharedCalls(Generic[K, V]):
     """Runs one call per key at a time. Others with the same key wait for its result."""

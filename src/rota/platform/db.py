@@ -20,6 +20,7 @@ from prometheus_client import Counter
 
 from rota.platform import json
 from rota.platform.connection_shares import ConnectionShares, ShareExceeded
+from rota.platform.membership import NOT_A_MEMBER, MembershipEnded, checked
 from rota.platform.roles import APPLICATION_ROLE, RELAY_ROLE, check_role
 
 TIMEOUTS = Counter(
@@ -232,14 +233,14 @@ class Database:
 
     @asynccontextmanager
     async def _of_account(
-        self, mode: str, account_id: UUID, user_id: UUID
+        self, mode: str, account_id: UUID, user_id: UUID, check: str = ""
     ) -> AsyncIterator[WriteConnection]:
         """A transaction on one account's rows, with a connection of the account's share."""
         # One simple query, so that all of it takes one round trip. A UUID prints as hexadecimal
         # digits and dashes only, so it needs no quoting.
         begin = (
             f"BEGIN {mode}; {self._application}; SET LOCAL rota.account_id = '{account_id}'; "
-            f"SET LOCAL rota.user_id = '{user_id}'"
+            f"SET LOCAL rota.user_id = '{user_id}'{check}"
         )
         async with self._shares.of(account_id), self._transaction(begin) as connection:
             yield connection
@@ -260,9 +261,13 @@ class Database:
 
     @asynccontextmanager
     async def write(
-        self, account_id: UUID, user_id: UUID = NO_USER
+        self, account_id: UUID, user_id: UUID = NO_USER, *, check_member: bool = True
     ) -> AsyncIterator[AccountTransaction]:
-        async with self._of_account("", account_id, user_id) as connection:
+        """With a user, the transaction is refused if the user does not belong to the account, and
+        the user stays a member until it ends."""
+        in_company = check_member and user_id not in (NO_USER, account_id)
+        check = checked(account_id, user_id) if in_company else ""
+        async with self._of_account("", account_id, user_id, check) as connection:
             tx = AccountTransaction(connection, account_id, user_id)
             yield tx
         if tx.has_events:
@@ -319,6 +324,10 @@ class Database:
             # A pooler ignores the cancellation of what still waits, and ROLLBACK would wait too.
             connection.terminate()
             raise self._exhausted() from None
+        except asyncpg.PostgresError as error:
+            if error.sqlstate == NOT_A_MEMBER:
+                raise MembershipEnded from None
+            raise
 
     async def _acquire(self) -> Any:
         deadline = asyncio.timeout(self._timeouts.pool_s)

@@ -81,6 +81,8 @@ class Outcome:
         return cls(error.status, orjson.dumps(body))
 
 
+# The field that contains a secret. A response with another name for it has it in `shown_once`.
+SHOWN_ONCE = "secret"
 # The status of a claim, which no response has.
 _CLAIMED = 102
 
@@ -264,10 +266,10 @@ def _owned(tx: AccountReader, key: str) -> str:
 
 
 def _without_secret(response: BaseModel) -> BaseModel:
-    """The response to store. A field called `secret` is shown once and never stored."""
-    if "secret" not in type(response).model_fields:
-        return response
-    return response.model_copy(update={"secret": None})
+    """The response to store. A field that contains a secret is shown once and never stored."""
+    kind = type(response)
+    hidden = {SHOWN_ONCE, getattr(kind, "shown_once", SHOWN_ONCE)} & kind.model_fields.keys()
+    return response.model_copy(update=dict.fromkeys(hidden)) if hidden else response
 
 
 def seal_context(account_id: UUID, key: str) -> str:

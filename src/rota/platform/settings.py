@@ -39,6 +39,8 @@ class Issuer(StrictModel):
     # For issuers that require one to exchange a code, such as Google.
     client_secret: SecretStr | None = None
     name: str = "Sign in"
+    # Whether an address counts as verified if the issuer does not say whether it is.
+    trust_email: bool = False
 
 
 NESTED_CHAIN = (

@@ -103,7 +103,9 @@ class Cancellation:
         for start in range(0, len(below), BATCH):
             if start and time.monotonic() >= ends_at:
                 return False
-            async with self._db.write(account_id, UUID(instruction.payload["user"])) as tx:
+            # The cancellation goes on if the user has left the company meanwhile.
+            user_id = UUID(instruction.payload["user"])
+            async with self._db.write(account_id, user_id, check_member=False) as tx:
                 await journal.lock_account(tx)
                 await _cancel_all(tx, below[start : start + BATCH])
         # Otherwise it looks again, because a task may have been added meanwhile.

@@ -44,7 +44,7 @@ from rota.tasks.states import STATUSES, TERMINAL, Status
 
 Reader = Annotated[Caller, Depends(allowed("tasks:read"))]
 Writer = Annotated[Caller, Depends(allowed("tasks:write"))]
-Approver = Annotated[Caller, Depends(allowed("tasks:approve"))]
+Approver = Annotated[Caller, Depends(allowed("tasks:approve", right="approve"))]
 
 FilterText = Annotated[Text, Field(max_length=255)]
 TaskId = Annotated[Text, path_id("task", examples.TASK_ID)]

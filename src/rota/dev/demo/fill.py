@@ -100,7 +100,7 @@ async def _company(parts: Composition, ada: Session, users: dict[str, UUID]) -> 
             return found
     tier = TIERS[parts.settings.variant]
     account_id = await accounts.create_company(parts.db, NAME, users["ada"], tier=tier, seats=SEATS)
-    await accounts.put_member(parts.db, account_id, users["grace"], "member")
+    await accounts.put_member(parts.db, account_id, users["grace"], "member", approver=True)
     return account_id
 
 

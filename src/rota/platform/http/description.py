@@ -66,6 +66,12 @@ class _Description:
             for route in app.routes
             if isinstance(route, APIRoute) and (scopes := _scopes(route))
         }
+        # Who can use a route, beside scopes.
+        self._rules = {
+            route.unique_id: rule
+            for route in app.routes
+            if isinstance(route, APIRoute) and (rule := _rule(route))
+        }
         # FastAPI's own schemas, for the 422 that is never sent.
         found = self._document["components"]["schemas"]
         self._schemas: Json = {
@@ -129,6 +135,8 @@ class _Description:
         if scopes:
             noun, names = "scope" if len(scopes) == 1 else "scopes", "` and `".join(scopes)
             operation["description"] += f"\n\nAn API key needs the {noun} `{names}`."
+        if rule := self._rules.get(operation["operationId"]):
+            operation["description"] += f" {rule}" if scopes else f"\n\n{rule}"
 
     def _responses(self, operation: Json, limited: bool) -> Json:
         responses = operation["responses"]
@@ -216,6 +224,11 @@ def _scopes(route: APIRoute) -> tuple[str, ...]:
     """The scopes that a route requires through one of its dependencies."""
     found = [getattr(each.call, "scopes", ()) for each in route.dependant.dependencies]
     return next(filter(None, found), ())
+
+
+def _rule(route: APIRoute) -> str:
+    """Who can use a route, as one of its dependencies says it."""
+    return " ".join(getattr(each.call, "rule", "") for each in route.dependant.dependencies)
 
 
 def _unwrapped(text: str) -> str:

@@ -126,7 +126,8 @@ class Edge:
             "request",
             method=method,
             route=route,
-            path=scope["path"],
+            # A token in a path is a secret.
+            path=route if "{token}" in route else scope["path"],
             status=writer.status,
             ms=round(seconds * 1000, 2),
             account=admitted.account,

@@ -5,8 +5,13 @@ Ada asks the agent `process-writer` for a checklist. The time in each UUIDv7 mat
 
 # A personal account has the same UUID as its user.
 ACCOUNT_ID = "acct_01a10b1f50cc7a6a8d23f082128b2f33"
+COMPANY_ID = "acct_01a10b2f60dd7b6b9e34a193239c3a44"
 USER_ID = "user_01a10b1f50cc7a6a8d23f082128b2f33"
 SESSION_ID = "sess_01a10b1f50cd76bb9d1f4a0c2b7e6f15"
+INVITATION_ID = "inv_01a10b2f71ee7c7caf45b2a434ad4b55"
+INVITATION_TOKEN = (
+    "invite_01a10b2f60dd7b6b9e34a193239c3a44_NBa1vUqPz0hUeN3m1c2nFqQe7sYb3NcPd6JaEu3hT9K"
+)
 KEY_ID = "key_01a10b26052c7892895319855d9dc9f8"
 SERVER_ID = "mcp_01a111859bb270edb36f675c81e74ef5"
 TOOL_HASH = "b5bb9d8014a0f9b1d61e21e796d78dccdf1352f23cd32812f4850b878ae4944c"

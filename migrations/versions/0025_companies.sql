@@ -1,0 +1,44 @@
+-- Whether a member can approve. Owners and admins always can. Members from before this column could,
+-- and keep the right. Members who join later get it from an owner or admin.
+ALTER TABLE members ADD COLUMN approver boolean NOT NULL DEFAULT true;
+ALTER TABLE members ALTER COLUMN approver SET DEFAULT false;
+
+-- A company's transaction can read the names and addresses of its members.
+CREATE POLICY members ON users FOR SELECT USING (
+    EXISTS (SELECT FROM members m
+            WHERE m.account_id = current_account_id() AND m.user_id = users.id)
+);
+
+-- The address that the issuer has verified, at the time of the sign-in. NULL: none.
+ALTER TABLE sessions ADD COLUMN verified_email text;
+
+-- Invitations that nobody has accepted. The link contains the token, and only its hash is stored.
+CREATE TABLE invitations (
+    account_id uuid NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
+    id         uuid NOT NULL,
+    token_hash bytea NOT NULL,
+    email      text NOT NULL,
+    role       text NOT NULL CHECK (role IN ('owner', 'admin', 'member')),
+    approver   boolean NOT NULL,
+    created_by uuid NOT NULL,
+    created_at timestamptz NOT NULL,
+    expires_at timestamptz NOT NULL,
+    PRIMARY KEY (account_id, id),
+    UNIQUE (account_id, token_hash)
+);
+-- One invitation for each address.
+CREATE UNIQUE INDEX invitations_by_email ON invitations (account_id, lower(email));
+GRANT SELECT, INSERT, DELETE ON invitations TO rota_app;
+ALTER TABLE invitations ENABLE ROW LEVEL SECURITY;
+ALTER TABLE invitations FORCE ROW LEVEL SECURITY;
+CREATE POLICY own ON invitations USING (account_id = current_account_id());
+
+-- Stops a transaction of a user who does not belong to the account.
+CREATE FUNCTION require_member() RETURNS void LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM members
+                   WHERE account_id = current_account_id() AND user_id = current_user_id()) THEN
+        RAISE EXCEPTION 'the user is not a member of the account' USING ERRCODE = 'RT403';
+    END IF;
+END
+$$;

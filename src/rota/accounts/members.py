@@ -1,0 +1,108 @@
+"""SQL for the members of a company."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from rota.accounts.model import Member, Role
+from rota.platform.db import AccountReader, AccountTransaction
+from rota.platform.membership import lock_number
+
+_COLUMNS = """
+    m.user_id, u.name, u.email, m.role, m.role <> 'member' OR m.approver AS approver, m.created_at
+    FROM members m LEFT JOIN users u ON u.id = m.user_id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Seats:
+    # None means unlimited.
+    limit: int | None
+    taken: int
+
+
+async def put(tx: AccountTransaction, user_id: UUID, role: Role, approver: bool | None) -> bool:
+    """Adds a member, or changes the role and the right to approve. With None, the right stays.
+    Returns whether the member is new."""
+    new = await tx.fetchval(
+        """
+        INSERT INTO members AS m (account_id, user_id, role, approver)
+        VALUES ($1, $2, $3, coalesce($4, false))
+        ON CONFLICT (account_id, user_id)
+        DO UPDATE SET role = excluded.role, approver = coalesce($4, m.approver)
+        RETURNING xmax = 0
+        """,
+        tx.account_id,
+        user_id,
+        role,
+        approver,
+    )
+    return bool(new)
+
+
+async def page(tx: AccountReader, limit: int, offset: int) -> list[Member]:
+    """The members, those who joined first at the top."""
+    rows = await tx.fetch(
+        f"""
+        SELECT {_COLUMNS} WHERE m.account_id = $1
+        ORDER BY m.created_at, m.user_id LIMIT $2 OFFSET $3
+        """,
+        tx.account_id,
+        limit,
+        offset,
+    )
+    return [Member(**row) for row in rows]
+
+
+async def find(tx: AccountReader, user_id: UUID) -> Member | None:
+    row = await tx.fetchrow(
+        f"SELECT {_COLUMNS} WHERE m.account_id = $1 AND m.user_id = $2",
+        tx.account_id,
+        user_id,
+    )
+    return Member(**row) if row else None
+
+
+async def is_member(tx: AccountReader, user_id: UUID) -> bool:
+    """Whether the account is the user's own or the user is a member of it."""
+    found = await tx.fetchval(
+        "SELECT true FROM members WHERE account_id = $1 AND user_id = $2", tx.account_id, user_id
+    )
+    return user_id == tx.account_id or bool(found)
+
+
+async def owners(tx: AccountReader) -> int:
+    count: int = await tx.fetchval(
+        "SELECT count(*) FROM members WHERE account_id = $1 AND role = 'owner'", tx.account_id
+    )
+    return count
+
+
+async def owned_companies(tx: AccountReader) -> int:
+    """How many companies the transaction's user owns."""
+    count: int = await tx.fetchval(
+        "SELECT count(*) FROM members WHERE user_id = $1 AND role = 'owner'", tx.user_id
+    )
+    return count
+
+
+async def seats(tx: AccountReader) -> Seats:
+    """The seats of a company."""
+    row = await tx.fetchrow(
+        """
+        SELECT seats AS "limit", (SELECT count(*) FROM members WHERE account_id = $1) AS taken
+        FROM accounts WHERE id = $1
+        """,
+        tx.account_id,
+    )
+    return Seats(**row)
+
+
+async def lock_membership(tx: AccountTransaction, user_id: UUID) -> None:
+    """Waits for the transactions of a member, and makes later ones wait. Before any other lock."""
+    await tx.execute("SELECT pg_advisory_xact_lock($1)", lock_number(tx.account_id, user_id))
+
+
+async def delete(tx: AccountTransaction, user_id: UUID) -> None:
+    await tx.execute(
+        "DELETE FROM members WHERE account_id = $1 AND user_id = $2", tx.account_id, user_id
+    )

@@ -1,0 +1,96 @@
+"""`rota admin companies …` and `rota admin accounts …`."""
+
+from typing import Annotated, Literal
+
+import typer
+
+from rota.cli.runtime import load_settings, parse_id, with_composition
+from rota.platform.settings import Settings
+
+companies = typer.Typer(no_args_is_help=True, help="Create companies and manage their members.")
+accounts = typer.Typer(no_args_is_help=True, help="Manage accounts.")
+
+
+@companies.command("create")
+def create_company(
+    name: Annotated[str, typer.Argument(help="The name of the company.")],
+    owner: Annotated[
+        str, typer.Option(help="The owner's user ID (user_…). GET /api/me returns it.")
+    ],
+    tier: Annotated[str, typer.Option(help="The tier of the account.")] = "basic",
+    seats: Annotated[
+        int | None, typer.Option(min=1, help="The maximum number of members. Default: no limit.")
+    ] = None,
+) -> None:
+    """Create a company account and print its ID.
+
+    Example: rota admin companies create Acme --owner user_… --tier advanced
+    """
+    from rota.accounts import service
+    from rota.platform import ids
+
+    settings = load_settings()
+    owner_id = parse_id("user", owner)
+    checked_tier = _check_tier(settings, tier)
+    account_id = with_composition(
+        settings,
+        lambda parts: service.create_company(
+            parts.db, name, owner_id, tier=checked_tier, seats=seats
+        ),
+    )
+    typer.echo(ids.to_wire("acct", account_id))
+
+
+@companies.command("set-member")
+def set_member(
+    account: Annotated[str, typer.Argument(help="The company's account ID (acct_…).")],
+    user: Annotated[str, typer.Argument(help="The user's ID (user_…).")],
+    role: Annotated[
+        Literal["owner", "admin", "member"], typer.Option(help="The role of the member.")
+    ] = "member",
+    approver: Annotated[
+        bool | None,
+        typer.Option(
+            help="Whether a member can approve. Default: no for a new member, else unchanged."
+        ),
+    ] = None,
+) -> None:
+    """Add a member to a company, or change the role of a member.
+
+    Example: rota admin companies set-member acct_… user_… --role admin
+    """
+    from rota.accounts import service
+
+    account_id, user_id = parse_id("acct", account), parse_id("user", user)
+    with_composition(
+        load_settings(),
+        lambda parts: service.put_member(parts.db, account_id, user_id, role, approver=approver),
+    )
+    typer.echo(f"{user} has the role {role} in {account}.")
+
+
+@accounts.command("set-tier")
+def set_tier(
+    account: Annotated[str, typer.Argument(help="The account's ID (acct_…).")],
+    tier: Annotated[str, typer.Argument(help="The new tier.")],
+) -> None:
+    """Set the tier of an account.
+
+    Example: rota admin accounts set-tier acct_… advanced
+    """
+    from rota.accounts import service
+
+    settings = load_settings()
+    account_id = parse_id("acct", account)
+    checked_tier = _check_tier(settings, tier)
+    with_composition(settings, lambda parts: service.set_tier(parts.db, account_id, checked_tier))
+    typer.echo(f"{account} has the tier {checked_tier.upper()}.")
+
+
+def _check_tier(settings: Settings, tier: str) -> str:
+    from rota.variants import VARIANTS
+
+    names = [known.name for known in VARIANTS[settings.variant].tiers]
+    if tier.lower() not in names:
+        raise typer.BadParameter(f"{tier!r} is not a tier. Use one of: {', '.join(names)}.")
+    return tier.lower()

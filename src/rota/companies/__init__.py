@@ -1,0 +1,1 @@
+"""Companies, their members, and invitations."""

@@ -1,0 +1,78 @@
+"""Public schemas of invitations."""
+
+from typing import Annotated, ClassVar
+
+from rota.auth.schemas import Role
+from rota.companies import queries
+from rota.platform import ids
+from rota.platform.http import examples
+from rota.platform.http.schemas import Body, Timestamp, Total, Wire, doc, resource_of
+
+_EMAIL = r"^[^@\s]+@[^@\s]+\.[^@\s]+$"
+
+
+class CreateInvitation(Body):
+    """A person to invite."""
+
+    email: Annotated[
+        str,
+        doc(
+            "The address of the person, as their identity provider verifies it.",
+            "grace@example.com",
+            max_length=320,
+            pattern=_EMAIL,
+        ),
+    ]
+    role: Annotated[Role, doc("The role. Only an owner can invite owners.")]
+    approver: Annotated[
+        bool, doc("Whether a member can approve. Owners and admins always can.", False)
+    ] = False
+
+
+@resource_of(CreateInvitation)
+class Invitation(Wire):
+    """An invitation that nobody has accepted."""
+
+    id: Annotated[str, doc("The ID of the invitation, `inv_…`.", examples.INVITATION_ID)]
+    email: Annotated[str, doc("The address that is invited.", "grace@example.com")]
+    role: Annotated[Role, doc("The role that the person gets.")]
+    approver: Annotated[bool, doc("Whether the person will be able to approve.", False)]
+    created_by: Annotated[str, doc("The user who created it, `user_…`.", examples.USER_ID)]
+    created_at: Annotated[Timestamp, doc("When it was created.", examples.CREATED)]
+    expires_at: Annotated[Timestamp, doc("When it stops working.", "2026-11-09T09:30:00.000Z")]
+
+    @classmethod
+    def of(cls, invitation: queries.Invitation) -> "Invitation":
+        return cls(
+            id=ids.to_wire("inv", invitation.id),
+            email=invitation.email,
+            role=invitation.role,
+            approver=invitation.approver,
+            created_by=ids.to_wire("user", invitation.created_by),
+            created_at=invitation.created_at,
+            expires_at=invitation.expires_at,
+        )
+
+
+class InvitedResponse(Wire):
+    """An invitation and its link."""
+
+    # The link contains the token.
+    shown_once: ClassVar[str] = "url"
+
+    invitation: Annotated[Invitation, doc("The invitation.")]
+    url: Annotated[
+        str | None,
+        doc(
+            "The link to send to the person. It is shown only once: a repeated request with the "
+            "same Idempotency-Key gets null.",
+            f"https://rota.example.com/invitation#{examples.INVITATION_TOKEN}",
+        ),
+    ]
+
+
+class InvitationsResponse(Wire):
+    """A page of open invitations."""
+
+    invitations: Annotated[list[Invitation], doc("The invitations, newest first.")]
+    total: Total

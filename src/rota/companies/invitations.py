@@ -1,0 +1,170 @@
+"""Invites people to a company by email address.
+
+The link contains a token with 256 random bits, of which only the hash is stored. The token also
+contains the account, so no table outside of row security has to find it.
+"""
+
+import hashlib
+import re
+import secrets
+from datetime import timedelta
+from uuid import UUID
+
+from rota.accounts import members as member_queries
+from rota.accounts import queries as accounts
+from rota.accounts.service import add_member, check_free_seat
+from rota.auth import queries as credentials
+from rota.auth.authenticator import Authenticator
+from rota.auth.caller import Caller
+from rota.companies import queries, schemas
+from rota.companies.errors import (
+    AddressNotVerified,
+    AlreadyInvited,
+    AlreadyMember,
+    InvitationNotFound,
+    OwnerRequired,
+    TooManyInvitations,
+)
+from rota.companies.invitation_schemas import CreateInvitation, InvitedResponse
+from rota.companies.invitation_schemas import Invitation as ShownInvitation
+from rota.companies.members import manager, record
+from rota.companies.queries import Invitation
+from rota.companies.schemas import CompanyResponse
+from rota.companies.service import read
+from rota.events import journal
+from rota.platform import clock
+from rota.platform.db import AccountReader, AccountTransaction, Database
+from rota.platform.idempotency import Idempotency, Outcome
+from rota.platform.ids import new_uuid, to_wire
+
+LIFETIME = timedelta(days=7)
+MAX_OPEN = 1_000
+OPERATION = "POST /api/companies/{id}/invitations"
+
+_TOKEN = re.compile(r"invite_([0-9a-f]{32})_[A-Za-z0-9_-]{43}")
+
+
+class Invitations:
+    def __init__(
+        self,
+        db: Database,
+        authenticator: Authenticator,
+        idempotency: Idempotency,
+        *,
+        public_url: str,
+    ) -> None:
+        self._db = db
+        self._authenticator = authenticator
+        self._idempotency = idempotency
+        self._public_url = public_url.rstrip("/")
+
+    async def create(self, caller: Caller, body: CreateInvitation, key: str | None) -> Outcome:
+        """Only this response contains the link."""
+        async with self._db.write(caller.account_id, caller.user_id) as tx:
+            return await self._idempotency.once(
+                tx, key, (OPERATION, body), 201, lambda: self._create(tx, caller, body)
+            )
+
+    async def _create(
+        self, tx: AccountTransaction, caller: Caller, body: CreateInvitation
+    ) -> InvitedResponse:
+        await accounts.lock_company(tx)
+        if (await manager(tx, caller)).role != "owner" and body.role == "owner":
+            raise OwnerRequired
+        check_free_seat(await member_queries.seats(tx))
+        now = clock.now()
+        await queries.delete_expired(tx, now)
+        if await queries.count(tx, now) >= MAX_OPEN:
+            raise TooManyInvitations(MAX_OPEN)
+        token = f"invite_{tx.account_id.hex}_{secrets.token_urlsafe(32)}"
+        invitation = Invitation(
+            id=new_uuid(),
+            email=body.email,
+            role=body.role,
+            approver=body.approver or body.role != "member",
+            created_by=caller.user_id,
+            created_at=now,
+            expires_at=now + LIFETIME,
+        )
+        if not await queries.insert(tx, invitation, _hash_of(token)):
+            raise AlreadyInvited(body.email)
+        await _record(tx, "invitation.created", invitation.id, caller)
+        return InvitedResponse(
+            invitation=ShownInvitation.of(invitation),
+            # Browsers do not send what follows #, so the token is in no log of a server.
+            url=f"{self._public_url}/invitation#{token}",
+        )
+
+    async def page(self, caller: Caller, limit: int, offset: int) -> tuple[list[Invitation], int]:
+        now = clock.now()
+        async with self._db.snapshot(caller.account_id, caller.user_id) as tx:
+            return await queries.page(tx, now, limit, offset), await queries.count(tx, now)
+
+    async def delete(self, caller: Caller, invitation_id: UUID | None) -> None:
+        async with self._db.write(caller.account_id, caller.user_id) as tx:
+            await manager(tx, caller)
+            if invitation_id is None or not await queries.delete(tx, invitation_id):
+                raise InvitationNotFound
+            await _record(tx, "invitation.deleted", invitation_id, caller)
+
+    async def accept(self, caller: Caller, token: str, key: str | None) -> Outcome:
+        """Makes the caller's user a member. The invitation works once."""
+        match = _TOKEN.fullmatch(token)
+        if match is None:
+            raise InvitationNotFound
+        account_id, user_id = UUID(hex=match[1]), caller.user_id
+        async with self._db.write(account_id, user_id, check_member=False) as tx:
+            outcome = await self._idempotency.once(
+                tx,
+                key,
+                (f"accept {_hash_of(token).hex()}", None),
+                200,
+                lambda: self._accept(tx, caller, token),
+            )
+        self._authenticator.forget_member(account_id, user_id)
+        return outcome
+
+    async def _accept(self, tx: AccountTransaction, caller: Caller, token: str) -> CompanyResponse:
+        await accounts.lock_company(tx)
+        invitation = await queries.find_by_token(tx, _hash_of(token), clock.now())
+        if invitation is None or not await _still_valid(tx, invitation):
+            raise InvitationNotFound
+        assert caller.session_id is not None
+        email = await credentials.verified_email(tx, caller.user_id, caller.session_id)
+        if email is None or email.lower() != invitation.email.lower():
+            raise AddressNotVerified(email)
+        if await member_queries.is_member(tx, caller.user_id):
+            raise AlreadyMember
+        await add_member(tx, caller.user_id, invitation.role, invitation.approver)
+        await queries.delete(tx, invitation.id)
+        await record(
+            tx,
+            "member.added",
+            caller.user_id,
+            invitation.created_by,
+            role=invitation.role,
+            approver=invitation.approver,
+            invitationId=to_wire("inv", invitation.id),
+        )
+        joined = await read(tx)
+        return CompanyResponse(account=schemas.Company.of(joined.account, joined.seats))
+
+
+async def _still_valid(tx: AccountReader, invitation: Invitation) -> bool:
+    """Whether the member who created it could create it now."""
+    by = await member_queries.find(tx, invitation.created_by)
+    if by is None or by.role == "member":
+        return False
+    return by.role == "owner" or invitation.role != "owner"
+
+
+def _hash_of(token: str) -> bytes:
+    return hashlib.sha256(token.encode()).digest()
+
+
+async def _record(tx: AccountTransaction, kind: str, invitation_id: UUID, caller: Caller) -> None:
+    data = {
+        "invitationId": to_wire("inv", invitation_id),
+        "by": to_wire("user", caller.user_id),
+    }
+    await journal.append(tx, kind, data)

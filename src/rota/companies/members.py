@@ -1,0 +1,127 @@
+"""Lists, changes and removes the members of a company."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from uuid import UUID
+
+from prometheus_client import Counter
+
+from rota.accounts import members, queries
+from rota.accounts.model import Member
+from rota.auth import queries as credentials
+from rota.auth.authenticator import Authenticator
+from rota.auth.caller import Caller
+from rota.auth.errors import AdminRequired
+from rota.auth.rights import ACTIONS
+from rota.companies.errors import AlwaysApprover, LastOwner, MemberNotFound, OwnerRequired
+from rota.companies.schemas import PatchMember
+from rota.events import journal
+from rota.platform.db import AccountReader, AccountTransaction, Database
+from rota.platform.ids import to_wire
+from rota.platform.membership import MembershipEnded
+
+REMOVED = Counter("rota_members_removed_total", "Members that were removed from companies.")
+
+# Ends what a member has set up, in the transaction that removes the member.
+EndWork = Callable[[AccountTransaction, UUID], Awaitable[None]]
+# Tells all processes that a user has lost an account: account and user.
+Announce = Callable[[UUID, UUID], None]
+
+
+class Members:
+    def __init__(
+        self,
+        db: Database,
+        authenticator: Authenticator,
+        *,
+        end_work: Sequence[EndWork],
+        announce: Announce,
+    ) -> None:
+        self._db = db
+        self._authenticator = authenticator
+        self._end_work = end_work
+        self._announce = announce
+
+    async def page(self, caller: Caller, limit: int, offset: int) -> tuple[list[Member], int]:
+        async with self._db.snapshot(caller.account_id, caller.user_id) as tx:
+            found = await members.page(tx, limit, offset)
+            return found, (await members.seats(tx)).taken
+
+    async def change(self, caller: Caller, user_id: UUID | None, body: PatchMember) -> Member:
+        """Changes the role, or whether the member can approve."""
+        async with self._db.write(caller.account_id, caller.user_id) as tx:
+            await queries.lock_company(tx)
+            by = await manager(tx, caller)
+            before = await _get(tx, user_id)
+            role = body.role or before.role
+            if "owner" in (role, before.role) and role != before.role and by.role != "owner":
+                raise OwnerRequired
+            if role != "owner":
+                await _check_other_owner(tx, before)
+            if role != "member" and body.approver is False:
+                raise AlwaysApprover
+            await members.put(tx, before.user_id, role, body.approver)
+            after = await _get(tx, user_id)
+            if after != before:
+                data = {"role": after.role, "approver": after.approver}
+                await record(tx, "member.updated", before.user_id, caller.user_id, **data)
+        self._authenticator.forget_member(caller.account_id, before.user_id)
+        return after
+
+    async def remove(self, caller: Caller, user_id: UUID | None) -> None:
+        """Removes a member, and everything that acts for the member.
+
+        The transactions of the member end first. Later ones are refused.
+        """
+        if user_id is None:
+            raise MemberNotFound
+        async with self._db.write(caller.account_id) as tx:
+            await members.lock_membership(tx, user_id)
+            await queries.lock_company(tx)
+            by = await manager(tx, caller)
+            member = await _get(tx, user_id)
+            if member.role == "owner" and by.role != "owner":
+                raise OwnerRequired
+            await _check_other_owner(tx, member)
+            await members.delete(tx, user_id)
+            # First, because it locks rows that others lock before the event journal.
+            for end_work in self._end_work:
+                await end_work(tx, user_id)
+            revoked = await credentials.delete_keys_of(tx, user_id)
+            for key_id, _ in revoked:
+                data = {"keyId": to_wire("key", key_id), "by": to_wire("user", caller.user_id)}
+                await journal.append(tx, "key.revoked", data)
+            await record(tx, "member.removed", user_id, caller.user_id)
+        for _, secret_hash in revoked:
+            self._authenticator.forget_key(secret_hash)
+        self._announce(caller.account_id, user_id)
+        REMOVED.inc()
+
+
+async def record(
+    tx: AccountTransaction, kind: str, user_id: UUID, by: UUID, **data: object
+) -> None:
+    shown = {"userId": to_wire("user", user_id), **data, "by": to_wire("user", by)}
+    await journal.append(tx, kind, shown)
+
+
+async def manager(tx: AccountReader, caller: Caller) -> Member:
+    """The caller as a member. The role can have changed since the request was authenticated."""
+    found = await members.find(tx, caller.user_id)
+    if found is None:
+        raise MembershipEnded
+    if found.role == "member":
+        raise AdminRequired(ACTIONS["members"])
+    return found
+
+
+async def _get(tx: AccountReader, user_id: UUID | None) -> Member:
+    found = await members.find(tx, user_id) if user_id else None
+    if found is None:
+        raise MemberNotFound
+    return found
+
+
+async def _check_other_owner(tx: AccountReader, member: Member) -> None:
+    """Refuses to leave the company without an owner."""
+    if member.role == "owner" and await members.owners(tx) == 1:
+        raise LastOwner

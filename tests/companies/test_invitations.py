@@ -1,0 +1,201 @@
+"""Invitations: single use, seven days, and only for a verified address."""
+
+import asyncio
+import hashlib
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx
+import pytest
+from joserfc.jwk import OKPKey
+from structlog.testing import capture_logs
+
+from rota.auth.issuers import Issuers
+from rota.platform import clock
+from tests.auth.provider import Provider
+from tests.companies.world import Company, accept_path
+from tests.service import Service
+
+
+async def test_an_invited_person_becomes_a_member_once(service: Service) -> None:
+    company = await Company.create(service)
+    invited = await company.invite("Grace@Example.test", approver=True)
+    assert invited.status_code == 201
+    invitation = invited.json()["invitation"]
+    assert (invitation["role"], invitation["approver"]) == ("member", True)
+    assert invited.json()["url"].startswith(f"{service.settings.public_url}/invitation#invite_")
+    grace = await service.sign_in("grace")
+    accepted = await grace.post(accept_path(invited))
+    assert accepted.status_code == 200
+    account = accepted.json()["account"]
+    assert (account["id"], account["role"], account["members"]) == (company.id, "member", 2)
+    assert (await grace.get("/api/me", headers=company.selected)).status_code == 200
+    again = await grace.post(accept_path(invited))
+    assert again.status_code == 404
+    assert "Ask an owner or admin" in again.json()["error"]["message"]
+    left = await company.owner.get(f"{company.path}/invitations")
+    assert left.json() == {"invitations": [], "total": 0}
+    added = (await company.events())[-1]
+    assert (added["type"], added["data"]["invitationId"]) == ("member.added", invitation["id"])
+    assert (await company.remove(grace)).status_code == 200
+
+
+async def test_only_the_hash_of_a_token_is_stored(service_a: Service) -> None:
+    company = await Company.create(service_a)
+    key = {"Idempotency-Key": "k"}
+    body = {"email": "grace@example.test", "role": "member"}
+    invited = await company.owner.post(f"{company.path}/invitations", body, headers=key)
+    token = invited.json()["url"].rpartition("#")[2]
+    # 32 random bytes.
+    assert len(token) == len(f"invite_{company.id[5:]}_") + 43
+    async with service_a.owner() as connection:
+        row = await connection.fetchrow(
+            "SELECT i::text AS row, token_hash FROM invitations i WHERE account_id = $1",
+            company.id.removeprefix("acct_"),
+        )
+    assert token not in row["row"]
+    assert row["token_hash"] == hashlib.sha256(token.encode()).digest()
+    again = await company.owner.post(f"{company.path}/invitations", body, headers=key)
+    assert again.headers["Idempotent-Replayed"] == "true"
+    assert (again.json()["invitation"], again.json()["url"]) == (invited.json()["invitation"], None)
+
+
+async def test_a_token_is_not_logged(service_a: Service) -> None:
+    company, person = await Company.create(service_a), await service_a.sign_in()
+    path = accept_path(await company.invite("somebody@example.test"))
+    with capture_logs() as lines:
+        await person.post(path)
+        await person.post("/api/tasks", {"name": "x"})
+    requests = [line for line in lines if line["event"] == "request"]
+    assert [line["path"] for line in requests] == ["/api/invitations/{token}/accept", "/api/tasks"]
+    assert path.split("/")[3] not in str(lines)
+
+
+async def test_one_of_several_requests_at_once_uses_the_invitation(service_a: Service) -> None:
+    company = await Company.create(service_a)
+    person = await service_a.sign_in()
+    invited = await company.invite(f"{person.subject}@example.test")
+    answers = await asyncio.gather(*(person.post(accept_path(invited)) for _ in range(5)))
+    assert sorted(each.status_code for each in answers) == [200, 404, 404, 404, 404]
+    assert len(await company.members()) == 2
+
+
+async def test_an_invitation_is_for_one_address(service: Service) -> None:
+    company = await Company.create(service)
+    invited, other = await company.invite("somebody@example.test"), await service.sign_in()
+    refused = await other.post(accept_path(invited))
+    assert refused.status_code == 403
+    assert f"than {other.subject}@example.test" in refused.json()["error"]["message"]
+    assert "somebody" not in refused.text
+    assert len(await company.members()) == 1
+
+
+async def test_an_invitation_expires_and_can_be_deleted(
+    service_a: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    company, person = await Company.create(service_a), await service_a.sign_in()
+    email = f"{person.subject}@example.test"
+    invited = await company.invite(email)
+    twice = await company.invite(email.upper())
+    assert twice.status_code == 409
+    assert "already invited" in twice.json()["error"]["message"]
+    week = timedelta(days=7)
+    monkeypatch.setattr(clock, "now", lambda: datetime.now(UTC) + week)
+    assert (await person.post(accept_path(invited))).status_code == 404
+    assert (await company.owner.get(f"{company.path}/invitations")).json()["total"] == 0
+    monkeypatch.setattr(clock, "now", lambda: datetime.now(UTC) + week + timedelta(seconds=5))
+    assert (await company.invite(email)).status_code == 201
+    monkeypatch.undo()
+
+    [open_one] = (await company.owner.get(f"{company.path}/invitations")).json()["invitations"]
+    path = f"{company.path}/invitations/{open_one['id']}"
+    assert (await company.owner.delete(path)).json() == {"deleted": True, "id": open_one["id"]}
+    assert (await company.owner.delete(path)).status_code == 404
+    assert (await company.owner.delete(f"{company.path}/invitations/x")).status_code == 404
+
+
+async def test_tokens_that_nobody_issued_are_404(service_a: Service) -> None:
+    company, person = await Company.create(service_a), await service_a.sign_in()
+    token = accept_path(await company.invite("a@example.test")).split("/")[3]
+    account, random = token[7:39], token[40:]
+    for wrong in (
+        "x",
+        f"invite_{account}_{random[::-1]}",
+        f"invite_{person.user_id.hex}_{random}",
+        f"invite_{'0' * 32}_{random}",
+    ):
+        response = await person.post(f"/api/invitations/{wrong}/accept")
+        assert response.status_code == 404, wrong
+
+
+async def test_an_invitation_needs_a_member_who_could_still_create_it(service_a: Service) -> None:
+    company = await Company.create(service_a)
+    admin, person = await company.join(role="admin"), await service_a.sign_in()
+    invited = await admin.post(
+        f"{company.path}/invitations",
+        {"email": f"{person.subject}@example.test", "role": "admin"},
+    )
+    await company.change(admin, role="member")
+    assert (await person.post(accept_path(invited))).status_code == 404
+    await company.remove(admin)
+    left = await company.owner.get(f"{company.path}/invitations")
+    assert left.json()["total"] == 0
+
+
+async def test_wrong_invitations_are_refused(service_a: Service) -> None:
+    company = await Company.create(service_a)
+    for body in (
+        {"email": "no address", "role": "member"},
+        {"email": "a@example.test", "role": "boss"},
+        {"email": "a@example.test"},
+        {"email": f"{'a' * 320}@example.test", "role": "member"},
+    ):
+        response = await company.owner.post(f"{company.path}/invitations", body)
+        assert response.status_code == 400, body
+    member = await company.join()
+    refused = await member.post(
+        f"{company.path}/invitations", {"email": "a@example.test", "role": "member"}
+    )
+    assert refused.status_code == 403
+    joined = await company.invite(f"{member.subject}@example.test")
+    assert (await member.post(accept_path(joined))).status_code == 409
+
+
+async def test_an_address_that_the_issuer_did_not_verify_does_not_count(
+    service: Service,
+) -> None:
+    company, person = await Company.create(service), await service.sign_in()
+    invited = await company.invite(f"{person.subject}@example.test")
+    async with service.owner() as connection:
+        await connection.execute(
+            "UPDATE sessions SET verified_email = NULL WHERE user_id = $1", person.user_id
+        )
+    refused = await person.post(accept_path(invited))
+    assert refused.status_code == 403
+    assert "did not confirm your email address" in refused.json()["error"]["message"]
+    again = await service.sign_in(person.subject)
+    assert (await again.post(accept_path(invited))).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("claims", "trusted", "counts"),
+    [
+        ({"email_verified": True}, False, True),
+        ({"email_verified": "true"}, False, True),
+        ({"email_verified": False}, False, False),
+        ({"email_verified": "false"}, False, False),
+        ({"email_verified": "yes"}, False, False),
+        ({}, False, False),
+        ({}, True, True),
+        ({"email_verified": False}, True, False),
+    ],
+)
+async def test_an_address_counts_if_the_issuer_or_the_operator_vouches_for_it(
+    claims: dict[str, Any], trusted: bool, counts: bool
+) -> None:
+    provider = Provider(OKPKey.generate_key("Ed25519", {"kid": "first", "alg": "Ed25519"}))
+    async with provider.serve(), httpx.AsyncClient() as http:
+        setting = provider.setting.model_copy(update={"trust_email": trusted})
+        token = provider.mint("first", email="ada@example.test", **claims).token()
+        identity = await Issuers([setting], http).verify(token)
+    assert identity.verified_email == ("ada@example.test" if counts else None)
