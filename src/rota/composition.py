@@ -70,6 +70,7 @@ from rota.runs.forks import Forks
 from rota.runs.retries import Retries
 from rota.runs.step_events import stored_text
 from rota.runs.timeline import Timelines
+from rota.schedules import pausing
 from rota.schedules.service import Schedules
 from rota.tasks import overview_queries
 from rota.tasks.batches import Batches
@@ -162,7 +163,9 @@ class Composition:
 
     @cached_property
     def fanout(self) -> Fanout:
-        fanout = Fanout(self.redis)
+        fanout = Fanout(
+            self.redis, on_removal=lambda *removed: self.authenticator.forget_member(*removed)
+        )
         self._closes(fanout.aclose)
         return fanout
 
@@ -276,8 +279,8 @@ class Composition:
         return Members(
             self.db,
             self.authenticator,
-            end_work=(company_queries.delete_invitations_of,),
-            announce=self.authenticator.forget_member,
+            end_work=(company_queries.delete_invitations_of, pausing.pause_of),
+            announce=self.fanout.announce_removal,
         )
 
     @cached_property

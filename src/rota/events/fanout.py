@@ -1,12 +1,13 @@
-"""Wakes live streams through Redis when an account has new events.
+"""Wakes live streams through Redis when an account has new events or loses a member.
 
 A message only says that there is something to read. The stream reads the events from the
-database. So a lost message loses no event: streams also poll, and only poll while Redis is down.
+database, and checks there that its client may still read. So a lost message loses nothing: streams
+also poll, and only poll while Redis is down.
 """
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from uuid import UUID
 
 import structlog
@@ -16,6 +17,8 @@ from redis.exceptions import RedisError
 log = structlog.get_logger()
 
 _CHANNEL = "events:"
+# Users who have lost an account: the account and the user.
+_REMOVALS = "removals:"
 _RECONNECT_S = 1.0
 # Short, because a wake-up is optional. A slow Redis must not delay a request.
 _ANNOUNCE_TIMEOUT_S = 0.05
@@ -28,6 +31,8 @@ class Woken(asyncio.Event):
         super().__init__()
         # Whether it is an event of the account. A stream can also be woken by a live text.
         self.by_events = False
+        # Whether the account has lost a member.
+        self.by_removal = False
 
     def set(self) -> None:
         self.by_events = True
@@ -37,24 +42,35 @@ class Woken(asyncio.Event):
         super().set()
 
     def clear(self) -> None:
-        self.by_events = False
+        self.by_events = self.by_removal = False
         super().clear()
 
 
 class Fanout:
-    def __init__(self, redis: Redis) -> None:
+    def __init__(
+        self, redis: Redis, *, on_removal: Callable[[UUID, UUID], None] = lambda account, user: None
+    ) -> None:
         self._redis = redis
+        # Called in every process with streams: with an account, and a user who has lost it.
+        self._on_removal = on_removal
         self._waiting: dict[UUID, set[Woken]] = {}
         self._listener: asyncio.Task[None] | None = None
         self._unsent: set[UUID] = set()
+        self._unsent_removals: list[bytes] = []
         self._sender: asyncio.Task[None] | None = None
 
     def announce(self, account_id: UUID) -> None:
         """Wakes the account's streams in this process and in all others."""
         self._wake(account_id)
         self._unsent.add(account_id)
-        if self._sender is None or self._sender.done():
-            self._sender = asyncio.create_task(self._send())
+        self._start_sending()
+
+    def announce_removal(self, account_id: UUID, user_id: UUID) -> None:
+        """Makes the account's streams check, here and in all other processes, that their clients
+        may still read."""
+        self._removed(account_id, user_id)
+        self._unsent_removals.append(account_id.bytes + user_id.bytes)
+        self._start_sending()
 
     @contextlib.asynccontextmanager
     async def listening(self, account_id: UUID) -> AsyncIterator[Woken]:
@@ -81,29 +97,49 @@ class Fanout:
         for woken in self._waiting.get(account_id, ()):
             woken.set()
 
+    def _removed(self, account_id: UUID, user_id: UUID) -> None:
+        self._on_removal(account_id, user_id)
+        for woken in self._waiting.get(account_id, ()):
+            woken.by_removal = True
+            woken.set()
+
+    def _start_sending(self) -> None:
+        if self._sender is None or self._sender.done():
+            self._sender = asyncio.create_task(self._send())
+
     async def _send(self) -> None:
         """Publishes one message at a time. Later accounts share the next message."""
-        while self._unsent:
+        while self._unsent or self._unsent_removals:
             accounts, self._unsent = self._unsent, set()
-            message = b"".join(account_id.bytes for account_id in accounts)
-            with contextlib.suppress(RedisError, OSError, TimeoutError):
-                async with asyncio.timeout(_ANNOUNCE_TIMEOUT_S):
-                    await self._redis.publish(_CHANNEL, message)
+            removals, self._unsent_removals = self._unsent_removals, []
+            events = b"".join(account_id.bytes for account_id in accounts)
+            for channel, message in ((_REMOVALS, b"".join(removals)), (_CHANNEL, events)):
+                if not message:
+                    continue
+                with contextlib.suppress(RedisError, OSError, TimeoutError):
+                    async with asyncio.timeout(_ANNOUNCE_TIMEOUT_S):
+                        await self._redis.publish(channel, message)
 
     async def _listen(self) -> None:
         """Keeps one subscription for all streams of the process."""
         while True:
             try:
                 async with self._redis.pubsub() as subscription:
-                    await subscription.subscribe(_CHANNEL)
+                    await subscription.subscribe(_CHANNEL, _REMOVALS)
                     async for message in subscription.listen():
-                        if message["type"] == "message":
-                            for account_id in _accounts(message["data"]):
+                        if message["type"] != "message":
+                            continue
+                        found = _uuids(message["data"])
+                        if message["channel"] == _CHANNEL.encode():
+                            for account_id in found:
                                 self._wake(account_id)
+                        else:
+                            for account_id, user_id in zip(found[::2], found[1::2], strict=True):
+                                self._removed(account_id, user_id)
             except (RedisError, OSError, ValueError) as error:
                 log.warning("event_subscription_failed", error=repr(error))
                 await asyncio.sleep(_RECONNECT_S)
 
 
-def _accounts(message: bytes) -> list[UUID]:
+def _uuids(message: bytes) -> list[UUID]:
     return [UUID(bytes=message[at : at + 16]) for at in range(0, len(message), 16)]

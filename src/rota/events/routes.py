@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from rota.auth.authenticator import Authenticator
 from rota.auth.caller import Caller
-from rota.auth.routing import AUTHORIZATION, allowed, secured_router
+from rota.auth.routing import AUTHORIZATION, allowed, caller_of, secured_router
 from rota.events.access import sight_of
 from rota.events.schemas import Event, EventsResponse
 from rota.events.stream import StillAllowed, Streams
@@ -78,16 +78,19 @@ def _quality(parameter: str) -> float:
 
 
 def still_allowed(request: Request, authenticator: Authenticator) -> StillAllowed:
-    """A check that the stream's credentials are still valid."""
+    """A check that the stream's credentials are still valid, and show the same events."""
+    sight = sight_of(caller_of(request.scope))
 
-    async def check() -> bool:
+    async def check(fresh: bool) -> bool:
         try:
-            await authenticator.authenticate(
-                request.scope.get(AUTHORIZATION), request.headers.get("x-service-account")
+            caller = await authenticator.authenticate(
+                request.scope.get(AUTHORIZATION),
+                request.headers.get("x-service-account"),
+                fresh=fresh,
             )
         except ApiError:
             return False
-        return True
+        return sight_of(caller) == sight
 
     return check
 

@@ -27,8 +27,9 @@ from rota.platform.db import AccountReader, Database
 from rota.platform.errors import RateLimited, Unavailable
 
 BATCH = 100
-# How often a stream polls the database and checks that its client may still read.
-POLL_EVERY_S = 1.0
+# How often a stream polls the database and checks there that its client may still read. A client
+# that may not is cut off within a second, also while Redis is down.
+POLL_EVERY_S = 0.9
 # A batch with long texts is sent in pieces of about this size.
 SEND_BYTES = 65_536
 HEARTBEAT_EVERY_S = 15.0
@@ -38,7 +39,8 @@ RETRY_AFTER_S = 5
 
 OPEN = Gauge("rota_event_streams", "Open event streams.")
 
-StillAllowed = Callable[[], Awaitable[bool]]
+# Whether the client may still read. With True, what the process has cached does not count.
+StillAllowed = Callable[[bool], Awaitable[bool]]
 Sees = Callable[[Event], bool]
 # Reads the stored text of a model call: of which task, run and step.
 StoredText = Callable[[AccountReader, UUID, int, int], Awaitable[str]]
@@ -169,11 +171,18 @@ class Streams:
             yield b": open\n\n"
             sent_at = loop.time()
             read_at = -POLL_EVERY_S
+            # The request itself was just checked.
+            checked_at = loop.time()
             while True:
                 due = woken.by_events or loop.time() - read_at >= POLL_EVERY_S
+                fresh = woken.by_removal or loop.time() - checked_at >= POLL_EVERY_S
                 woken.clear()
                 is_behind = False
                 messages = b""
+                if fresh:
+                    checked_at = loop.time()
+                if (due or fresh) and not await still_allowed(fresh):
+                    return
                 if due:
                     read_at = loop.time()
                     events = await self._read(account_id, after, task_id)
@@ -202,7 +211,7 @@ class Streams:
                     with contextlib.suppress(TimeoutError):
                         async with asyncio.timeout(POLL_EVERY_S):
                             await woken.wait()
-                if self._closing or (due and not await still_allowed()):
+                if self._closing:
                     return
                 if loop.time() - sent_at >= HEARTBEAT_EVERY_S:
                     sent_at = loop.time()

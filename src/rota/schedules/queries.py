@@ -161,3 +161,18 @@ async def postpone(tx: AccountTransaction, schedule_id: UUID, until: datetime) -
         schedule_id,
         until,
     )
+
+
+async def pause_of(tx: AccountTransaction, user_id: UUID, error: dict[str, str]) -> list[UUID]:
+    """Pauses the schedules that a user saved last. Their IDs."""
+    rows = await tx.fetch(
+        """
+        UPDATE schedules
+        SET paused = true, next_at = NULL, check_at = NULL, last_error = $3, updated_at = now()
+        WHERE account_id = $1 AND saved_by = $2 AND NOT paused RETURNING id
+        """,
+        tx.account_id,
+        user_id,
+        error,
+    )
+    return [row["id"] for row in rows]

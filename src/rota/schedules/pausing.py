@@ -1,0 +1,18 @@
+"""Pauses the schedules of a user who leaves the account."""
+
+from uuid import UUID
+
+from rota.events import journal
+from rota.platform import ids
+from rota.platform.db import AccountTransaction
+from rota.schedules import queries
+from rota.schedules.errors import OwnerCannotAct
+
+
+async def pause_of(tx: AccountTransaction, user_id: UUID) -> None:
+    """Pauses what the user saved last. Another user who saves a schedule lets it continue."""
+    refused = OwnerCannotAct()
+    error = {"code": str(refused.code), "message": refused.message}
+    for schedule_id in await queries.pause_of(tx, user_id, error):
+        data = {"scheduleId": ids.to_wire("sched", schedule_id), "error": error}
+        await journal.append(tx, "schedule.failed", data)
