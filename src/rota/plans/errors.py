@@ -42,6 +42,14 @@ class ConcurrentChange(Conflict):
         super().__init__("The subscription has just changed. Send the request again.")
 
 
+class SeatsBelowMembers(Conflict):
+    def __init__(self, seats: int, members: int) -> None:
+        super().__init__(
+            f"The company has {members} members, and the plan would have {seats} seats. Send "
+            f"`seats` of at least {members}, or remove members first."
+        )
+
+
 class NotSubscribed(NotFound):
     def __init__(self, product: ProductKind) -> None:
         super().__init__(f"The account has no {_NOUNS[product]}.")

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 
+from rota.accounts import members
 from rota.accounts import queries as accounts
 from rota.auth.caller import Caller
 from rota.credits.payers import Payers
@@ -17,6 +18,7 @@ from rota.plans.errors import (
     NotSubscribed,
     PassAlreadyBought,
     PaymentOutstanding,
+    SeatsBelowMembers,
     SubscriptionEnded,
 )
 from rota.plans.queries import PASS, PLAN, ProductKind
@@ -79,7 +81,8 @@ class Purchases:
             if stored := await self._idempotency.stored(tx, key, request):
                 return stored
             current = await self._plans.find(tx, PLAN)
-        requested = self._requested_plan(caller, body, current)
+            seats = await members.seats(tx)
+        requested = self._requested_plan(caller, body, current, seats.taken)
         live = current if current is not None and current.live else None
         if live is not None and order(requested, self._tiers.position) <= self._order(live):
             return await self._lower(caller, body, key)
@@ -99,12 +102,17 @@ class Purchases:
         )
         return await self._store(caller, key, request, response)
 
-    def _requested_plan(self, caller: Caller, body: Subscribe, current: State | None) -> Plan:
-        """The requested plan. Raises if the account cannot change to it now."""
+    def _requested_plan(
+        self, caller: Caller, body: Subscribe, current: State | None, taken: int
+    ) -> Plan:
+        """The requested plan. Raises if the account, with `taken` seats, cannot change to it."""
         live = current if current is not None and current.live else None
         requested = self._tiers.choose(
             body.plan, body.seats, caller.account_kind, live.plan if live else None
         )
+        seats = self._tiers.seats(requested)
+        if seats is not None and seats < taken:
+            raise SeatsBelowMembers(seats, taken)
         if live is None:
             return requested
         if live.cancel_at_period_end:
@@ -126,7 +134,8 @@ class Purchases:
             current = await self._plans.find(tx, PLAN)
             if current is None or not current.live:
                 raise ConcurrentChange
-            requested = self._requested_plan(caller, body, current)
+            seats = await members.seats(tx)
+            requested = self._requested_plan(caller, body, current, seats.taken)
             if order(requested, self._tiers.position) > self._order(current):
                 raise ConcurrentChange
             reported = await self._processor.change(

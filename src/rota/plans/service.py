@@ -8,6 +8,7 @@ from uuid import UUID
 
 import structlog
 
+from rota.accounts import members
 from rota.accounts import queries as accounts
 from rota.events import journal, outbox
 from rota.events.outbox import Handler, Instruction, Reschedule
@@ -104,6 +105,11 @@ class Plans:
             seats = self._tiers.seats(state.plan) if state.entitled else None
             await accounts.set_tier(tx, tier)
             await accounts.set_seats(tx, seats)
+            taken = (await members.seats(tx)).taken
+            if seats is not None and taken > seats:
+                # Nobody loses access, but nobody can be added.
+                exceeded = {"seats": seats, "members": taken}
+                await journal.append(tx, "company.seats_exceeded", exceeded)
         data = self.event_payload(product, state)
         if current is None or data != self.event_payload(product, current):
             await journal.append(tx, "subscription.updated", data)
