@@ -33,12 +33,20 @@ ALTER TABLE invitations ENABLE ROW LEVEL SECURITY;
 ALTER TABLE invitations FORCE ROW LEVEL SECURITY;
 CREATE POLICY own ON invitations USING (account_id = current_account_id());
 
--- Stops a transaction of a user who does not belong to the account.
-CREATE FUNCTION require_member() RETURNS void LANGUAGE plpgsql STABLE AS $$
+-- Stops a transaction of a user who does not belong to the account, or who lacks a right there.
+-- NULL: no right is needed.
+CREATE FUNCTION require_member(needed text) RETURNS void LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    member members;
 BEGIN
-    IF NOT EXISTS (SELECT FROM members
-                   WHERE account_id = current_account_id() AND user_id = current_user_id()) THEN
+    SELECT * INTO member FROM members
+    WHERE account_id = current_account_id() AND user_id = current_user_id();
+    IF NOT FOUND THEN
         RAISE EXCEPTION 'the user is not a member of the account' USING ERRCODE = 'RT403';
+    END IF;
+    IF needed IS NOT NULL AND member.role = 'member'
+       AND NOT (needed = 'approve' AND member.approver) THEN
+        RAISE EXCEPTION 'the member lacks the right: %', needed USING ERRCODE = 'RT405';
     END IF;
 END
 $$;

@@ -40,6 +40,8 @@ class Caller:
     key_id: UUID | None = None
     # Whether a member can approve. Owners and admins always can.
     approver: bool = False
+    # The right that the route needs. The transactions of the request check it again.
+    right: Right | None = None
 
     def has_scope(self, scope: Scope) -> bool:
         return self.scopes is None or scope in self.scopes

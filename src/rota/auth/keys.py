@@ -34,7 +34,7 @@ class Keys:
 
     async def create(self, caller: Caller, body: CreateKey, idempotency_key: str | None) -> Outcome:
         """Creates a key. Only this response contains its secret."""
-        async with self._db.write(caller.account_id, caller.user_id) as tx:
+        async with self._db.write(caller.account_id, caller.user_id, right=caller.right) as tx:
             return await self._idempotency.once(
                 tx,
                 idempotency_key,
@@ -69,7 +69,7 @@ class Keys:
     async def delete(self, caller: Caller, key_id: UUID | None) -> None:
         if key_id is None:
             raise ApiKeyNotFound
-        async with self._db.write(caller.account_id, caller.user_id) as tx:
+        async with self._db.write(caller.account_id, caller.user_id, right=caller.right) as tx:
             secret_hash = await queries.delete_key(tx, key_id)
             if secret_hash is None:
                 raise ApiKeyNotFound

@@ -60,7 +60,7 @@ class Invitations:
 
     async def create(self, caller: Caller, body: CreateInvitation, key: str | None) -> Outcome:
         """Only this response contains the link."""
-        async with self._db.write(caller.account_id, caller.user_id) as tx:
+        async with self._db.write(caller.account_id, caller.user_id, right=caller.right) as tx:
             return await self._idempotency.once(
                 tx, key, (OPERATION, body), 201, lambda: self._create(tx, caller, body)
             )
@@ -101,7 +101,7 @@ class Invitations:
             return await queries.page(tx, now, limit, offset), await queries.count(tx, now)
 
     async def delete(self, caller: Caller, invitation_id: UUID | None) -> None:
-        async with self._db.write(caller.account_id, caller.user_id) as tx:
+        async with self._db.write(caller.account_id, caller.user_id, right=caller.right) as tx:
             await manager(tx, caller)
             if invitation_id is None or not await queries.delete(tx, invitation_id):
                 raise InvitationNotFound

@@ -47,8 +47,15 @@ class Members:
             return found, (await members.seats(tx)).taken
 
     async def change(self, caller: Caller, user_id: UUID | None, body: PatchMember) -> Member:
-        """Changes the role, or whether the member can approve."""
-        async with self._db.write(caller.account_id, caller.user_id) as tx:
+        """Changes the role, or whether the member can approve.
+
+        The transactions of the member end first. Later ones have the new rights.
+        """
+        if user_id is None:
+            raise MemberNotFound
+        # Without a user: two admins who change each other must not wait for each other.
+        async with self._db.write(caller.account_id) as tx:
+            await members.lock_membership(tx, user_id)
             await queries.lock_company(tx)
             by = await manager(tx, caller)
             before = await _get(tx, user_id)
@@ -114,8 +121,8 @@ async def manager(tx: AccountReader, caller: Caller) -> Member:
     return found
 
 
-async def _get(tx: AccountReader, user_id: UUID | None) -> Member:
-    found = await members.find(tx, user_id) if user_id else None
+async def _get(tx: AccountReader, user_id: UUID) -> Member:
+    found = await members.find(tx, user_id)
     if found is None:
         raise MemberNotFound
     return found

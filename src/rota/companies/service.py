@@ -57,7 +57,7 @@ class Companies:
             return await read(tx)
 
     async def rename(self, caller: Caller, body: PatchCompany) -> Company:
-        async with self._db.write(caller.account_id, caller.user_id) as tx:
+        async with self._db.write(caller.account_id, caller.user_id, right=caller.right) as tx:
             before = await read(tx)
             if body.name is not None and body.name != before.account.name:
                 await queries.set_name(tx, body.name)

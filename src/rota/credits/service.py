@@ -99,7 +99,7 @@ class Credits:
             return await queries.balance(tx)
 
     async def change_settings(self, caller: Caller, body: PatchCreditSettings) -> Balance:
-        async with self._db.write(caller.account_id, caller.user_id) as tx:
+        async with self._db.write(caller.account_id, caller.user_id, right=caller.right) as tx:
             if body.allow_overflow is not None:
                 await queries.set_overflow(tx, body.allow_overflow)
             if "alert_below_cents" in body.model_fields_set:
@@ -122,7 +122,7 @@ class Credits:
         async def response() -> TopUpResponse:
             return TopUpResponse(checkout_url=checkout.url, amount=body.amount_cents)
 
-        async with self._db.write(account_id, caller.user_id) as tx:
+        async with self._db.write(account_id, caller.user_id, right=caller.right) as tx:
             return await self._idempotency.once(tx, idempotency_key, request, 200, response)
 
     async def take_payment(self, payment: Payment) -> None:

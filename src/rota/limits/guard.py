@@ -5,7 +5,8 @@ client address, so an unauthenticated client cannot use up an account's quota. A
 credentials never meets the limit of its address.
 """
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Awaitable, Callable, Sequence
 from ipaddress import IPv4Network, IPv6Network
 
 from starlette.responses import Response
@@ -14,7 +15,7 @@ from starlette.types import Scope
 from rota.auth.authenticator import Authenticator
 from rota.auth.caller import Caller
 from rota.auth.cookies import Cookies
-from rota.auth.routing import ADDRESS, AUTHORIZATION, CALLER
+from rota.auth.routing import ADDRESS, AUTHORIZATION, CALLER, RENEWAL
 from rota.limits.client import client_ip
 from rota.limits.result import Ceilings, LimitResult, full_window, rate_limit_headers
 from rota.limits.window import Window
@@ -70,7 +71,12 @@ class RequestGuard:
         if PREFLIGHT in scope or is_below(path, UNLIMITED) or is_page(path):
             return Admission(self._unlimited)
         scope[ADDRESS] = address = self._address(scope)
-        scope[CALLER] = caller = await self._caller(scope, headers, address)
+
+        def authenticate() -> Awaitable[Caller | ApiError]:
+            return self._caller(scope, headers, address)
+
+        scope[CALLER] = caller = await authenticate()
+        scope[RENEWAL] = (time.monotonic(), authenticate)
         ai = is_below(path, self._ai_prefixes)
         if isinstance(caller, Caller):
             ceilings = self._ceilings_of(caller.tier)

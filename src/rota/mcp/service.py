@@ -102,7 +102,7 @@ class Servers:
         server_id = new_uuid()
         saved = False
         try:
-            async with self._db.write(caller.account_id, caller.user_id) as tx:
+            async with self._db.write(caller.account_id, caller.user_id, right=caller.right) as tx:
                 outcome = await self._idempotency.once(
                     tx,
                     idempotency_key,
@@ -199,7 +199,7 @@ class Servers:
         session = await self._open(caller, address) if fields else None
         saved = None
         try:
-            async with self._db.write(caller.account_id, caller.user_id) as tx:
+            async with self._db.write(caller.account_id, caller.user_id, right=caller.right) as tx:
                 after, tools = await self._save_changes(
                     tx, caller, server, body, address, fields, session
                 )
@@ -308,7 +308,7 @@ class Servers:
     ) -> ServerToolsResponse:
         """Accepts the named tools, if their definitions are still the ones that were shown."""
         server = await self._find(caller, server_id)
-        async with self._db.write(caller.account_id, caller.user_id) as tx:
+        async with self._db.write(caller.account_id, caller.user_id, right=caller.right) as tx:
             locked = await queries.lock(tx, server.id)
             if locked is None:
                 raise ServerNotFound
@@ -337,7 +337,7 @@ class Servers:
 
     async def delete(self, caller: Caller, server_id: UUID | None) -> None:
         server = await self._find(caller, server_id)
-        async with self._db.write(caller.account_id, caller.user_id) as tx:
+        async with self._db.write(caller.account_id, caller.user_id, right=caller.right) as tx:
             if await queries.delete(tx, server.id) is None:
                 raise ServerNotFound
             by = ids.to_wire("user", caller.user_id)

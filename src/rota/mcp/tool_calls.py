@@ -22,7 +22,7 @@ from rota.mcp.model import Server, ServerTool
 from rota.mcp.request_schemas import InvokeTool
 from rota.mcp.results import content_blocks
 from rota.mcp.schemas import InvokedResponse
-from rota.platform import ids
+from rota.platform import ids, membership
 from rota.platform.cache import ExpiringCache
 from rota.platform.db import Database
 from rota.platform.errors import ApiError, FieldError, ValidationFailed
@@ -64,7 +64,7 @@ class ToolCalls:
             return Outcome.success(200, await self._invoke(caller, server_id, body))
         path = f"/api/mcp/{ids.to_wire('mcp', server_id)}/invoke"
         account_id, user_id = caller.account_id, caller.user_id
-        async with self._db.write(account_id, user_id) as tx:
+        async with self._db.write(account_id, user_id, right=caller.right) as tx:
             stored = await self._idempotency.claim(
                 tx, idempotency_key, (f"POST {path}", body), self._max_call_s
             )
@@ -89,6 +89,7 @@ class ToolCalls:
     ) -> InvokedResponse:
         server, tool = await self._find_tool(caller, server_id, body.tool)
         await self._check_arguments(caller, tool, body.arguments)
+        await self._check_right(caller)
         started = time.perf_counter()
         try:
             result = await self._tool_client.call(server, tool, body.arguments)
@@ -115,6 +116,13 @@ class ToolCalls:
             ),
             latency_ms=round(latency_ms, 3),
         )
+
+    async def _check_right(self, caller: Caller) -> None:
+        """Refuses a user who has left the company or lost the right since the request began. Its
+        body may have arrived slowly, and the server may have been asked for its tools."""
+        if membership.is_needed(caller.account_id, caller.user_id):
+            async with self._db.write(caller.account_id, caller.user_id, right=caller.right):
+                pass
 
     async def _check_arguments(
         self, caller: Caller, tool: ServerTool, arguments: dict[str, Any]

@@ -230,7 +230,7 @@ class Purchases:
         async def work() -> Wire:
             return response
 
-        async with self._db.write(caller.account_id, caller.user_id) as tx:
+        async with self._db.write(caller.account_id, caller.user_id, right=caller.right) as tx:
             return await self._idempotency.once(tx, key, request, 200, work)
 
     async def _locked_for_sync(

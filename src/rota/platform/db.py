@@ -18,9 +18,9 @@ from uuid import UUID
 import asyncpg
 from prometheus_client import Counter
 
-from rota.platform import json
+from rota.platform import json, membership
 from rota.platform.connection_shares import ConnectionShares, ShareExceeded
-from rota.platform.membership import NOT_A_MEMBER, MembershipEnded, checked
+from rota.platform.membership import NO_USER as NO_USER
 from rota.platform.roles import APPLICATION_ROLE, RELAY_ROLE, check_role
 
 TIMEOUTS = Counter(
@@ -122,9 +122,6 @@ class AccountTransaction(AccountReader):
     def executemany(self, query: str, args: Any) -> Coroutine[Any, Any, None]:
         done: Coroutine[Any, Any, None] = self._connection.executemany(query, args)
         return done
-
-
-NO_USER = UUID(int=0)
 
 
 def _announce_nothing(_: object) -> None:
@@ -261,12 +258,18 @@ class Database:
 
     @asynccontextmanager
     async def write(
-        self, account_id: UUID, user_id: UUID = NO_USER, *, check_member: bool = True
+        self,
+        account_id: UUID,
+        user_id: UUID = NO_USER,
+        *,
+        right: str | None = None,
+        check_member: bool = True,
     ) -> AsyncIterator[AccountTransaction]:
-        """With a user, the transaction is refused if the user does not belong to the account, and
-        the user stays a member until it ends."""
-        in_company = check_member and user_id not in (NO_USER, account_id)
-        check = checked(account_id, user_id) if in_company else ""
+        """With a user, the transaction is refused if the user does not belong to the account, or
+        lacks the right. The user stays a member with that right until it ends."""
+        check = ""
+        if check_member and membership.is_needed(account_id, user_id):
+            check = membership.checked(account_id, user_id, right)
         async with self._of_account("", account_id, user_id, check) as connection:
             tx = AccountTransaction(connection, account_id, user_id)
             yield tx
@@ -325,9 +328,7 @@ class Database:
             connection.terminate()
             raise self._exhausted() from None
         except asyncpg.PostgresError as error:
-            if error.sqlstate == NOT_A_MEMBER:
-                raise MembershipEnded from None
-            raise
+            raise membership.refusal(error) from None
 
     async def _acquire(self) -> Any:
         deadline = asyncio.timeout(self._timeouts.pool_s)

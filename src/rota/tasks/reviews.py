@@ -80,7 +80,7 @@ class Reviews:
         self, caller: Caller, task_id: UUID | None, until: datetime | None
     ) -> datetime | None:
         """Puts off a decision for the caller alone, or brings it back. The deadline stays."""
-        async with self._db.write(caller.account_id, caller.user_id) as tx:
+        async with self._db.write(caller.account_id, caller.user_id, right=caller.right) as tx:
             task = await queries.get_for_change(tx, task_id)
             if task.status != "WAITING_APPROVAL":
                 raise NothingWaits(task)
@@ -113,7 +113,7 @@ class Reviews:
         decide: Callable[[AccountTransaction], Awaitable[TaskReviews]],
     ) -> Outcome:
         """Makes the decision, unless the idempotency key has a response."""
-        async with self._db.write(caller.account_id, caller.user_id) as tx:
+        async with self._db.write(caller.account_id, caller.user_id, right=caller.right) as tx:
 
             async def work() -> DecisionResponse:
                 decided = await decide(tx)
