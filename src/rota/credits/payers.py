@@ -6,6 +6,7 @@ from rota.payments import customers
 from rota.payments.intents import intent
 from rota.payments.port import Payer, Processor
 from rota.payments.turns import Turns
+from rota.platform import membership
 from rota.platform.db import Database
 
 
@@ -20,13 +21,16 @@ class Payers:
         async with self._db.read(account_id, caller.user_id) as tx:
             if (customer_id := await customers.find(tx)) is not None:
                 return Payer(account_id, customer_id)
-            email = await accounts.email(tx, caller.user_id)
-        async with self._turns.of(account_id) as tx:
+            # A company's customer is not tied to the member who buys first: the checkout asks.
+            personal = caller.account_kind == "personal"
+            email = await accounts.email(tx, caller.user_id) if personal else None
+        async with self._turns.of(account_id, caller.user_id, right=caller.right) as tx:
             # A concurrent checkout may have created the customer.
             customer_id = await customers.find(tx)
             if customer_id is None:
                 # The same key finds the customer again if this transaction does not commit.
                 key = intent("customer", account_id, email)
                 customer_id = await self._processor.create_customer(account_id, email, key)
+                await membership.require(tx, caller.right)
                 await customers.remember(tx, customer_id)
         return Payer(account_id, customer_id)

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from uuid import UUID
 
+from rota.platform import membership
 from rota.platform.db import NO_USER, AccountTransaction, Database
 
 # Each of them keeps a database connection while it waits for the processor.
@@ -22,16 +23,26 @@ class Turns:
 
     @asynccontextmanager
     async def of(
-        self, account_id: UUID, user_id: UUID = NO_USER, *, wait: bool = True
+        self,
+        account_id: UUID,
+        user_id: UUID = NO_USER,
+        *,
+        right: str | None = None,
+        wait: bool = True,
     ) -> AsyncIterator[AccountTransaction]:
         """A transaction that can ask the processor about the account.
 
         Other turns of the account wait, so the processor's answer stays current until the commit.
-        Without `wait`, it raises Busy instead of waiting for another turn. It locks no row, so a
-        slow processor does not block the account's other work.
+        Without `wait`, it raises Busy instead of waiting for another turn. It locks no row and no
+        membership, so a slow processor blocks neither the account's other work nor the removal of
+        the user. A user who is not a member any more, or lacks the right, is refused at the start.
+        What the processor answers later is true whether the user has left or not.
         """
         number = int.from_bytes(account_id.bytes[8:], "big", signed=True)
-        async with self._slots, self._db.write(account_id, user_id) as tx:
+        async with (
+            self._slots,
+            self._db.write(account_id, user_id, check_member=False) as tx,
+        ):
             # The processor can be slower than a lock or an idle transaction may be otherwise.
             await tx.execute(
                 "SET LOCAL lock_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0"
@@ -40,4 +51,5 @@ class Turns:
                 await tx.execute("SELECT pg_advisory_xact_lock($1)", number)
             elif not await tx.fetchval("SELECT pg_try_advisory_xact_lock($1)", number):
                 raise Busy
+            await membership.require(tx, right)
             yield tx

@@ -241,7 +241,9 @@ class Purchases:
         work: Callable[[AccountTransaction], Awaitable[Wire]],
     ) -> Outcome:
         """Runs `work` once for each idempotency key, while no other sync of the account runs."""
-        async with self._plans.locked_for_sync(caller.account_id, caller.user_id) as tx:
+        async with self._plans.locked_for_sync(
+            caller.account_id, caller.user_id, right=caller.right
+        ) as tx:
             return await self._idempotency.once(tx, key, request, 200, lambda: work(tx))
 
 

@@ -60,10 +60,10 @@ class Plans:
             await self.apply(tx, reported)
 
     def locked_for_sync(
-        self, account_id: UUID, user_id: UUID = NO_USER
+        self, account_id: UUID, user_id: UUID = NO_USER, *, right: str | None = None
     ) -> AbstractAsyncContextManager[AccountTransaction]:
         """A transaction that can read the account's subscriptions from the processor."""
-        return self._turns.of(account_id, user_id)
+        return self._turns.of(account_id, user_id, right=right)
 
     async def apply(self, tx: AccountTransaction, reported: Subscription) -> State | None:
         """Applies the processor's state of a subscription. Call it inside `locked_for_sync`."""
