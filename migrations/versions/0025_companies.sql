@@ -3,6 +3,11 @@
 ALTER TABLE members ADD COLUMN approver boolean NOT NULL DEFAULT true;
 ALTER TABLE members ALTER COLUMN approver SET DEFAULT false;
 
+-- The user who created the company over the API. NULL: an operator, or a personal account.
+ALTER TABLE accounts ADD COLUMN created_by uuid;
+-- How many companies the user has created, also those that the user has left.
+ALTER TABLE users ADD COLUMN companies_created integer NOT NULL DEFAULT 0;
+
 -- A company's transaction can read the names and addresses of its members.
 CREATE POLICY members ON users FOR SELECT USING (
     EXISTS (SELECT FROM members m

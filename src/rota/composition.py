@@ -293,7 +293,7 @@ class Composition:
 
     @cached_property
     def allowance_of(self) -> AllowanceOf:
-        return plan_allowance(self.tier_allowance)
+        return plan_allowance(self.tier_allowance, self.variant.lowest_tier)
 
     @cached_property
     def processor(self) -> Processor:

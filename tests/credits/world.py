@@ -25,7 +25,7 @@ from tests.service import Person, Service
 
 CENT = 10_000
 # The variant's own allowances. Most other tests override them with more than they can spend.
-ALLOWANCE_OF = plan_allowance(VARIANTS["a"].tier_allowance({}))
+ALLOWANCE_OF = plan_allowance(VARIANTS["a"].tier_allowance({}), "basic")
 
 
 class FakeProcessor(NoProcessor):

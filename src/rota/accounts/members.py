@@ -12,6 +12,9 @@ _COLUMNS = """
     FROM members m LEFT JOIN users u ON u.id = m.user_id
 """
 
+# The seats of a company of the lowest tier. A plan that has ended does not give any number.
+BASIC_SEATS = 10
+
 
 @dataclass(frozen=True, slots=True)
 class Seats:
@@ -77,22 +80,16 @@ async def owners(tx: AccountReader) -> int:
     return count
 
 
-async def owned_companies(tx: AccountReader) -> int:
-    """How many companies the transaction's user owns."""
-    count: int = await tx.fetchval(
-        "SELECT count(*) FROM members WHERE user_id = $1 AND role = 'owner'", tx.user_id
-    )
-    return count
-
-
 async def seats(tx: AccountReader) -> Seats:
-    """The seats of a company."""
+    """The seats of a company. Without a plan that has seats, the lowest tier has few."""
     row = await tx.fetchrow(
         """
-        SELECT seats AS "limit", (SELECT count(*) FROM members WHERE account_id = $1) AS taken
+        SELECT coalesce(seats, CASE WHEN tier = 'basic' THEN $2::integer END) AS "limit",
+               (SELECT count(*) FROM members WHERE account_id = $1) AS taken
         FROM accounts WHERE id = $1
         """,
         tx.account_id,
+        BASIC_SEATS,
     )
     return Seats(**row)
 

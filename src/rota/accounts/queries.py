@@ -121,14 +121,41 @@ def _account(row: Mapping[str, Any]) -> Account:
     )
 
 
-async def create_company(tx: AccountTransaction, name: str, tier: str, seats: int | None) -> None:
+async def create_company(
+    tx: AccountTransaction, name: str, tier: str, seats: int | None, created_by: UUID | None
+) -> None:
     await tx.execute(
-        "INSERT INTO accounts (id, kind, name, tier, seats) VALUES ($1, 'company', $2, $3, $4)",
+        """
+        INSERT INTO accounts (id, kind, name, tier, seats, created_by)
+        VALUES ($1, 'company', $2, $3, $4, $5)
+        """,
         tx.account_id,
         name,
         tier,
         seats,
+        created_by,
     )
+
+
+async def count_company(tx: AccountTransaction, limit: int) -> bool:
+    """Counts a company that the transaction's user creates. False if there are `limit` already."""
+    counted = await tx.fetchval(
+        """
+        UPDATE users SET companies_created = companies_created + 1
+        WHERE id = $1 AND companies_created < $2 RETURNING true
+        """,
+        tx.user_id,
+        limit,
+    )
+    return bool(counted)
+
+
+async def is_self_made(tx: AccountReader) -> bool:
+    """Whether the account is a company that a user has created over the API."""
+    found = await tx.fetchval(
+        "SELECT true FROM accounts WHERE id = $1 AND created_by IS NOT NULL", tx.account_id
+    )
+    return bool(found)
 
 
 async def user_exists(connection: ReadConnection, user_id: UUID) -> bool:

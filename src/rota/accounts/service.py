@@ -86,10 +86,17 @@ async def create_company(
     return account_id
 
 
-async def found_company(tx: AccountTransaction, name: str, tier: str, seats: int | None) -> None:
+async def found_company(
+    tx: AccountTransaction,
+    name: str,
+    tier: str,
+    seats: int | None = None,
+    *,
+    created_by: UUID | None = None,
+) -> None:
     """Creates the transaction's account as a company that its user owns."""
-    await queries.create_company(tx, name, tier, seats)
-    await members.put(tx, tx.user_id, "owner", approver=True)
+    await queries.create_company(tx, name, tier, seats, created_by)
+    await members.put(tx, tx.user_id, "owner", approver=None)
 
 
 async def put_member(

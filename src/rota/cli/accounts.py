@@ -19,7 +19,7 @@ def create_company(
     ],
     tier: Annotated[str, typer.Option(help="The tier of the account.")] = "basic",
     seats: Annotated[
-        int | None, typer.Option(min=1, help="The maximum number of members. Default: no limit.")
+        int | None, typer.Option(min=1, help="The maximum number of members. Default: the tier's.")
     ] = None,
 ) -> None:
     """Create a company account and print its ID.

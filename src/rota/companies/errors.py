@@ -13,7 +13,8 @@ class CompanyNotFound(NotFound):
 class TooManyCompanies(Conflict):
     def __init__(self, limit: int) -> None:
         super().__init__(
-            f"A user can own at most {limit} companies. Give one to another owner first."
+            f"A user can create at most {limit} companies. Ask the operator of this service to "
+            "create more."
         )
 
 

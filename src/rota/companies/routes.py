@@ -56,8 +56,8 @@ def company_routes(
     async def create_company(
         caller: SessionCaller, body: CreateCompany, idempotency_key: IdempotencyKey = None
     ) -> Response:
-        """Creates a company account that you own. It has the lowest tier until it buys a plan.
-        Select it with `X-Service-Account`. You can own at most 20 companies (409)."""
+        """Creates a company account that you own. It starts with the lowest tier.
+        Select it with `X-Service-Account`. You can create at most 20 companies (409)."""
         return respond(await companies.create(caller, body, idempotency_key))
 
     @router.get("/api/companies/{id}", summary="Get a company", responses=documented(404))

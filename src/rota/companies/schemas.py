@@ -47,7 +47,8 @@ class Company(Account):
     model_config = ConfigDict(json_schema_extra={EXTENDS: "Account"})
 
     seats: Annotated[
-        int | None, doc("How many members the plan allows. Null: any number.", None, 100)
+        int | None,
+        doc("How many members the plan or the tier allows. Null: any number.", None, 100),
     ]
     members: Annotated[Count, doc("How many members there are.")]
 

@@ -14,8 +14,8 @@ from rota.platform.db import AccountReader, AccountTransaction, Database, bind_a
 from rota.platform.idempotency import Idempotency, Outcome
 from rota.platform.ids import new_uuid, to_wire
 
-# Each company has rate limits and places of its own.
-MAX_OWNED = 20
+# By one user, also if the user has left them. Each company has rate limits and places of its own.
+MAX_CREATED = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +42,10 @@ class Companies:
             )
 
     async def _create(self, tx: AccountTransaction, body: CreateCompany) -> CompanyResponse:
-        await queries.lock(tx)
-        if await members.owned_companies(tx) >= MAX_OWNED:
-            raise TooManyCompanies(MAX_OWNED)
+        if not await queries.count_company(tx, MAX_CREATED):
+            raise TooManyCompanies(MAX_CREATED)
         company = await bind_account(tx, new_uuid(), tx.user_id)
-        await accounts.found_company(company, body.name, self._tier, None)
+        await accounts.found_company(company, body.name, self._tier, created_by=tx.user_id)
         await journal.append(company, "company.created", {"by": to_wire("user", tx.user_id)})
         created = await read(company)
         await bind_account(tx, tx.account_id, tx.user_id)

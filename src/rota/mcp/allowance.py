@@ -3,7 +3,6 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from rota.accounts.model import Kind
 from rota.platform.db import AccountReader
 
 # Far above normal use. It limits what one account can cost.
@@ -14,7 +13,6 @@ MAX_SERVERS = 50
 class Holder:
     """The facts about an account that the rules depend on."""
 
-    kind: Kind
     tier: str
     # Whether the account has the connect pass, paid or on trial.
     has_pass: bool
@@ -28,11 +26,11 @@ def same_for_all(_: Holder) -> int:
     return MAX_SERVERS
 
 
-def without_pass(kind: Kind, tier: str, servers: int) -> Allowance:
-    """Limits accounts of this kind and tier to `servers`, unless they have the connect pass."""
+def without_pass(tier: str, servers: int) -> Allowance:
+    """Limits accounts of this tier to `servers`, unless they have the connect pass. A company
+    cannot have the pass. Without a limit, anyone could create companies instead of buying it."""
 
     def allowance(holder: Holder) -> int:
-        needs_pass = holder.kind == kind and holder.tier == tier
-        return servers if needs_pass and not holder.has_pass else MAX_SERVERS
+        return servers if holder.tier == tier and not holder.has_pass else MAX_SERVERS
 
     return allowance

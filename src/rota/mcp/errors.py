@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from rota.accounts.model import Kind
 from rota.mcp.model import Server, ServerTool, Status
 from rota.platform import ids
 from rota.platform.errors import ApiError, Conflict, Forbidden, NotFound
@@ -107,14 +108,22 @@ class ToolsTooLarge(Conflict):
 
 
 class ConnectPassRequired(Forbidden):
-    """The account has as many servers as it can connect without the connect pass."""
+    """The account has as many servers as it can connect without the connect pass, which only
+    personal accounts can have."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, kind: Kind) -> None:
         servers = "1 tool server" if limit == 1 else f"{limit} tool servers"
-        super().__init__(
-            f"Without the connect pass, this account can connect {servers}. "
-            "Disconnect one or buy the connect pass."
-        )
+        if kind == "personal":
+            message = (
+                f"Without the connect pass, this account can connect {servers}. "
+                "Disconnect one or buy the connect pass."
+            )
+        else:
+            message = (
+                f"A company of this tier can connect {servers}. Disconnect one, or ask the "
+                "operator of this service for a higher tier."
+            )
+        super().__init__(message)
 
 
 class ToolNotAllowed(Forbidden):

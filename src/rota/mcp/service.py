@@ -132,9 +132,11 @@ class Servers:
     ) -> None:
         usage = await _check_unique(tx, name, url)
         has_pass = await self._has_pass(tx)
-        limit = self._allowance(Holder(caller.account_kind, caller.tier, has_pass))
+        limit = self._allowance(Holder(caller.tier, has_pass))
         if usage.server_count >= limit:
-            raise TooManyServers(limit) if limit == MAX_SERVERS else ConnectPassRequired(limit)
+            if limit == MAX_SERVERS:
+                raise TooManyServers(limit)
+            raise ConnectPassRequired(limit, caller.account_kind)
 
     async def _save(
         self,

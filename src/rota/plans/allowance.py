@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from rota.accounts import queries as accounts
 from rota.credits.allowance import AllowanceOf, MonthlyAllowance
 from rota.plans import queries
 from rota.plans.queries import PLAN
@@ -11,12 +12,18 @@ from rota.platform.db import AccountReader
 TierAllowance = Callable[[str, int | None], int]
 
 
-def plan_allowance(tier_allowance: TierAllowance) -> AllowanceOf:
-    """The tier's allowance. A trial has none, and an unpaid month starts when it is paid."""
+def plan_allowance(tier_allowance: TierAllowance, lowest_tier: str) -> AllowanceOf:
+    """The tier's allowance. A trial has none, and an unpaid month starts when it is paid.
+
+    The lowest tier costs nothing. A company that a user has created gets no allowance for it:
+    otherwise, each new company would be free money.
+    """
 
     async def allowance_of(tx: AccountReader, tier: str, seats: int | None) -> MonthlyAllowance:
         state = await queries.find(tx, PLAN)
         if state is None or not state.live:
+            if tier == lowest_tier and await accounts.is_self_made(tx):
+                return MonthlyAllowance(0)
             return MonthlyAllowance(tier_allowance(tier, seats))
         paid = state.unpaid_since is None
         if state.status == "TRIALING":

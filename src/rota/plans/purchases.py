@@ -82,6 +82,8 @@ class Purchases:
                 return stored
             current = await self._plans.find(tx, PLAN)
             seats = await members.seats(tx)
+            # Each user gets one trial, not one with each company that the user creates.
+            trial = current is None and not await accounts.is_self_made(tx)
         requested = self._requested_plan(caller, body, current, seats.taken)
         live = current if current is not None and current.live else None
         if live is not None and order(requested, self._tiers.position) <= self._order(live):
@@ -93,7 +95,7 @@ class Purchases:
             requested.seats,
             intent(key, SUBSCRIBE, payer, requested, live and live.processor_id),
             replaces=live.processor_id if live else None,
-            trial_days=self._trial_days if current is None else 0,
+            trial_days=self._trial_days if trial else 0,
         )
         response = CheckoutResponse(
             checkout_url=checkout.url,

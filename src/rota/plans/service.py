@@ -105,10 +105,10 @@ class Plans:
             seats = self._tiers.seats(state.plan) if state.entitled else None
             await accounts.set_tier(tx, tier)
             await accounts.set_seats(tx, seats)
-            taken = (await members.seats(tx)).taken
-            if seats is not None and taken > seats:
-                # Nobody loses access, but nobody can be added.
-                exceeded = {"seats": seats, "members": taken}
+            limited = await members.seats(tx)
+            if limited.limit is not None and limited.taken > limited.limit:
+                # All members keep their access, but none can be added.
+                exceeded = {"seats": limited.limit, "members": limited.taken}
                 await journal.append(tx, "company.seats_exceeded", exceeded)
         data = self.event_payload(product, state)
         if current is None or data != self.event_payload(product, current):

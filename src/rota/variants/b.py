@@ -18,6 +18,6 @@ VARIANT_B = Variant(
         model_in_detail=when_open,
         remedy="Choose another agent, or ask the operator of this service for a higher tier.",
     ),
-    servers=without_pass("personal", "basic", servers=1),
+    servers=without_pass("basic", servers=1),
     pass_price_cents=900,
 )
