@@ -24,14 +24,18 @@ class Seats:
 
 
 async def put(tx: AccountTransaction, user_id: UUID, role: Role, approver: bool | None) -> bool:
-    """Adds a member, or changes the role and the right to approve. With None, the right stays.
-    Returns whether the member is new."""
+    """Adds a member, or changes the role and the right to approve. Returns whether the member is
+    new.
+
+    With None, a member keeps the right. It is stored for the role `member` only, so that an admin
+    who becomes a member does not have it.
+    """
     new = await tx.fetchval(
         """
         INSERT INTO members AS m (account_id, user_id, role, approver)
-        VALUES ($1, $2, $3, coalesce($4, false))
-        ON CONFLICT (account_id, user_id)
-        DO UPDATE SET role = excluded.role, approver = coalesce($4, m.approver)
+        VALUES ($1, $2, $3, $3 = 'member' AND coalesce($4, false))
+        ON CONFLICT (account_id, user_id) DO UPDATE SET role = $3,
+            approver = $3 = 'member' AND coalesce($4, m.role = 'member' AND m.approver)
         RETURNING xmax = 0
         """,
         tx.account_id,

@@ -71,7 +71,11 @@ class PatchMember(Body):
     )
     approver: Annotated[
         bool | None,
-        doc("Whether the member can approve. Owners and admins always can.", True),
+        doc(
+            "Whether the member can approve. Owners and admins always can. An owner or admin who "
+            "becomes a member cannot, unless this is true.",
+            True,
+        ),
     ] = None
 
 
