@@ -14,10 +14,13 @@ CREATE POLICY members ON users FOR SELECT USING (
             WHERE m.account_id = current_account_id() AND m.user_id = users.id)
 );
 
--- The address that the issuer has verified, at the time of the sign-in. NULL: none.
+-- The address that the issuer had verified at the time of the sign-in, with its ASCII letters in
+-- lower case. NULL: none. For the user, the last one.
 ALTER TABLE sessions ADD COLUMN verified_email text;
+ALTER TABLE users ADD COLUMN verified_email text;
 
--- Invitations that nobody has accepted. The link contains the token, and only its hash is stored.
+-- Open invitations. The link contains the token, and only its hash is stored. The address has its
+-- ASCII letters in lower case.
 CREATE TABLE invitations (
     account_id uuid NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
     id         uuid NOT NULL,
@@ -32,7 +35,7 @@ CREATE TABLE invitations (
     UNIQUE (account_id, token_hash)
 );
 -- One invitation for each address.
-CREATE UNIQUE INDEX invitations_by_email ON invitations (account_id, lower(email));
+CREATE UNIQUE INDEX invitations_by_email ON invitations (account_id, email);
 GRANT SELECT, INSERT, DELETE ON invitations TO rota_app;
 ALTER TABLE invitations ENABLE ROW LEVEL SECURITY;
 ALTER TABLE invitations FORCE ROW LEVEL SECURITY;

@@ -8,7 +8,8 @@ from rota.platform.db import AccountReader, AccountTransaction
 from rota.platform.membership import lock_number
 
 _COLUMNS = """
-    m.user_id, u.name, u.email, m.role, m.role <> 'member' OR m.approver AS approver, m.created_at
+    m.user_id, u.name, u.verified_email AS email, m.role,
+    m.role <> 'member' OR m.approver AS approver, m.created_at
     FROM members m LEFT JOIN users u ON u.id = m.user_id
 """
 
@@ -67,6 +68,21 @@ async def find(tx: AccountReader, user_id: UUID) -> Member | None:
         user_id,
     )
     return Member(**row) if row else None
+
+
+async def has_address(tx: AccountReader, email: str) -> bool:
+    """Whether a member has this verified address."""
+    found = await tx.fetchval(
+        """
+        SELECT EXISTS (
+            SELECT FROM members m JOIN users u ON u.id = m.user_id
+            WHERE m.account_id = $1 AND u.verified_email = $2
+        )
+        """,
+        tx.account_id,
+        email,
+    )
+    return bool(found)
 
 
 async def is_member(tx: AccountReader, user_id: UUID) -> bool:

@@ -19,7 +19,8 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member of a company. Name and address are those of the user."""
+    """A member of a company. Name and address are those of the user, and an issuer has verified
+    the address."""
 
     user_id: UUID
     name: str | None

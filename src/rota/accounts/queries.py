@@ -77,6 +77,18 @@ async def update_profile(
     )
 
 
+async def set_verified_email(tx: AccountTransaction, email: str | None) -> None:
+    """Stores the address that an issuer has verified for the transaction's user. With None, the
+    last one stays."""
+    if email is None:
+        return
+    await tx.execute(
+        "UPDATE users SET verified_email = $2 WHERE id = $1 AND verified_email IS DISTINCT FROM $2",
+        tx.user_id,
+        email,
+    )
+
+
 async def user_with_accounts(
     connection: ReadConnection, user_id: UUID
 ) -> tuple[User, list[Account]] | None:

@@ -54,7 +54,10 @@ class Profile:
 
 
 async def sign_in(
-    connection: WriteConnection, profile: Profile, signup_trial: timedelta | None
+    connection: WriteConnection,
+    profile: Profile,
+    verified_email: str | None,
+    signup_trial: timedelta | None,
 ) -> AccountTransaction:
     """Finds the user with this identity, or creates the user on the first sign-in.
 
@@ -67,12 +70,14 @@ async def sign_in(
             tx = await bind_account(connection, candidate, candidate)
             ends = clock.now() + signup_trial if signup_trial else None
             await queries.create_user(tx, candidate, profile.email, profile.name, ends)
+            await queries.set_verified_email(tx, verified_email)
             return tx
         # A concurrent first sign-in created the user, and its commit has made the row visible.
         user_id = await queries.user_of_identity(connection, profile.issuer, profile.subject)
         assert user_id is not None
     tx = await bind_account(connection, user_id, user_id)
     await queries.update_profile(tx, user_id, profile.email, profile.name)
+    await queries.set_verified_email(tx, verified_email)
     return tx
 
 

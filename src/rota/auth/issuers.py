@@ -13,6 +13,7 @@ import structlog
 from joserfc.errors import JoseError
 from joserfc.jwk import JWKRegistry, Key
 
+from rota.accounts.addresses import normalized
 from rota.accounts.service import Profile
 from rota.auth import compact, discovery
 from rota.auth.compact import BadToken, Compact
@@ -208,7 +209,8 @@ def _check_times(token: Compact) -> float:
 def _verified_email(token: Compact, issuer: Issuer) -> str | None:
     """Some issuers send the claim as text. Without it, the operator can trust the issuer."""
     verified = token.claims.get("email_verified", issuer.trust_email)
-    return _optional(token, "email") if verified in (True, "true") else None
+    email = _optional(token, "email") if verified in (True, "true") else None
+    return normalized(email) if email else None
 
 
 def _optional(token: Compact, name: str) -> str | None:

@@ -91,7 +91,9 @@ class Sessions:
         async with self._db.directory() as connection:
             if not await queries.use_once(connection, identity.token_hash, identity.expires_at):
                 raise IdTokenUsed
-            tx = await accounts.sign_in(connection, identity.profile, self._signup_trial)
+            tx = await accounts.sign_in(
+                connection, identity.profile, identity.verified_email, self._signup_trial
+            )
             await queries.create_session(
                 tx,
                 tx.user_id,

@@ -50,6 +50,11 @@ class AlreadyInvited(Conflict):
         )
 
 
+class AddressOfMember(Conflict):
+    def __init__(self, email: str) -> None:
+        super().__init__(f"{email} already belongs to a member of this company.")
+
+
 class TooManyInvitations(Conflict):
     def __init__(self, limit: int) -> None:
         super().__init__(f"A company can have at most {limit} open invitations. Delete some first.")

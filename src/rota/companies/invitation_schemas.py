@@ -31,10 +31,10 @@ class CreateInvitation(Body):
 
 @resource_of(CreateInvitation)
 class Invitation(Wire):
-    """An invitation that nobody has accepted."""
+    """An open invitation."""
 
     id: Annotated[str, doc("The ID of the invitation, `inv_…`.", examples.INVITATION_ID)]
-    email: Annotated[str, doc("The address that is invited.", "grace@example.com")]
+    email: Annotated[str, doc("The address that is invited, in lower case.", "grace@example.com")]
     role: Annotated[Role, doc("The role that the person gets.")]
     approver: Annotated[bool, doc("Whether the person will be able to approve.", False)]
     created_by: Annotated[str, doc("The user who created it, `user_…`.", examples.USER_ID)]

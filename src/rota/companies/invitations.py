@@ -12,6 +12,7 @@ from uuid import UUID
 
 from rota.accounts import members as member_queries
 from rota.accounts import queries as accounts
+from rota.accounts.addresses import normalized
 from rota.accounts.service import add_member, check_free_seat
 from rota.auth import queries as credentials
 from rota.auth.authenticator import Authenticator
@@ -19,6 +20,7 @@ from rota.auth.caller import Caller
 from rota.companies import queries, schemas
 from rota.companies.errors import (
     AddressNotVerified,
+    AddressOfMember,
     AlreadyInvited,
     AlreadyMember,
     InvitationNotFound,
@@ -76,10 +78,13 @@ class Invitations:
         await queries.delete_expired(tx, now)
         if await queries.count(tx, now) >= MAX_OPEN:
             raise TooManyInvitations(MAX_OPEN)
+        email = normalized(body.email)
+        if await member_queries.has_address(tx, email):
+            raise AddressOfMember(email)
         token = f"invite_{tx.account_id.hex}_{secrets.token_urlsafe(32)}"
         invitation = Invitation(
             id=new_uuid(),
-            email=body.email,
+            email=email,
             role=body.role,
             approver=body.approver or body.role != "member",
             created_by=caller.user_id,
@@ -87,7 +92,7 @@ class Invitations:
             expires_at=now + LIFETIME,
         )
         if not await queries.insert(tx, invitation, _hash_of(token)):
-            raise AlreadyInvited(body.email)
+            raise AlreadyInvited(email)
         await _record(tx, "invitation.created", invitation.id, caller)
         return InvitedResponse(
             invitation=ShownInvitation.of(invitation),
@@ -131,7 +136,7 @@ class Invitations:
             raise InvitationNotFound
         assert caller.session_id is not None
         email = await credentials.verified_email(tx, caller.user_id, caller.session_id)
-        if email is None or email.lower() != invitation.email.lower():
+        if email is None or email != invitation.email:
             raise AddressNotVerified(email)
         if await member_queries.is_member(tx, caller.user_id):
             raise AlreadyMember

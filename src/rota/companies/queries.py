@@ -29,7 +29,7 @@ async def insert(tx: AccountTransaction, invitation: Invitation, token_hash: byt
         INSERT INTO invitations (account_id, id, token_hash, email, role, approver, created_by,
                                  created_at, expires_at)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-        ON CONFLICT (account_id, lower(email)) DO NOTHING RETURNING true
+        ON CONFLICT (account_id, email) DO NOTHING RETURNING true
         """,
         tx.account_id,
         invitation.id,

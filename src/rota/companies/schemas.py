@@ -86,7 +86,11 @@ class Member(Wire):
     user_id: Annotated[str, doc("The ID of the user, `user_…`.", examples.USER_ID)]
     name: Annotated[str | None, doc("The name of the user. Null if unknown.", "Ada Example")]
     email: Annotated[
-        str | None, doc("The email address of the user. Null if unknown.", "ada@example.com")
+        str | None,
+        doc(
+            "The last address that the user's identity provider has verified. Null: none.",
+            "ada@example.com",
+        ),
     ]
     role: Annotated[Role, doc("The role of the member.")]
     approver: Annotated[bool, doc("Whether the member can approve.", True)]
