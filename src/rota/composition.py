@@ -26,8 +26,7 @@ from rota.auth.keys import Keys
 from rota.auth.profiles import Profiles
 from rota.auth.sessions import Sessions
 from rota.auth.tokens import KeyRing, SessionTokens
-from rota.companies import queries as company_queries
-from rota.companies.invitations import Invitations
+from rota.companies.invitations import Invitations, end_invitations
 from rota.companies.members import Members
 from rota.companies.service import Companies
 from rota.credits.allowance import AllowanceOf
@@ -279,7 +278,7 @@ class Composition:
         return Members(
             self.db,
             self.authenticator,
-            end_work=(company_queries.delete_invitations_of, pausing.pause_of),
+            end_work=(end_invitations, pausing.pause_of),
             announce=self.fanout.announce_removal,
         )
 

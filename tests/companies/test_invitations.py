@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import uuid4
 
 import httpx
 import pytest
@@ -66,8 +67,18 @@ async def test_a_token_is_not_logged(service_a: Service) -> None:
     with capture_logs() as lines:
         await person.post(path)
         await person.post("/api/tasks", {"name": "x"})
+        # Requests that no route handles.
+        await person.post(path, headers={"Api-Version": "1999-01-01"})
+        await person.post(f"{path}/")
+        await person.get(path.replace("/invitations/", "/invitation/"))
+        await service_a.http.post(path.replace("/invitations/", "//invitations//"))
     requests = [line for line in lines if line["event"] == "request"]
-    assert [line["path"] for line in requests] == ["/api/invitations/{token}/accept", "/api/tasks"]
+    assert [line["path"] for line in requests[:3]] == [
+        "/api/invitations/{token}/accept",
+        "/api/tasks",
+        "/api/invitations/{token}/accept",
+    ]
+    assert len(requests) == 6
     assert path.split("/")[3] not in str(lines)
 
 
@@ -85,7 +96,7 @@ async def test_an_invitation_is_for_one_address(service: Service) -> None:
     invited, other = await company.invite("somebody@example.test"), await service.sign_in()
     refused = await other.post(accept_path(invited))
     assert refused.status_code == 403
-    assert f"than {other.subject}@example.test" in refused.json()["error"]["message"]
+    assert f"not {other.subject}@example.test" in refused.json()["error"]["message"]
     assert "somebody" not in refused.text
     assert len(await company.members()) == 1
 
@@ -157,8 +168,62 @@ async def test_wrong_invitations_are_refused(service_a: Service) -> None:
         f"{company.path}/invitations", {"email": "a@example.test", "role": "member"}
     )
     assert refused.status_code == 403
-    joined = await company.invite(f"{member.subject}@example.test")
-    assert (await member.post(accept_path(joined))).status_code == 409
+    joined = await company.invite(f"{member.subject}@Example.test")
+    assert joined.status_code == 409
+    assert "already belongs to a member" in joined.json()["error"]["message"]
+
+
+async def test_a_removed_member_cannot_come_back_with_an_old_invitation(service: Service) -> None:
+    company = await Company.create(service)
+    first, second = await company.join(), await company.join()
+    async with service.owner() as connection:
+        # They have signed in with another address since.
+        await connection.execute(
+            "UPDATE users SET verified_email = id::text WHERE id = ANY($1)",
+            [first.user_id, second.user_id],
+        )
+    leftovers = [await company.invite(f"{p.subject}@example.test") for p in (first, second)]
+    assert [each.status_code for each in leftovers] == [201, 201]
+    # A member who tries to use one has used it.
+    assert (await first.post(accept_path(leftovers[0]))).status_code == 409
+    left = await company.owner.get(f"{company.path}/invitations")
+    assert left.json()["total"] == 1
+    for person, leftover in zip((first, second), leftovers, strict=True):
+        assert (await company.remove(person)).status_code == 200
+        assert (await person.post(accept_path(leftover))).status_code == 404
+    assert len(await company.members()) == 1
+
+
+async def test_a_removed_member_does_not_get_the_response_again(service_a: Service) -> None:
+    company, person = await Company.create(service_a), await service_a.sign_in()
+    path = accept_path(await company.invite(f"{person.subject}@example.test"))
+    key = {"Idempotency-Key": "k"}
+    assert (await person.post(path, headers=key)).status_code == 200
+    again = await person.post(path, headers=key)
+    assert (again.status_code, again.headers["Idempotent-Replayed"]) == (200, "true")
+    await company.remove(person)
+    assert (await person.post(path, headers=key)).status_code == 404
+
+
+async def test_an_invented_token_does_not_wait_for_the_company(service_a: Service) -> None:
+    company, person = await Company.create(service_a), await service_a.sign_in()
+    token = f"invite_{company.id.removeprefix('acct_')}_{'x' * 43}"
+    async with service_a.owner() as connection, connection.transaction():
+        await connection.execute(
+            "SELECT FROM accounts WHERE id = $1 FOR UPDATE", company.id.removeprefix("acct_")
+        )
+        for headers in ({}, {"Idempotency-Key": "k"}):
+            response = await person.post(f"/api/invitations/{token}/accept", headers=headers)
+            assert response.status_code == 404
+
+
+async def test_letters_that_only_look_alike_are_different_addresses(service_a: Service) -> None:
+    company, kim = await Company.create(service_a), await service_a.sign_in(f"kim-{uuid4().hex}")
+    # The Kelvin sign is k in lower case.
+    invited = await company.invite(f"\u212aim{kim.subject[3:]}@example.test")
+    assert invited.status_code == 201
+    assert (await kim.post(accept_path(invited))).status_code == 403
+    assert (await company.invite(f"{kim.subject.upper()}@EXAMPLE.test")).status_code == 201
 
 
 async def test_an_address_that_the_issuer_did_not_verify_does_not_count(

@@ -115,6 +115,18 @@ async def verified_email(connection: ReadConnection, user_id: UUID, session_id: 
     return found
 
 
+async def verified_emails(connection: ReadConnection, user_id: UUID) -> list[str]:
+    """All addresses that issuers have verified for the user. Needs a transaction of that user."""
+    rows = await connection.fetch(
+        """
+        SELECT DISTINCT verified_email FROM sessions
+        WHERE user_id = $1 AND verified_email IS NOT NULL
+        """,
+        user_id,
+    )
+    return [row["verified_email"] for row in rows]
+
+
 async def active_sessions(
     connection: ReadConnection, user_id: UUID, idle_days: int
 ) -> list[Session]:

@@ -35,7 +35,7 @@ from rota.companies.schemas import CompanyResponse
 from rota.companies.service import read
 from rota.events import journal
 from rota.platform import clock
-from rota.platform.db import AccountReader, AccountTransaction, Database
+from rota.platform.db import AccountReader, AccountTransaction, Database, bind_account
 from rota.platform.idempotency import Idempotency, Outcome
 from rota.platform.ids import new_uuid, to_wire
 
@@ -118,21 +118,37 @@ class Invitations:
         if match is None:
             raise InvitationNotFound
         account_id, user_id = UUID(hex=match[1]), caller.user_id
-        async with self._db.write(account_id, user_id, check_member=False) as tx:
-            outcome = await self._idempotency.once(
-                tx,
-                key,
-                (f"accept {_hash_of(token).hex()}", None),
-                200,
-                lambda: self._accept(tx, caller, token),
-            )
+        request = (f"accept {_hash_of(token).hex()}", None)
+        # Anyone can invent a token. So it is looked up with a connection of the caller's own share,
+        # and a company is locked only for a token that it has issued.
+        async with self._db.write(user_id, user_id) as own:
+            company = await bind_account(own, account_id, user_id)
+            if await self._idempotency.stored(company, key, request) is None:
+                await _find(company, token)
+        try:
+            async with self._db.write(account_id, user_id, check_member=False) as tx:
+                outcome = await self._idempotency.once(
+                    tx, key, request, 200, lambda: self._accept(tx, caller, token)
+                )
+                if outcome.replayed and not await member_queries.is_member(tx, user_id):
+                    raise InvitationNotFound
+        except AlreadyMember:
+            await self._discard(caller, account_id, token)
+            raise
         self._authenticator.forget_member(account_id, user_id)
         return outcome
 
+    async def _discard(self, caller: Caller, account_id: UUID, token: str) -> None:
+        """Deletes an invitation that a member has tried to accept: it must not work later."""
+        async with self._db.write(account_id, caller.user_id) as tx:
+            invitation = await _find(tx, token)
+            await queries.delete(tx, invitation.id)
+            await _record(tx, "invitation.deleted", invitation.id, caller)
+
     async def _accept(self, tx: AccountTransaction, caller: Caller, token: str) -> CompanyResponse:
         await accounts.lock_company(tx)
-        invitation = await queries.find_by_token(tx, _hash_of(token), clock.now())
-        if invitation is None or not await _still_valid(tx, invitation):
+        invitation = await _find(tx, token)
+        if not await _still_valid(tx, invitation):
             raise InvitationNotFound
         assert caller.session_id is not None
         email = await credentials.verified_email(tx, caller.user_id, caller.session_id)
@@ -153,6 +169,20 @@ class Invitations:
         )
         joined = await read(tx)
         return CompanyResponse(account=schemas.Company.of(joined.account, joined.seats))
+
+
+async def end_invitations(tx: AccountTransaction, user_id: UUID) -> None:
+    """Deletes what a user who leaves has created, and what the user could come back with. Needs a
+    transaction of that user."""
+    emails = await credentials.verified_emails(tx, user_id)
+    await queries.delete_by_or_for(tx, user_id, emails)
+
+
+async def _find(tx: AccountReader, token: str) -> Invitation:
+    found = await queries.find_by_token(tx, _hash_of(token), clock.now())
+    if found is None:
+        raise InvitationNotFound
+    return found
 
 
 async def _still_valid(tx: AccountReader, invitation: Invitation) -> bool:

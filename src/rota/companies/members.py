@@ -81,7 +81,9 @@ class Members:
         """
         if user_id is None:
             raise MemberNotFound
-        async with self._db.write(caller.account_id) as tx:
+        # As the user who leaves, whose addresses it reads. The caller's membership is not locked:
+        # two admins who remove each other must not wait for each other.
+        async with self._db.write(caller.account_id, user_id, check_member=False) as tx:
             await members.lock_membership(tx, user_id)
             await queries.lock_company(tx)
             by = await manager(tx, caller)

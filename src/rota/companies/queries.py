@@ -1,5 +1,6 @@
 """SQL for invitations."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -97,8 +98,13 @@ async def delete(tx: AccountTransaction, invitation_id: UUID) -> bool:
     return bool(deleted)
 
 
-async def delete_invitations_of(tx: AccountTransaction, user_id: UUID) -> None:
-    """Deletes what a user who leaves has created."""
+async def delete_by_or_for(tx: AccountTransaction, user_id: UUID, emails: Sequence[str]) -> None:
+    """Deletes what a user has created, and what is for one of these addresses."""
     await tx.execute(
-        "DELETE FROM invitations WHERE account_id = $1 AND created_by = $2", tx.account_id, user_id
+        """
+        DELETE FROM invitations WHERE account_id = $1 AND (created_by = $2 OR email = ANY($3))
+        """,
+        tx.account_id,
+        user_id,
+        emails,
     )
