@@ -276,6 +276,51 @@ async def test_a_removal_in_another_process_ends_the_stream_through_redis(
     await redis.aclose()
 
 
+async def test_a_stream_does_not_move_to_another_company(
+    service_a: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The stream checks only when it is told to.
+    monkeypatch.setattr(stream, "POLL_EVERY_S", 600)
+    company, other = await Company.create(service_a), await Company.create(service_a)
+    member = await company.join()
+    redis = Redis.from_url(service_a.settings.redis_url.get_secret_value())
+    elsewhere = Fanout(redis)
+    account_id = UUID(company.id.removeprefix("acct_"))
+    async with Reader.open(
+        service_a.settings.port, member.token, "/api/events", account="company"
+    ) as reader:
+        assert await reader.read()
+        async with service_a.owner() as connection:
+            # `company` now selects the other one.
+            await connection.execute(
+                "UPDATE members SET account_id = $2 WHERE user_id = $1",
+                member.user_id,
+                UUID(other.id.removeprefix("acct_")),
+            )
+        elsewhere.announce_removal(account_id, member.user_id)
+        async with asyncio.timeout(30):
+            await reader.to_end()
+    await elsewhere.aclose()
+    await redis.aclose()
+
+
+async def test_a_removal_does_not_wait_for_the_payment_processor(service_a: Service) -> None:
+    company = await busy_company(service_a)
+    admin = await company.join(role="admin")
+    number = int.from_bytes(UUID(company.id.removeprefix("acct_")).bytes[8:], "big", signed=True)
+    async with service_a.owner() as connection, connection.transaction():
+        # As another request of the account that waits for the processor.
+        await connection.execute("SELECT pg_advisory_xact_lock($1)", number)
+        cancelling = asyncio.create_task(
+            admin.post("/api/subscriptions/cancel", headers=company.selected)
+        )
+        await until(1, service_a, "advisory")
+        assert (await company.remove(admin)).status_code == 200
+    refused = await cancelling
+    assert refused.status_code == 403
+    assert "no longer a member" in refused.json()["error"]["message"]
+
+
 async def test_a_stream_ends_when_its_member_sees_other_events(service_a: Service) -> None:
     company = await Company.create(service_a)
     admin = await company.join(role="admin")

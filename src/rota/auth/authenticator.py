@@ -6,6 +6,7 @@ process within a second without messages between processes. Requests that need t
 the same time share it.
 """
 
+from functools import partial
 from uuid import UUID
 
 from rota.auth import queries, secrets
@@ -59,7 +60,7 @@ class Authenticator:
         fresh: bool = False,
     ) -> Caller:
         """The caller. `address` is the client's, which limits what failed look-ups cost. With
-        `fresh`, a caller that this process has cached is looked up again."""
+        `fresh`, the look-up begins now: no result from before is used."""
         token = bearer_token(authorization)
         if token.startswith(secrets.PREFIX):
             caller = await self._by_key(token, address, fresh)
@@ -99,11 +100,13 @@ class Authenticator:
         if callers is None:
             callers = {}
             self._sessions.put(session, callers)
-        caller = callers.get(selection)
-        if caller is None or fresh:
-            caller = await self._loading_sessions.run(
-                (*session, selection), lambda: self._load_session_caller(claims, selection)
-            )
+        caller = None if fresh else callers.get(selection)
+        if caller is None:
+            load = partial(self._load_session_caller, claims, selection)
+            if fresh:
+                caller = await load()
+            else:
+                caller = await self._loading_sessions.run((*session, selection), load)
             if self._refused.get(session):
                 raise SessionTokenInvalid
             callers[selection] = caller
@@ -133,9 +136,8 @@ class Authenticator:
             return caller
         if self._refused.get(secret_hash):
             raise ApiKeyInvalid
-        caller = await self._loading_keys.run(
-            secret_hash, lambda: self._load_key_caller(secret_hash, address)
-        )
+        load_key = partial(self._load_key_caller, secret_hash, address)
+        caller = await (load_key() if fresh else self._loading_keys.run(secret_hash, load_key))
         if caller is None:
             raise ApiKeyInvalid
         return caller

@@ -78,8 +78,10 @@ def _quality(parameter: str) -> float:
 
 
 def still_allowed(request: Request, authenticator: Authenticator) -> StillAllowed:
-    """A check that the stream's credentials are still valid, and show the same events."""
-    sight = sight_of(caller_of(request.scope))
+    """A check that the stream's credentials are still valid, and show the same events of the same
+    account."""
+    before = caller_of(request.scope)
+    shown = before.account_id, sight_of(before)
 
     async def check(fresh: bool) -> bool:
         try:
@@ -90,7 +92,8 @@ def still_allowed(request: Request, authenticator: Authenticator) -> StillAllowe
             )
         except ApiError:
             return False
-        return sight_of(caller) == sight
+        # `X-Service-Account: company` can select another company after a removal.
+        return (caller.account_id, sight_of(caller)) == shown
 
     return check
 

@@ -18,6 +18,7 @@ from fastapi.responses import StreamingResponse
 from prometheus_client import Gauge
 from starlette.types import Receive, Scope, Send
 
+from rota.auth.authenticator import CACHE_S
 from rota.events import journal, schemas
 from rota.events.access import Sight
 from rota.events.fanout import Fanout
@@ -171,8 +172,8 @@ class Streams:
             yield b": open\n\n"
             sent_at = loop.time()
             read_at = -POLL_EVERY_S
-            # The request itself was just checked.
-            checked_at = loop.time()
+            # The request itself was just checked, with a caller that can be half a second old.
+            checked_at = loop.time() - CACHE_S
             while True:
                 due = woken.by_events or loop.time() - read_at >= POLL_EVERY_S
                 fresh = woken.by_removal or loop.time() - checked_at >= POLL_EVERY_S
@@ -209,7 +210,7 @@ class Streams:
                     woken.set()
                 else:
                     with contextlib.suppress(TimeoutError):
-                        async with asyncio.timeout(POLL_EVERY_S):
+                        async with asyncio.timeout_at(min(read_at, checked_at) + POLL_EVERY_S):
                             await woken.wait()
                 if self._closing:
                     return
