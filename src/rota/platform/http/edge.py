@@ -43,6 +43,8 @@ LINGER_S = 2.0
 REFUSAL = "rota.refusal"
 
 _VALID_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+# Secrets in paths: the token of an invitation, also where no route matches.
+_SECRETS = re.compile(r"(?<=/api/invitations/)[^/]+|invite_[^/]+")
 _VERSION_HEADER = (b"api-version", API_VERSION.encode())
 # Headers of responses that do not set them.
 _DEFAULT_HEADERS = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
@@ -126,8 +128,7 @@ class Edge:
             "request",
             method=method,
             route=route,
-            # A token in a path is a secret.
-            path=route if "{token}" in route else scope["path"],
+            path=_SECRETS.sub("{token}", scope["path"]),
             status=writer.status,
             ms=round(seconds * 1000, 2),
             account=admitted.account,
