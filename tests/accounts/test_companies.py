@@ -54,6 +54,32 @@ async def test_a_company_gets_a_member_a_role_and_a_tier(service: Service) -> No
     assert seen["userTier"] == "BASIC"
 
 
+async def test_an_operator_changes_a_right_and_the_role_stays(service_a: Service) -> None:
+    owner, member = await service_a.sign_in(), await service_a.sign_in()
+    company = await output_of(service_a, "companies", "create", "Acme", "--owner", user(owner))
+    change = ("companies", "set-member", company)
+    assert "role owner" in await output_of(service_a, *change, user(owner))
+    refused = await rota(service_a, *change, user(owner), "--role", "member")
+    assert refused.exit_code == 1
+    assert "no other owner" in refused.output
+    assert "role member" in await output_of(service_a, *change, user(member))
+    await output_of(service_a, *change, user(member), "--approver")
+    await output_of(service_a, *change, user(member), "--role", "admin")
+    assert "role admin" in await output_of(service_a, *change, user(member))
+    refused = await rota(service_a, *change, user(member), "--no-approver")
+    assert "can always approve" in refused.output
+    listed = await owner.get(
+        "/api/events", headers={"X-Service-Account": company, "Accept": "application/json"}
+    )
+    events = [(e["type"], e["data"]) for e in listed.json()["events"]]
+    common = {"userId": user(member), "by": None}
+    assert events == [
+        ("member.added", common | {"role": "member", "approver": False}),
+        ("member.updated", common | {"role": "member", "approver": True}),
+        ("member.updated", common | {"role": "admin", "approver": True}),
+    ]
+
+
 async def test_a_company_cannot_have_more_members_than_seats(service_a: Service) -> None:
     people = [await service_a.sign_in() for _ in range(4)]
     company = await output_of(

@@ -86,7 +86,7 @@ async def create_company(
 ) -> UUID:
     account_id = new_uuid()
     async with db.write(account_id, owner_id, check_member=False) as tx:
-        await _check_user(tx, owner_id)
+        await check_user(tx, owner_id)
         await found_company(tx, name, tier, seats)
     return account_id
 
@@ -111,7 +111,7 @@ async def put_member(
     async with db.write(account_id, user_id, check_member=False) as tx:
         if not await queries.lock_company(tx):
             raise CompanyNotFound(account_id)
-        await _check_user(tx, user_id)
+        await check_user(tx, user_id)
         await add_member(tx, user_id, role, approver)
 
 
@@ -136,6 +136,6 @@ async def set_tier(db: Database, account_id: UUID, tier: str) -> None:
             raise AccountNotFound(account_id)
 
 
-async def _check_user(connection: ReadConnection, user_id: UUID) -> None:
+async def check_user(connection: ReadConnection, user_id: UUID) -> None:
     if not await queries.user_exists(connection, user_id):
         raise UserNotFound(user_id)

@@ -46,12 +46,14 @@ def set_member(
     account: Annotated[str, typer.Argument(help="The company's account ID (acct_…).")],
     user: Annotated[str, typer.Argument(help="The user's ID (user_…).")],
     role: Annotated[
-        Literal["owner", "admin", "member"], typer.Option(help="The role of the member.")
-    ] = "member",
+        Literal["owner", "admin", "member"] | None,
+        typer.Option(help="The role. Default: member for a new member, else unchanged."),
+    ] = None,
     approver: Annotated[
         bool | None,
         typer.Option(
-            help="Whether a member can approve. Default: no for a new member, else unchanged."
+            help="Whether a member can approve. Default: no for a new member and for an owner or "
+            "admin who becomes one, else unchanged."
         ),
     ] = None,
 ) -> None:
@@ -59,14 +61,11 @@ def set_member(
 
     Example: rota admin companies set-member acct_… user_… --role admin
     """
-    from rota.accounts import service
-
     account_id, user_id = parse_id("acct", account), parse_id("user", user)
-    with_composition(
-        load_settings(),
-        lambda parts: service.put_member(parts.db, account_id, user_id, role, approver=approver),
+    member = with_composition(
+        load_settings(), lambda parts: parts.members.put(account_id, user_id, role, approver)
     )
-    typer.echo(f"{user} has the role {role} in {account}.")
+    typer.echo(f"{user} has the role {member.role} in {account}.")
 
 
 @accounts.command("set-tier")

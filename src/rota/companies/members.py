@@ -6,7 +6,8 @@ from uuid import UUID
 from prometheus_client import Counter
 
 from rota.accounts import members, queries
-from rota.accounts.model import Member
+from rota.accounts import service as accounts
+from rota.accounts.model import Member, Role
 from rota.auth import queries as credentials
 from rota.auth.authenticator import Authenticator
 from rota.auth.caller import Caller
@@ -74,6 +75,30 @@ class Members:
         self._authenticator.forget_member(caller.account_id, before.user_id)
         return after
 
+    async def put(
+        self, account_id: UUID, user_id: UUID, role: Role | None, approver: bool | None
+    ) -> Member:
+        """Adds or changes a member, for the operator. With None, a role or right stays as it is."""
+        async with self._db.write(account_id, user_id, check_member=False) as tx:
+            await members.lock_membership(tx, user_id)
+            if not await queries.lock_company(tx):
+                raise accounts.CompanyNotFound(account_id)
+            await accounts.check_user(tx, user_id)
+            before = await members.find(tx, user_id)
+            if before is not None and role not in (None, "owner"):
+                await _check_other_owner(tx, before)
+            new_role = role or (before.role if before else "member")
+            if new_role != "member" and approver is False:
+                raise AlwaysApprover
+            await accounts.add_member(tx, user_id, new_role, approver)
+            after = await _get(tx, user_id)
+            if after != before:
+                kind = "member.updated" if before else "member.added"
+                data = {"role": after.role, "approver": after.approver}
+                await record(tx, kind, user_id, None, **data)
+        self._authenticator.forget_member(account_id, user_id)
+        return after
+
     async def remove(self, caller: Caller, user_id: UUID | None) -> None:
         """Removes a member, and everything that acts for the member.
 
@@ -107,10 +132,14 @@ class Members:
 
 
 async def record(
-    tx: AccountTransaction, kind: str, user_id: UUID, by: UUID, **data: object
+    tx: AccountTransaction, kind: str, user_id: UUID, by: UUID | None, **data: object
 ) -> None:
-    shown = {"userId": to_wire("user", user_id), **data, "by": to_wire("user", by)}
+    shown = {"userId": to_wire("user", user_id), **data, "by": _wire_user(by)}
     await journal.append(tx, kind, shown)
+
+
+def _wire_user(user_id: UUID | None) -> str | None:
+    return to_wire("user", user_id) if user_id else None
 
 
 async def manager(tx: AccountReader, caller: Caller) -> Member:
