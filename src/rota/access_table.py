@@ -47,8 +47,9 @@ Each operation, and who can use it in a company: with a session and an API key (
 session only, or not at all (–). An API key acts for the user who created it, with the user's role,
 and also needs the scopes in the second column. An *approver* is a member with that right. A
 *stranger* is not a member: all operations of the company are refused, with 403, or 404 if the path
-names the company. In a personal account, the user is the owner, and the operations of the connect
-pass work there only.
+names the company. Operations that are about the user alone, such as creating a company, are open to
+all users. In a personal account, the user is the owner, and the operations of the connect pass work
+there only.
 
 `make openapi` generates this page from what the routes declare.
 [Companies](companies.md) explains roles and rights.
@@ -70,7 +71,11 @@ class Operation:
         needs = self.needs
         if needs is None:
             return True
-        if standing.role is None or needs.personal or (needs.session and credential == "key"):
+        if needs.personal or (needs.session and credential == "key"):
+            return False
+        if not needs.account:
+            return True
+        if standing.role is None:
             return False
         return has_right(standing.role, standing.approver, needs.right)
 

@@ -102,8 +102,10 @@ class Walk:
             # It ends the session, so it gets one of its own.
             person = await self.service.sign_in(person.subject)
         token = person.token if credential == "session" else self.keys[name]
-        headers = {"Authorization": f"Bearer {token}", **self.company.selected}
-        body = None if operation.method in ("GET", "DELETE") else {}
+        headers = {"Authorization": f"Bearer {token}"}
+        if name != "stranger" or operation.needs is None or operation.needs.account:
+            headers |= self.company.selected
+        body: dict[str, str] | None = None if operation.method in ("GET", "DELETE") else {}
         request = self.service.http.build_request(
             operation.method, path, headers=headers, json=body
         )
@@ -143,7 +145,7 @@ async def test_a_key_without_the_scopes_of_a_route_is_refused(service_a: Service
 
     async def send(operation: Operation) -> httpx.Response:
         path = re.sub(r"\{[a-zA-Z]+\}", UNKNOWN, operation.path)
-        body = None if operation.method in ("GET", "DELETE") else {}
+        body: dict[str, str] | None = None if operation.method in ("GET", "DELETE") else {}
         return await service_a.http.request(operation.method, path, headers=auth, json=body)
 
     scoped = [

@@ -5,7 +5,7 @@ from uuid import uuid4
 
 from rota.platform.ids import to_wire
 from tests.accounts.test_selection import me
-from tests.companies.world import Company
+from tests.companies.world import Company, accept_path
 from tests.service import Service
 
 
@@ -16,7 +16,7 @@ async def test_a_user_creates_a_company_and_owns_it(service: Service) -> None:
     assert created.status_code == 201
     account = created.json()["account"]
     assert (account["kind"], account["name"], account["tier"]) == ("company", "Acme", "BASIC")
-    assert (account["role"], account["approver"], account["seats"]) == ("owner", True, None)
+    assert (account["role"], account["approver"], account["seats"]) == ("owner", True, 10)
     assert account["members"] == 1
     again = await owner.post("/api/companies", {"name": "Acme"}, headers=key)
     assert again.headers["Idempotent-Replayed"] == "true"
@@ -29,12 +29,61 @@ async def test_a_user_creates_a_company_and_owns_it(service: Service) -> None:
     assert [event["type"] for event in await company.events()] == ["company.created"]
 
 
-async def test_a_user_can_own_20_companies(service_a: Service) -> None:
-    owner = await service_a.sign_in()
+async def test_a_user_can_create_20_companies(service_a: Service) -> None:
+    company = await Company.create(service_a)
+    owner = company.owner
     responses = await asyncio.gather(
-        *(owner.post("/api/companies", {"name": f"Acme {n}"}) for n in range(22))
+        *(owner.post("/api/companies", {"name": f"Acme {n}"}) for n in range(21))
     )
-    assert sorted(each.status_code for each in responses) == [201] * 20 + [409] * 2
+    assert sorted(each.status_code for each in responses) == [201] * 19 + [409] * 2
+    # A company counts even if its creator has left it.
+    other = await company.join(role="owner")
+    assert (await company.remove(owner, by=other)).status_code == 200
+    assert (await owner.post("/api/companies", {"name": "Acme"})).status_code == 409
+
+
+async def test_a_company_of_the_lowest_tier_has_10_seats(service: Service) -> None:
+    company = await Company.create(service)
+    await asyncio.gather(*(company.join() for _ in range(9)))
+    full = await company.invite("one-more@example.test")
+    assert full.status_code == 409
+    assert "All 10 seats" in full.json()["error"]["message"]
+
+
+async def test_the_selected_account_does_not_matter_for_companies(service_a: Service) -> None:
+    company, lost = await Company.create(service_a), await Company.create(service_a)
+    member = await lost.join()
+    await company.add(member)
+    person = await service_a.sign_in()
+    await lost.add(person)
+    # With two companies, `company` selects none. Then an account that the user has lost.
+    for selection in ("company", lost.id):
+        headers = {"X-Service-Account": selection}
+        assert (await member.get("/api/me", headers=headers)).status_code == (
+            403 if selection == "company" else 200
+        )
+        assert (await member.get(company.path, headers=headers)).status_code == 200
+    await lost.remove(person)
+    headers = {"X-Service-Account": lost.id}
+    assert (await person.get("/api/me", headers=headers)).status_code == 403
+    assert (await person.get(lost.path, headers=headers)).status_code == 404
+    invited = await company.invite(f"{person.subject}@example.test")
+    accepted = await person.request("POST", accept_path(invited), headers=headers)
+    assert accepted.status_code == 200, accepted.text
+    created = await person.post("/api/companies", {"name": "Mine"}, headers=headers)
+    assert created.status_code == 201
+
+
+async def test_the_list_shows_verified_addresses_only(service_a: Service) -> None:
+    company = await Company.create(service_a)
+    member = await company.join()
+    async with service_a.owner() as connection:
+        # As after a sign-in with a claim that the issuer has not verified.
+        await connection.execute(
+            "UPDATE users SET email = 'ceo@example.test' WHERE id = $1", member.user_id
+        )
+    shown = [each["email"] for each in await company.members()]
+    assert shown == [f"{p.subject}@example.test" for p in (company.owner, member)]
 
 
 async def test_an_admin_renames_the_company_and_a_member_cannot(service: Service) -> None:
@@ -92,16 +141,20 @@ async def test_roles_and_the_right_to_approve_change_within_a_second(service: Se
     assert (await member.get("/api/keys", headers=company.selected)).status_code == 200
     seen = await me(member, company.id)
     assert (seen["account"]["role"], seen["account"]["approver"]) == ("admin", True)
-    # The right that the member had before stays.
-    assert (await company.change(member, role="member")).json()["member"]["approver"] is True
-    assert (await company.change(member, approver=False)).json()["member"]["approver"] is False
+    # An admin who becomes a member cannot approve any more.
+    assert (await company.change(member, role="member")).json()["member"]["approver"] is False
+    assert (await member.post(path, headers=company.selected)).status_code == 403
+    assert (await company.change(member, role="admin")).status_code == 200
+    both = await company.change(member, role="member", approver=True)
+    assert both.json()["member"]["approver"] is True
     assert (await member.get("/api/keys", headers=company.selected)).status_code == 403
     updates = [e for e in await company.events() if e["type"] == "member.updated"]
     assert [(e["data"]["role"], e["data"]["approver"]) for e in updates] == [
         ("member", True),
         ("admin", True),
-        ("member", True),
         ("member", False),
+        ("admin", True),
+        ("member", True),
     ]
 
 

@@ -88,7 +88,11 @@ class SessionNotFound(NotFound):
         super().__init__("Session not found.")
 
 
-class AccountNotSelectable(Forbidden):
+class SelectionRefused(Forbidden):
+    """The session is valid, but X-Service-Account selects no account of its user."""
+
+
+class AccountNotSelectable(SelectionRefused):
     """One message for accounts of others and for accounts that do not exist."""
 
     def __init__(self) -> None:
@@ -98,7 +102,7 @@ class AccountNotSelectable(Forbidden):
         )
 
 
-class CompanyAmbiguous(Forbidden):
+class CompanyAmbiguous(SelectionRefused):
     def __init__(self, companies: int) -> None:
         super().__init__(
             f"You belong to several companies ({companies}). Send the ID of one in "

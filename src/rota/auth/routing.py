@@ -60,10 +60,13 @@ class SecuredRoute(Route):
         handle = super().get_route_handler()
 
         async def secured(request: Request) -> Response:
-            caller_of(request.scope)
+            self.admit(request.scope)
             return await handle(request)
 
         return secured
+
+    def admit(self, scope: AsgiScope) -> None:
+        caller_of(scope)
 
 
 def secured_router(tag: str, route_class: type[SecuredRoute] = SecuredRoute) -> APIRouter:
@@ -89,6 +92,7 @@ class allowed:  # noqa: N801
         right: Right | None = None,
         session: bool = False,
         personal: bool = False,
+        account: bool = True,
     ) -> None:
         # The scopes that an API key needs.
         self.scopes = scopes
@@ -97,6 +101,9 @@ class allowed:  # noqa: N801
         # Whether API keys are refused, and whether companies are.
         self.session = session
         self.personal = personal
+        # Whether it is about the selected account. Otherwise it is about the user alone, and works
+        # without a membership.
+        self.account = account
 
     @property
     def rule(self) -> str:
@@ -123,5 +130,6 @@ class allowed:  # noqa: N801
         return replace(caller, right=self.right) if self.right is not None else caller
 
 
-AnyCaller = Annotated[Caller, Depends(allowed())]
-SessionCaller = Annotated[Caller, Depends(allowed(session=True))]
+# For routes about the user, whichever account is selected.
+AnyCaller = Annotated[Caller, Depends(allowed(account=False))]
+SessionCaller = Annotated[Caller, Depends(allowed(session=True, account=False))]

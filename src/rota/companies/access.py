@@ -1,17 +1,52 @@
-"""Who can use the routes of a company."""
+"""Who can use the routes of companies and invitations.
+
+The path selects the company, or the route is about the user alone. So X-Service-Account does not
+matter here, even if it names an account that the user has lost.
+"""
 
 from starlette.requests import Request
+from starlette.types import Scope
 
 from rota.auth.authenticator import Authenticator
 from rota.auth.caller import Caller
-from rota.auth.errors import AccountNotSelectable
+from rota.auth.errors import AccountNotSelectable, SelectionRefused, SessionRequired
 from rota.auth.rights import Right
-from rota.auth.routing import AUTHORIZATION, allowed, caller_of
+from rota.auth.routing import AUTHORIZATION, CALLER, SecuredRoute, allowed, caller_of
 from rota.companies.errors import CompanyNotFound
 from rota.platform import ids
 
 
-class in_company(allowed):  # noqa: N801
+class CompanyRoute(SecuredRoute):
+    def admit(self, scope: Scope) -> None:
+        if not isinstance(scope.get(CALLER), SelectionRefused):
+            super().admit(scope)
+
+
+class as_user(allowed):  # noqa: N801
+    """A dependency: the Caller in the personal account, whichever account is selected."""
+
+    def __init__(
+        self,
+        authenticator: Authenticator,
+        *,
+        right: Right | None = None,
+        account: bool = False,
+    ) -> None:
+        super().__init__(right=right, session=True, account=account)
+        self._authenticator = authenticator
+
+    async def __call__(self, request: Request) -> Caller:
+        return self.check(await self._select(request.scope, "personal"))
+
+    async def _select(self, scope: Scope, selection: str) -> Caller:
+        """The Caller in this account, as it is after the body was read."""
+        refused = isinstance(scope.get(CALLER), SelectionRefused)
+        if not refused and caller_of(scope).session_id is None:
+            raise SessionRequired
+        return await self._authenticator.authenticate(scope.get(AUTHORIZATION), selection)
+
+
+class in_company(as_user):  # noqa: N801
     """A dependency: the Caller in the company that the path names, whichever account is selected.
 
     The path only selects, as X-Service-Account does: the session must belong to a member. Others
@@ -19,19 +54,14 @@ class in_company(allowed):  # noqa: N801
     """
 
     def __init__(self, authenticator: Authenticator, *, right: Right | None = None) -> None:
-        super().__init__(right=right, session=True)
-        self._authenticator = authenticator
+        super().__init__(authenticator, right=right, account=True)
 
     async def __call__(self, request: Request) -> Caller:
-        if caller_of(request.scope).session_id is None:
-            return await super().__call__(request)
-        selection = request.path_params["id"]
-        if ids.from_wire("acct", selection) is None:
-            raise CompanyNotFound
+        # Only an ID: `company` would select any company.
+        company_id = ids.from_wire("acct", request.path_params["id"])
+        selection = ids.to_wire("acct", company_id) if company_id else "personal"
         try:
-            caller = await self._authenticator.authenticate(
-                request.scope.get(AUTHORIZATION), selection
-            )
+            caller = await self._select(request.scope, selection)
         except AccountNotSelectable:
             raise CompanyNotFound from None
         if caller.account_kind != "company":

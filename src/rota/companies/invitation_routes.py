@@ -6,10 +6,10 @@ from fastapi import APIRouter, Depends, Path, Response
 
 from rota.auth.authenticator import Authenticator
 from rota.auth.caller import Caller
-from rota.auth.routing import SessionCaller, secured_router
+from rota.auth.routing import secured_router
 from rota.auth.schemas import DeletedResponse
 from rota.companies import invitation_schemas as schemas
-from rota.companies.access import in_company
+from rota.companies.access import CompanyRoute, as_user, in_company
 from rota.companies.invitation_schemas import (
     CreateInvitation,
     InvitationsResponse,
@@ -43,7 +43,8 @@ Token = Annotated[
 
 
 def invitation_routes(invitations: Invitations, authenticator: Authenticator) -> APIRouter:
-    router = secured_router("Companies")
+    router = secured_router("Companies", CompanyRoute)
+    User = Annotated[Caller, Depends(as_user(authenticator))]  # noqa: N806
     Manager = Annotated[Caller, Depends(in_company(authenticator, right="members"))]  # noqa: N806
 
     @router.post(
@@ -101,7 +102,7 @@ def invitation_routes(invitations: Invitations, authenticator: Authenticator) ->
         responses=documented(404, 409),
     )
     async def accept_invitation(
-        caller: SessionCaller, token: Token, idempotency_key: IdempotencyKey = None
+        caller: User, token: Token, idempotency_key: IdempotencyKey = None
     ) -> Response:
         """Makes you a member. The identity provider that you signed in with must have verified the
         address of the invitation (403). Returns 409 if no seat is free."""

@@ -6,10 +6,10 @@ from fastapi import APIRouter, Depends, Path, Response
 
 from rota.auth.authenticator import Authenticator
 from rota.auth.caller import Caller
-from rota.auth.routing import SessionCaller, secured_router
+from rota.auth.routing import secured_router
 from rota.auth.schemas import DeletedResponse
 from rota.companies import schemas
-from rota.companies.access import in_company
+from rota.companies.access import CompanyRoute, as_user, in_company
 from rota.companies.members import Members
 from rota.companies.schemas import (
     CompanyResponse,
@@ -42,7 +42,8 @@ UserId = Annotated[
 def company_routes(
     companies: Companies, members: Members, authenticator: Authenticator
 ) -> APIRouter:
-    router = secured_router("Companies")
+    router = secured_router("Companies", CompanyRoute)
+    User = Annotated[Caller, Depends(as_user(authenticator))]  # noqa: N806
     Joined = Annotated[Caller, Depends(in_company(authenticator))]  # noqa: N806
     Manager = Annotated[Caller, Depends(in_company(authenticator, right="members"))]  # noqa: N806
 
@@ -54,7 +55,7 @@ def company_routes(
         responses=documented(409),
     )
     async def create_company(
-        caller: SessionCaller, body: CreateCompany, idempotency_key: IdempotencyKey = None
+        caller: User, body: CreateCompany, idempotency_key: IdempotencyKey = None
     ) -> Response:
         """Creates a company account that you own. It starts with the lowest tier.
         Select it with `X-Service-Account`. You can create at most 20 companies (409)."""
