@@ -111,7 +111,7 @@ class allowed:  # noqa: N801
         rules = ["Needs a session token."] if self.session else []
         if self.right is not None:
             who = "approvers" if self.right == "approve" else "owners and admins"
-            rules.append(f"In a company: {who}.")
+            rules.append(f"In a company, only {who} can use it.")
         return " ".join(rules)
 
     async def __call__(self, request: Request) -> Caller:

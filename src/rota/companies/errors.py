@@ -76,7 +76,7 @@ class AddressNotVerified(Forbidden):
             )
         else:
             message = (
-                f"The invitation is for another address than {email}. Sign in with the address "
+                f"The invitation is for a different address, not {email}. Sign in with the address "
                 "that the invitation was sent to, or ask for an invitation for this one."
             )
         super().__init__(message)

@@ -78,8 +78,7 @@ def credit_routes(credits_: Credits) -> APIRouter:
     )
     async def patch_credit_settings(caller: Writer, body: PatchCreditSettings) -> SettingsResponse:
         """Sets whether runs use the top-up balance when the monthly allowance is used up, and
-        below which amount the event `credits.low` is sent. In a company, only owners and admins
-        can change the settings."""
+        below which amount the event `credits.low` is sent."""
         if not body.model_fields_set:
             fields = "allowOverflow or alertBelowCents"
             raise ValidationFailed.of(FieldError("body", f"Send {fields}."))
