@@ -63,9 +63,8 @@ async def waiting_transactions(service: Service, lock_type: str) -> int:
     async with service.owner() as connection:
         count: int = await connection.fetchval(
             """
-            SELECT count(DISTINCT l.pid) FROM pg_locks l
-            JOIN pg_database d ON d.oid = l.database AND d.datname = current_database()
-            WHERE NOT l.granted AND l.locktype = ANY($1)
+            SELECT count(DISTINCT pid) FROM pg_locks JOIN pg_stat_activity USING (pid)
+            WHERE datname = current_database() AND NOT granted AND locktype = ANY($1)
             """,
             lock_type.split(),
         )
