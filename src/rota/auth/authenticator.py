@@ -6,7 +6,6 @@ process within a second without messages between processes. Requests that need t
 the same time share it.
 """
 
-from functools import partial
 from uuid import UUID
 
 from rota.auth import queries, secrets
@@ -100,16 +99,19 @@ class Authenticator:
         if callers is None:
             callers = {}
             self._sessions.put(session, callers)
-        caller = None if fresh else callers.get(selection)
-        if caller is None:
-            load = partial(self._load_session_caller, claims, selection)
-            if fresh:
-                caller = await load()
-            else:
-                caller = await self._loading_sessions.run((*session, selection), load)
-            if self._refused.get(session):
-                raise SessionTokenInvalid
-            callers[selection] = caller
+        caller = callers.get(selection)
+        if caller is not None and not fresh:
+            return caller
+        if fresh:
+            # Not with others: their look-up may have begun before what the caller knows of.
+            caller = await self._load_session_caller(claims, selection)
+        else:
+            caller = await self._loading_sessions.run(
+                (*session, selection), lambda: self._load_session_caller(claims, selection)
+            )
+        if self._refused.get(session):
+            raise SessionTokenInvalid
+        callers[selection] = caller
         return caller
 
     async def _load_session_caller(self, claims: SessionClaims, selection: str | None) -> Caller:
@@ -136,8 +138,12 @@ class Authenticator:
             return caller
         if self._refused.get(secret_hash):
             raise ApiKeyInvalid
-        load_key = partial(self._load_key_caller, secret_hash, address)
-        caller = await (load_key() if fresh else self._loading_keys.run(secret_hash, load_key))
+        if fresh:
+            caller = await self._load_key_caller(secret_hash, address)
+        else:
+            caller = await self._loading_keys.run(
+                secret_hash, lambda: self._load_key_caller(secret_hash, address)
+            )
         if caller is None:
             raise ApiKeyInvalid
         return caller

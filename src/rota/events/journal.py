@@ -13,6 +13,7 @@ from rota.platform.ids import new_uuid
 
 # A call of a run begins or ends. `kind` in their data says whether it is a model call.
 STEP_STARTED, STEP_FINISHED = "step.started", "step.finished"
+MEMBER_REMOVED = "member.removed"
 
 
 @dataclass(frozen=True, slots=True)

@@ -180,13 +180,17 @@ class Streams:
                 woken.clear()
                 is_behind = False
                 messages = b""
+                events: list[Event] = []
+                if due:
+                    read_at = loop.time()
+                    events = await self._read(account_id, after, task_id)
+                # After the read, so that the client sees no event after its own removal.
+                fresh = fresh or any(event.type == journal.MEMBER_REMOVED for event in events)
                 if fresh:
                     checked_at = loop.time()
                 if (due or fresh) and not await still_allowed(fresh):
                     return
                 if due:
-                    read_at = loop.time()
-                    events = await self._read(account_id, after, task_id)
                     for event in events:
                         after = event.sequence
                         if sees(event):
