@@ -1,6 +1,7 @@
 """A company costs nothing to create, so it gives nothing that costs something."""
 
 from collections.abc import AsyncIterator
+from uuid import UUID
 
 import pytest
 
@@ -46,3 +47,20 @@ def test_a_basic_company_connects_as_many_servers_as_a_personal_account(
 ) -> None:
     assert VARIANTS["b"].servers(Holder(tier, has_pass=False)) == servers
     assert VARIANTS["b"].servers(Holder(tier, has_pass=True)) == 50
+
+
+async def test_the_customer_of_a_company_has_no_address_of_a_member(world: World) -> None:
+    company = await Company.create(world.service)
+    emails = []
+    for headers in ({}, company.selected):
+        plan = {"plan": "standard"} if not headers else {"plan": "corporate", "seats": 2}
+        response = await company.owner.post("/api/subscriptions/subscribe", plan, headers=headers)
+        assert response.status_code == 200, response.text
+        account_id = UUID(company.id[5:]) if headers else company.owner.user_id
+        async with world.service.owner() as connection:
+            customer = await connection.fetchval(
+                "SELECT customer_id FROM customers WHERE account_id = $1", account_id
+            )
+        found = await world.stripe_server.api("GET", f"/v1/customers/{customer}")
+        emails.append(found["email"])
+    assert emails == [f"{company.owner.subject}@example.test", None]
