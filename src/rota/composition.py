@@ -71,7 +71,7 @@ from rota.runs.step_events import stored_text
 from rota.runs.timeline import Timelines
 from rota.schedules import pausing
 from rota.schedules.service import Schedules
-from rota.tasks import overview_queries
+from rota.tasks import overview_queries, withdrawal
 from rota.tasks.batches import Batches
 from rota.tasks.creation import TaskCreation
 from rota.tasks.overview import Overview
@@ -278,7 +278,12 @@ class Composition:
         return Members(
             self.db,
             self.authenticator,
-            end_work=(end_invitations, pausing.pause_of),
+            # The last one locks the event journal, which others lock after a schedule.
+            end_work=(
+                end_invitations,
+                pausing.pause_of,
+                withdrawal.withdraw_approvals_of,
+            ),
             announce=self.fanout.announce_removal,
         )
 

@@ -116,8 +116,14 @@ class GatedRun:
 
     async def open(self, agent: str = AGENT, **body: Any) -> None:
         people = await newcomers(self.service, 3)
+        await self.open_for(people, people[0].user_id, agent, **body)
+
+    async def open_for(
+        self, people: list[Person], account_id: UUID, agent: str = AGENT, **body: Any
+    ) -> None:
+        """As `open`, for clients of an account that exists."""
         self.one, self.two, self.editor = people
-        self.account_id = people[0].user_id
+        self.account_id = account_id
         await self.connect_server("https://peer.example/1")
         self.task_id = (await create(self.editor, agent=agent, **body))["id"]
         self.run = 1

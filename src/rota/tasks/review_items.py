@@ -65,6 +65,17 @@ def reject_items(review: Review, by: dict[str, Any]) -> Items:
     return [_decide(item, "rejected", by) for item in review.items]
 
 
+def withdraw(review: Review, user_id: str) -> Items:
+    """The items after taking back what this user (`user_…`) approved."""
+    return [_undecide(review, item) if is_by(item, user_id) else item for item in review.items]
+
+
+def is_by(item: dict[str, Any], user_id: str) -> bool:
+    # In an item of an earlier version, it is only the ID.
+    by = item["decidedBy"]
+    return bool((by["userId"] if isinstance(by, dict) else by) == user_id)
+
+
 def all_decided(items: Items) -> bool:
     return all(item["decision"] is not None for item in items)
 
@@ -103,3 +114,13 @@ def _decide(item: dict[str, Any], decision: str, by: dict[str, Any]) -> dict[str
         "decidedBy": by,
         "decidedAt": clock.to_wire(clock.now()),
     }
+
+
+def _undecide(review: Review, item: dict[str, Any]) -> dict[str, Any]:
+    undecided = item | {"decision": None, "decidedBy": None, "decidedAt": None}
+    if not item.get("edited") or "sealed" not in item:
+        return undecided
+    # The edit is part of the decision. Who decides now may have seen only the first arguments.
+    sealed = seals.item(review.sealed, item["id"])
+    first = {"arguments": seals.arguments_of(sealed), "sealed": sealed, "digest": digest(sealed)}
+    return undecided | first | {"edited": False}

@@ -152,6 +152,22 @@ async def pending(tx: AccountReader, task_ids: Sequence[UUID]) -> dict[UUID, Rev
         tx.account_id,
         list(task_ids),
     )
+    return _by_task(rows)
+
+
+async def pending_with_decisions(tx: AccountReader) -> dict[UUID, Review]:
+    """The pending reviews of the account in which some items are decided, by task."""
+    rows = await tx.fetch(
+        f"""
+        SELECT task_id, {_COLUMNS} FROM reviews
+        WHERE account_id = $1 AND state = 'pending' AND items @> '[{{"decision": "approved"}}]'
+        """,  # noqa: S608
+        tx.account_id,
+    )
+    return _by_task(rows)
+
+
+def _by_task(rows: Sequence[Mapping[str, Any]]) -> dict[UUID, Review]:
     found: dict[UUID, Review] = {}
     for row in rows:
         columns = dict(row)

@@ -87,14 +87,26 @@ def items(items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {"items": [{"id": item["id"], **json.loads(item["sealed"])} for item in items]}
 
 
+def item(review_sealed: str, item_id: str) -> str:
+    """The text of an item as it was when its review was opened."""
+    opened = next(each for each in json.loads(review_sealed)["items"] if each["id"] == item_id)
+    return canonical_json({name: value for name, value in opened.items() if name != "id"})
+
+
 def output(arguments: Mapping[str, Any]) -> str:
     """The text of an output that waits for approval: `{"output": …}`, or structured data."""
     return canonical_json({"arguments": arguments})
 
 
+def arguments_of(sealed: str) -> dict[str, Any]:
+    """The arguments of the call, or the output, with this text."""
+    arguments: dict[str, Any] = json.loads(sealed)["arguments"]
+    return arguments
+
+
 def output_of(sealed: str) -> str:
     """The structured output that was approved with this text, as JSON."""
-    return canonical_json(json.loads(sealed)["arguments"])
+    return canonical_json(arguments_of(sealed))
 
 
 def external(task: Task) -> dict[str, Any]:

@@ -1,0 +1,98 @@
+"""A person who leaves a company approves nothing any more: open reviews ask somebody else."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from rota.agents.sync import sync
+from rota.auth.caller import ALL_SCOPES
+from rota.composition import Composition
+from rota.dev.stack import Stack
+from tests.companies.world import Company, busy_company
+from tests.runs.gated_run import GatedRun
+from tests.runs.runner import shown
+from tests.service import Person, Service
+
+CATALOG = Path(__file__).parents[1] / "mcp" / "catalog"
+ASKED = [{"text": "first"}, {"text": "second"}, {"text": "third"}, {"text": "fourth"}]
+
+
+@pytest.fixture(scope="module", params=["a", "b"])
+async def service(request: pytest.FixtureRequest, stack: Stack) -> AsyncIterator[Service]:
+    name = f"withdrawal_{request.param}"
+    async with Service.start(stack, variant=request.param, name=name) as started:
+        await sync(started.database_url, CATALOG)
+        yield started
+
+
+@pytest.fixture
+async def company(service: Service) -> Company:
+    return await busy_company(service)
+
+
+@pytest.fixture
+async def run(service: Service, company: Company) -> AsyncIterator[GatedRun]:
+    """A run that waits at a tool gate with four calls. `one` will leave."""
+    leaving = await company.join(role="admin")
+    people = [await with_key(person, company) for person in (leaving, company.owner)]
+    async with Composition(service.settings, pool_size=4) as parts:
+        run = GatedRun(service, parts)
+        account_id = UUID(company.id.removeprefix("acct_"))
+        await run.open_for([*people, people[1]], account_id)
+        await run.begin()
+        await run.answer(*ASKED)
+        yield run
+
+
+async def with_key(person: Person, company: Company) -> Person:
+    """The person, with an API key of the company instead of a session."""
+    body = {"name": "k", "scopes": list(ALL_SCOPES)}
+    response = await person.post("/api/keys", body, headers=company.selected)
+    return replace(person, token=response.json()["secret"])
+
+
+async def approve(
+    run: GatedRun, person: Person, review: dict[str, Any], *decisions: dict[str, Any]
+) -> dict[str, Any]:
+    body = {"review": shown(review), "decisions": list(decisions)}
+    response = await person.post(f"{run.path}/approve", body)
+    assert response.status_code == 200, response.text
+    decided: dict[str, Any] = response.json()
+    return decided
+
+
+async def test_what_a_person_approved_before_leaving_is_decided_again(
+    run: GatedRun, company: Company
+) -> None:
+    before = await run.review(run.two)
+    first, second, third, fourth = (item["id"] for item in before["items"])
+    edited = {"id": second, "arguments": {"text": "for my own account"}}
+    await approve(run, run.one, before, {"id": first}, edited)
+    kept = await approve(run, run.two, before, {"id": third})
+    assert (await company.remove(run.one)).status_code == 200
+
+    review = await run.review(run.two)
+    # As it was first shown, except for the decision of the person who stays.
+    assert review["items"][:2] == before["items"][:2]
+    assert review["items"][2] == kept["review"]["items"][2]
+    assert shown(review) == shown(before)
+    # Whoever still looks at the first review approves what it shows.
+    await approve(run, run.two, before, {"id": first}, {"id": second}, {"id": fourth})
+    await run.advance()
+    await run.act()
+    assert [made.arguments for made in run.client.made] == ASKED
+
+
+async def test_a_review_that_was_decided_before_stays_decided(
+    run: GatedRun, company: Company
+) -> None:
+    before = await run.review(run.one)
+    await approve(run, run.one, before, *({"id": item["id"]} for item in before["items"]))
+    assert (await company.remove(run.one)).status_code == 200
+    await run.advance()
+    await run.act()
+    assert [made.arguments for made in run.client.made] == ASKED
