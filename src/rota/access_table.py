@@ -44,12 +44,12 @@ HEADER = """\
 # Who can do what
 
 Each operation, and who can use it in a company: with a session and an API key (both), with a
-session only, or not at all (–). An API key acts for the user who created it, with the user's role,
-and also needs the scopes in the second column. An *approver* is a member with that right. A
-*stranger* is not a member: all operations of the company are refused, with 403, or 404 if the path
-names the company. Operations that are about the user alone, such as creating a company, are open to
-all users. In a personal account, the user is the owner, and the operations of the connect pass work
-there only.
+session only, with a session and for the own membership only (self), or not at all (–). An API key
+acts for the user who created it, with the user's role, and also needs the scopes in the second
+column. An *approver* is a member with that right. A *stranger* is not a member: all operations of
+the company are refused, with 403, or 404 if the path names the company. Operations that are about
+the user alone, such as creating a company, are open to all users. In a personal account, the user
+is the owner, and the operations of the connect pass work there only.
 
 `make openapi` generates this page from what the routes declare.
 [Companies](companies.md) explains roles and rights.
@@ -66,8 +66,9 @@ class Operation:
     # None: no authentication.
     needs: allowed | None
 
-    def admits(self, standing: Standing, credential: Credential) -> bool:
-        """Whether a user can use it in a company, with a key that has its scopes."""
+    def admits(self, standing: Standing, credential: Credential, *, own: bool = False) -> bool:
+        """Whether a user can use it in a company, with a key that has its scopes. `own`: for the
+        own membership."""
         needs = self.needs
         if needs is None:
             return True
@@ -77,7 +78,7 @@ class Operation:
             return True
         if standing.role is None:
             return False
-        return has_right(standing.role, standing.approver, needs.right)
+        return (own and needs.own) or has_right(standing.role, standing.approver, needs.right)
 
 
 class Undecided(Exception):
@@ -116,7 +117,8 @@ def _row(operation: Operation) -> str:
     cells = []
     for standing in STANDINGS:
         usable = [each for each in CREDENTIALS if operation.admits(standing, each)]
-        cells.append("both" if len(usable) == 2 else usable[0] if usable else "–")
+        refused = "self" if operation.admits(standing, "session", own=True) else "–"
+        cells.append("both" if len(usable) == 2 else usable[0] if usable else refused)
     label = f"`{operation.method} {operation.path}`"
     return f"| {label} | {_scopes(operation.needs)} | {' | '.join(cells)} |"
 

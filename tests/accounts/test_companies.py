@@ -80,6 +80,27 @@ async def test_an_operator_changes_a_right_and_the_role_stays(service_a: Service
     ]
 
 
+async def test_an_operator_removes_a_member(service: Service) -> None:
+    owner, member = await service.sign_in(), await service.sign_in()
+    company = await output_of(service, "companies", "create", "Acme", "--owner", user(owner))
+    await output_of(service, "companies", "set-member", company, user(member), "--role", "owner")
+    key = await member.post("/api/keys", {"name": "k"}, headers={"X-Service-Account": company})
+    said = await output_of(service, "companies", "remove-member", company, user(member))
+    assert said == f"{user(member)} is no longer a member of {company}."
+    again = await service.sign_in(member.subject)
+    assert len((await me(again))["accounts"]) == 1
+    headers = {"Authorization": f"Bearer {key.json()['secret']}"}
+    assert (await service.http.get("/api/tasks", headers=headers)).status_code == 401
+    for person, why in ((member, "Member not found"), (owner, "no other owner")):
+        refused = await rota(service, "companies", "remove-member", company, user(person))
+        assert refused.exit_code == 1
+        assert why in refused.output
+    events = await owner.get(
+        "/api/events", headers={"X-Service-Account": company, "Accept": "application/json"}
+    )
+    assert events.json()["events"][-1]["data"] == {"userId": user(member), "by": None}
+
+
 async def test_a_company_cannot_have_more_members_than_seats(service_a: Service) -> None:
     people = [await service_a.sign_in() for _ in range(4)]
     company = await output_of(
@@ -146,6 +167,7 @@ async def test_an_unknown_user_company_or_account_is_reported(service_a: Service
         (("companies", "create", "Acme", "--owner", nobody), f"User {nobody} not found"),
         (("companies", "set-member", company, nobody), f"User {nobody} not found"),
         (("companies", "set-member", nothing, user(person)), f"Company {nothing} not found"),
+        (("companies", "remove-member", nothing, user(person)), f"Company {nothing} not found"),
         (("accounts", "set-tier", nothing, "basic"), f"Account {nothing} not found"),
     ):
         result = await rota(service_a, *arguments)

@@ -14,6 +14,7 @@ from rota.access_table import CREDENTIALS, STANDINGS, Credential, Operation, Und
 from rota.app import create_app
 from rota.auth.caller import ALL_SCOPES
 from rota.auth.routing import SecuredRoute, secured_router
+from rota.platform.ids import to_wire
 from rota.platform.settings import Settings
 from tests.companies.world import Company, busy_company
 from tests.service import Person, Service
@@ -90,10 +91,14 @@ class Walk:
             assert changed.status_code == 200, changed.text
         return walk
 
-    async def status(self, operation: Operation, name: str, credential: Credential) -> int:
+    async def status(
+        self, operation: Operation, name: str, credential: Credential, *, own: bool = False
+    ) -> int:
         """The status of a request that is allowed or not, but changes nothing: IDs that do not
-        exist, and no body."""
+        exist, and no body. With `own`, the path names the person."""
         path = operation.path
+        if own:
+            path = path.replace("{userId}", to_wire("user", self.people[name].user_id))
         if path.startswith("/api/companies/{id}"):
             path = path.replace("{id}", self.company.id)
         path = re.sub(r"\{[a-zA-Z]+\}", UNKNOWN, path)
@@ -135,6 +140,14 @@ async def test_the_service_does_what_the_table_says(service: Service) -> None:
                 wrong.append((where, standing.name, credential, status))
     assert wrong == []
     assert checked == len(secured) * 10
+    # Last, because the members leave. The keys first, because they stop working then.
+    [leaving] = [each for each in secured if each.needs is not None and each.needs.own]
+    for credential in reversed(CREDENTIALS):
+        for standing in STANDINGS:
+            status = await walk.status(leaving, standing.name, credential, own=True)
+            admitted = status in (200, 409)
+            assert admitted == leaving.admits(standing, credential, own=True), standing
+    assert len(await walk.company.members()) == 1
 
 
 async def test_a_key_without_the_scopes_of_a_route_is_refused(service_a: Service) -> None:

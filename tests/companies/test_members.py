@@ -194,6 +194,24 @@ async def test_the_last_owner_stays(service_a: Service) -> None:
     assert owners == 1
 
 
+async def test_every_member_can_leave(service: Service) -> None:
+    company = await Company.create(service)
+    admin, member, other = [await company.join(role=r) for r in ("admin", "member", "member")]
+    refused = await company.remove(other, by=member)
+    assert refused.status_code == 403
+    for person in (member, admin):
+        left = await company.remove(person, by=person)
+        assert left.json() == {"deleted": True, "id": to_wire("user", person.user_id)}
+        assert (await person.get("/api/me", headers=company.selected)).status_code == 403
+        assert (await company.remove(person, by=person)).status_code == 404
+    assert len(await company.members()) == 2
+    removed = (await company.events())[-1]
+    assert (removed["type"], removed["data"]["by"]) == (
+        "member.removed",
+        to_wire("user", admin.user_id),
+    )
+
+
 async def test_owners_and_admins_can_always_approve(service_a: Service) -> None:
     company = await Company.create(service_a)
     admin = await company.join(role="admin")

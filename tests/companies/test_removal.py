@@ -17,7 +17,9 @@ from rota.auth.caller import ALL_SCOPES
 from rota.dev.stack import Stack
 from rota.events import stream
 from rota.events.fanout import Fanout
+from rota.platform.membership import lock_number
 from tests.accounts.test_selection import me
+from tests.assertions import assert_error
 from tests.companies.world import Company, busy_company
 from tests.events.reader import Reader
 from tests.schedules.world import WEEKLY
@@ -250,6 +252,43 @@ async def test_a_decision_under_way_is_made_before_the_removal_and_later_ones_ar
     assert "no longer a member" in refused.json()["error"]["message"]
     waiting = await company.owner.get(f"/api/tasks/{late}", headers=company.selected)
     assert waiting.json()["task"]["status"] == "WAITING_APPROVAL"
+
+
+@asynccontextmanager
+async def membership_locked(
+    service: Service, company: Company, person: Person, function: str
+) -> AsyncIterator[None]:
+    number = lock_number(UUID(company.id.removeprefix("acct_")), person.user_id)
+    async with service.owner() as connection, connection.transaction():
+        await connection.execute(f"SELECT {function}({number})")
+        yield
+
+
+async def test_a_membership_that_is_busy_for_too_long_can_be_tried_again(
+    service_a: Service,
+) -> None:
+    company = await Company.create(service_a)
+    busy, leaving = await company.join(), await company.join()
+    removal = ("DELETE", company.member_path(busy), company.owner.auth)
+    creation = ("POST", "/api/tasks", leaving.auth | company.selected)
+    async with service_a.process(database_lock_timeout_s=0.5) as hasty:
+
+        async def send(method: str, path: str, headers: dict[str, str]) -> httpx.Response:
+            body = {"name": "x"} if method == "POST" else None
+            return await hasty.http.request(method, path, headers=headers, json=body)
+
+        async with (
+            # As a request that waits for the payment processor, and as a removal that waits.
+            membership_locked(service_a, company, busy, "pg_advisory_xact_lock_shared"),
+            membership_locked(service_a, company, leaving, "pg_advisory_xact_lock"),
+        ):
+            refused = [await send(*removal), await send(*creation)]
+        for response in refused:
+            assert_error(response, 429, "RATE_LIMITED")
+            assert response.headers["Retry-After"] == "5"
+        assert len(await company.members()) == 3
+        assert (await send(*creation)).status_code == 201
+        assert (await send(*removal)).status_code == 200
 
 
 async def test_a_removal_in_another_process_ends_the_stream_through_redis(

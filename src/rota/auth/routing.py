@@ -93,6 +93,7 @@ class allowed:  # noqa: N801
         session: bool = False,
         personal: bool = False,
         account: bool = True,
+        own: bool = False,
     ) -> None:
         # The scopes that an API key needs.
         self.scopes = scopes
@@ -104,6 +105,8 @@ class allowed:  # noqa: N801
         # Whether it is about the selected account. Otherwise it is about the user alone, and works
         # without a membership.
         self.account = account
+        # Whether a member without the right can use the route for the own membership.
+        self.own = own
 
     @property
     def rule(self) -> str:
@@ -111,7 +114,8 @@ class allowed:  # noqa: N801
         rules = ["Needs a session token."] if self.session else []
         if self.right is not None:
             who = "approvers" if self.right == "approve" else "owners and admins"
-            rules.append(f"In a company, only {who} can use it.")
+            itself = ", and each member for the own membership" if self.own else ""
+            rules.append(f"In a company, only {who}{itself} can use it.")
         return " ".join(rules)
 
     async def __call__(self, request: Request) -> Caller:

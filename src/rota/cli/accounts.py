@@ -68,6 +68,22 @@ def set_member(
     typer.echo(f"{user} has the role {member.role} in {account}.")
 
 
+@companies.command("remove-member")
+def remove_member(
+    account: Annotated[str, typer.Argument(help="The company's account ID (acct_…).")],
+    user: Annotated[str, typer.Argument(help="The user's ID (user_…).")],
+) -> None:
+    """Remove a member from a company, with everything that acts for the member.
+
+    Example: rota admin companies remove-member acct_… user_…
+    """
+    account_id, user_id = parse_id("acct", account), parse_id("user", user)
+    with_composition(
+        load_settings(), lambda parts: parts.members.remove(account_id, user_id, by=None)
+    )
+    typer.echo(f"{user} is no longer a member of {account}.")
+
+
 @accounts.command("set-tier")
 def set_tier(
     account: Annotated[str, typer.Argument(help="The account's ID (acct_…).")],

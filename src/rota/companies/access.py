@@ -31,8 +31,9 @@ class as_user(allowed):  # noqa: N801
         *,
         right: Right | None = None,
         account: bool = False,
+        own: bool = False,
     ) -> None:
-        super().__init__(right=right, session=True, account=account)
+        super().__init__(right=right, session=True, account=account, own=own)
         self._authenticator = authenticator
 
     async def __call__(self, request: Request) -> Caller:
@@ -50,11 +51,14 @@ class in_company(as_user):  # noqa: N801
     """A dependency: the Caller in the company that the path names, whichever account is selected.
 
     The path only selects, as X-Service-Account does: the session must belong to a member. Others
-    get 404, as for a company that does not exist.
+    get 404, as for a company that does not exist. With `own`, a member whom the path names needs
+    no right.
     """
 
-    def __init__(self, authenticator: Authenticator, *, right: Right | None = None) -> None:
-        super().__init__(authenticator, right=right, account=True)
+    def __init__(
+        self, authenticator: Authenticator, *, right: Right | None = None, own: bool = False
+    ) -> None:
+        super().__init__(authenticator, right=right, account=True, own=own)
 
     async def __call__(self, request: Request) -> Caller:
         # Only an ID: `company` would select any company.
@@ -66,4 +70,6 @@ class in_company(as_user):  # noqa: N801
             raise CompanyNotFound from None
         if caller.account_kind != "company":
             raise CompanyNotFound
+        if self.own and ids.from_wire("user", request.path_params["userId"]) == caller.user_id:
+            return caller
         return self.check(caller)

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from uuid import UUID
 
+from asyncpg import LockNotAvailableError
 from prometheus_client import Counter
 
 from rota.accounts import members, queries
@@ -18,7 +19,7 @@ from rota.companies.schemas import PatchMember
 from rota.events import journal
 from rota.platform.db import AccountReader, AccountTransaction, Database
 from rota.platform.ids import to_wire
-from rota.platform.membership import MembershipEnded
+from rota.platform.membership import MembershipBusy, MembershipEnded
 
 REMOVED = Counter("rota_members_removed_total", "Members that were removed from companies.")
 
@@ -99,36 +100,53 @@ class Members:
         self._authenticator.forget_member(account_id, user_id)
         return after
 
-    async def remove(self, caller: Caller, user_id: UUID | None) -> None:
-        """Removes a member, and everything that acts for the member.
+    async def remove(self, account_id: UUID, user_id: UUID | None, *, by: Caller | None) -> None:
+        """Removes a member, and everything that acts for the member. By None: the operator.
 
         The transactions of the member end first. Later ones are refused.
         """
         if user_id is None:
             raise MemberNotFound
+        try:
+            revoked = await self._remove(account_id, user_id, by)
+        except LockNotAvailableError:
+            raise MembershipBusy from None
+        for secret_hash in revoked:
+            self._authenticator.forget_key(secret_hash)
+        self._announce(account_id, user_id)
+        REMOVED.inc()
+
+    async def _remove(self, account_id: UUID, user_id: UUID, by: Caller | None) -> list[bytes]:
+        """Returns the hashes of the API keys that stop working."""
         # As the user who leaves, whose addresses it reads. The caller's membership is not locked:
         # two admins who remove each other must not wait for each other.
-        async with self._db.write(caller.account_id, user_id, check_member=False) as tx:
+        async with self._db.write(account_id, user_id, check_member=False) as tx:
             await members.lock_membership(tx, user_id)
-            await queries.lock_company(tx)
-            by = await manager(tx, caller)
+            if not await queries.lock_company(tx):
+                raise accounts.CompanyNotFound(account_id)
+            await _check_may_remove(tx, by, user_id)
             member = await _get(tx, user_id)
-            if member.role == "owner" and by.role != "owner":
-                raise OwnerRequired
             await _check_other_owner(tx, member)
             await members.delete(tx, user_id)
             # First, because it locks rows that others lock before the event journal.
             for end_work in self._end_work:
                 await end_work(tx, user_id)
             revoked = await credentials.delete_keys_of(tx, user_id)
+            by_id = by.user_id if by else None
             for key_id, _ in revoked:
-                data = {"keyId": to_wire("key", key_id), "by": to_wire("user", caller.user_id)}
+                data = {"keyId": to_wire("key", key_id), "by": _wire_user(by_id)}
                 await journal.append(tx, "key.revoked", data)
-            await record(tx, "member.removed", user_id, caller.user_id)
-        for _, secret_hash in revoked:
-            self._authenticator.forget_key(secret_hash)
-        self._announce(caller.account_id, user_id)
-        REMOVED.inc()
+            await record(tx, journal.MEMBER_REMOVED, user_id, by_id)
+        return [secret_hash for _, secret_hash in revoked]
+
+
+async def _check_may_remove(tx: AccountReader, by: Caller | None, user_id: UUID) -> None:
+    """Everybody can leave. The operator can remove all members."""
+    if by is None or by.user_id == user_id:
+        return
+    remover = await manager(tx, by)
+    if remover.role != "owner" and (await _get(tx, user_id)).role == "owner":
+        raise OwnerRequired
 
 
 async def record(

@@ -46,6 +46,9 @@ def company_routes(
     User = Annotated[Caller, Depends(as_user(authenticator))]  # noqa: N806
     Joined = Annotated[Caller, Depends(in_company(authenticator))]  # noqa: N806
     Manager = Annotated[Caller, Depends(in_company(authenticator, right="members"))]  # noqa: N806
+    Remover = Annotated[  # noqa: N806
+        Caller, Depends(in_company(authenticator, right="members", own=True))
+    ]
 
     @router.post(
         "/api/companies",
@@ -110,14 +113,15 @@ def company_routes(
         responses=documented(404, 409),
     )
     async def delete_member(
-        caller: Manager,
+        caller: Remover,
         id: CompanyId,  # noqa: A002
         user_id: UserId,
     ) -> DeletedResponse:
-        """Removes a member. Within one second, their sessions lose the company and their event
-        streams end. API keys and invitations that they created stop working, and schedules that
-        they saved pause. Their tasks stay. Returns 409 for the last owner."""
-        await members.remove(caller, ids.from_wire("user", user_id))
+        """Removes a member, or lets you leave. Within one second, the member's sessions lose the
+        company and their event streams end. API keys and invitations that they created stop
+        working, schedules that they saved pause, and items that they approved in open reviews are
+        undecided again. Their tasks stay. Returns 409 for the last owner."""
+        await members.remove(caller.account_id, ids.from_wire("user", user_id), by=caller)
         return DeletedResponse(id=user_id)
 
     return router

@@ -327,6 +327,10 @@ class Database:
             # A pooler ignores the cancellation of what still waits, and ROLLBACK would wait too.
             connection.terminate()
             raise self._exhausted() from None
+        except asyncpg.LockNotAvailableError as error:
+            # No other lock is taken here.
+            _count_timeout(error)
+            raise membership.MembershipBusy from None
         except asyncpg.PostgresError as error:
             raise membership.refusal(error) from None
 

@@ -13,7 +13,7 @@ from uuid import UUID
 
 import asyncpg
 
-from rota.platform.errors import Forbidden
+from rota.platform.errors import Forbidden, RateLimited
 
 NO_USER = UUID(int=0)
 # The error codes of the database function `require_member`.
@@ -25,6 +25,16 @@ class MembershipEnded(Forbidden):
     def __init__(self) -> None:
         super().__init__(
             "You are no longer a member of this account. GET /api/me lists your accounts."
+        )
+
+
+class MembershipBusy(RateLimited):
+    """The lock was not free in time."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Another request of this member is still in progress. Try again in a few seconds.",
+            retry_after_s=5,
         )
 
 
