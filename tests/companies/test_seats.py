@@ -2,11 +2,16 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from functools import partial
+from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
 from rota.dev.stack import Stack
 from rota.platform import clock
+from tests.accounts.test_selection import me
+from tests.companies.examples import run_example
 from tests.companies.world import Company, accept_path
 from tests.plans.world import World
 from tests.service import Person
@@ -35,20 +40,42 @@ async def seats_of(company: Company) -> tuple[int | None, int]:
     return account["seats"], account["members"]
 
 
-async def test_an_enterprise_with_100_seats_from_sign_up_to_use(world: World) -> None:
-    company = await Company.create(world.service, "Enterprise")
-    await buy(world, company, "enterprise", seats=SEATS)
-    overview = await company.owner.get("/api/subscriptions", headers=company.selected)
+async def test_an_enterprise_with_100_seats_from_sign_up_to_use(
+    world: World, tmp_path: Path
+) -> None:
+    """With the examples of docs/companies.md."""
+    service = world.service
+    owner, colleague = await service.sign_in(), await service.sign_in()
+    run = partial(run_example, service=service, folder=tmp_path, owner=owner, colleague=colleague)
+    [checkout] = await run(1)
+    await world.stripe_server.pay(checkout)
+    await world.stripe_server.settled()
+    seen = await me(owner)
+    [company_id] = [a["id"] for a in seen["accounts"] if a["kind"] == "company"]
+    company = Company(company_id, owner)
+    overview = await owner.get("/api/subscriptions", headers=company.selected)
     assert overview.json()["effectiveTier"] == "ENTERPRISE"
     assert await seats_of(company) == (SEATS, 1)
 
-    async def join(number: int) -> Person:
-        role = "admin" if number == 0 else "member"
-        return await company.join(role=role, approver=number < 10)
+    subjects = [colleague.subject, *(f"person-{uuid4().hex}" for _ in range(SEATS - 2))]
+    lines = "".join(f"{subject}@example.test\n" for subject in subjects)
+    (tmp_path / "people.txt").write_text(lines)
+    assert await run(2, COMPANY=company_id) == [f"{SEATS}"]
+    used = await run(3, COMPANY=company_id)
+    assert used == ["ENTERPRISE", "PENDING"]
 
-    people: list[Person] = []
-    for start in range(0, SEATS - 1, 11):
-        people += await asyncio.gather(*(join(start + n) for n in range(11)))
+    links = dict(line.split() for line in (tmp_path / "links.txt").read_text().splitlines())
+
+    async def join(subject: str) -> Person:
+        person = await service.sign_in(subject)
+        token = links[f"{subject}@example.test"].rpartition("#")[2]
+        accepted = await person.post(f"/api/invitations/{token}/accept")
+        assert accepted.status_code == 200, accepted.text
+        return person
+
+    joined: list[Person] = []
+    for start in range(1, SEATS - 1, 14):
+        joined += await asyncio.gather(*map(join, subjects[start : start + 14]))
     assert await seats_of(company) == (SEATS, SEATS)
     page = await company.owner.get(f"{company.path}/members?limit=100")
     assert (page.json()["total"], len(page.json()["members"])) == (SEATS, SEATS)
@@ -57,19 +84,21 @@ async def test_an_enterprise_with_100_seats_from_sign_up_to_use(world: World) ->
     assert f"All {SEATS} seats" in full.json()["error"]["message"]
 
     # A member works, and an approver decides.
-    created = await people[50].post(
+    member, approver, *_ = joined
+    assert (await company.change(approver, approver=True)).status_code == 200
+    created = await member.post(
         "/api/tasks",
         {"name": "Plan the quarter", "agent": "process-writer", "status": "WAITING_APPROVAL"},
         headers=company.selected,
     )
     assert created.status_code == 201, created.text
     path = f"/api/tasks/{created.json()['task']['id']}/approve"
-    assert (await people[50].post(path, headers=company.selected)).status_code == 403
-    approved = await people[5].post(path, headers=company.selected)
+    assert (await member.post(path, headers=company.selected)).status_code == 403
+    approved = await approver.post(path, headers=company.selected)
     assert approved.json()["task"]["status"] == "PENDING"
 
     # A seat that becomes free can be used again.
-    assert (await company.remove(people[98], by=people[0])).status_code == 200
+    assert (await company.remove(member)).status_code == 200
     await company.join()
     assert await seats_of(company) == (SEATS, SEATS)
 
