@@ -270,24 +270,26 @@ async def test_a_membership_that_is_busy_for_too_long_can_be_tried_again(
     company = await Company.create(service_a)
     busy, leaving = await company.join(), await company.join()
     removal = ("DELETE", company.member_path(busy), company.owner.auth)
+    change = ("PATCH", company.member_path(busy), company.owner.auth)
     creation = ("POST", "/api/tasks", leaving.auth | company.selected)
     async with service_a.process(database_lock_timeout_s=0.5) as hasty:
 
         async def send(method: str, path: str, headers: dict[str, str]) -> httpx.Response:
-            body = {"name": "x"} if method == "POST" else None
+            body = {"POST": {"name": "x"}, "PATCH": {"role": "admin"}}.get(method)
             return await hasty.http.request(method, path, headers=headers, json=body)
 
         async with (
-            # As a request that waits for the payment processor, and as a removal that waits.
+            # As a request that takes long, and as a removal that waits.
             membership_locked(service_a, company, busy, "pg_advisory_xact_lock_shared"),
             membership_locked(service_a, company, leaving, "pg_advisory_xact_lock"),
         ):
-            refused = [await send(*removal), await send(*creation)]
+            refused = [await send(*each) for each in (removal, change, creation)]
         for response in refused:
             assert_error(response, 429, "RATE_LIMITED")
             assert response.headers["Retry-After"] == "5"
         assert len(await company.members()) == 3
         assert (await send(*creation)).status_code == 201
+        assert (await send(*change)).status_code == 200
         assert (await send(*removal)).status_code == 200
 
 

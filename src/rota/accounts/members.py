@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from uuid import UUID
 
+from asyncpg import LockNotAvailableError
+
 from rota.accounts.model import Member, Role
 from rota.platform.db import AccountReader, AccountTransaction
-from rota.platform.membership import lock_number
+from rota.platform.membership import MembershipBusy, lock_number
 
 _COLUMNS = """
     m.user_id, u.name, u.verified_email AS email, m.role,
@@ -116,7 +118,10 @@ async def seats(tx: AccountReader) -> Seats:
 
 async def lock_membership(tx: AccountTransaction, user_id: UUID) -> None:
     """Waits for the transactions of a member, and makes later ones wait. Before any other lock."""
-    await tx.execute("SELECT pg_advisory_xact_lock($1)", lock_number(tx.account_id, user_id))
+    try:
+        await tx.execute("SELECT pg_advisory_xact_lock($1)", lock_number(tx.account_id, user_id))
+    except LockNotAvailableError:
+        raise MembershipBusy from None
 
 
 async def delete(tx: AccountTransaction, user_id: UUID) -> None:
