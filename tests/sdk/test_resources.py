@@ -123,6 +123,37 @@ async def test_a_session_manages_keys(shop: Service, kind: str) -> None:
     await door.close()
 
 
+async def test_a_company_invites_changes_and_removes_a_member(shop: Service, kind: str) -> None:
+    owner, colleague = await shop.sign_in(), await shop.sign_in()
+    door = Door.open(kind, url_of(shop), owner.token)
+    other = door.with_options(api_key=colleague.token)
+    company = await door(lambda c: c.companies.create(name="Acme"))
+    email = f"{colleague.subject}@example.test"
+    unused = await door(
+        lambda c: c.companies.invite(company, email="other@example.test", role="admin")
+    )
+    invited = await door(lambda c: c.companies.invite(company, email=email, role="member"))
+    await door(lambda c: c.companies.delete_invitation(company, unused.invitation))
+    open_now = await door.all(lambda c: c.companies.invitations(company))
+    assert [each.email for each in open_now] == [email]
+    token = invited.url.partition("#")[2]
+    joined = await other(lambda c: c.companies.accept_invitation(token))
+    assert (joined.id, joined.role, joined.approver) == (company.id, "member", False)
+    found = await door.all(lambda c: c.companies.members(company, page_size=1))
+    assert [each.email for each in found] == [f"{owner.subject}@example.test", email]
+    with pytest.raises(errors.PermissionDeniedError):
+        await other(lambda c: c.companies.update(company, name="Other"))
+    approver = await door(lambda c: c.companies.update_member(company, found[1], approver=True))
+    assert approver.approver
+    renamed = await door(lambda c: c.companies.update(company, name="Acme 2"))
+    assert (renamed.name, renamed.members) == ("Acme 2", 2)
+    await door(lambda c: c.companies.remove_member(company, found[1]))
+    assert (await door(lambda c: c.companies.get(company))).members == 1
+    with pytest.raises(errors.NotFoundError):
+        await other(lambda c: c.companies.get(company))
+    await door.close()
+
+
 async def test_signing_in_needs_no_key(shop: Service, kind: str) -> None:
     door = Door.open(kind, url_of(shop), "")
     assert (await door(lambda c: c.auth.config())).issuers

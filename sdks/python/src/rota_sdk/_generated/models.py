@@ -35,7 +35,11 @@ __all__ = [
     "CatalogSection",
     "Changes",
     "ChecksResponse",
+    "Company",
+    "CompanyResponse",
     "ConnectServer",
+    "CreateCompany",
+    "CreateInvitation",
     "CreateKey",
     "CreateSchedule",
     "CreateTask",
@@ -64,6 +68,9 @@ __all__ = [
     "GroupBy",
     "Hold",
     "HoldsResponse",
+    "Invitation",
+    "InvitationsResponse",
+    "InvitedResponse",
     "InvokeTool",
     "InvokedResponse",
     "Issuer",
@@ -74,6 +81,9 @@ __all__ = [
     "LiveResponse",
     "LogoutResponse",
     "MeResponse",
+    "Member",
+    "MemberResponse",
+    "MembersResponse",
     "Overlap",
     "PassBilling",
     "PassBillingResponse",
@@ -81,7 +91,9 @@ __all__ = [
     "PassOffer",
     "PastCheck",
     "PastReview",
+    "PatchCompany",
     "PatchCreditSettings",
+    "PatchMember",
     "PatchSchedule",
     "PatchTask",
     "PingResponse",
@@ -230,7 +242,9 @@ cancelled or changed before a decision.
 """
 
 Role: TypeAlias = Annotated[Literal["owner", "admin", "member"], OpenEnum()]
-"""What a user can do in an account. Owners and admins also manage keys, plans and billing."""
+"""What a user can do in an account. Owners and admins also manage members, keys, tool servers and
+billing.
+"""
 
 ScheduleOutcome: TypeAlias = Annotated[Literal["created", "skipped", "failed"], OpenEnum()]
 """What became of a time of a schedule: a task was created, the time was skipped because an earlier
@@ -360,6 +374,8 @@ class Account(Model):
     """The tier of the account."""
     role: Role
     """The role of the calling user in the account."""
+    approver: bool
+    """Whether the calling user can approve."""
     trial_ends_at: datetime | None
     """When the signup trial ends or ended. Null if there was none."""
     created_at: datetime
@@ -589,6 +605,24 @@ class PastCheck(Model):
     """Why the check failed. Null if it succeeded."""
 
 
+class CreateCompany(Body):
+    """A company to create."""
+
+    name: str
+    """The display name, 1 to 100 characters."""
+
+
+class CreateInvitation(Body):
+    """A person to invite."""
+
+    email: str
+    """The address of the person, as their identity provider verifies it."""
+    role: Role
+    """The role. Only an owner can invite owners."""
+    approver: bool = False
+    """Whether a member can approve. Owners and admins always can."""
+
+
 class CreateKey(Body):
     """An API key to create."""
 
@@ -815,7 +849,9 @@ class Event(Model):
     `task.forked`, `task.updated`, `step.started`, `step.finished`, `credits.topped_up`,
     `credits.depleted`, `credits.low`, `subscription.updated`, `schedule.created`,
     `schedule.updated`, `schedule.deleted`, `schedule.failed`, `mcp.connected`,
-    `mcp.disconnected`, `mcp.changed`, `key.created`, `key.revoked`, `session.created` or
+    `mcp.disconnected`, `mcp.changed`, `key.created`, `key.revoked`, `company.created`,
+    `company.updated`, `company.seats_exceeded`, `member.added`, `member.updated`,
+    `member.removed`, `invitation.created`, `invitation.deleted`, `session.created` or
     `session.revoked`. Ignore types that you do not know.
     """
     task_id: str | None
@@ -922,6 +958,25 @@ class Hold(Model):
     """When the money was set aside."""
 
 
+class Invitation(Model):
+    """An open invitation."""
+
+    id: str
+    """The ID of the invitation, `inv_…`."""
+    email: str
+    """The address that is invited, in lower case."""
+    role: Role
+    """The role that the person gets."""
+    approver: bool
+    """Whether the person will be able to approve."""
+    created_by: str
+    """The user who created it, `user_…`."""
+    created_at: datetime
+    """When it was created."""
+    expires_at: datetime
+    """When it stops working."""
+
+
 class InvokeTool(Body):
     """A tool call."""
 
@@ -976,6 +1031,23 @@ class User(Model):
     """When the user first signed in."""
 
 
+class Member(Model):
+    """A member of a company."""
+
+    user_id: str
+    """The ID of the user, `user_…`."""
+    name: str | None
+    """The name of the user. Null if unknown."""
+    email: str | None
+    """The last address that the user's identity provider has verified. Null: none."""
+    role: Role
+    """The role of the member."""
+    approver: bool
+    """Whether the member can approve."""
+    joined_at: datetime
+    """When the member joined."""
+
+
 class Trial(Model):
     """The trial that starts at the first sign-in. It needs no card and ends automatically."""
 
@@ -1003,6 +1075,13 @@ class PassOffer(Model):
     """The price per month."""
 
 
+class PatchCompany(Body):
+    """What to change."""
+
+    name: str | None = None
+    """The display name, 1 to 100 characters."""
+
+
 class PatchCreditSettings(Body):
     """New credit settings. Absent fields change nothing; one is needed."""
 
@@ -1011,6 +1090,17 @@ class PatchCreditSettings(Body):
     alert_below_cents: int | None = None
     """US cents, from 0 to 10000000 ($100,000). When less than this is available, the event
     `credits.low` is sent once. Null sends none.
+    """
+
+
+class PatchMember(Body):
+    """What to change."""
+
+    role: Role | None = None
+    """The new role. Only an owner can add or change owners."""
+    approver: bool | None = None
+    """Whether the member can approve. Owners and admins always can. An owner or admin who becomes a
+    member cannot, unless this is true.
     """
 
 
@@ -1372,6 +1462,15 @@ class AcceptTools(Body):
 
     tools: list[ShownTool]
     """The tools, at most 500."""
+
+
+class Company(Account):
+    """A company account, with its seats."""
+
+    seats: int | None
+    """How many members the plan or the tier allows. Null: any number."""
+    members: int
+    """How many members there are."""
 
 
 class ApiKey(Model):
@@ -1915,6 +2014,26 @@ class HoldsResponse(Model):
     """US dollars that all holds have on hold."""
 
 
+class InvitationsResponse(Model):
+    """A page of open invitations."""
+
+    invitations: list[Invitation]
+    """The invitations, newest first."""
+    total: int
+    """The number of items on all pages, not only this one."""
+
+
+class InvitedResponse(Model):
+    """An invitation and its link."""
+
+    invitation: Invitation
+    """The invitation."""
+    url: str | None
+    """The link to send to the person. It is shown only once: a repeated request with the same
+    Idempotency-Key gets null.
+    """
+
+
 class InvokedResponse(Model):
     """The result of a tool call."""
 
@@ -1939,6 +2058,22 @@ class MeResponse(Model):
     """The tier of the user's personal account."""
     variant: Variant
     """The variant of this deployment."""
+
+
+class MemberResponse(Model):
+    """A member."""
+
+    member: Member
+    """The member."""
+
+
+class MembersResponse(Model):
+    """A page of members."""
+
+    members: list[Member]
+    """The members, those who joined first at the top."""
+    total: int
+    """The number of items on all pages, not only this one."""
 
 
 class PassBillingResponse(Model):
@@ -2228,6 +2363,13 @@ class UsageResponse(Model):
     """What the entries are grouped by."""
     totals: UsageTotals
     """The sum of all entries."""
+
+
+class CompanyResponse(Model):
+    """A company."""
+
+    account: Company
+    """The company."""
 
 
 class KeyCreatedResponse(Model):

@@ -6,6 +6,9 @@ from rota_sdk._operation import Operation
 
 API_VERSION = "2026-11-15"
 
+accept_invitation = Operation(
+    "POST", "/api/invitations/{token}/accept", models.CompanyResponse, is_keyed=True
+)
 accept_tools = Operation("POST", "/api/mcp/{id}/accept", models.ServerToolsResponse, is_keyed=False)
 account_events = Operation("GET", "/api/events", models.EventsResponse, is_keyed=False)
 agent_statistics = Operation(
@@ -26,11 +29,24 @@ connect_pass_billing = Operation(
     "GET", "/api/addons/connect-pass/billing", models.PassBillingResponse, is_keyed=False
 )
 connect_server = Operation("POST", "/api/mcp", models.ServerToolsResponse, is_keyed=True)
+create_company = Operation("POST", "/api/companies", models.CompanyResponse, is_keyed=True)
+create_invitation = Operation(
+    "POST", "/api/companies/{id}/invitations", models.InvitedResponse, is_keyed=True
+)
 create_key = Operation("POST", "/api/keys", models.KeyCreatedResponse, is_keyed=True)
 create_schedule = Operation("POST", "/api/schedules", models.ScheduleResponse, is_keyed=True)
 create_task = Operation("POST", "/api/tasks", models.TaskResponse, is_keyed=True)
 create_tasks = Operation("POST", "/api/tasks/batch", models.CreateTasksResponse, is_keyed=True)
+delete_invitation = Operation(
+    "DELETE",
+    "/api/companies/{id}/invitations/{invitationId}",
+    models.DeletedResponse,
+    is_keyed=False,
+)
 delete_key = Operation("DELETE", "/api/keys/{id}", models.DeletedResponse, is_keyed=False)
+delete_member = Operation(
+    "DELETE", "/api/companies/{id}/members/{userId}", models.DeletedResponse, is_keyed=False
+)
 delete_schedule = Operation("DELETE", "/api/schedules/{id}", models.DeletedResponse, is_keyed=False)
 delete_session = Operation(
     "DELETE", "/api/auth/sessions/{id}", models.DeletedResponse, is_keyed=False
@@ -41,6 +57,7 @@ fork_task = Operation("POST", "/api/tasks/{id}/fork", models.TaskResponse, is_ke
 get_agent = Operation("GET", "/api/agents/{name}", models.AgentResponse, is_keyed=False)
 get_balance = Operation("GET", "/api/credits/balance", models.BalanceResponse, is_keyed=False)
 get_catalog = Operation("GET", "/api/agents/catalog", models.CatalogResponse, is_keyed=False)
+get_company = Operation("GET", "/api/companies/{id}", models.CompanyResponse, is_keyed=False)
 get_credit_settings = Operation(
     "GET", "/api/credits/settings", models.SettingsResponse, is_keyed=False
 )
@@ -66,7 +83,13 @@ list_departments = Operation(
     "GET", "/api/agents/departments", models.DepartmentsResponse, is_keyed=False
 )
 list_holds = Operation("GET", "/api/credits/holds", models.HoldsResponse, is_keyed=False)
+list_invitations = Operation(
+    "GET", "/api/companies/{id}/invitations", models.InvitationsResponse, is_keyed=False
+)
 list_keys = Operation("GET", "/api/keys", models.KeysResponse, is_keyed=False)
+list_members = Operation(
+    "GET", "/api/companies/{id}/members", models.MembersResponse, is_keyed=False
+)
 list_plans = Operation("GET", "/api/plans", models.PlansResponse, is_keyed=False)
 list_schedules = Operation("GET", "/api/schedules", models.SchedulesResponse, is_keyed=False)
 list_servers = Operation("GET", "/api/mcp", models.ServersResponse, is_keyed=False)
@@ -80,8 +103,12 @@ live = Operation("GET", "/health/live", models.LiveResponse, is_keyed=False)
 logout = Operation("POST", "/api/auth/logout", models.LogoutResponse, is_keyed=False)
 me = Operation("GET", "/api/me", models.MeResponse, is_keyed=False)
 metrics = Operation("GET", "/metrics", Model, is_keyed=False)
+patch_company = Operation("PATCH", "/api/companies/{id}", models.CompanyResponse, is_keyed=False)
 patch_credit_settings = Operation(
     "PATCH", "/api/credits/settings", models.SettingsResponse, is_keyed=False
+)
+patch_member = Operation(
+    "PATCH", "/api/companies/{id}/members/{userId}", models.MemberResponse, is_keyed=False
 )
 patch_schedule = Operation("PATCH", "/api/schedules/{id}", models.ScheduleResponse, is_keyed=False)
 patch_task = Operation("PATCH", "/api/tasks/{id}", models.TaskResponse, is_keyed=False)
