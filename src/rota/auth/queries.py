@@ -107,26 +107,6 @@ async def create_session(
     )
 
 
-async def verified_email(connection: ReadConnection, user_id: UUID, session_id: UUID) -> str | None:
-    """The address that the issuer had verified when the session began."""
-    found: str | None = await connection.fetchval(
-        "SELECT verified_email FROM sessions WHERE user_id = $1 AND id = $2", user_id, session_id
-    )
-    return found
-
-
-async def verified_emails(connection: ReadConnection, user_id: UUID) -> list[str]:
-    """All addresses that issuers have verified for the user. Needs a transaction of that user."""
-    rows = await connection.fetch(
-        """
-        SELECT DISTINCT verified_email FROM sessions
-        WHERE user_id = $1 AND verified_email IS NOT NULL
-        """,
-        user_id,
-    )
-    return [row["verified_email"] for row in rows]
-
-
 async def active_sessions(
     connection: ReadConnection, user_id: UUID, idle_days: int
 ) -> list[Session]:

@@ -14,7 +14,7 @@ from rota.accounts import members as member_queries
 from rota.accounts import queries as accounts
 from rota.accounts.addresses import normalized
 from rota.accounts.service import add_member, check_free_seat
-from rota.auth import queries as credentials
+from rota.auth import verified_emails
 from rota.auth.authenticator import Authenticator
 from rota.auth.caller import Caller
 from rota.companies import queries, schemas
@@ -151,7 +151,7 @@ class Invitations:
         if not await _still_valid(tx, invitation):
             raise InvitationNotFound
         assert caller.session_id is not None
-        email = await credentials.verified_email(tx, caller.user_id, caller.session_id)
+        email = await verified_emails.of_session(tx, caller.user_id, caller.session_id)
         if email is None or email != invitation.email:
             raise AddressNotVerified(email)
         if await member_queries.is_member(tx, caller.user_id):
@@ -174,7 +174,7 @@ class Invitations:
 async def end_invitations(tx: AccountTransaction, user_id: UUID) -> None:
     """Deletes what a user who leaves has created, and what the user could come back with. Needs a
     transaction of that user."""
-    emails = await credentials.verified_emails(tx, user_id)
+    emails = await verified_emails.of_user(tx, user_id)
     await queries.delete_by_or_for(tx, user_id, emails)
 
 
