@@ -30,6 +30,8 @@ class Provider:
         self.visits: Counter[str] = Counter()
         self.discovery: Any = {"issuer": self.issuer, "jwks_uri": f"{self.issuer}/jwks"}
         self.jwks: Any = {"keys": [key.as_dict(private=False) for key in keys]}
+        # The response of the endpoint for codes on other devices.
+        self.device: Any = {}
         # The response of the token endpoint, and the requests that it got.
         self.tokens: Any = {}
         self.token_requests: list[tuple[Mapping[str, str], dict[str, str]]] = []
@@ -67,6 +69,10 @@ class Provider:
         @app.get("/jwks")
         async def jwks() -> Response:
             return self._respond("jwks", self.jwks)
+
+        @app.post("/device")
+        async def device() -> Response:
+            return self._respond("device", self.device)
 
         @app.post("/token")
         async def token(request: Request) -> Response:

@@ -20,6 +20,7 @@ from tests.auth.conftest import random_address
 from tests.auth.provider import CLIENT_ID, Provider
 from tests.service import Service
 
+CLI_REDIRECT_URI = "http://localhost:8400/callback"
 SECRET = "s3cret:with/reserved+characters"
 
 
@@ -44,7 +45,12 @@ class Desk:
         with_secret = self.confidential.setting.model_copy(
             update={"client_secret": SecretStr(SECRET)}
         )
-        return with_secret, self.public.setting, self.away.setting
+        cli = {
+            "cli_client_id": "cli",
+            "cli_client_secret": SecretStr("desktop"),
+            "cli_redirect_uri": CLI_REDIRECT_URI,
+        }
+        return with_secret, self.public.setting.model_copy(update=cli), self.away.setting
 
     async def exchange(self, provider: Provider, **changes: Any) -> httpx.Response:
         body = {
@@ -94,6 +100,60 @@ async def test_a_client_without_a_secret_names_itself_in_the_form(desk: Desk) ->
         "code_verifier": "v" * 43,
         "client_id": CLIENT_ID,
     }
+
+
+async def test_a_code_of_the_command_line_is_exchanged_with_its_own_client(desk: Desk) -> None:
+    answer(desk.public, aud="cli")
+    response = await desk.exchange(desk.public, redirectUri=CLI_REDIRECT_URI)
+    assert response.status_code == 200, response.text
+    assert response.json()["token"]
+    headers, form = desk.public.token_requests[-1]
+    assert headers["authorization"] == f"Basic {base64.b64encode(b'cli:desktop').decode()}"
+    assert form["redirect_uri"] == CLI_REDIRECT_URI
+
+
+async def test_without_a_client_of_its_own_the_command_line_uses_the_same_one(desk: Desk) -> None:
+    answer(desk.confidential)
+    response = await desk.exchange(desk.confidential, redirectUri="http://127.0.0.1:53211/callback")
+    assert response.status_code == 200, response.text
+    config = (await desk.service.http.get("/api/auth/config")).json()["issuers"]
+    shown = [(issuer["cliClientId"], issuer["cliRedirectUri"]) for issuer in config]
+    assert shown == [(CLIENT_ID, None), ("cli", CLI_REDIRECT_URI), (CLIENT_ID, None)]
+    assert "desktop" not in str(config)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        # Another place than the registered one, and places that are not on the user's machine.
+        {"redirectUri": "http://127.0.0.1:8400/callback"},
+        {"redirectUri": "http://localhost:8401/callback"},
+        {"redirectUri": "https://localhost:8400/callback"},
+        {"redirectUri": "http://localhost.evil.example:8400/callback"},
+        {"redirectUri": "http://localhost:8400/callback/"},
+        {"redirectUri": "http://localhost:8400/callback\n"},
+    ],
+)
+async def test_the_command_line_must_wait_where_it_is_registered(
+    desk: Desk, changes: dict[str, Any]
+) -> None:
+    response = await desk.exchange(desk.public, **changes)
+    assert response.status_code == 400
+    assert response.json()["error"]["details"][0]["field"] == "redirectUri"
+
+
+async def test_a_page_cannot_use_the_client_of_the_command_line(desk: Desk) -> None:
+    body = {
+        "code": "c",
+        "codeVerifier": "v" * 43,
+        "redirectUri": CLI_REDIRECT_URI,
+        "issuer": desk.public.issuer,
+        "cookie": True,
+    }
+    headers = random_address() | {"Sec-Fetch-Site": "same-origin"}
+    response = await desk.service.http.post("/api/auth/code", json=body, headers=headers)
+    assert response.status_code == 400
+    assert "set-cookie" not in response.headers
 
 
 @pytest.mark.parametrize(

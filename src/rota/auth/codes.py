@@ -1,7 +1,7 @@
 """Exchanges authorization codes for ID tokens at the token endpoint of an identity provider.
 
-The service does this for its own pages: some providers require a client secret, which a browser
-cannot keep, and the pages then connect to no other host.
+The service does this for its own pages and for the command line: some providers require a client
+secret, which neither can keep, and the pages then connect to no other host.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from rota.auth.errors import (
 from rota.auth.issuers import Issuers
 from rota.platform import json
 from rota.platform.errors import FieldError, ValidationFailed
-from rota.platform.settings import Issuer
+from rota.platform.settings import LOOPBACK_CALLBACK, Issuer
 
 # The page of this service that identity providers send people back to.
 CALLBACK = "/signin/callback"
@@ -45,18 +45,28 @@ class Code:
     redirect_uri: str
     issuer: str
 
+    @property
+    def is_for_cli(self) -> bool:
+        """Whether a program on the user's machine got it, and not a page of this service."""
+        return not self.redirect_uri.endswith(CALLBACK)
+
 
 class CodeExchange:
     def __init__(self, issuers: Issuers, client: httpx.AsyncClient) -> None:
         self._issuers = issuers
         self._client = client
 
-    def check(self, code: Code, own_origin: str) -> None:
-        if self._issuers.find(code.issuer) is None:
+    def check(self, code: Code, own_origin: str, *, pages_only: bool) -> None:
+        found = self._issuers.find(code.issuer)
+        if found is None:
             raise ValidationFailed.of(
                 FieldError("issuer", "is not an issuer that GET /api/auth/config lists")
             )
-        if code.redirect_uri != own_origin + CALLBACK:
+        if code.redirect_uri == own_origin + CALLBACK:
+            return
+        registered = found[0].cli_redirect_uri
+        is_loopback = re.fullmatch(LOOPBACK_CALLBACK, code.redirect_uri)
+        if pages_only or not is_loopback or registered not in (None, code.redirect_uri):
             raise ValidationFailed.of(FieldError("redirectUri", f"must be {own_origin}{CALLBACK}"))
 
     async def id_token(self, code: Code) -> str:
@@ -99,13 +109,14 @@ class CodeExchange:
             "code_verifier": code.verifier,
         }
         headers = {"Accept": "application/json"}
-        secret = issuer.client_secret
+        web = issuer.client_id, issuer.client_secret
+        client_id, secret = issuer.cli if code.is_for_cli else web
         if secret is None:
-            form["client_id"] = issuer.client_id
+            form["client_id"] = client_id
         elif _in_the_form(metadata.authentication_methods):
-            form |= {"client_id": issuer.client_id, "client_secret": secret.get_secret_value()}
+            form |= {"client_id": client_id, "client_secret": secret.get_secret_value()}
         else:
-            headers["Authorization"] = _basic(issuer.client_id, secret.get_secret_value())
+            headers["Authorization"] = _basic(client_id, secret.get_secret_value())
         return self._client.build_request("POST", endpoint, data=form, headers=headers)
 
 

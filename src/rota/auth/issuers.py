@@ -155,7 +155,7 @@ class Issuers:
         # Checks without a key come first, so that invalid tokens cause no fetches.
         if token.header.get("alg") not in ALGORITHMS:
             raise BadToken("algorithm not allowed")
-        _check_audience(token, issuer.client_id)
+        _check_audience(token, issuer)
         expires_at = _check_times(token)
         kid = token.header.get("kid")
         if kid is not None and not isinstance(kid, str):
@@ -181,10 +181,11 @@ class Issuers:
         )
 
 
-def _check_audience(token: Compact, client_id: str) -> None:
+def _check_audience(token: Compact, issuer: Issuer) -> None:
     audience = token.claims.get("aud")
     audiences = audience if isinstance(audience, list) else [audience]
-    if client_id not in audiences:
+    client_id = next((own for own in (issuer.client_id, issuer.cli[0]) if own in audiences), None)
+    if client_id is None:
         raise BadToken("the audience is another client")
     authorized = token.claims.get("azp")
     if authorized != client_id and (authorized is not None or len(audiences) > 1):

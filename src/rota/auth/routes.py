@@ -111,6 +111,8 @@ def sign_in_routes(
             body.nonce,
             cookies.own_origin(headers),
             _client(request),
+            # A program on the user's machine has no cookies.
+            pages_only=body.cookie,
         )
         return issued(token, response, as_cookie=body.cookie)
 

@@ -59,7 +59,8 @@ class StartSessionByCode(Body):
     redirect_uri: Annotated[
         str,
         doc(
-            "The redirect URI of the authorization request: `/signin/callback` of this service.",
+            "The redirect URI of the authorization request: `/signin/callback` of this service. "
+            "For the command line, `/callback` on a port of the user's machine.",
             "https://rota.example.com/signin/callback",
         ),
     ]
@@ -149,6 +150,17 @@ class Issuer(Wire):
 
     issuer: Annotated[str, doc("The issuer URL.", "https://accounts.example.com")]
     client_id: Annotated[str, doc("The client ID to sign in with.", "rota")]
+    cli_client_id: Annotated[
+        str, doc("The client ID for programs on the user's machine, such as `rota login`.", "rota")
+    ]
+    cli_redirect_uri: Annotated[
+        str | None,
+        doc(
+            "Where such a program must wait for the code. Null if any port of 127.0.0.1 works.",
+            None,
+            "http://localhost:8400/callback",
+        ),
+    ]
     name: Annotated[str, doc("The name for a sign-in button.", "Example")]
     authorization_endpoint: Annotated[
         str | None,
@@ -163,6 +175,8 @@ class Issuer(Wire):
         return cls(
             issuer=issuer.issuer,
             client_id=issuer.client_id,
+            cli_client_id=issuer.cli[0],
+            cli_redirect_uri=issuer.cli_redirect_uri,
             name=issuer.name,
             authorization_endpoint=authorization_endpoint,
         )

@@ -66,9 +66,15 @@ class Sessions:
         return await self._start(await self._verified(id_token), client)
 
     async def start_by_code(
-        self, code: Code, nonce: str | None, own_origin: str, client: Client
+        self,
+        code: Code,
+        nonce: str | None,
+        own_origin: str,
+        client: Client,
+        *,
+        pages_only: bool,
     ) -> str:
-        self._codes.check(code, own_origin)
+        self._codes.check(code, own_origin, pages_only=pages_only)
         code_hash = hashlib.sha256(f"code {code.issuer} {code.code}".encode()).digest()
         async with self._db.directory() as connection:
             # Before the exchange, so that a code is never sent twice.

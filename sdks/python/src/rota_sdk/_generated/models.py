@@ -464,6 +464,10 @@ class Issuer(Model):
     """The issuer URL."""
     client_id: str
     """The client ID to sign in with."""
+    cli_client_id: str
+    """The client ID for programs on the user's machine, such as `rota login`."""
+    cli_redirect_uri: str | None
+    """Where such a program must wait for the code. Null if any port of 127.0.0.1 works."""
     name: str
     """The name for a sign-in button."""
     authorization_endpoint: str | None
@@ -1312,7 +1316,9 @@ class StartSessionByCode(Body):
     `-._~`.
     """
     redirect_uri: str
-    """The redirect URI of the authorization request: `/signin/callback` of this service."""
+    """The redirect URI of the authorization request: `/signin/callback` of this service. For the
+    command line, `/callback` on a port of the user's machine.
+    """
     issuer: str
     """The issuer of the code, one that `GET /api/auth/config` lists."""
     nonce: str | None = None
