@@ -110,7 +110,7 @@ screenshots: setup  ## Take the pictures in docs/images again; needs Chromium
 	$(BIN)/python -m tools.screenshots $(SCREENS)
 
 lock: | $(BIN)/uv  ## Update requirements.lock from pyproject.toml
-	$(UV) export --quiet --no-emit-project --all-extras --all-groups --no-header --no-annotate --prune llm --prune llama-cpp-python --prune rfc3987-syntax --output-file requirements.lock
+	$(UV) export --quiet --no-emit-project --no-emit-package rota-sdk --all-extras --all-groups --no-header --no-annotate --prune llm --prune llama-cpp-python --prune rfc3987-syntax --output-file requirements.lock
 
 ##@ Release
 
@@ -126,10 +126,10 @@ sdk: setup  ## Build the wheel and the source distribution of the Python SDK int
 	$(UV) build --quiet --no-build-isolation --python $(BIN)/python --out-dir dist sdks/python
 
 # The wheel and what it needs, in an environment that has nothing else.
-sbom: wheel  ## Write dist/rota.cdx.json, the software bill of materials (CycloneDX) of the wheel
+sbom: wheel sdk  ## Write dist/rota.cdx.json, the software bill of materials (CycloneDX) of the wheel
 	$(UV) venv --quiet --clear --python $(BIN)/python dist/sbom-environment
 	wheel=$$(ls dist/rota-*.whl) && VIRTUAL_ENV=$(CURDIR)/dist/sbom-environment $(BIN)/uv pip install --quiet \
-	    --constraint requirements.lock "$$wheel[anthropic,google,tracing]"
+	    --find-links dist --constraint requirements.lock "$$wheel[anthropic,google,tracing]"
 	$(BIN)/cyclonedx-py environment dist/sbom-environment --output-reproducible --output-format JSON \
 	    --pyproject pyproject.toml --output-file dist/rota.cdx.json
 	rm -rf dist/sbom-environment

@@ -24,14 +24,15 @@ def tracked_files(*folders: str) -> tuple[str, ...]:
 
 def build_wheel(folder: Path) -> Path:
     """Builds in a copy of what a clean clone has after `make dashboard`, with the build tools from
-    requirements.lock."""
+    requirements.lock. The wheel of the SDK, which Rota needs, is beside it."""
     source = folder / "source"
     for name in (*tracked_files(), *built_files()):
         copy = source / name
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_bytes((REPOSITORY / name).read_bytes())
-    uv("build", "--wheel", "--no-build-isolation", "--out-dir", str(folder), str(source))
-    (wheel,) = folder.glob("*.whl")
+    for package in (source, source / "sdks" / "python"):
+        uv("build", "--wheel", "--no-build-isolation", "--out-dir", str(folder), str(package))
+    (wheel,) = folder.glob("rota-*.whl")
     return wheel
 
 
@@ -59,7 +60,11 @@ class Installation:
         # a dependency that the metadata does not name is missing here.
         lock = str(REPOSITORY / "requirements.lock")
         python = str(folder / "bin" / "python")
-        uv("pip", "install", "--python", python, "--constraint", lock, str(wheel))
+        own = str(wheel.parent)
+        uv(
+            *("pip", "install", "--python", python, "--constraint", lock),
+            *("--find-links", own, str(wheel)),
+        )
         return cls(folder)
 
     def command(self, name: str, *arguments: str) -> tuple[str, ...]:

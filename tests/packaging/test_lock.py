@@ -17,11 +17,17 @@ PINNED = {
     canonicalize_name(name): version
     for name, version in re.findall(r"^([\w.-]+)==(\S+)", LOCK, re.MULTILINE)
 }
+# Packages in this repository, which `make setup` installs beside those in the lock.
+OWN = set(PROJECT["tool"]["uv"]["sources"])
 WANTED: list[str] = [
-    *PROJECT["project"]["dependencies"],
-    *chain.from_iterable(PROJECT["project"]["optional-dependencies"].values()),
-    *chain.from_iterable(PROJECT["dependency-groups"].values()),
-    *PROJECT["build-system"]["requires"],
+    wanted
+    for wanted in (
+        *PROJECT["project"]["dependencies"],
+        *chain.from_iterable(PROJECT["project"]["optional-dependencies"].values()),
+        *chain.from_iterable(PROJECT["dependency-groups"].values()),
+        *PROJECT["build-system"]["requires"],
+    )
+    if Requirement(wanted).name not in OWN
 ]
 
 
@@ -39,6 +45,13 @@ def test_every_package_in_the_lock_has_hashes_and_no_address() -> None:
     entries = [entry for entry in re.split(r"^(?=\S)", LOCK, flags=re.MULTILINE) if entry]
     assert [entry for entry in entries if "--hash=sha256:" not in entry] == []
     assert "://" not in LOCK
+
+
+def test_what_the_packages_of_this_repository_need_is_in_the_lock() -> None:
+    assert {"rota-sdk"} == OWN
+    sdk = tomllib.loads((REPOSITORY / "sdks" / "python" / "pyproject.toml").read_text())
+    for wanted in map(Requirement, sdk["project"]["dependencies"]):
+        assert wanted.specifier.contains(PINNED[canonicalize_name(wanted.name)])
 
 
 @pytest.mark.parametrize("tool", ["hatchling", "uv"])
