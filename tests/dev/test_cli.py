@@ -21,12 +21,21 @@ UNREACHABLE = {"ROTA_DATABASE_URL": "postgresql://rota@127.0.0.1:1/rota"}
 GROUPS = ("accounts", "agents", "companies", "ledger", "payments", "secrets", "signing-keys")
 
 
-def test_the_top_level_lists_four_commands() -> None:
+def test_the_top_level_lists_the_commands_by_what_they_are_for() -> None:
     result = CliRunner().invoke(cli, ["--help"])
     assert result.exit_code == 0
     assert "Rota runs tasks with AI agents" in result.output
-    listed = re.findall(r"^│ ([a-z]+) ", result.output, re.MULTILINE)
-    assert listed == ["dev", "serve", "worker", "admin"]
+    titles = ("Work with agents", "Sign in", "Run the service")
+    panels = re.split(rf"╭─ ({'|'.join(titles)}) ─+╮", result.output)
+    listed = {
+        title: re.findall(r"^│ ([a-z]+) ", panel, re.MULTILINE)
+        for title, panel in zip(panels[1::2], panels[2::2], strict=True)
+    }
+    assert listed == {
+        "Work with agents": ["usage", "tasks", "agents", "tools", "schedules"],
+        "Sign in": ["login", "logout", "whoami", "profiles", "keys"],
+        "Run the service": ["dev", "serve", "worker", "admin"],
+    }
 
 
 @pytest.mark.parametrize("group", [(), *((name,) for name in GROUPS)])

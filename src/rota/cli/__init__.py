@@ -1,7 +1,8 @@
-"""The command line: `rota dev`, `rota serve`, `rota worker` and `rota admin …`.
+"""The command line: the client of a service, `rota dev`, `rota serve`, `rota worker` and
+`rota admin …`.
 
-Commands import what they need when they run, so `rota --help` and `rota dev --stop` do not load
-the whole service.
+Commands import what they need when they run, so `rota --help` and `rota dev --stop` load neither
+the service nor the SDK.
 """
 
 import asyncio
@@ -10,15 +11,30 @@ from typing import Annotated
 
 import typer
 
-from rota.cli import admin
+from rota.cli import admin, agents, decisions, keys, login, schedules, tools
 from rota.cli.runtime import exit_on_error, load_settings
+from rota.cli.session import client_command
+from rota.cli.usage import usage
 from rota.dev.command import dev
 
 cli = typer.Typer(
     no_args_is_help=True,
     help="Rota runs tasks with AI agents and lets people approve what the agents do.",
 )
-cli.command()(dev)
+SERVICE = "Run the service"
+WORK = "Work with agents"
+
+for group, name in (
+    (decisions.commands, "tasks"),
+    (agents.commands, "agents"),
+    (tools.commands, "tools"),
+    (schedules.commands, "schedules"),
+):
+    cli.add_typer(group, name=name, rich_help_panel=WORK)
+client_command(cli, panel=WORK)(usage)
+login.add_to(cli)
+cli.add_typer(keys.commands, name="keys", rich_help_panel=login.PANEL)
+cli.command(rich_help_panel=SERVICE)(dev)
 
 
 def _print_version(requested: bool) -> None:
@@ -41,7 +57,7 @@ def rota(
     pass
 
 
-@cli.command()
+@cli.command(rich_help_panel=SERVICE)
 def serve() -> None:
     """Serve the HTTP API.
 
@@ -57,7 +73,7 @@ def serve() -> None:
     run(app, settings, on_stop=app.state.streams.close)
 
 
-@cli.command()
+@cli.command(rich_help_panel=SERVICE)
 def worker() -> None:
     """Run the agents' tasks.
 
@@ -82,7 +98,7 @@ def worker() -> None:
         uvloop.run(work())
 
 
-cli.add_typer(admin.commands, name="admin")
+cli.add_typer(admin.commands, name="admin", rich_help_panel=SERVICE)
 
 
 def main() -> None:

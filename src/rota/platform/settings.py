@@ -28,6 +28,13 @@ _ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]+)?|https?://\[[0-9a-f:]+\](:[
 LOOPBACK_CALLBACK = r"^http://(127\.0\.0\.1|localhost):[1-9][0-9]{1,4}/callback$"
 
 PREFIX = "ROTA_"
+# What clients of a service read: the command line and the SDKs. They are not settings.
+CLIENT_VARIABLES = frozenset(
+    (
+        *("ROTA_URL", "ROTA_BASE_URL", "ROTA_API_KEY", "ROTA_PROFILE", "ROTA_ACCOUNT"),
+        "ROTA_WEBHOOK_SECRET",
+    )
+)
 # For development only. It is public, so it is accepted on a loopback address only.
 DEVELOPMENT_SECRET_KEY = base64.b64encode(b"rota-development-key-not-secret!").decode()
 
@@ -386,4 +393,8 @@ def unknown_variables() -> dict[str, str | None]:
     """The ROTA_* variables that are not settings, each with the setting that was probably meant."""
     known = [f"{PREFIX}{name.upper()}" for name in Settings.model_fields]
     found = [name for name in os.environ if name.startswith(PREFIX)]
-    return {name: nearest(name, known) for name in found if name not in known}
+    return {
+        name: nearest(name, known)
+        for name in found
+        if name not in known and name not in CLIENT_VARIABLES
+    }

@@ -1,0 +1,150 @@
+"""Which service a command talks to, and as whom: from a profile or from the environment."""
+
+import base64
+import json
+import os
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rota.cli import profiles
+from rota.cli.exits import ExitCode, fail
+from rota.cli.profiles import Profile, ProfileError, Profiles
+
+if TYPE_CHECKING:
+    from rota_sdk import Rota
+
+# A session token is valid for seven days. It is renewed when it has less than this left.
+RENEW_BELOW_S = 4 * 86_400
+
+
+@dataclass(frozen=True)
+class Target:
+    """A service, and what to send to it."""
+
+    url: str
+    token: str | None = field(repr=False)
+    account: str | None
+    # The profile that it comes from. None if it comes from the environment.
+    profile: str | None
+
+
+def stored_profiles() -> Profiles:
+    try:
+        return profiles.load()
+    except ProfileError as error:
+        fail(str(error), ExitCode.USAGE)
+
+
+def environment_url() -> str | None:
+    """ROTA_BASE_URL is the name that the SDK uses."""
+    return os.environ.get("ROTA_URL") or os.environ.get("ROTA_BASE_URL") or None
+
+
+def target(name: str | None, account: str | None) -> Target:
+    """What to use: a profile that is named, else the environment, else the current profile."""
+    key, url = os.environ.get("ROTA_API_KEY") or None, environment_url()
+    if name is None and key is not None:
+        # A key is never sent to a service that nobody named beside it.
+        if url is None:
+            fail("ROTA_API_KEY is set, but ROTA_URL is not. Set both.", ExitCode.USAGE)
+        return Target(_checked(url), key, account or os.environ.get("ROTA_ACCOUNT"), None)
+    stored = stored_profiles()
+    found = stored.find(name)
+    if found is None and name is not None:
+        known = ", ".join(stored.named) or "none"
+        fail(f"There is no profile {name!r}. Profiles: {known}.", ExitCode.USAGE)
+    if name is None and url is not None and (found is None or found.url != _checked(url)):
+        fail(f"You are not signed in at {url}. Run: rota login {url}")
+    if found is None or found.token is None:
+        fail("You are not signed in. Run: rota login URL, or set ROTA_URL and ROTA_API_KEY.")
+    return Target(
+        found.url,
+        found.token,
+        account or os.environ.get("ROTA_ACCOUNT") or found.account,
+        name or stored.current,
+    )
+
+
+def _checked(url: str) -> str:
+    return checked_url(url) or fail(f"{url!r} is not a URL such as https://rota.example.com.")
+
+
+def checked_url(url: str) -> str | None:
+    """The origin of the service, or None if this is not one."""
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(url if "://" in url else f"https://{url}")
+        port = parts.port
+    except ValueError:
+        return None
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username:
+        return None
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
+
+
+def connect(found: Target) -> "Rota":
+    """A client of the service. Renews the session token of a profile when it becomes old."""
+    from rota_sdk import Rota
+
+    client = Rota(base_url=found.url, api_key=found.token, account=found.account)
+    expires_at = expiry_of(found.token or "")
+    if found.profile is None or expires_at is None or expires_at - time.time() > RENEW_BELOW_S:
+        return client
+    renewed = _renewed(client, is_needed=expires_at <= time.time())
+    if renewed is None:
+        return client
+    _store_token(found.profile, found.token, renewed)
+    return client.with_options(api_key=renewed)
+
+
+def _renewed(client: "Rota", *, is_needed: bool) -> str | None:
+    from rota_sdk import RotaError
+
+    try:
+        # The selected account has nothing to do with it, and may not exist any more.
+        return client.with_options(account=None).auth.refresh()
+    except RotaError:
+        # The old token still works, or the command reports why it does not.
+        if is_needed:
+            raise
+        return None
+
+
+def _store_token(name: str, old: str | None, new: str) -> None:
+    # If the file cannot be written, the next command renews the token again.
+    with suppress(ProfileError), profiles.changing() as stored:
+        found = stored[0].named.get(name)
+        if found is not None and found.token == old:
+            stored[0] = stored[0].put(name, replace(found, token=new))
+
+
+def expiry_of(token: str) -> float | None:
+    """When a session token expires. None for an API key."""
+    parts = token.split(".")
+    if len(parts) != 3:
+        return None
+    try:
+        claims: dict[str, Any] = json.loads(base64.urlsafe_b64decode(parts[1] + "=="))
+        return float(claims["exp"])
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def development_url() -> str | None:
+    """The URL of the `rota dev` that runs in this folder."""
+    from rota.dev.directory import DataDirectory
+
+    directory = DataDirectory(Path(".rota"))
+    running = directory.running()
+    return running.url if running and running.alive else None
+
+
+def store(name: str, profile: Profile) -> None:
+    """Stores a profile and makes it the current one."""
+    with profiles.changing() as stored:
+        stored[0] = replace(stored[0].put(name, profile), current=name)

@@ -1,0 +1,107 @@
+"""`rota tasks review`, `approve` and `reject`: decisions by scripts. People use `rota inbox`."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rota.cli.output import print_fields, print_json, print_text
+from rota.cli.session import Session, client_command
+from rota.cli.tasks import IdempotencyKey, TaskId, commands
+from rota.cli.text import moment
+
+if TYPE_CHECKING:
+    from rota_sdk.models import DecisionResponse, Review, ReviewRef
+
+Number = Annotated[
+    int, typer.Option("--review", min=1, help="The number of the review that you looked at.")
+]
+Digest = Annotated[str, typer.Option(help="Its digest. Both are in: rota tasks review TASK")]
+
+
+@client_command(commands)
+def review(session: Session, task_id: TaskId) -> None:
+    """Show what waits for a person in a task."""
+    found = session.client.tasks.review(task_id)
+    if session.as_json:
+        print_json({"review": found})
+        return
+    print_review(found)
+
+
+@client_command(commands)
+def approve(
+    session: Session,
+    task_id: TaskId,
+    number: Number,
+    digest: Digest,
+    idempotency_key: IdempotencyKey = None,
+) -> None:
+    """Approve what a review shows.
+
+    If something else waits by now, nothing is decided and the exit code is 6. An API key needs the
+    scope tasks:approve.
+
+    Example: rota tasks approve task_… --review 1 --digest 4f…
+    """
+    answer = session.client.tasks.approve(
+        task_id, review=_shown(number, digest), idempotency_key=idempotency_key
+    )
+    _decided(session, answer)
+
+
+@client_command(commands)
+def reject(
+    session: Session,
+    task_id: TaskId,
+    number: Number,
+    digest: Digest,
+    reason: Annotated[str | None, typer.Option(help="Why. The agent reads it.")] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Let the agent go on without it.")
+    ] = False,
+    idempotency_key: IdempotencyKey = None,
+) -> None:
+    """Reject what a review shows. Without --resume, the task is cancelled."""
+    answer = session.client.tasks.reject(
+        task_id,
+        review=_shown(number, digest),
+        reason=reason,
+        resume=resume or None,
+        idempotency_key=idempotency_key,
+    )
+    _decided(session, answer)
+
+
+def _shown(number: int, digest: str) -> "ReviewRef":
+    from rota_sdk.models import ReviewRef
+
+    return ReviewRef(number=number, digest=digest)
+
+
+def _decided(session: Session, answer: "DecisionResponse") -> None:
+    if session.as_json:
+        print_json(answer)
+    else:
+        print_text(f"{answer.task.id} is {answer.task.status}.")
+
+
+def print_review(found: "Review") -> None:
+    work = found.work
+    print_fields(
+        [
+            ("State", found.state),
+            ("Gate", found.gate),
+            ("Review", found.number),
+            ("Digest", found.digest),
+            ("What", found.summary),
+            ("Asked", moment(found.requested_at)),
+            ("Expires", moment(found.expires_at)),
+            ("Task", work.name if work else None),
+            ("Input", work.input if work else None),
+        ]
+    )
+    for item in found.items:
+        print_text("")
+        print_fields([("Item", item.id), ("What", item.summary), ("Agent says", item.agent_says)])
+        if item.arguments is not None:
+            print_json(item.arguments)

@@ -1,0 +1,81 @@
+"""`rota keys …`: API keys of the account. They need a session: `rota login`."""
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from rota.cli.exits import ExitCode, fail
+from rota.cli.output import print_json, print_note, print_table, print_text
+from rota.cli.session import Session, client_command
+from rota.cli.text import moment
+
+if TYPE_CHECKING:
+    from rota_sdk.models import Scope
+
+commands = typer.Typer(no_args_is_help=True, help="Create API keys for programs, and revoke them.")
+
+
+@client_command(commands, "list")
+def list_keys(session: Session) -> None:
+    """List the API keys of the account, without their secrets."""
+    keys = list(session.client.keys.list())
+    if session.as_json:
+        print_json({"keys": keys})
+        return
+    rows = [
+        (
+            each.id,
+            each.name,
+            each.prefix,
+            ", ".join(each.scopes),
+            moment(each.last_used_at),
+            moment(each.expires_at),
+        )
+        for each in keys
+    ]
+    columns = ("ID", "Name", "Begins with", "Scopes", "Last used", "Expires")
+    print_table(columns, rows, "There are no API keys.")
+
+
+@client_command(commands)
+def create(
+    session: Session,
+    name: Annotated[str, typer.Argument(help="What the key is for.")],
+    scope: Annotated[
+        list[str] | None,
+        typer.Option(help="What the key can do. Repeat it. Default: all but tasks:approve."),
+    ] = None,
+    days: Annotated[
+        int | None, typer.Option(min=1, max=36_500, help="How many days it works. Default: always.")
+    ] = None,
+) -> None:
+    """Create an API key and print its secret. The secret is not shown again.
+
+    Example: rota keys create "Nightly report" --scope tasks:read --days 90
+    """
+    expires_at = None if days is None else datetime.now(UTC) + timedelta(days=days)
+    # The service checks the scopes, and names those that it knows.
+    scopes = cast("list[Scope]", scope) if scope else None
+    answer = session.client.keys.create(name=name, scopes=scopes, expires_at=expires_at)
+    if answer.secret is None:
+        fail(f"The response was lost. Delete {answer.key.id} and create another key.")
+    if session.as_json:
+        print_json(answer)
+        return
+    print_note(f"{answer.key.id} can: {', '.join(answer.key.scopes)}. Store the secret now:")
+    print_text(answer.secret)
+
+
+@client_command(commands)
+def delete(
+    session: Session, key: Annotated[str, typer.Argument(help="The ID of the key (key_…).")]
+) -> None:
+    """Revoke an API key. It stops working within a second."""
+    if not key.startswith("key_"):
+        fail(f"{key!r} is not an ID of the form key_…. See: rota keys list", ExitCode.USAGE)
+    session.client.keys.delete(key)
+    if session.as_json:
+        print_json({"deleted": True, "id": key})
+    else:
+        print_text(f"{key} is revoked.")

@@ -1,0 +1,269 @@
+"""`rota login`, `rota logout`, `rota whoami` and `rota profiles …`."""
+
+import base64
+import hashlib
+import secrets
+import sys
+import webbrowser
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlencode
+
+import typer
+
+from rota.cli import profiles
+from rota.cli.connection import (
+    checked_url,
+    development_url,
+    environment_url,
+    store,
+    stored_profiles,
+)
+from rota.cli.exits import ExitCode, errors_as_one_line, fail
+from rota.cli.output import print_fields, print_json, print_note, print_table, print_text
+from rota.cli.profiles import DEFAULT, Profile
+from rota.cli.session import Session, client_command
+
+if TYPE_CHECKING:
+    from rota_sdk import Rota
+    from rota_sdk.models import Issuer
+
+PANEL = "Sign in"
+SCOPE = "openid email profile"
+TIMEOUT_S = 300.0
+
+profile_commands = typer.Typer(
+    no_args_is_help=True, help="List the services that you signed in to, and choose one."
+)
+
+
+def login(
+    url: Annotated[
+        str | None,
+        typer.Argument(
+            help="The URL of the service. Default: ROTA_URL, the current profile, or the"
+            " `rota dev` that runs in this folder."
+        ),
+    ] = None,
+    device: Annotated[
+        bool,
+        typer.Option("--device", help="Show a code to type on another device, without a browser."),
+    ] = False,
+    key: Annotated[
+        bool, typer.Option("--key", help="Store an API key instead. It is read from the terminal.")
+    ] = False,
+    issuer: Annotated[
+        str | None,
+        typer.Option(help="The identity provider, if the service has several: its name or URL."),
+    ] = None,
+    browser: Annotated[
+        bool, typer.Option(help="Open a browser, or only print the address to open.")
+    ] = True,
+    profile: Annotated[
+        str, typer.Option(envvar="ROTA_PROFILE", help="The profile to store the session in.")
+    ] = DEFAULT,
+) -> None:
+    """Sign in, and store the session in a profile.
+
+    The file of the profiles can be read by you only. Its sessions renew themselves.
+
+    Examples: rota login https://rota.example.com, rota login --device, rota login --key
+    """
+    from rota.cli.loopback import SignInRefused
+    from rota_sdk import Rota
+
+    address = _address(url, profile)
+    with errors_as_one_line(), Rota(base_url=address) as client:
+        public = client.with_options(api_key=None)
+        try:
+            token = _entered_key() if key else _session(public, issuer, device, browser)
+        except SignInRefused as error:
+            fail(str(error))
+        me = public.with_options(api_key=token).me()
+        store(profile, Profile(address, token))
+        who = me.user.email or me.user.name or me.user.id
+        print_text(f"Signed in at {address} as {who}.")
+
+
+def _address(url: str | None, profile: str) -> str:
+    stored = stored_profiles().named.get(profile)
+    known = url or environment_url() or (stored.url if stored else None) or development_url()
+    if known is None:
+        fail("Which service? For example: rota login https://rota.example.com", ExitCode.USAGE)
+    checked = checked_url(known)
+    if checked is None:
+        fail(f"{known!r} is not a URL such as https://rota.example.com.", ExitCode.USAGE)
+    return checked
+
+
+def _entered_key() -> str:
+    """From a prompt that does not show it, or from a pipe. Never from an argument, which other
+    users of the machine can see."""
+    entered = (
+        typer.prompt("API key", hide_input=True, err=True)
+        if sys.stdin.isatty()
+        else sys.stdin.readline()
+    )
+    key = str(entered).strip()
+    if not key:
+        fail("The API key is empty.", ExitCode.USAGE)
+    return key
+
+
+def _session(client: "Rota", wanted: str | None, device: bool, browser: bool) -> str:
+    issuer = _choose(client.auth.config().issuers, wanted)
+    if device:
+        return _by_device(client, issuer)
+    return _by_browser(client, issuer, opens=browser)
+
+
+def _choose(issuers: "list[Issuer]", wanted: str | None) -> "Issuer":
+    matching = [
+        each
+        for each in issuers
+        if wanted is None or wanted.lower() in (each.name.lower(), each.issuer.lower())
+    ]
+    if len(matching) != 1:
+        names = ", ".join(each.name for each in issuers) or "none"
+        fail(f"Choose an identity provider with --issuer: {names}", ExitCode.USAGE)
+    return matching[0]
+
+
+def _by_browser(client: "Rota", issuer: "Issuer", *, opens: bool) -> str:
+    from rota.cli.loopback import Receiver
+
+    if issuer.authorization_endpoint is None:
+        fail(f"The service cannot reach {issuer.issuer}. Try again later.")
+    verifier, nonce = secrets.token_urlsafe(48), secrets.token_urlsafe(24)
+    digest = hashlib.sha256(verifier.encode()).digest()
+    with Receiver(issuer.cli_redirect_uri) as receiver:
+        assert receiver.redirect_uri is not None
+        query = {
+            "response_type": "code",
+            "client_id": issuer.cli_client_id,
+            "redirect_uri": receiver.redirect_uri,
+            "scope": SCOPE,
+            "state": receiver.state,
+            "nonce": nonce,
+            "code_challenge": base64.urlsafe_b64encode(digest).rstrip(b"=").decode(),
+            "code_challenge_method": "S256",
+        }
+        separator = "&" if "?" in issuer.authorization_endpoint else "?"
+        address = f"{issuer.authorization_endpoint}{separator}{urlencode(query)}"
+        is_open = opens and webbrowser.open(address)
+        print_note(f"{'Sign in with your browser, or open' if is_open else 'Open'}:\n{address}")
+        code = receiver.wait(issuer.issuer, TIMEOUT_S)
+        return client.auth.start_session_by_code(
+            code=code,
+            code_verifier=verifier,
+            redirect_uri=receiver.redirect_uri,
+            issuer=issuer.issuer,
+            nonce=nonce,
+        )
+
+
+def _by_device(client: "Rota", issuer: "Issuer") -> str:
+    import httpx
+
+    from rota.cli.device import DeviceSignIn
+
+    with httpx.Client(timeout=30) as http:
+        sign_in = DeviceSignIn(issuer.issuer, issuer.cli_client_id, http)
+        code = sign_in.begin()
+        print_note(f"Open {code.address} on any device and enter the code:  {code.code}")
+        if code.complete_address:
+            print_note(f"Or open: {code.complete_address}")
+        id_token = sign_in.id_token(code)
+    return client.auth.start_session(id_token=id_token)
+
+
+def logout(
+    profile: Annotated[
+        str | None, typer.Option(envvar="ROTA_PROFILE", help="The profile to sign out of.")
+    ] = None,
+) -> None:
+    """End the session, and delete it from its profile."""
+    from rota_sdk import Rota, RotaError
+
+    stored = stored_profiles()
+    name = profile or stored.current
+    found = stored.named.get(name)
+    if found is None:
+        fail("You are not signed in.")
+    with errors_as_one_line(), profiles.changing() as changed:
+        changed[0] = changed[0].remove(name)
+    if found.token is not None and not found.token.startswith("rota_"):
+        with Rota(base_url=found.url, api_key=found.token) as client:
+            try:
+                client.auth.logout()
+            except RotaError as error:
+                fail(f"The profile is deleted, but the session did not end: {error}")
+    print_text(f"Signed out of {found.url}.")
+
+
+def whoami(session: Session) -> None:
+    """Show who you are, and which account the commands use."""
+    me = session.client.me()
+    if session.as_json:
+        print_json(me)
+        return
+    print_fields(
+        [
+            ("Service", session.target.url),
+            ("Profile", session.target.profile or "from the environment"),
+            ("User", me.user.email or me.user.name or me.user.id),
+            ("Account", f"{me.account.name} ({me.account.id}, {me.account.tier})"),
+            ("Accounts", ", ".join(f"{each.name} ({each.id})" for each in me.accounts)),
+        ]
+    )
+
+
+@profile_commands.command("list")
+def list_profiles(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """List the profiles. The current one is marked."""
+    stored = stored_profiles()
+    if as_json:
+        print_json(
+            [
+                {"name": name, "url": each.url, "account": each.account}
+                | {"current": name == stored.current}
+                for name, each in stored.named.items()
+            ]
+        )
+        return
+    rows = [
+        ("*" if name == stored.current else "", name, each.url, each.account)
+        for name, each in stored.named.items()
+    ]
+    print_table(("", "Profile", "URL", "Account"), rows, "There are no profiles. Run: rota login")
+
+
+@profile_commands.command()
+def use(
+    name: Annotated[str, typer.Argument(help="The profile.")],
+    account: Annotated[
+        str | None,
+        typer.Option(help="The account to use with it: personal, company or acct_…"),
+    ] = None,
+) -> None:
+    """Use this profile from now on.
+
+    Example: rota profiles use work --account company
+    """
+    with errors_as_one_line(), profiles.changing() as stored:
+        found = stored[0].named.get(name)
+        if found is not None:
+            changed = replace(found, account=account or found.account)
+            stored[0] = replace(stored[0].put(name, changed), current=name)
+    if found is None:
+        fail(f"There is no profile {name!r}. See: rota profiles list", ExitCode.USAGE)
+    print_text(f"Commands use {name} ({found.url}).")
+
+
+def add_to(cli: typer.Typer) -> None:
+    cli.command(rich_help_panel=PANEL)(login)
+    cli.command(rich_help_panel=PANEL)(logout)
+    client_command(cli, panel=PANEL)(whoami)
+    cli.add_typer(profile_commands, name="profiles", rich_help_panel=PANEL)

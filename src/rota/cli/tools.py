@@ -1,0 +1,169 @@
+"""`rota tools …`: tool servers and their tools."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rota.cli.exits import ExitCode, fail
+from rota.cli.output import print_json, print_note, print_table, print_text
+from rota.cli.session import Session, client_command, read_json
+from rota.cli.text import moment
+
+if TYPE_CHECKING:
+    from rota_sdk.models import ToolServer
+
+commands = typer.Typer(no_args_is_help=True, help="Connect tool servers and call their tools.")
+
+Server = Annotated[
+    str, typer.Argument(metavar="SERVER", help="The name or the ID (mcp_…) of a server.")
+]
+
+
+@client_command(commands, "list")
+def list_servers(session: Session) -> None:
+    """List the tool servers of the account."""
+    servers = list(session.client.tool_servers.list())
+    if session.as_json:
+        print_json({"servers": servers})
+        return
+    rows = [
+        (
+            each.name,
+            each.status,
+            each.tool_count,
+            each.url,
+            moment(each.last_checked_at),
+            each.last_error,
+        )
+        for each in servers
+    ]
+    columns = ("Name", "Status", "Tools", "URL", "Checked", "Error")
+    print_table(columns, rows, "No tool server is connected.")
+
+
+@client_command(commands)
+def show(session: Session, server: Server) -> None:
+    """List the tools of a server."""
+    found = _find(session, server)
+    tools = list(session.client.tool_servers.tools(found))
+    if session.as_json:
+        print_json({"server": found, "tools": tools})
+        return
+    rows = [
+        (
+            each.name,
+            "yes" if each.allowed else "no",
+            _state(each.accepted, each.changed),
+            each.description,
+        )
+        for each in tools
+    ]
+    print_table(("Tool", "Allowed", "Definition", "What it does"), rows, "It has no tools.")
+
+
+def _state(accepted: bool, changed: bool) -> str:
+    if changed:
+        return "changed"
+    return "accepted" if accepted else "not accepted"
+
+
+@client_command(commands)
+def connect(
+    session: Session,
+    name: Annotated[str, typer.Argument(help="A name for the server. Agents use it.")],
+    url: Annotated[str, typer.Argument(help="The URL of its MCP endpoint.")],
+    token: Annotated[
+        bool,
+        typer.Option("--token", help="Read a bearer token from the terminal or standard input."),
+    ] = False,
+    tool: Annotated[list[str] | None, typer.Option(help="Allow only this tool. Repeat it.")] = None,
+) -> None:
+    """Connect a tool server (MCP).
+
+    Example: rota tools connect helpdesk https://tools.example.com/mcp --token
+    """
+    secret = _secret() if token else None
+    answer = session.client.tool_servers.connect(
+        name=name,
+        url=url,
+        auth={"type": "bearer", "token": secret} if secret else None,
+        allowed_tools=tool or None,
+    )
+    if session.as_json:
+        print_json(answer)
+    else:
+        print_text(f"{answer.server.name} is {answer.server.status}: {len(answer.tools)} tools.")
+
+
+def _secret() -> str:
+    # Not an argument, which other users of the machine can see.
+    entered = (
+        typer.prompt("Token", hide_input=True, err=True)
+        if sys.stdin.isatty()
+        else sys.stdin.readline()
+    )
+    return str(entered).strip() or fail("The token is empty.", ExitCode.USAGE)
+
+
+@client_command(commands)
+def ping(session: Session, server: Server) -> None:
+    """Check whether a server answers. Exits with 1 if it does not."""
+    answer = session.client.tool_servers.ping(_find(session, server))
+    if session.as_json:
+        print_json(answer)
+    else:
+        print_text(f"{answer.server.name} is {answer.status} ({answer.latency_ms:.0f} ms).")
+    if not answer.ok:
+        raise typer.Exit(ExitCode.ERROR)
+
+
+@client_command(commands)
+def call(
+    session: Session,
+    server: Server,
+    tool: Annotated[str, typer.Argument(help="The name of the tool.")],
+    arguments: Annotated[
+        str | None, typer.Option(help="The arguments: a JSON object, @FILE or -.")
+    ] = None,
+) -> None:
+    """Call a tool, and print what it returns. Exits with 1 if the tool reports an error.
+
+    Example: rota tools call helpdesk find_ticket --arguments '{"number": 7}'
+    """
+    given = read_json(arguments, "--arguments")
+    if given is not None and not isinstance(given, dict):
+        fail("--arguments must be a JSON object.", ExitCode.USAGE)
+    answer = session.client.tool_servers.invoke(_find(session, server), tool=tool, arguments=given)
+    result = answer.result
+    if session.as_json:
+        print_json(answer)
+    elif result.structured_content is not None:
+        print_json(result.structured_content)
+    else:
+        for part in result.content:
+            text = part.get("text")
+            print_text(text if isinstance(text, str) else f"[{part.get('type', 'content')}]")
+    if result.is_error:
+        print_note("The tool reports an error.")
+        raise typer.Exit(ExitCode.ERROR)
+
+
+@client_command(commands)
+def disconnect(session: Session, server: Server) -> None:
+    """Remove a tool server from the account."""
+    found = _find(session, server)
+    session.client.tool_servers.disconnect(found)
+    if session.as_json:
+        print_json({"deleted": True, "id": found.id})
+    else:
+        print_text(f"{found.name} is disconnected.")
+
+
+def _find(session: Session, wanted: str) -> "ToolServer":
+    servers = list(session.client.tool_servers.list())
+    found = next((each for each in servers if wanted in (each.id, each.name)), None)
+    if found is None:
+        names = ", ".join(each.name for each in servers) or "none"
+        fail(f"There is no tool server {wanted!r}. Connected: {names}.")
+    return found

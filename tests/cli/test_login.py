@@ -1,0 +1,389 @@
+"""Signing in from the command line: with a browser, with a code on another device, with a key."""
+
+import json
+import re
+import stat
+import threading
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+import pytest
+from joserfc.jwk import RSAKey
+
+from rota.cli import connection, profiles
+from rota.cli.device import DeviceSignIn
+from rota.cli.profiles import Profile
+from rota.platform.settings import Issuer
+from tests.auth.provider import Provider
+from tests.cli.conftest import url_of
+from tests.cli.terminal import Terminal
+from tests.service import Person, Service
+
+
+class Visitor:
+    """A person with a browser, who signs in at the development identity provider."""
+
+    def __init__(self, change: Callable[[str], str] = str) -> None:
+        self.addresses: list[str] = []
+        self.pages: list[httpx.Response] = []
+        self._change = change
+        self._thread: threading.Thread | None = None
+
+    def open(self, address: str) -> bool:
+        self.addresses.append(address)
+        self._thread = threading.Thread(target=self._sign_in, args=(address,))
+        self._thread.start()
+        return True
+
+    def join(self) -> None:
+        assert self._thread is not None
+        self._thread.join(30)
+
+    def _sign_in(self, address: str) -> None:
+        with httpx.Client(timeout=30) as http:
+            page = http.get(address)
+            (email, *_) = re.findall(r'name="email" value="([^"]+)"', page.text)
+            chosen = http.post(page.url, data={"email": email})
+            back = chosen.headers["location"]
+            if self._change is not str:
+                # Another site sends the browser here first.
+                self.pages.append(http.get(self._change(back)))
+            self.pages.append(http.get(back))
+
+
+@pytest.fixture
+def visitor(monkeypatch: pytest.MonkeyPatch) -> Visitor:
+    made = Visitor()
+    monkeypatch.setattr("webbrowser.open", made.open)
+    return made
+
+
+async def test_a_person_signs_in_with_a_browser_and_commands_use_the_session(
+    office: Service, terminal: Terminal, visitor: Visitor
+) -> None:
+    done = await terminal.ok("login", url_of(office))
+    visitor.join()
+    assert done.out == f"Signed in at {url_of(office)} as ada@example.test.\n"
+    assert "You are signed in" in visitor.pages[-1].text
+    query = parse_qs(urlsplit(visitor.addresses[0]).query)
+    assert query["code_challenge_method"] == ["S256"]
+    assert urlsplit(query["redirect_uri"][0]).hostname == "127.0.0.1"
+    me = (await terminal.ok("whoami", "--json")).json
+    assert me["user"]["email"] == "ada@example.test"
+    listed = (await terminal.ok("profiles", "list")).out
+    assert re.search(rf"\*\s+default\s+{url_of(office)}", listed)
+
+
+async def test_the_file_of_the_profiles_is_only_for_its_user(
+    office: Service, terminal: Terminal, visitor: Visitor
+) -> None:
+    await terminal.ok("login", url_of(office))
+    visitor.join()
+    assert stat.S_IMODE(terminal.profiles.stat().st_mode) == 0o600
+    assert stat.S_IMODE(terminal.profiles.parent.stat().st_mode) == 0o700
+    terminal.profiles.chmod(0o644)
+    refused = await terminal("whoami")
+    assert refused.code == 2
+    assert refused.err == (
+        f"Other users can read {terminal.profiles}, which has tokens. "
+        f"Run: chmod 600 {terminal.profiles}\n"
+    )
+
+
+async def test_an_answer_with_another_state_is_not_used(
+    office: Service, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forged = Visitor(lambda back: re.sub(r"state=[^&]+", "state=forged", back))
+    monkeypatch.setattr("webbrowser.open", forged.open)
+    await terminal.ok("login", url_of(office))
+    forged.join()
+    assert [page.status_code for page in forged.pages] == [404, 200]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (
+            {"iss": "https://evil.example"},
+            "Another identity provider answered. Run rota login again.\n",
+        ),
+        (
+            {"code": None, "error": "access_denied", "error_description": "No\x1b[31m thanks."},
+            "The identity provider refused: No⟨U+001B⟩[31m thanks.\n",
+        ),
+    ],
+)
+async def test_an_answer_without_a_code_of_the_issuer_is_refused(
+    office: Service,
+    terminal: Terminal,
+    monkeypatch: pytest.MonkeyPatch,
+    change: dict[str, str | None],
+    reason: str,
+) -> None:
+    def answer(address: str) -> bool:
+        query = {name: values[0] for name, values in parse_qs(urlsplit(address).query).items()}
+        given = {"state": query["state"], "code": "x", **change}
+        params = {name: value for name, value in given.items() if value is not None}
+        thread = threading.Thread(
+            target=lambda: httpx.get(query["redirect_uri"], params=params, timeout=30)
+        )
+        thread.start()
+        return False
+
+    monkeypatch.setattr("webbrowser.open", answer)
+    done = await terminal("login", url_of(office))
+    assert (done.code, done.err.splitlines(keepends=True)[-1]) == (1, reason)
+    assert not terminal.profiles.exists()
+
+
+async def test_without_an_answer_the_command_gives_up(
+    office: Service, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rota.cli.login.TIMEOUT_S", 0.05)
+    done = await terminal("login", url_of(office), "--no-browser")
+    assert done.code == 1
+    assert done.err.startswith("Open:\nhttp://127.0.0.1:")
+    assert done.err.endswith("Nobody signed in in time. Run rota login again.\n")
+
+
+async def test_a_session_is_renewed_before_it_expires(
+    office: Service, person: Person, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(terminal.home))
+    connection.store("default", Profile(url_of(office), person.token))
+    await terminal.ok("whoami")
+    assert profiles.load().named["default"].token == person.token
+    monkeypatch.setattr(connection, "RENEW_BELOW_S", 8 * 86_400)
+    await terminal.ok("whoami")
+    renewed = profiles.load().named["default"].token
+    assert renewed is not None
+    assert renewed != person.token
+    expires_at = connection.expiry_of(renewed)
+    assert expires_at is not None
+    assert expires_at > time.time() + 6 * 86_400
+    # While the service cannot renew it, the token that is still valid is used.
+    await person.post("/api/auth/logout")
+    done = await terminal("whoami")
+    assert done.code == 1
+    assert done.err.endswith("To sign in again: rota login\n")
+
+
+async def test_signing_out_ends_the_session(
+    office: Service, terminal: Terminal, visitor: Visitor
+) -> None:
+    await terminal.ok("login", url_of(office), "--profile", "work")
+    visitor.join()
+    stored = json.loads(terminal.profiles.read_text())
+    token = stored["profiles"]["work"]["token"]
+    assert (await terminal.ok("logout")).out == f"Signed out of {url_of(office)}.\n"
+    refused = await office.http.get("/api/me", headers={"Authorization": f"Bearer {token}"})
+    assert refused.status_code == 401
+    assert token not in terminal.profiles.read_text()
+    again = await terminal("logout")
+    assert (again.code, again.err) == (1, "You are not signed in.\n")
+
+
+async def test_an_api_key_is_read_from_a_pipe_and_never_shown(
+    office: Service, person: Person, terminal: Terminal
+) -> None:
+    secret = (await person.post("/api/keys", {"name": "cli"})).json()["secret"]
+    done = await terminal.ok("login", url_of(office), "--key", typed=f"{secret}\n")
+    assert secret not in done.out + done.err
+    await terminal.ok("tasks", "list")
+    assert secret not in (await terminal.ok("profiles", "list", "--json")).out
+    await terminal.ok("logout")
+    wrong = await terminal("login", url_of(office), "--key", typed="rota_wrong\n")
+    assert wrong.code == 1
+    assert "rota login" in wrong.err
+    empty = await terminal("login", url_of(office), "--key", typed="\n")
+    assert (empty.code, empty.err) == (2, "The API key is empty.\n")
+
+
+@pytest.fixture(scope="module")
+async def provider() -> AsyncIterator[Provider]:
+    key = RSAKey.generate_key(2048, {"use": "sig", "alg": "RS256", "kid": "rsa"})
+    async with Provider(key).serve() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+async def with_device(service_a: Service, provider: Provider) -> AsyncIterator[Service]:
+    """A service whose identity provider can sign in people on other devices."""
+    setting = Issuer(issuer=provider.issuer, client_id="web", cli_client_id="cli", name="Devices")
+    async with service_a.process(oidc_issuers=(setting,)) as service:
+        yield service
+
+
+@pytest.fixture
+def issuer(provider: Provider) -> Provider:
+    provider.discovery = {
+        "issuer": provider.issuer,
+        "jwks_uri": f"{provider.issuer}/jwks",
+        "token_endpoint": f"{provider.issuer}/token",
+        "device_authorization_endpoint": f"{provider.issuer}/device",
+    }
+    return provider
+
+
+async def test_a_person_signs_in_with_a_code_on_another_device(
+    with_device: Service, issuer: Provider, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+    answers: list[Any] = [
+        {"error": "authorization_pending"},
+        {"error": "slow_down"},
+        {"id_token": issuer.mint("rsa", aud="cli", email="eve@example.test").token()},
+    ]
+    issuer.device = {
+        "user_code": "WDJB-MJHT",
+        "device_code": "secret",
+        "verification_uri": "https://login.example/device",
+        "verification_uri_complete": "https://login.example/device?code=WDJB-MJHT",
+        "interval": 7,
+    }
+
+    def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        issuer.tokens = answers.pop(0)
+
+    monkeypatch.setattr(DeviceSignIn.id_token, "__defaults__", (sleep,))
+    done = await terminal.ok("login", url_of(with_device), "--device")
+    assert done.out == f"Signed in at {url_of(with_device)} as eve@example.test.\n"
+    assert "Open https://login.example/device on any device and enter the code:  WDJB" in done.err
+    # RFC 8628: five seconds more after `slow_down`.
+    assert waits == [7, 7, 12]
+    forms = [form for _, form in issuer.token_requests]
+    assert {(form["client_id"], form["device_code"]) for form in forms} == {("cli", "secret")}
+
+
+@pytest.mark.parametrize(
+    ("discovery", "device", "tokens", "reason"),
+    [
+        ({"device_authorization_endpoint": None}, {}, {}, "does not support sign-in with a code"),
+        ({"issuer": "https://evil.example"}, {}, {}, "has no valid discovery document"),
+        ({}, {}, {"error": "access_denied"}, "The identity provider refused: access_denied"),
+        ({}, {}, b"<html>", "is not JSON"),
+        ({}, {"expires_in": 0}, {}, "Nobody signed in in time"),
+    ],
+)
+async def test_a_refused_code_on_another_device_is_one_line(
+    with_device: Service,
+    issuer: Provider,
+    terminal: Terminal,
+    monkeypatch: pytest.MonkeyPatch,
+    discovery: dict[str, Any],
+    device: dict[str, Any],
+    tokens: Any,
+    reason: str,
+) -> None:
+    monkeypatch.setattr(DeviceSignIn.id_token, "__defaults__", (lambda _: None,))
+    issuer.discovery |= discovery
+    issuer.device = {
+        "user_code": "W",
+        "device_code": "d",
+        "verification_uri": "https://login.example/device",
+        **device,
+    }
+    issuer.tokens = tokens
+    done = await terminal("login", url_of(with_device), "--device")
+    assert done.code == 1
+    assert reason in done.err.splitlines()[-1]
+
+
+async def test_commands_say_how_to_sign_in(
+    office: Service, terminal: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    nobody = await terminal("tasks", "list")
+    assert nobody.code == 1
+    assert nobody.err == (
+        "You are not signed in. Run: rota login URL, or set ROTA_URL and ROTA_API_KEY.\n"
+    )
+    elsewhere = await terminal("tasks", "list", ROTA_URL="https://rota.example.com")
+    assert (elsewhere.code, elsewhere.err) == (
+        1,
+        "You are not signed in at https://rota.example.com. "
+        "Run: rota login https://rota.example.com\n",
+    )
+    alone = await terminal("tasks", "list", ROTA_API_KEY="rota_x")
+    assert (alone.code, alone.err) == (2, "ROTA_API_KEY is set, but ROTA_URL is not. Set both.\n")
+    which = await terminal("login")
+    assert (which.code, which.err) == (
+        2,
+        "Which service? For example: rota login https://rota.example.com\n",
+    )
+    for wrong in ("ftp://rota.example.com", "https://", "https://me:pw@host", "http://h:99999"):
+        done = await terminal("login", wrong)
+        assert done.code == 2
+        assert done.err.endswith("is not a URL such as https://rota.example.com.\n")
+    down = await terminal("tasks", "list", ROTA_URL="http://127.0.0.1:1", ROTA_API_KEY="rota_x")
+    assert down.code == 1
+    assert "http://127.0.0.1:1" in down.err
+    assert len(down.err.splitlines()) == 1
+    unknown = await terminal("tasks", "list", "--profile", "home")
+    assert (unknown.code, unknown.err) == (2, "There is no profile 'home'. Profiles: none.\n")
+
+
+async def test_profiles_keep_several_services_and_accounts(
+    office: Service, person: Person, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(terminal.home))
+    connection.store("home", Profile("http://127.0.0.1:1", "rota_home"))
+    connection.store("work", Profile(url_of(office), person.token))
+    await terminal.ok("profiles", "use", "home", "--account", "company")
+    stored = profiles.load()
+    assert (stored.current, stored.named["home"].account) == ("home", "company")
+    # A profile that is named counts more than the environment.
+    await terminal.ok("whoami", "--profile", "work", ROTA_URL="http://x", ROTA_API_KEY="rota_x")
+    missing = await terminal("profiles", "use", "other")
+    assert (missing.code, missing.err) == (
+        2,
+        "There is no profile 'other'. See: rota profiles list\n",
+    )
+    terminal.profiles.write_text("{")
+    broken = await terminal("profiles", "list")
+    assert broken.code == 2
+    assert broken.err.endswith("Delete it, and sign in again: rota login\n")
+
+
+async def test_a_folder_that_cannot_be_written_is_one_line(
+    office: Service, person: Person, terminal: Terminal
+) -> None:
+    secret = (await person.post("/api/keys", {"name": "cli"})).json()["secret"]
+    terminal.home.write_text("A file, not a folder.")
+    done = await terminal("login", url_of(office), "--key", typed=f"{secret}\n")
+    assert done.code == 2
+    assert done.err.splitlines()[-1].startswith(f"Cannot read {terminal.profiles}: ")
+
+
+async def test_signing_out_of_a_service_that_is_gone_says_so(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(terminal.home))
+    connection.store("default", Profile("http://127.0.0.1:1", "a.b.c"))
+    done = await terminal("logout")
+    assert done.code == 1
+    assert done.err.startswith("The profile is deleted, but the session did not end: ")
+    assert profiles.load().named == {}
+
+
+def test_two_commands_at_the_same_time_lose_no_profile(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(terminal.home))
+
+    def add(name: str) -> None:
+        with profiles.changing() as stored:
+            stored[0] = replace(stored[0].put(name, Profile(f"https://{name}.example")))
+
+    threads = [threading.Thread(target=add, args=(f"p{number}",)) for number in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(profiles.load().named) == 20

@@ -1,0 +1,103 @@
+"""Runs from the command line: the text of a model while it is written, gates, forks."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from rota.agents.sync import sync
+from rota.cli.exits import ExitCode
+from rota.dev.stack import Stack
+from tests.cli.conftest import url_of
+from tests.cli.terminal import Terminal
+from tests.runs.runner import CATALOG, Runner
+from tests.runs.scripted import Scripted, calls, says
+from tests.service import Service
+
+
+@pytest.fixture(scope="module")
+async def scripted() -> AsyncIterator[Scripted]:
+    async with Scripted.start() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+async def runner(
+    stack: Stack, scripted: Scripted, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Runner]:
+    log = tmp_path_factory.mktemp("worker") / "log"
+    async with Runner.start(stack, scripted, "cli_runs", log) as started:
+        await sync(started.service.database_url, CATALOG)
+        yield started
+
+
+@pytest.fixture(scope="module")
+async def service(runner: Runner) -> AsyncIterator[Service]:
+    """In a process of its own, so its logs are not in the output of the commands."""
+    async with runner.service.process() as started:
+        yield started
+
+
+@pytest.fixture
+async def rota(runner: Runner, service: Service, terminal: Terminal) -> Terminal:
+    person = await runner.service.sign_in()
+    terminal.variables = {"ROTA_URL": url_of(service), "ROTA_API_KEY": person.token}
+    return terminal
+
+
+async def test_a_followed_task_shows_its_text_once_and_its_tools(
+    rota: Terminal, scripted: Scripted
+) -> None:
+    prose = "Line one with an ü.\n" * 20 + "The end."
+    script = await scripted.script(
+        calls(("desk__lookup", {"ref": "live"}), text="I look it up."), says(prose)
+    )
+    command = ("tasks", "create", "T", "--agent", "writer", "--input", f"Please. {script}", "-f")
+    done = await rota.ok(*command)
+    assert done.out == f"I look it up.\n{prose}\n"
+    lines = done.err.splitlines()
+    task_id = lines[0]
+    assert lines[1:5] == ["· created", "· started", "· calls desk/lookup", "· completed"]
+    assert lines[5].startswith(f"COMPLETED · {task_id} · $")
+    timeline = await rota.ok("tasks", "show", task_id, "--timeline")
+    assert "lookup" in timeline.out
+    assert len((await rota.ok("tasks", "show", task_id, "--timeline", "--json")).json["steps"]) == 3
+
+
+async def test_a_run_that_waits_is_approved_and_forked(rota: Terminal, scripted: Scripted) -> None:
+    script = await scripted.script(calls(("desk__send", {"ref": "first"})), says("Sent."))
+    about = ("--agent", "careful", "--input", f"Please. {script}")
+    stopped = await rota("tasks", "create", "T", *about, "--until-review")
+    assert stopped.code == ExitCode.REVIEW_WAITS
+    task_id = stopped.err.splitlines()[0]
+    shown = await rota.ok("tasks", "review", task_id)
+    assert '"ref": "first"' in shown.out
+    review = (await rota.ok("tasks", "review", task_id, "--json")).json["review"]
+    decision = ("--review", str(review["number"]), "--digest", review["digest"])
+    await rota.ok("tasks", "approve", task_id, *decision)
+    done = await rota.ok("tasks", "follow", task_id)
+    assert done.out == "Sent.\n"
+    assert "To decide: rota inbox" in done.err
+    options = await rota.ok("tasks", "fork", task_id, "--options")
+    assert "Steps" in options.out
+    assert (await rota.ok("tasks", "fork", task_id, "--options", "--json")).json["fork"]["steps"]
+    quote = await rota.ok("tasks", "fork", task_id, "--step", "0", "--dry-run")
+    assert "Costs at most" in quote.out
+    fork = (await rota.ok("tasks", "fork", task_id, "--step", "0", "--json")).json["task"]
+    assert fork["forkedFrom"]["taskId"] == task_id
+
+
+async def test_an_interrupted_follow_leaves_the_task_running(
+    rota: Terminal, scripted: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = await scripted.script(calls(("desk__send", {"ref": "first"})), says("Sent."))
+    about = ("--agent", "careful", "--input", f"Please. {script}", "--json")
+    task_id = (await rota.ok("tasks", "create", "T", *about)).json["task"]["id"]
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rota.cli.follow.Display.show", interrupt)
+    done = await rota("tasks", "follow", task_id)
+    assert done.code == ExitCode.INTERRUPTED
+    assert done.err == f"The task goes on. To follow it again: rota tasks follow {task_id}\n"
+    await rota.ok("tasks", "cancel", task_id)
