@@ -1,0 +1,1 @@
+"""`rota inbox`: what waits for a person, reviewed with the keyboard."""
