@@ -32,7 +32,7 @@ def test_the_top_level_lists_the_commands_by_what_they_are_for() -> None:
         for title, panel in zip(panels[1::2], panels[2::2], strict=True)
     }
     assert listed == {
-        "Work with agents": ["inbox", "usage", "tasks", "agents", "tools", "schedules"],
+        "Work with agents": ["inbox", "usage", "listen", "tasks", "agents", "tools", "schedules"],
         "Sign in": ["login", "logout", "whoami", "profiles", "keys"],
         "Run the service": ["dev", "serve", "worker", "admin"],
     }

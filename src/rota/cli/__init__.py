@@ -13,6 +13,7 @@ import typer
 
 from rota.cli import admin, agents, decisions, keys, login, schedules, tools
 from rota.cli.inbox.command import inbox
+from rota.cli.listen import listen
 from rota.cli.runtime import exit_on_error, load_settings
 from rota.cli.session import client_command
 from rota.cli.usage import usage
@@ -34,6 +35,7 @@ for group, name in (
     cli.add_typer(group, name=name, rich_help_panel=WORK)
 client_command(cli, panel=WORK)(inbox)
 client_command(cli, panel=WORK)(usage)
+client_command(cli, panel=WORK)(listen)
 login.add_to(cli)
 cli.add_typer(keys.commands, name="keys", rich_help_panel=login.PANEL)
 cli.command(rich_help_panel=SERVICE)(dev)
