@@ -10,14 +10,14 @@ from rota.agents.sync import sync
 DOC = (Path(__file__).parents[2] / "docs" / "agents.md").read_text()
 
 
-async def test_the_example_is_a_catalog_that_syncs(sync_url: str, tmp_path: Path) -> None:
-    [where] = re.findall(r"Save this as `(agents/[^`]+)`", DOC)
-    [example] = re.findall(r"```markdown\n(.*?)```", DOC, re.DOTALL)
-    file = tmp_path / where
-    file.parent.mkdir(parents=True)
-    file.write_text(example)
+async def test_the_examples_are_a_catalog_that_syncs(sync_url: str, tmp_path: Path) -> None:
+    examples = re.findall(r"`(agents/[^`]+\.md)`[^`]*:\n\n```markdown\n(.*?)```", DOC, re.DOTALL)
+    for where, example in examples:
+        file = tmp_path / where
+        file.parent.mkdir(parents=True)
+        file.write_text(example)
     report = await sync(sync_url, tmp_path / "agents")
-    assert [change.name for change in report.added] == ["invoice-checker"]
+    assert [change.name for change in report.added] == ["invoice-checker", "tea-maker"]
 
 
 def test_the_table_has_every_field_with_its_description() -> None:
@@ -27,12 +27,7 @@ def test_the_table_has_every_field_with_its_description() -> None:
 
 
 def test_the_text_names_the_optional_fields_and_the_reserved_names() -> None:
-    optional = [f.alias for f in AgentFields.model_fields.values() if not f.is_required()]
-    assert optional == [
-        *("initials", "useFor", "aliases", "describe", "approval", "maxConcurrent"),
-        "outputSchema",
-    ]
-    assert (
-        "except `initials`, `useFor`, `aliases`, `describe`, `approval`, `maxConcurrent` and" in DOC
-    )
+    required = [f.alias for f in AgentFields.model_fields.values() if f.is_required()]
+    assert required == ["name", "description"]
+    assert "Only `name` and `description` are required" in DOC
     assert all(f"`{name}`" in DOC for name in RESERVED)

@@ -137,6 +137,17 @@ def test_files_below_hidden_folders_are_ignored(folder: Folder) -> None:
     assert [agent.name for agent in read_catalog(root)] == ["other", "ledger-clerk"]
 
 
+def test_a_name_a_description_and_instructions_are_enough(folder: Folder) -> None:
+    [agent] = read_catalog(
+        folder(short="---\nname: tea-maker\ndescription: Makes tea.\n---\nMake good tea.\n")
+    )
+    assert (agent.name, agent.display_name) == ("tea-maker", "Tea Maker")
+    assert (agent.department, agent.rank, agent.required_tier) == ("General", 3, "BASIC")
+    # It can use no tool, and what it spends is limited.
+    assert (agent.tools, agent.approval, agent.model) == ((), Approval(), "default")
+    assert (agent.budget_cents, agent.max_steps) == (50, 20)
+
+
 # A text of the good file, its replacement, the line of the problem, and part of the message.
 WRONG = [
     ("name: ledger-clerk", "name: Ledger Clerk", 2, "it must be at most 64 of a-z, 0-9 and -"),
@@ -150,7 +161,7 @@ WRONG = [
     ("displayName: Ledger Clerk", "displayName: ", 3, "`displayName` is empty; it must be text"),
     ("displayName: Ledger Clerk", "displayName: '  '", 3, "`displayName` is"),
     ("displayName: Ledger Clerk", "displayName: 2024", 3, "put it in quotes to make it text"),
-    ("displayName: Ledger Clerk\n", "", 1, "`displayName` is missing; it must be text of 1 to 100"),
+    ("description: Keeps the ledger.\n", "", 1, "`description` is missing; it must be text"),
     ("Keeps the ledger.", "x" * 1001, 4, "`description` is xxx"),
     ("tier: 3", "tier: 4", 6, "`tier` is 4; it must be 1 (director), 2 (lead) or 3 (specialist)"),
     ("tier: 3", 'tier: "3"', 6, '`tier` is "3"; it must be 1'),

@@ -78,7 +78,8 @@ class AgentFields(_FrontMatter):
         Name,
         Field(description="at most 64 of a-z, 0-9 and -, beginning with a letter"),
     ]
-    display_name: Annotated[str, _text(100), Field(description="text of 1 to 100 characters")]
+    # Without it, it is made from the name.
+    display_name: Annotated[str, _text(100), Field(description="text of 1 to 100 characters")] = ""
     initials: Annotated[
         str | None, Field(pattern=r"^\p{Lu}\p{Lu}$", description="two capital letters")
     ] = None
@@ -87,19 +88,23 @@ class AgentFields(_FrontMatter):
         list[Annotated[str, _text(100)]],
         Field(max_length=40, description="a list of at most 40 strings of 1 to 100 characters"),
     ] = []
-    department: Annotated[str, _text(100), Field(description="text of 1 to 100 characters")]
-    tier: Annotated[int, Field(ge=1, le=3, description="1 (director), 2 (lead) or 3 (specialist)")]
+    department: Annotated[str, _text(100), Field(description="text of 1 to 100 characters")] = (
+        "General"
+    )
+    tier: Annotated[
+        int, Field(ge=1, le=3, description="1 (director), 2 (lead) or 3 (specialist)")
+    ] = 3
     tags: Annotated[
         list[Annotated[str, _text(50)]],
         Field(max_length=20, description="a list of at most 20 strings of 1 to 50 characters"),
-    ]
+    ] = []
     aliases: Annotated[
         list[Name], Field(max_length=20, description="a list of at most 20 names like `name`")
     ] = []
-    premium: Annotated[bool, Field(description=_YES_NO)]
+    premium: Annotated[bool, Field(description=_YES_NO)] = False
     required_tier: Annotated[
         Level, Field(description="BASIC, STANDARD, ADVANCED, CORPORATE or ENTERPRISE")
-    ]
+    ] = "BASIC"
     model: Annotated[
         str,
         Field(
@@ -107,10 +112,10 @@ class AgentFields(_FrontMatter):
             max_length=100,
             description="a model's name, such as default, fast or strong",
         ),
-    ]
+    ] = "default"
     tools: Annotated[
         list[Tool], Field(max_length=100, description=f"a list of at most 100 {_TOOLS}")
-    ]
+    ] = []
     describe: Annotated[
         dict[ToolName, Template],
         Field(max_length=100, description="a group of at most 100 lines server/tool: sentence"),
@@ -120,8 +125,10 @@ class AgentFields(_FrontMatter):
     ] = ApprovalFields()
     budget_cents: Annotated[
         int, Field(ge=1, le=100_000, description="a whole number from 1 to 100000")
-    ]
-    max_steps: Annotated[int, Field(ge=1, le=1000, description="a whole number from 1 to 1000")]
+    ] = 50
+    max_steps: Annotated[int, Field(ge=1, le=1000, description="a whole number from 1 to 1000")] = (
+        20
+    )
     max_concurrent: Annotated[
         int | None, Field(ge=1, le=1000, description="a whole number from 1 to 1000")
     ] = None
@@ -134,7 +141,7 @@ class AgentFields(_FrontMatter):
     def definition(self, instructions: str) -> Definition:
         return Definition(
             name=self.name,
-            display_name=self.display_name,
+            display_name=self.display_name or self.name.replace("-", " ").title(),
             description=self.description,
             department=self.department,
             rank=self.tier,
