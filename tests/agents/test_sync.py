@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 from rota.agents import queries
 from rota.agents.files import CatalogInvalid, catalog_folder
 from rota.agents.model import Approval
-from rota.agents.sync import Change, Report, sync
+from rota.agents.sync import Change, Report, UnconfirmedRetirement, sync
 from rota.cli import cli
 from rota.dev.stack import Stack
 from rota.platform.db import use_json
@@ -210,19 +210,18 @@ async def test_the_service_itself_can_only_read_the_catalog(url: str, folder: Fo
                 await connection.execute(statement)
 
 
-async def run(url: str, *arguments: str) -> Result:
+async def run(url: str, *arguments: str, typed: str | None = None) -> Result:
     """Runs the command in a thread, because it starts its own event loop."""
     environment = {"ROTA_DATABASE_URL": url, "COLUMNS": "200"}
-    return await asyncio.to_thread(
-        CliRunner().invoke, cli, ["admin", "agents", "sync", *arguments], env=environment
-    )
+    command = ["admin", "agents", "sync", *arguments]
+    return await asyncio.to_thread(CliRunner().invoke, cli, command, input=typed, env=environment)
 
 
 async def test_the_command_prints_the_outcome_for_each_agent(url: str, folder: Folder) -> None:
     await sync(url, folder(one=agent_text("one"), two=agent_text("two"), six=agent_text("six")))
     root = folder(one=agent_text("one"), two=agent_text("two", tier=1), ten=agent_text("ten"))
     dry = await run(url, str(root), "--dry-run")
-    done = await run(url, str(root))
+    done = await run(url, str(root), "--yes")
     assert (dry.exit_code, done.exit_code) == (0, 0)
     assert "This was a dry run" in dry.output
     assert "This was a dry run" not in done.output
@@ -235,6 +234,44 @@ async def test_the_command_prints_the_outcome_for_each_agent(url: str, folder: F
             ("unchanged", "1", ""),
             ("retired", "1", "six (1)"),
         ]
+
+
+async def test_agents_without_a_file_are_retired_only_if_somebody_says_so(
+    url: str, folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await sync(url, folder(one=agent_text("one"), two=agent_text("two")))
+    root = folder(one=agent_text("one", tier=2), six=agent_text("six"))
+    refused = await run(url, str(root))
+    assert refused.exit_code == 1
+    assert "retired" in refused.output
+    assert "this would retire 1 agent without a file. Use --yes" in refused.stderr
+    assert await current(url) == {"one": 1, "two": 1}
+    kept = await run(url, str(root), "--add-only")
+    assert kept.exit_code == 0, kept.output
+    assert await current(url) == {"one": 2, "two": 1, "six": 1}
+    # At a terminal, it asks.
+    monkeypatch.setattr("rota.agents.commands._is_terminal", lambda: True)
+    declined = await run(url, str(root), typed="n\n")
+    assert declined.exit_code == 1
+    assert "Retire 1 agent without a file?" in declined.output
+    assert await current(url) == {"one": 2, "two": 1, "six": 1}
+    agreed = await run(url, str(root), typed="y\n")
+    assert agreed.exit_code == 0, agreed.output
+    assert await current(url) == {"one": 2, "six": 1}
+    # Without a retirement, there is no question.
+    assert (await run(url, str(root))).exit_code == 0
+
+
+async def test_an_agent_that_came_after_the_question_is_not_retired(
+    url: str, folder: Folder
+) -> None:
+    await sync(url, folder(one=agent_text("one"), two=agent_text("two"), six=agent_text("six")))
+    root = folder(one=agent_text("one"))
+    with pytest.raises(UnconfirmedRetirement):
+        await sync(url, root, may_retire=["two"])
+    assert await current(url) == {"one": 1, "two": 1, "six": 1}
+    report = await sync(url, root, may_retire=["two", "six"])
+    assert names(report.retired) == [("six", 1), ("two", 1)]
 
 
 async def test_the_command_lists_every_problem_and_fails(url: str, folder: Folder) -> None:

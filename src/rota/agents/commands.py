@@ -1,33 +1,72 @@
 """The operator command that syncs the catalog."""
 
 import asyncio
+import sys
+from collections.abc import Collection
 from pathlib import Path
 from typing import NoReturn
 
-import asyncpg
 import typer
 from rich.console import Console
 from rich.table import Table
 
 from rota.agents.files import CatalogInvalid, catalog_folder
-from rota.agents.sync import Change, Report, sync
+from rota.agents.sync import Change, Report, UnconfirmedRetirement, sync
 
 
-def sync_command(database_url: str, folder: Path | None, *, dry_run: bool) -> None:
-    """Syncs the catalog and prints the outcome for each agent. Exits with 1 on failure."""
+def sync_command(
+    database_url: str, folder: Path | None, *, dry_run: bool, add_only: bool, yes: bool
+) -> None:
+    """Shows what a sync changes, asks before it retires agents, and syncs. Exits with 1 if a file
+    is invalid or nobody confirmed a retirement."""
+    agents = folder or catalog_folder()
+    if yes or dry_run:
+        report = _sync(database_url, agents, dry_run=dry_run, add_only=add_only)
+        Console().print(_table(report))
+        if dry_run:
+            typer.echo("This was a dry run. Nothing was changed.")
+        return
+    planned = _sync(database_url, agents, dry_run=True, add_only=add_only)
+    Console().print(_table(planned))
+    if planned.retired:
+        _confirm(len(planned.retired))
+    # Another sync can have changed the catalog meanwhile.
+    confirmed = [change.name for change in planned.retired]
+    _sync(database_url, agents, add_only=add_only, may_retire=confirmed)
+
+
+def _sync(
+    database_url: str,
+    folder: Path,
+    *,
+    dry_run: bool = False,
+    add_only: bool = False,
+    may_retire: Collection[str] | None = None,
+) -> Report:
+    work = sync(database_url, folder, dry_run=dry_run, add_only=add_only, may_retire=may_retire)
     try:
-        report = asyncio.run(sync(database_url, folder or catalog_folder(), dry_run=dry_run))
+        return asyncio.run(work)
     except CatalogInvalid as invalid:
         for problem in invalid.problems:
             typer.echo(str(problem), err=True)
         _fail(f"Nothing was changed. Fix {_counted(len(invalid.problems), 'problem')} first.")
-    except asyncpg.UndefinedTableError:
-        _fail("The database has no catalog tables. Run: rota admin migrate")
-    except (OSError, asyncpg.PostgresError) as error:
-        _fail(f"Cannot use the database: {error}. Check ROTA_MIGRATION_DATABASE_URL.")
-    Console().print(_table(report))
-    if dry_run:
-        typer.echo("This was a dry run. Nothing was changed.")
+    except UnconfirmedRetirement:
+        _fail("The catalog changed meanwhile. Nothing was changed. Run the command again.")
+
+
+def _confirm(number: int) -> None:
+    what = f"{_counted(number, 'agent')} without a file"
+    if not _is_terminal():
+        _fail(
+            f"Nothing was changed: this would retire {what}. Use --yes to retire them, or "
+            "--add-only to keep them."
+        )
+    if not typer.confirm(f"Retire {what}? No new task can use them then."):
+        _fail("Nothing was changed. --add-only keeps agents without a file.")
+
+
+def _is_terminal() -> bool:
+    return sys.stdin.isatty()
 
 
 def _fail(message: str) -> NoReturn:

@@ -1,6 +1,7 @@
 """Syncs the catalog in the database with a folder of agent files, in one transaction."""
 
 import asyncio
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -31,11 +32,23 @@ class Report:
     retired: tuple[Change, ...]
 
 
-async def sync(database_url: str, folder: Path, *, dry_run: bool = False) -> Report:
+class UnconfirmedRetirement(Exception):
+    """The sync would retire agents that nobody confirmed, so it changed nothing."""
+
+
+async def sync(
+    database_url: str,
+    folder: Path,
+    *,
+    dry_run: bool = False,
+    add_only: bool = False,
+    may_retire: Collection[str] | None = None,
+) -> Report:
     """Syncs the catalog with the folder.
 
     The URL must be the owner's, because the service's role can only read the catalog. If any file
-    is invalid, raises CatalogInvalid and changes nothing.
+    is invalid, raises CatalogInvalid and changes nothing. With `add_only`, agents without a file
+    stay. With `may_retire`, no others are retired: UnconfirmedRetirement, and nothing changes.
     """
     files = await asyncio.to_thread(read_files, folder)
     await check_catalog(files)
@@ -44,11 +57,18 @@ async def sync(database_url: str, folder: Path, *, dry_run: bool = False) -> Rep
         owner_connection(database_url) as connection,
         connection.transaction(readonly=dry_run),
     ):
-        return await _apply(connection, definitions, dry_run=dry_run)
+        return await _apply(
+            connection, definitions, dry_run=dry_run, add_only=add_only, may_retire=may_retire
+        )
 
 
 async def _apply(
-    connection: WriteConnection, definitions: list[Definition], *, dry_run: bool
+    connection: WriteConnection,
+    definitions: list[Definition],
+    *,
+    dry_run: bool,
+    add_only: bool,
+    may_retire: Collection[str] | None,
 ) -> Report:
     if not dry_run:
         await queries.lock(connection)
@@ -70,11 +90,16 @@ async def _apply(
         group.append(Change(definition.name, version))
     current = [*added, *changed, *unchanged]
     names = {change.name for change in current}
-    retired = [
+    others = [
         Change(name, before.version)
         for name, before in sorted(known.items())
         if name not in names and not before.retired
     ]
+    retired = [] if add_only else others
+    if add_only:
+        current += others
+    if may_retire is not None and not {change.name for change in retired} <= {*may_retire}:
+        raise UnconfirmedRetirement
     if not dry_run:
         await queries.add_versions(connection, versions)
         await queries.publish(connection, [(change.name, change.version) for change in current])

@@ -1,11 +1,13 @@
 """`rota admin companies …` and `rota admin accounts …`."""
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from rota.cli.runtime import load_settings, parse_id, with_composition
-from rota.platform.settings import Settings
+from rota.cli.runtime import operator_settings, parse_id, with_composition
+
+if TYPE_CHECKING:
+    from rota.platform.settings import Settings
 
 companies = typer.Typer(no_args_is_help=True, help="Create companies and manage their members.")
 accounts = typer.Typer(no_args_is_help=True, help="Manage accounts.")
@@ -29,7 +31,7 @@ def create_company(
     from rota.accounts import service
     from rota.platform import ids
 
-    settings = load_settings()
+    settings = operator_settings()
     owner_id = parse_id("user", owner)
     checked_tier = _check_tier(settings, tier)
     account_id = with_composition(
@@ -63,7 +65,7 @@ def set_member(
     """
     account_id, user_id = parse_id("acct", account), parse_id("user", user)
     member = with_composition(
-        load_settings(), lambda parts: parts.members.put(account_id, user_id, role, approver)
+        operator_settings(), lambda parts: parts.members.put(account_id, user_id, role, approver)
     )
     typer.echo(f"{user} has the role {member.role} in {account}.")
 
@@ -79,7 +81,7 @@ def remove_member(
     """
     account_id, user_id = parse_id("acct", account), parse_id("user", user)
     with_composition(
-        load_settings(), lambda parts: parts.members.remove(account_id, user_id, by=None)
+        operator_settings(), lambda parts: parts.members.remove(account_id, user_id, by=None)
     )
     typer.echo(f"{user} is no longer a member of {account}.")
 
@@ -95,14 +97,14 @@ def set_tier(
     """
     from rota.accounts import service
 
-    settings = load_settings()
+    settings = operator_settings()
     account_id = parse_id("acct", account)
     checked_tier = _check_tier(settings, tier)
     with_composition(settings, lambda parts: service.set_tier(parts.db, account_id, checked_tier))
     typer.echo(f"{account} has the tier {checked_tier.upper()}.")
 
 
-def _check_tier(settings: Settings, tier: str) -> str:
+def _check_tier(settings: "Settings", tier: str) -> str:
     from rota.variants import VARIANTS
 
     names = [known.name for known in VARIANTS[settings.variant].tiers]

@@ -9,17 +9,17 @@ from typing import Annotated, Literal
 
 import typer
 
+from rota.cli import admin_agents
 from rota.cli.accounts import accounts, companies
 from rota.cli.runtime import (
     exit_on_error,
     fail,
-    load_settings,
+    operator_settings,
     owner_url,
     parse_id,
     run_or_exit,
     with_composition,
 )
-from rota.platform.settings import Settings
 
 commands = typer.Typer(no_args_is_help=True, help="Commands for operators.")
 
@@ -30,7 +30,7 @@ def _group(name: str, description: str) -> typer.Typer:
     return group
 
 
-agents = _group("agents", "Load the catalog of agents, and compare versions.")
+commands.add_typer(admin_agents.commands, name="agents")
 commands.add_typer(companies, name="companies")
 commands.add_typer(accounts, name="accounts")
 signing_keys = _group("signing-keys", "Rotate the keys that sign session tokens.")
@@ -50,71 +50,12 @@ def migrate() -> None:
     from rota.platform.crypto import Vault
     from rota.platform.migrate import migrate as apply
 
-    settings = load_settings()
+    settings = operator_settings()
     url = owner_url(settings)
     with exit_on_error():
         apply(url)
     run_or_exit(rotation.ensure_key(url, Vault(*settings.secret_keys)))
     typer.echo("The database is up to date.")
-
-
-@agents.command()
-def sync(
-    folder: Annotated[
-        Path | None,
-        typer.Argument(
-            help="The folder with the agent files. Default: the catalog that ships with Rota."
-        ),
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show the changes without making them.")
-    ] = False,
-) -> None:
-    """Make the catalog match the agent files in a folder.
-
-    If one file is invalid, nothing changes.
-
-    Example: rota admin agents sync agents/ --dry-run
-    """
-    from rota.agents.commands import sync_command
-
-    sync_command(owner_url(load_settings()), folder, dry_run=dry_run)
-
-
-@agents.command()
-def compare(
-    agent: Annotated[str, typer.Argument(help="The name of the agent.")],
-    account: Annotated[str, typer.Option(help="The account whose tasks to use (acct_…).")],
-    before: Annotated[int, typer.Option("--from", min=1, help="The version that ran the tasks.")],
-    after: Annotated[int, typer.Option("--to", min=1, help="The version to compare it with.")],
-    tasks: Annotated[
-        int, typer.Option(min=1, max=100, help="How many of the newest tasks to use.")
-    ] = 10,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
-) -> None:
-    """Run past tasks against another version of their agent, with recorded tool results.
-
-    No tool is called and nothing is written. The model is asked, and its provider bills the calls;
-    the account pays nothing.
-
-    Example: rota admin agents compare bug-triager --account acct_… --from 1 --to 2 --tasks 5
-    """
-    from rota.runs.commands import compare_command
-
-    settings = load_settings()
-    account_id = parse_id("acct", account)
-    with_composition(
-        settings,
-        lambda parts: compare_command(
-            parts.db,
-            parts.schema_checks,
-            settings,
-            account_id,
-            (agent, before, after),
-            limit=tasks,
-            as_json=as_json,
-        ),
-    )
 
 
 @signing_keys.command("rotate")
@@ -135,7 +76,7 @@ def rotate_signing_keys(
     from rota.auth import rotation
     from rota.platform.crypto import Vault
 
-    settings = load_settings()
+    settings = operator_settings()
     overlap_s = 0 if immediately else rotation.default_overlap_s(settings)
     kid = run_or_exit(
         rotation.rotate(owner_url(settings), Vault(*settings.secret_keys), overlap_s=overlap_s)
@@ -151,7 +92,7 @@ def rotate_secrets() -> None:
     """
     from rota.secret_rotation import rotate_all
 
-    settings = load_settings()
+    settings = operator_settings()
     counts = with_composition(
         settings, lambda parts: rotate_all(parts.db, owner_url(settings), parts.vault)
     )
@@ -175,7 +116,7 @@ def verify(
     from rota.credits.commands import verify_command
 
     account_id = parse_id("acct", account) if account is not None else None
-    with_composition(load_settings(), lambda parts: verify_command(parts.db, account_id))
+    with_composition(operator_settings(), lambda parts: verify_command(parts.db, account_id))
 
 
 @payments.command()
@@ -186,7 +127,7 @@ def setup() -> None:
     from rota.plans.tiers import products
     from rota.variants import VARIANTS
 
-    settings = load_settings()
+    settings = operator_settings()
     variant = VARIANTS[settings.variant]
     sold = products(variant.tiers, variant.pass_price_cents)
 
@@ -222,7 +163,8 @@ def reconcile(
 
     start = since.replace(tzinfo=UTC) if since else datetime.now(UTC) - timedelta(days=30)
     with_composition(
-        load_settings(), lambda parts: reconcile_command(parts.reconciliation, start, apply=apply)
+        operator_settings(),
+        lambda parts: reconcile_command(parts.reconciliation, start, apply=apply),
     )
 
 
@@ -239,7 +181,7 @@ def list_outbox(
     """
     from rota.events.commands import list_command
 
-    with_composition(load_settings(), lambda parts: list_command(parts.db, dead, limit))
+    with_composition(operator_settings(), lambda parts: list_command(parts.db, dead, limit))
 
 
 @outbox.command("retry")
@@ -257,7 +199,7 @@ def retry_outbox(
 
     if (instruction is None) != everything:
         raise typer.BadParameter("Use either an ID or --all.")
-    with_composition(load_settings(), lambda parts: retry_command(parts.db, instruction))
+    with_composition(operator_settings(), lambda parts: retry_command(parts.db, instruction))
 
 
 # A list of numbers, literals and strings, as json.dumps indents it.
@@ -277,6 +219,7 @@ def openapi(
 ) -> None:
     """Print the OpenAPI description of the API."""
     from rota.app import create_app
+    from rota.platform.settings import Settings
 
     description = create_app(Settings(variant=variant)).openapi()
     text = json.dumps(description, indent=2, ensure_ascii=False) + "\n"
@@ -313,7 +256,7 @@ def seed(
     """
     from rota.dev.seed.command import seed_command
 
-    settings = load_settings()
+    settings = operator_settings()
     if settings.env == "production":
         fail("ROTA_ENV is production. Generated tasks must not be added to a production database.")
     seed_command(owner_url(settings), tasks, accounts, largest, append=append)

@@ -1,24 +1,31 @@
 """What every command needs: settings, the built service, and errors as one readable line."""
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 from uuid import UUID
 
 import typer
-from pydantic import ValidationError
-
-from rota.platform.settings import Settings
 
 if TYPE_CHECKING:
     from rota.composition import Composition
+    from rota.platform.settings import Settings
 
 T = TypeVar("T")
 
+# Where `rota dev` keeps its data by default.
+DEVELOPMENT = Path(".rota")
 
-def load_settings() -> Settings:
+
+def load_settings() -> "Settings":
     """Reads ROTA_* variables; exits with 2 and names the variable if one is invalid."""
+    from pydantic import ValidationError
+
+    from rota.platform.settings import Settings
+
     try:
         return Settings()
     except ValidationError as error:
@@ -31,12 +38,25 @@ def load_settings() -> Settings:
         raise typer.Exit(2) from None
 
 
-def owner_url(settings: Settings) -> str:
+def operator_settings() -> "Settings":
+    """The settings of an operator command: those of the `rota dev` that runs in this folder, if
+    the environment names no database."""
+    if "ROTA_DATABASE_URL" not in os.environ:
+        from rota.dev.directory import DataDirectory
+
+        found = DataDirectory(DEVELOPMENT).published()
+        if found is not None:
+            typer.echo(f"Using the `rota dev` of {DEVELOPMENT.absolute()}.", err=True)
+            os.environ.update({name: value for name, value in found.items() if value})
+    return load_settings()
+
+
+def owner_url(settings: "Settings") -> str:
     """The database URL of the role that owns the tables."""
     return (settings.migration_database_url or settings.database_url).get_secret_value()
 
 
-def with_composition(settings: Settings, work: Callable[["Composition"], Awaitable[T]]) -> T:
+def with_composition(settings: "Settings", work: Callable[["Composition"], Awaitable[T]]) -> T:
     """Runs `work` with the built service, on one database connection."""
     from rota.composition import Composition
 
@@ -73,6 +93,15 @@ def exit_on_error() -> Iterator[None]:
         if isinstance(error, OSError) and error.filename:
             fail(f"Cannot read {error.filename}: {error.strerror}.")
         fail(f"Cannot use the database ({error}). Check ROTA_DATABASE_URL.")
+
+
+def parse_id(prefix: str, text: str) -> UUID:
+    from rota.platform import ids
+
+    found = ids.from_wire(prefix, text)
+    if found is None:
+        raise typer.BadParameter(f"{text!r} is not an ID of the form {prefix}_….")
+    return found
 
 
 def fail(message: str) -> NoReturn:

@@ -21,6 +21,7 @@ LOCK = "lock"
 LOG = "dev.log"
 COMPILED = "pycache"
 RUNNING = "running.json"
+ENVIRONMENT = "environment.json"
 
 
 class DirectoryError(Exception):
@@ -86,6 +87,7 @@ class DataDirectory:
 
     def release(self) -> None:
         if self._lock is not None:
+            (self.path / ENVIRONMENT).unlink(missing_ok=True)
             (self.path / RUNNING).unlink(missing_ok=True)
             os.close(self._lock)
             self._lock = None
@@ -111,6 +113,21 @@ class DataDirectory:
         written = self.path / f"{RUNNING}.new"
         written.write_text(json.dumps(asdict(running)))
         written.replace(self.path / RUNNING)
+
+    def publish(self, environment: Mapping[str, str]) -> None:
+        """Stores the settings of the running service, for operator commands in the same folder."""
+        self.write_private(self.path / ENVIRONMENT, json.dumps(dict(environment)))
+
+    def published(self) -> dict[str, str] | None:
+        """The settings of the service, if it runs."""
+        running = self.running()
+        if running is None or not running.alive:
+            return None
+        try:
+            found: dict[str, str] = json.loads((self.path / ENVIRONMENT).read_text())
+        except (OSError, ValueError):
+            return None
+        return found
 
     def log(self, name: str) -> Path:
         folder = self.path / "logs"

@@ -46,7 +46,10 @@ class Options:
     model: str = ModelName.DEMO
     demo: bool = False
     migrate: Sequence[str] = (sys.executable, "-m", "rota.cli", "admin", "migrate")
-    sync: Sequence[str] = (sys.executable, "-m", "rota.cli", "admin", "agents", "sync")
+    # The agents that the developer has added stay.
+    sync: Sequence[str] = (
+        *(sys.executable, "-m", "rota.cli", "admin", "agents", "sync", "--add-only"),
+    )
     serve: Sequence[str] = (sys.executable, "-m", "rota.cli", "serve")
     work: Sequence[str] = (sys.executable, "-m", "rota.cli", "worker")
     history: Sequence[str] = (sys.executable, "-m", "rota.dev.demo.fill")
@@ -118,6 +121,7 @@ async def _serve(
         await stack.stripe.send_webhooks_to(f"http://127.0.0.1:{port}/webhooks/stripe")
     await _run_once(stack, MIGRATIONS, options.migrate, environment, on_change)
     await _run_once(stack, CATALOG, options.sync, environment, on_change)
+    stack.directory.publish(environment)
     service = Service(stack.site, port, options.serve, environment)
     if port != options.port:
         service.note = f"port {options.port} is in use"
