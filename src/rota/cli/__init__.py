@@ -14,7 +14,7 @@ import typer
 from rota.cli import admin, agents, decisions, keys, login, schedules, tools
 from rota.cli.inbox.command import inbox
 from rota.cli.listen import listen
-from rota.cli.runtime import exit_on_error, load_settings
+from rota.cli.runtime import check_start, exit_on_error, load_settings
 from rota.cli.session import client_command
 from rota.cli.usage import usage
 from rota.dev.command import dev
@@ -72,7 +72,9 @@ def serve() -> None:
     from rota.platform.telemetry import observe
 
     settings = load_settings()
-    observe(settings, "rota-serve")
+    with exit_on_error():
+        observe(settings, "rota-serve")
+    check_start(settings)
     app = create_app(settings)
     run(app, settings, on_stop=app.state.streams.close)
 
@@ -90,7 +92,9 @@ def worker() -> None:
     from rota.worker import run_worker
 
     settings = load_settings()
-    observe(settings, "rota-worker")
+    with exit_on_error():
+        observe(settings, "rota-worker")
+    check_start(settings)
 
     async def work() -> None:
         stop = asyncio.Event()

@@ -1,6 +1,7 @@
 """What every command needs: settings, the built service, and errors as one readable line."""
 
 import asyncio
+import errno
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
@@ -67,6 +68,11 @@ def with_composition(settings: "Settings", work: Callable[["Composition"], Await
     return run_or_exit(run())
 
 
+def check_start(settings: "Settings") -> None:
+    """Exits with 1 if the process cannot work with its database or its secret key."""
+    with_composition(settings, lambda parts: parts.key_ring.active())
+
+
 def run_or_exit(work: Coroutine[object, object, T]) -> T:
     with exit_on_error():
         return asyncio.run(work)
@@ -76,8 +82,9 @@ def run_or_exit(work: Coroutine[object, object, T]) -> T:
 def exit_on_error() -> Iterator[None]:
     """Exits with 1 and prints one line for an expected error."""
     import asyncpg
-    from sqlalchemy.exc import DBAPIError
+    from sqlalchemy.exc import SQLAlchemyError
 
+    from rota.platform.crypto import SealBroken
     from rota.platform.errors import ApiError
     from rota.platform.start_checks import StartRefused
 
@@ -87,12 +94,34 @@ def exit_on_error() -> Iterator[None]:
         fail(error.message)
     except StartRefused as error:
         fail(str(error))
-    except asyncpg.UndefinedTableError as error:
+    except SealBroken:
+        fail(
+            "ROTA_SECRET_KEY is not the key that encrypted the secrets in this database. Set that "
+            "key, or add it to ROTA_SECRET_KEYS_OLD. If it is lost: rota admin signing-keys rotate "
+            "--immediately"
+        )
+    except (
+        asyncpg.UndefinedTableError,
+        asyncpg.UndefinedColumnError,
+        asyncpg.UndefinedFunctionError,
+    ) as error:
         fail(f"The database schema is not up to date ({error}). Run: rota admin migrate")
-    except (OSError, asyncpg.PostgresError, DBAPIError) as error:
-        if isinstance(error, OSError) and error.filename:
+    except OSError as error:
+        if error.filename:
             fail(f"Cannot read {error.filename}: {error.strerror}.")
-        fail(f"Cannot use the database ({error}). Check ROTA_DATABASE_URL.")
+        if error.errno == errno.EADDRINUSE:
+            fail(
+                f"A port is in use ({error.strerror}). Check ROTA_METRICS_PORT: each process of a "
+                "machine needs its own."
+            )
+        fail(f"Cannot use the database ({_first_line(error)}). Check ROTA_DATABASE_URL.")
+    except (asyncpg.PostgresError, asyncpg.InterfaceError, SQLAlchemyError) as error:
+        fail(f"Cannot use the database ({_first_line(error)}). Check ROTA_DATABASE_URL.")
+
+
+def _first_line(error: Exception) -> str:
+    # Some drivers describe the statement and link to documentation after the first line.
+    return str(error).partition("\n")[0].strip() or type(error).__name__
 
 
 def parse_id(prefix: str, text: str) -> UUID:

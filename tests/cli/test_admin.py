@@ -1,0 +1,205 @@
+"""Commands of operators: one line for everything that can be wrong."""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import asyncpg
+import pytest
+from typer.testing import CliRunner, Result
+
+from rota.cli import cli
+from rota.dev.directory import DataDirectory, Running
+from rota.dev.stack import Stack
+from rota.platform import ids
+from tests.cli.terminal import Terminal
+from tests.service import drop_database, environment, free_port, prepared_settings
+
+ACCOUNT, USER = ids.to_wire("acct", ids.new_uuid()), ids.to_wire("user", ids.new_uuid())
+COMMANDS = (
+    ("migrate",),
+    ("agents", "sync"),
+    ("agents", "compare", "one", "--account", ACCOUNT, "--from", "1", "--to", "2"),
+    ("companies", "create", "Acme", "--owner", USER),
+    ("companies", "set-member", ACCOUNT, USER),
+    ("accounts", "set-tier", ACCOUNT, "basic"),
+    ("signing-keys", "rotate"),
+    ("secrets", "rotate"),
+    ("ledger", "verify"),
+    ("payments", "reconcile"),
+    ("outbox", "list"),
+    ("outbox", "retry", "--all"),
+    ("seed", "--tasks", "2"),
+)
+
+
+async def admin(settings: Mapping[str, str], *arguments: str) -> Result:
+    """In a thread: the command starts its own event loop."""
+    command = ["admin", *arguments]
+    return await asyncio.to_thread(
+        lambda: CliRunner().invoke(cli, command, env={**settings, "COLUMNS": "200"})
+    )
+
+
+def is_one_line(result: Result) -> bool:
+    text = result.stderr.strip()
+    return result.exit_code in (1, 2) and len(text.splitlines()) == 1 and "Traceback" not in text
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+async def test_a_database_that_is_down_is_one_line(command: tuple[str, ...]) -> None:
+    url = "postgresql://rota:secret-word@127.0.0.1:1/rota"
+    result = await admin({"ROTA_DATABASE_URL": url}, *command)
+    assert is_one_line(result), result.output
+    assert "Cannot use the database" in result.stderr
+    assert "secret-word" not in result.output
+
+
+@pytest.fixture(scope="module")
+async def bare(stack: Stack) -> str:
+    """A database without tables."""
+    url = stack.endpoints.database_url
+    connection = await asyncpg.connect(url)
+    await drop_database(connection, "cli_bare")
+    await connection.execute("CREATE DATABASE cli_bare")
+    await connection.close()
+    return f"{url.rpartition('/')[0]}/cli_bare"
+
+
+# The others ask Stripe first, or create what is missing.
+READING = [each for each in COMMANDS if each not in (("migrate",), ("payments", "reconcile"))]
+
+
+@pytest.mark.parametrize("command", READING, ids=" ".join)
+async def test_a_database_that_is_not_migrated_is_one_line(
+    bare: str, command: tuple[str, ...]
+) -> None:
+    result = await admin({"ROTA_DATABASE_URL": bare}, *command)
+    assert is_one_line(result), result.output
+    assert "rota admin migrate" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda url: url.replace("@", "-wrong@"), "password authentication failed"),
+        (lambda url: f"{url}_missing", "does not exist"),
+        (lambda _: "postgresql://rota@no-such-host.invalid/rota", "ROTA_DATABASE_URL"),
+        (lambda _: "mysql://rota@127.0.0.1/rota", "ROTA_DATABASE_URL"),
+    ],
+    ids=["password", "name", "host", "scheme"],
+)
+@pytest.mark.parametrize("command", [("migrate",), ("agents", "sync"), ("ledger", "verify")])
+async def test_a_wrong_database_url_is_one_line(
+    stack: Stack, change: object, says: str, command: tuple[str, ...]
+) -> None:
+    assert callable(change)
+    url = change(stack.endpoints.database_url)
+    result = await admin({"ROTA_DATABASE_URL": url}, *command)
+    assert is_one_line(result), result.output
+    assert says in result.stderr
+
+
+OTHER_KEY = "b3RoZXIta2V5LW90aGVyLWtleS1vdGhlci1rZXktb3Q="
+
+
+@pytest.fixture(scope="module")
+async def deployment(stack: Stack) -> dict[str, str]:
+    """The settings of a service that does not run."""
+    settings = environment(await prepared_settings(stack, "a", "cli_admin"))
+    return {name: value for name, value in settings.items() if value not in ("[]", "{}", "()")}
+
+
+async def test_a_wrong_secret_key_is_one_line(deployment: dict[str, str]) -> None:
+    wrong = {**deployment, "ROTA_SECRET_KEY": OTHER_KEY}
+    for command in (("migrate",), ("signing-keys", "rotate")):
+        result = await admin(wrong, *command)
+        assert is_one_line(result), (command, result.output)
+        assert "ROTA_SECRET_KEY is not the key that encrypted" in result.stderr
+    # The right one works, also if it is an older one.
+    older = {**wrong, "ROTA_SECRET_KEYS_OLD": deployment["ROTA_SECRET_KEY"]}
+    assert (await admin(older, "migrate")).exit_code == 0
+    # If the key is lost, everybody has to sign in again.
+    rotated = await admin(wrong, "signing-keys", "rotate", "--immediately")
+    assert rotated.exit_code == 0, rotated.output
+    assert (await admin(wrong, "migrate")).exit_code == 0
+    restored = await admin(deployment, "signing-keys", "rotate", "--immediately")
+    assert restored.exit_code == 0
+
+
+async def test_a_process_that_cannot_start_says_why_in_one_line(
+    deployment: dict[str, str], bare: str
+) -> None:
+    listening = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
+    taken = {"ROTA_METRICS_PORT": str(listening.sockets[0].getsockname()[1])}
+    no_database = {"ROTA_DATABASE_URL": "postgresql://rota@127.0.0.1:1/rota"}
+    wrong = [
+        ("serve", no_database, "Cannot use the database"),
+        ("serve", {"ROTA_SECRET_KEY": OTHER_KEY}, "ROTA_SECRET_KEY"),
+        ("serve", taken, "ROTA_METRICS_PORT"),
+        ("worker", {"ROTA_DATABASE_URL": bare}, "rota admin migrate"),
+        ("worker", taken, "ROTA_METRICS_PORT"),
+    ]
+
+    async def start(command: str, changes: Mapping[str, str], says: str) -> None:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "rota.cli", command),
+            env=os.environ | deployment | {"ROTA_PORT": str(free_port())} | changes,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        out, err = (text.decode() for text in await process.communicate())
+        assert process.returncode == 1, out + err
+        assert "Traceback" not in out + err
+        [line] = [line for line in err.splitlines() if line.strip()]
+        assert says in line
+
+    async with listening, asyncio.timeout(120):
+        await asyncio.gather(*(start(*each) for each in wrong))
+
+
+def test_operator_commands_find_the_development_stack(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("ROTA_DATABASE_URL", raising=False)
+    monkeypatch.setenv("ROTA_LOG_LEVEL", "INFO")
+    directory = DataDirectory(tmp_path / ".rota")
+    directory.adopt()
+    command = ["admin", "ledger", "verify"]
+    url = "postgresql://rota@127.0.0.1:1/development"
+    before = dict(os.environ)
+    try:
+        directory.publish({"ROTA_DATABASE_URL": url})
+        stopped = CliRunner().invoke(cli, command)
+        assert "Using the" not in stopped.stderr
+        directory.announce(Running(os.getpid(), "http://127.0.0.1:8080", "Ready"))
+        found = CliRunner().invoke(cli, command)
+        assert found.stderr.startswith(f"Using the `rota dev` of {tmp_path}/.rota.\n")
+        assert os.environ["ROTA_DATABASE_URL"] == url
+        named = CliRunner().invoke(cli, command, env={"ROTA_DATABASE_URL": url})
+        assert "Using the" not in named.stderr
+        mode = (tmp_path / ".rota" / "environment.json").stat().st_mode
+        assert mode & 0o777 == 0o600
+        assert json.loads((tmp_path / ".rota" / "environment.json").read_text())
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+async def test_a_service_of_another_kind_is_one_line(terminal: Terminal) -> None:
+    async def answer(_: object, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello")
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    async with server:
+        variables = {"ROTA_URL": f"http://127.0.0.1:{port}", "ROTA_API_KEY": "rota_x"}
+        done = await terminal("tasks", "list", **variables)
+    assert done.code == 1
+    assert len(done.err.splitlines()) == 1
