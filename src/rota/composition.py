@@ -23,6 +23,7 @@ from rota.auth.codes import CodeExchange
 from rota.auth.cookies import Cookies
 from rota.auth.issuers import Issuers
 from rota.auth.keys import Keys
+from rota.auth.operator_keys import OperatorKeys
 from rota.auth.profiles import Profiles
 from rota.auth.sessions import Sessions
 from rota.auth.tokens import KeyRing, SessionTokens
@@ -242,8 +243,11 @@ class Composition:
         return Issuers(self.settings.oidc_issuers, self.issuer_client)
 
     @cached_property
+    def operator_keys(self) -> OperatorKeys:
+        return OperatorKeys(self.db, self.keys, self._signup_trial)
+
+    @cached_property
     def sessions(self) -> Sessions:
-        trial_days = timedelta(days=self.settings.signup_trial_days)
         return Sessions(
             self.db,
             self.issuers,
@@ -252,8 +256,13 @@ class Composition:
             self.authenticator,
             journal.append,
             idle_days=self.settings.session_idle_days,
-            signup_trial=trial_days if self.variant.signup_trial else None,
+            signup_trial=self._signup_trial,
         )
+
+    @property
+    def _signup_trial(self) -> timedelta | None:
+        days = timedelta(days=self.settings.signup_trial_days)
+        return days if self.variant.signup_trial else None
 
     @cached_property
     def profiles(self) -> Profiles:

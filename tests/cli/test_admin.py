@@ -1,4 +1,4 @@
-"""Commands of operators: one line for everything that can be wrong."""
+"""Commands of operators: the first key, and one line for everything that can be wrong."""
 
 import asyncio
 import json
@@ -15,8 +15,9 @@ from rota.cli import cli
 from rota.dev.directory import DataDirectory, Running
 from rota.dev.stack import Stack
 from rota.platform import ids
+from tests.cli.conftest import url_of
 from tests.cli.terminal import Terminal
-from tests.service import drop_database, environment, free_port, prepared_settings
+from tests.service import Service, drop_database, environment, free_port, prepared_settings
 
 ACCOUNT, USER = ids.to_wire("acct", ids.new_uuid()), ids.to_wire("user", ids.new_uuid())
 COMMANDS = (
@@ -26,6 +27,7 @@ COMMANDS = (
     ("companies", "create", "Acme", "--owner", USER),
     ("companies", "set-member", ACCOUNT, USER),
     ("accounts", "set-tier", ACCOUNT, "basic"),
+    ("keys", "create", "First"),
     ("signing-keys", "rotate"),
     ("secrets", "rotate"),
     ("ledger", "verify"),
@@ -47,6 +49,48 @@ async def admin(settings: Mapping[str, str], *arguments: str) -> Result:
 def is_one_line(result: Result) -> bool:
     text = result.stderr.strip()
     return result.exit_code in (1, 2) and len(text.splitlines()) == 1 and "Traceback" not in text
+
+
+async def test_the_first_key_of_a_deployment_creates_a_task(
+    office: Service, terminal: Terminal
+) -> None:
+    created = await admin(environment(office.settings), "keys", "create", "First", "--days", "7")
+    assert created.exit_code == 0, created.output
+    secret = created.stdout.strip()
+    terminal.variables = {"ROTA_URL": url_of(office), "ROTA_API_KEY": secret}
+    await terminal.ok("tasks", "create", "Made by the operator")
+    # The next key is for the same account, and can be weaker.
+    again = await admin(
+        environment(office.settings), "keys", "create", "Second", "--scope", "tasks:read"
+    )
+    reader = {"ROTA_API_KEY": again.stdout.strip()}
+    listed = (await terminal.ok("tasks", "list", "--json", **reader)).json["tasks"]
+    assert [task["name"] for task in listed] == ["Made by the operator"]
+    assert (await terminal("tasks", "create", "T", **reader)).code == 1
+
+
+async def test_a_key_of_an_account_belongs_to_its_owner(office: Service) -> None:
+    settings = environment(office.settings)
+    owner = await office.sign_in()
+    made = await admin(settings, "companies", "create", "Acme", "--owner", _user(owner.user_id))
+    company = made.stdout.strip().splitlines()[-1]
+    created = await admin(settings, "keys", "create", "First", "--account", company)
+    assert created.exit_code == 0, created.output
+    bearer = {"Authorization": f"Bearer {created.stdout.strip()}"}
+    me = (await office.http.get("/api/me", headers=bearer)).json()
+    assert (me["account"]["id"], me["user"]["id"]) == (company, _user(owner.user_id))
+    keys = await owner.get("/api/keys", headers={"X-Service-Account": company})
+    assert [key["name"] for key in keys.json()["keys"]] == ["First"]
+    unknown = await admin(settings, "keys", "create", "K", "--account", ACCOUNT)
+    assert is_one_line(unknown)
+    assert unknown.stderr == f"Account {ACCOUNT} not found.\n"
+    wrong = await admin(settings, "keys", "create", "K", "--scope", "everything")
+    assert wrong.exit_code == 2
+    assert "everything: unknown. The scopes are: tasks:read" in " ".join(wrong.stderr.split())
+
+
+def _user(user_id: object) -> str:
+    return ids.to_wire("user", user_id)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
@@ -128,6 +172,16 @@ async def test_a_wrong_secret_key_is_one_line(deployment: dict[str, str]) -> Non
     assert (await admin(wrong, "migrate")).exit_code == 0
     restored = await admin(deployment, "signing-keys", "rotate", "--immediately")
     assert restored.exit_code == 0
+
+
+async def test_commands_work_while_redis_and_temporal_are_down(deployment: dict[str, str]) -> None:
+    away = {"ROTA_REDIS_URL": "redis://127.0.0.1:1/0", "ROTA_TEMPORAL_ADDRESS": "127.0.0.1:1"}
+    created = await admin({**deployment, **away}, "keys", "create", "First")
+    assert created.exit_code == 0, created.output
+    assert created.stdout.startswith("rota_")
+    assert len(created.stdout.splitlines()) == 1
+    retried = await admin({**deployment, **away}, "outbox", "retry", "--all")
+    assert retried.exit_code == 0, retried.output
 
 
 async def test_a_process_that_cannot_start_says_why_in_one_line(

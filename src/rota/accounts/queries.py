@@ -1,12 +1,37 @@
 """SQL for users and accounts."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from rota.accounts.model import Account, User
+from rota.accounts.model import Account, Kind, User
 from rota.platform.db import AccountReader, AccountTransaction, ReadConnection, WriteConnection
+
+
+@dataclass(frozen=True, slots=True)
+class OwnedAccount:
+    kind: Kind
+    tier: str
+    # None if a company has no owner.
+    owner_id: UUID | None
+
+
+async def owned_account(tx: AccountReader) -> OwnedAccount | None:
+    """The account with the user that owns it; in a company, with its first owner."""
+    row = await tx.fetchrow(
+        """
+        SELECT kind, tier,
+               CASE kind WHEN 'personal' THEN id ELSE (
+                   SELECT user_id FROM members WHERE account_id = accounts.id AND role = 'owner'
+                   ORDER BY created_at, user_id LIMIT 1
+               ) END AS owner_id
+        FROM accounts WHERE id = $1
+        """,
+        tx.account_id,
+    )
+    return OwnedAccount(**row) if row else None
 
 
 async def user_of_identity(connection: ReadConnection, issuer: str, subject: str) -> UUID | None:

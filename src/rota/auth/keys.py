@@ -43,6 +43,11 @@ class Keys:
                 lambda: self._create(tx, caller, body),
             )
 
+    async def create_now(self, caller: Caller, body: CreateKey) -> KeyCreatedResponse:
+        """The same without an idempotency key, for a command of the operator."""
+        async with self._db.write(caller.account_id, caller.user_id) as tx:
+            return await self._create(tx, caller, body)
+
     async def _create(
         self, tx: AccountTransaction, caller: Caller, body: CreateKey
     ) -> KeyCreatedResponse:

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from rota.cli import admin_agents
+from rota.cli import admin_agents, admin_keys
 from rota.cli.accounts import accounts, companies
 from rota.cli.runtime import (
     exit_on_error,
@@ -35,6 +35,7 @@ commands.add_typer(companies, name="companies")
 commands.add_typer(accounts, name="accounts")
 signing_keys = _group("signing-keys", "Rotate the keys that sign session tokens.")
 secrets = _group("secrets", "Rotate the key that encrypts stored secrets.")
+commands.add_typer(admin_keys.commands, name="keys")
 ledger = _group("ledger", "Check the ledger.")
 payments = _group("payments", "Set up Stripe and compare its records with the ledger.")
 outbox = _group("outbox", "Look at instructions to the worker, and retry those that failed.")
