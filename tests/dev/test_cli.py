@@ -3,6 +3,8 @@
 import asyncio
 import json
 import re
+import subprocess
+import sys
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -39,6 +41,19 @@ def test_the_top_level_lists_the_commands_by_what_they_are_for() -> None:
         "Sign in": ["login", "logout", "whoami", "profiles", "keys"],
         "Run the service": ["dev", "serve", "worker", "admin"],
     }
+
+
+def test_help_loads_neither_the_service_nor_the_sdk() -> None:
+    script = (
+        "import sys; from typer.testing import CliRunner; from rota.cli import cli;"
+        "assert CliRunner().invoke(cli, ['tasks', '--help']).exit_code == 0;"
+        "print([n for n in ('rota_sdk', 'httpx', 'fastapi', 'asyncpg', 'temporalio')"
+        " if n in sys.modules])"
+    )
+    done = subprocess.run(
+        (sys.executable, "-c", script), capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[]\n"
 
 
 @pytest.mark.parametrize("group", [(), *((name,) for name in GROUPS)])

@@ -1,4 +1,7 @@
-"""The command `rota dev`. Its work is in `run.py`, its output in `display.py`."""
+"""The command `rota dev`. Its work is in `run.py`, its output in `display.py`.
+
+Both are imported when the command runs: the whole command line imports this module.
+"""
 
 import asyncio
 import contextlib
@@ -9,17 +12,17 @@ import time
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.prompt import IntPrompt
 
 from rota.dev.directory import LOG, DataDirectory, DirectoryError, DirectoryInUseError
-from rota.dev.display import display
 from rota.dev.model_choice import Found, ModelName, ModelUnavailable, choose
-from rota.dev.processes import ComponentError
-from rota.dev.run import Options, run, stop_other, until_signalled
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from rota.dev.run import Options
 
 DETACHED_READY_WITHIN_S = 120.0
 
@@ -81,6 +84,10 @@ def dev(
 
     Examples: rota dev --demo, rota dev --detach, rota dev --stop, rota dev --model ollama
     """
+    from rich.console import Console
+
+    from rota.dev.run import Options
+
     options = Options(data, variant, port, fresh, tuple(without or ()), demo=demo)
     if stop:
         raise typer.Exit(stop_command(options))
@@ -103,6 +110,9 @@ def choose_model(asked: ModelName | None, *, demo: bool) -> str:
 
 
 def ask_person(found: list[Found]) -> ModelName:
+    from rich.console import Console
+    from rich.prompt import IntPrompt
+
     console = Console()
     options = [
         Found(ModelName.DEMO, "the demonstration model: scripted, free, no key"),
@@ -116,7 +126,13 @@ def ask_person(found: list[Found]) -> ModelName:
     return options[choice - 1].name
 
 
-def run_command(options: Options) -> int:
+def run_command(options: "Options") -> int:
+    from rich.console import Console
+
+    from rota.dev.display import display
+    from rota.dev.processes import ComponentError
+    from rota.dev.run import run, until_signalled
+
     console = Console()
     if os.environ.get("ROTA_ENV") == "production":
         console.print(
@@ -139,7 +155,9 @@ def run_command(options: Options) -> int:
     return 0
 
 
-def detach_command(options: Options, program: list[str]) -> int:
+def detach_command(options: "Options", program: list[str]) -> int:
+    from rich.console import Console
+
     console = Console()
     directory = DataDirectory(options.data)
     try:
@@ -187,7 +205,11 @@ def _until_ready(directory: DataDirectory, child: subprocess.Popen[bytes]) -> st
     return None
 
 
-def stop_command(options: Options) -> int:
+def stop_command(options: "Options") -> int:
+    from rich.console import Console
+
+    from rota.dev.run import stop_other
+
     console = Console()
     directory = DataDirectory(options.data)
     try:
@@ -202,7 +224,7 @@ def stop_command(options: Options) -> int:
     return 0
 
 
-def arguments(options: Options) -> list[str]:
+def arguments(options: "Options") -> list[str]:
     return [
         f"--variant={options.variant}",
         f"--port={options.port}",
@@ -215,6 +237,6 @@ def arguments(options: Options) -> list[str]:
     ]
 
 
-def print_plain(console: Console, text: str) -> None:
+def print_plain(console: "Console", text: str) -> None:
     """Prints without wrapping or colours, so the text can be copied."""
     console.print(text, soft_wrap=True, highlight=False, markup=False)

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-import httpx
-
 from rota.dev.demo import prices as demo
 
 OLLAMA = "127.0.0.1:11434"
@@ -139,6 +137,9 @@ def _ollama_url(environ: Mapping[str, str]) -> str:
 
 
 def _ollama_models(environ: Mapping[str, str]) -> list[str]:
+    # A module that takes long to import, and `rota --help` imports this one.
+    import httpx
+
     try:
         answer = httpx.get(f"{_ollama_url(environ)}/api/tags", timeout=1, trust_env=False)
         return [str(each["name"]) for each in answer.raise_for_status().json()["models"]]
