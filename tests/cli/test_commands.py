@@ -1,8 +1,11 @@
 """The commands of the client: what they do, what they print, and what they exit with."""
 
+import json
+
 import pytest
 
 from rota.cli.exits import ExitCode
+from rota.cli.output import print_json
 from tests.cli.terminal import Terminal
 from tests.mcp.peers import Peer
 from tests.service import Person, Service
@@ -142,6 +145,17 @@ async def test_text_of_others_cannot_control_the_terminal(rota: Terminal, person
         assert "\x1b" not in done.out + done.err, command
         assert "\u202e" not in done.out + done.err, command
     assert "⟨U+001B⟩]0;x⟨U+0007⟩ done\nand done" in (await rota("tasks", "follow", task["id"])).out
+
+
+def test_json_keeps_its_values_and_cannot_control_the_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    value = {"text": "a\x1b[2J\x9b1m\x7f\u202eü🜁\U000e0041\n"}
+    print_json(value)
+    printed = capsys.readouterr().out
+    assert json.loads(printed) == value
+    assert "ü🜁" in printed
+    assert not set(printed) & set("\x1b\x9b\x7f\u202e\U000e0041")
 
 
 async def test_agents_are_listed_found_and_shown(rota: Terminal) -> None:

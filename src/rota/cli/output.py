@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rota.cli.text import safe, safe_line
+from rota.cli.text import safe, safe_json, safe_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,7 +34,8 @@ def wire(value: Any) -> Any:
 
 
 def print_json(value: Any, *, indent: int | None = 2) -> None:
-    sys.stdout.write(json.dumps(wire(value), indent=indent, ensure_ascii=False) + "\n")
+    text = json.dumps(wire(value), indent=indent, ensure_ascii=False)
+    sys.stdout.write(safe_json(text) + "\n")
     sys.stdout.flush()
 
 

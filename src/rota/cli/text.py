@@ -24,6 +24,16 @@ def safe_line(text: str) -> str:
     return safe(" ".join(text.split())) if text else ""
 
 
+def safe_json(text: str) -> str:
+    """JSON with the same values, in which a terminal finds nothing to obey."""
+    return _UNSAFE.sub(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    units = found[0].encode("utf-16-be").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+
+
 def _shown(found: re.Match[str]) -> str:
     return f"⟨U+{ord(found[0]):04X}⟩"
 
