@@ -196,7 +196,10 @@ async def test_an_api_key_is_read_from_a_pipe_and_never_shown(
     assert secret not in done.out + done.err
     await terminal.ok("tasks", "list")
     assert secret not in (await terminal.ok("profiles", "list", "--json")).out
-    await terminal.ok("logout")
+    out = (await terminal.ok("logout", "--json")).json
+    assert out == {"profile": "default", "url": url_of(office), "loggedOut": True}
+    again = await terminal.ok("login", url_of(office), "--key", "--json", typed=f"{secret}\n")
+    assert again.json["user"]["id"]
     wrong = await terminal("login", url_of(office), "--key", typed="rota_wrong\n")
     assert wrong.code == 1
     assert "rota login" in wrong.err
@@ -335,7 +338,9 @@ async def test_profiles_keep_several_services_and_accounts(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(terminal.home))
     connection.store("home", Profile("http://127.0.0.1:1", "rota_home"))
     connection.store("work", Profile(url_of(office), person.token))
-    await terminal.ok("profiles", "use", "home", "--account", "company")
+    used = await terminal.ok("profiles", "use", "home", "--account", "company", "--json")
+    assert used.json == {"profile": "home", "url": "http://127.0.0.1:1", "account": "company"}
+    assert "Commands use home" in (await terminal.ok("profiles", "use", "home")).out
     stored = profiles.load()
     assert (stored.current, stored.named["home"].account) == ("home", "company")
     # A profile that is named counts more than the environment.

@@ -32,6 +32,8 @@ PANEL = "Sign in"
 SCOPE = "openid email profile"
 TIMEOUT_S = 300.0
 
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
 profile_commands = typer.Typer(
     no_args_is_help=True, help="List the services that you signed in to, and choose one."
 )
@@ -62,6 +64,7 @@ def login(
     profile: Annotated[
         str, typer.Option(envvar="ROTA_PROFILE", help="The profile to store the session in.")
     ] = DEFAULT,
+    as_json: Json = False,
 ) -> None:
     """Sign in, and store the session in a profile.
 
@@ -82,7 +85,10 @@ def login(
         me = public.with_options(api_key=token).me()
         store(profile, Profile(address, token))
         who = me.user.email or me.user.name or me.user.id
-        print_text(f"Signed in at {address} as {who}.")
+        if as_json:
+            print_json({"profile": profile, "url": address, "user": me.user})
+        else:
+            print_text(f"Signed in at {address} as {who}.")
 
 
 def _address(url: str | None, profile: str) -> str:
@@ -181,6 +187,7 @@ def logout(
     profile: Annotated[
         str | None, typer.Option(envvar="ROTA_PROFILE", help="The profile to sign out of.")
     ] = None,
+    as_json: Json = False,
 ) -> None:
     """End the session, and delete it from its profile."""
     from rota_sdk import Rota, RotaError
@@ -198,7 +205,10 @@ def logout(
                 client.auth.logout()
             except RotaError as error:
                 fail(f"The profile is deleted, but the session did not end: {error}")
-    print_text(f"Signed out of {found.url}.")
+    if as_json:
+        print_json({"profile": name, "url": found.url, "loggedOut": True})
+    else:
+        print_text(f"Signed out of {found.url}.")
 
 
 def whoami(session: Session) -> None:
@@ -219,9 +229,7 @@ def whoami(session: Session) -> None:
 
 
 @profile_commands.command("list")
-def list_profiles(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
+def list_profiles(as_json: Json = False) -> None:
     """List the profiles. The current one is marked."""
     stored = stored_profiles()
     if as_json:
@@ -247,6 +255,7 @@ def use(
         str | None,
         typer.Option(help="The account to use with it: personal, company or acct_…"),
     ] = None,
+    as_json: Json = False,
 ) -> None:
     """Use this profile from now on.
 
@@ -259,7 +268,10 @@ def use(
             stored[0] = replace(stored[0].put(name, changed), current=name)
     if found is None:
         fail(f"There is no profile {name!r}. See: rota profiles list", ExitCode.USAGE)
-    print_text(f"Commands use {name} ({found.url}).")
+    if as_json:
+        print_json({"profile": name, "url": found.url, "account": account or found.account})
+    else:
+        print_text(f"Commands use {name} ({found.url}).")
 
 
 def add_to(cli: typer.Typer) -> None:
