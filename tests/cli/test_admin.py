@@ -198,7 +198,7 @@ async def test_a_process_that_cannot_start_says_why_in_one_line(
         ("worker", taken, "ROTA_METRICS_PORT"),
     ]
 
-    async def start(command: str, changes: Mapping[str, str], says: str) -> None:
+    async def start(command: str, changes: dict[str, str], says: str) -> None:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "rota.cli", command),
             env=os.environ | deployment | {"ROTA_PORT": str(free_port())} | changes,

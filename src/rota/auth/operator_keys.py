@@ -46,7 +46,7 @@ class OperatorKeys:
         """The account and its key. In a company, the key belongs to its first owner."""
         if account_id is None:
             async with self.db.directory() as connection:
-                tx = await service.sign_in(connection, OPERATOR, self.signup_trial)
+                tx = await service.sign_in(connection, OPERATOR, None, self.signup_trial)
                 account_id = tx.account_id
         async with self.db.read(account_id) as reader:
             account = await accounts.owned_account(reader)

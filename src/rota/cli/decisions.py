@@ -6,7 +6,8 @@ import typer
 
 from rota.cli.output import print_fields, print_json, print_text
 from rota.cli.session import Session, client_command
-from rota.cli.tasks import IdempotencyKey, TaskId, commands
+from rota.cli.tasks import IdempotencyKey, TaskId
+from rota.cli.tasks import commands as commands
 from rota.cli.text import moment
 
 if TYPE_CHECKING:

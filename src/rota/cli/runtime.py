@@ -136,12 +136,3 @@ def parse_id(prefix: str, text: str) -> UUID:
 def fail(message: str) -> NoReturn:
     typer.secho(message, err=True)
     raise typer.Exit(1)
-
-
-def parse_id(prefix: str, text: str) -> UUID:
-    from rota.platform import ids
-
-    found = ids.from_wire(prefix, text)
-    if found is None:
-        raise typer.BadParameter(f"{text!r} is not an ID of the form {prefix}_….")
-    return found
