@@ -44,7 +44,7 @@ node_modules/.ready: package-lock.json | .venv/.ready
 	@touch $@
 
 src/rota/static/index.html: node_modules/.ready openapi/variant-a.json openapi/variant-b.json \
-    $(shell find dashboard sdks/typescript -type f -not -path '*/node_modules/*' -not -path '*/generated/*')
+    $(shell find dashboard sdks/typescript -type f -not -path '*/node_modules/*' -not -path '*/generated/*' -not -path '*/dist/*')
 	$(NODE) npm run --silent build
 
 dev: setup  ## Run everything on this machine
@@ -66,7 +66,7 @@ actionlint:  ## Check the GitHub workflows; needs Go
 test: setup  ## Run the whole suite on real PostgreSQL, Redis and Temporal
 	$(BIN)/pytest
 
-vitest: setup  ## Run the dashboard's own tests
+vitest: setup  ## Run the own tests of the dashboard and the TypeScript SDK
 	$(NODE) npm test
 
 firefox: setup  ## Run the dashboard in Firefox; needs Firefox

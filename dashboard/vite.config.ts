@@ -34,12 +34,13 @@ export default defineConfig({
     rolldownOptions: {
       output: {
         // A request costs more than the bytes of a small file, above all on a phone. Every screen
-        // shares one file, and everything that a review needs is another.
+        // shares one file, and everything that a review needs is another. What only one screen
+        // needs is in the file of that screen.
         codeSplitting: {
           groups: [
             {
               name: 'shared',
-              test: /src[\\/](ui[\\/](?!Markdown)|api|shell|live|inbox[\\/](?!Bulk|Welcome|Example|welcome)|review[\\/](data|drafts|origin|people|schema|strings))/,
+              test: /src[\\/](ui[\\/](?!Markdown)|api|shell|live[\\/](?!taskText|useTaskText)|inbox[\\/](?!Bulk|Welcome|Example|welcome)|review[\\/](data|drafts|origin|people|schema|strings))/,
             },
             { name: 'review', test: /src[\\/]review[\\/]/ },
           ],

@@ -1,3 +1,4 @@
+import { errors } from '@rota/sdk';
 import {
   createRootRoute,
   createRoute,
@@ -6,7 +7,7 @@ import {
   redirect,
 } from '@tanstack/react-router';
 import { queryClient } from './api/cache';
-import { ApiError, selectAccount } from './api/client';
+import { selectAccount } from './api/client';
 import { approvalsQuery, meQuery } from './api/queries';
 import { Inbox } from './inbox/Inbox';
 import { pendingPayment } from './money/pending';
@@ -33,7 +34,7 @@ async function signedIn(href: string) {
   try {
     return await queryClient.ensureQueryData(meQuery);
   } catch (error) {
-    if (!(error instanceof ApiError) || error.status !== 401) throw error;
+    if (!(error instanceof errors.AuthenticationError)) throw error;
   }
   try {
     // The session may live on although its token has expired.

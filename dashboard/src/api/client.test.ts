@@ -1,6 +1,7 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { queryClient } from './cache';
-import { ApiError, unanswered } from './client';
+import { api, exactApi, fieldProblem, selectAccount, Unanswered, unanswered } from './client';
+import { stringifyExact } from './exact';
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -11,7 +12,7 @@ test('without a network, what a person does fails at once and is not sent later'
   const action = queryClient
     .getMutationCache()
     .build(queryClient, queryClient.defaultMutationOptions({ mutationFn: send }));
-  await expect(action.execute(undefined)).rejects.toBeInstanceOf(ApiError);
+  await expect(action.execute(undefined)).rejects.toBeInstanceOf(Unanswered);
   globalThis.dispatchEvent(new Event('online'));
   await queryClient.resumePausedMutations();
   expect(send).toHaveBeenCalledTimes(1);
@@ -21,4 +22,44 @@ test('the error says whether anything was sent', () => {
   expect(unanswered('GET', true).message).toBe('No connection to the service.');
   expect(unanswered('POST', false).message).toBe('Not sent: no connection. Nothing was changed.');
   expect(unanswered('POST', true).message).toContain('Look whether it was done');
+});
+
+const answers = (...responses: Response[]) => {
+  const fetched = vi.spyOn(globalThis, 'fetch');
+  for (const response of responses) fetched.mockResolvedValueOnce(response);
+  return fetched;
+};
+
+test('a request names the account, and numbers that a person decides about keep every digit', async () => {
+  const body = '{"review":{"items":[{"arguments":{"amount":12345678901234567890}}]}}';
+  const fetched = answers(new Response('{}'), new Response(body));
+  selectAccount('acct_1');
+  await api.me();
+  expect(fetched.mock.calls[0]).toMatchObject([
+    '/api/me',
+    { method: 'GET', headers: { 'X-Service-Account': 'acct_1' } },
+  ]);
+  const review = await exactApi.tasks.review('task_1');
+  expect(stringifyExact(review)).toContain('12345678901234567890');
+  selectAccount(null);
+});
+
+test('an answer of something else than the service is not shown', async () => {
+  answers(new Response('<html>', { status: 502, headers: { 'X-Request-Id': 'r1' } }));
+  await expect(api.me()).rejects.toMatchObject({
+    message: 'The service could not answer.',
+    status: 502,
+    requestId: 'r1',
+  });
+});
+
+test('an error of the service has its message and its fields, and is not sent again', async () => {
+  const details = [{ field: 'name', message: 'is too long' }];
+  const error = { code: 'VALIDATION_ERROR', message: 'Not valid.', details };
+  const headers = { 'Content-Type': 'application/json' };
+  const fetched = answers(new Response(JSON.stringify({ error }), { status: 400, headers }));
+  const refused = await api.tasks.create({ name: 'T' }).catch((each: unknown) => each);
+  expect(fieldProblem(refused, 'name')).toBe('is too long');
+  expect(fieldProblem(refused, 'input')).toBeUndefined();
+  expect(fetched).toHaveBeenCalledTimes(1);
 });

@@ -1,36 +1,7 @@
-/** The generated client, set up for a browser that is signed in by cookie. */
-import { client } from '@rota/sdk';
+/** The client of the service, for a browser that is signed in by cookie. */
+import { APIError, errors, Rota } from '@rota/sdk';
 import type {} from '../early';
-
-export interface FieldProblem {
-  field: string;
-  message: string;
-}
-
-/** An error of the API: its message, what it is about, and the request's id for support. */
-export class ApiError extends Error {
-  constructor(
-    message: string,
-    readonly status: number,
-    readonly code: string | undefined,
-    readonly details: unknown,
-    readonly requestId: string | null,
-    /** How long to wait before the next request, if the API says so. */
-    readonly retryAfterS: number | null = null,
-  ) {
-    super(message);
-    this.name = 'ApiError';
-  }
-
-  /** The message of one field of a request, if the API named it. */
-  field(name: string): string | undefined {
-    return this.fields.find((problem) => problem.field === name)?.message;
-  }
-
-  get fields(): FieldProblem[] {
-    return Array.isArray(this.details) ? (this.details as FieldProblem[]) : [];
-  }
-}
+import { parseExact, stringifyExact } from './exact';
 
 let account: string | null = null;
 
@@ -44,77 +15,75 @@ export function selectAccount(id: string | null): boolean {
   return changed;
 }
 
-export const accountHeaders = (): Record<string, string> =>
-  account ? { 'X-Service-Account': account } : {};
-
 const { early } = window;
 /** After this time since the page was opened, early answers are too old. */
 const EARLY_MS = 10_000;
 
 /** The answer to this request if it was made before the dashboard was loaded. It is used once. */
-function takeEarly(request: Request): Promise<Response> | undefined {
-  if (request.method !== 'GET' || performance.now() > EARLY_MS) return undefined;
-  const { pathname, search } = new URL(request.url);
-  const key = `${account}${pathname}${search}`;
+function takeEarly(path: string, method: string | undefined): Promise<Response> | undefined {
+  if (method !== 'GET' || performance.now() > EARLY_MS) return undefined;
+  const key = `${account}${path}`;
   const answer = early?.get(key);
   early?.delete(key);
   return answer;
 }
 
-client.setConfig({
-  baseUrl: '',
-  throwOnError: true,
-  credentials: 'same-origin',
-  fetch: (input) => takeEarly(input as Request) ?? fetch(input),
-});
+/** No answer came. It has no status. */
+export class Unanswered extends APIError {
+  constructor(message: string, code: 'OFFLINE' | 'LOST' | 'NOT_SENT') {
+    super(message, { status: 0, code });
+  }
+}
 
-/** The requests that were made without a network, so that they cannot have reached anything. */
-const offline = new WeakSet<Request>();
-
-client.interceptors.request.use((request) => {
-  if (account) request.headers.set('X-Service-Account', account);
-  if (!navigator.onLine) offline.add(request);
-  return request;
-});
-
-/** No answer came. Somebody who wanted to change something must know whether it was sent. */
-export function unanswered(method: string, sent: boolean): ApiError {
-  const error = (message: string, code: string) => new ApiError(message, 0, code, null, null);
-  if (method === 'GET') return error('No connection to the service.', 'OFFLINE');
+/** Somebody who wanted to change something must know whether it was sent. */
+export function unanswered(method: string | undefined, sent: boolean): Unanswered {
+  if (method === 'GET') return new Unanswered('No connection to the service.', 'OFFLINE');
   return sent
-    ? error('No answer from the service. Look whether it was done before you try again.', 'LOST')
-    : error('Not sent: no connection. Nothing was changed.', 'NOT_SENT');
+    ? new Unanswered(
+        'No answer from the service. Look whether it was done before you try again.',
+        'LOST',
+      )
+    : new Unanswered('Not sent: no connection. Nothing was changed.', 'NOT_SENT');
 }
 
-client.interceptors.error.use((error, response, request) => {
-  const requestId = response?.headers.get('X-Request-Id') ?? null;
-  const body = (error as { error?: Record<string, unknown> } | undefined)?.error;
-  if (response && body && typeof body.message === 'string') {
-    return new ApiError(
-      body.message,
-      response.status,
-      typeof body.code === 'string' ? body.code : undefined,
-      body.details,
-      requestId,
-      Number(response.headers.get('Retry-After')) || null,
-    );
+/** The response, with what a person should read if there is none. */
+async function send(input: RequestInfo | URL, init: RequestInit = {}): Promise<Response> {
+  const isOnline = navigator.onLine;
+  // The SDK gives its headers as a plain object.
+  const headers = { ...init.headers, ...(account ? { 'X-Service-Account': account } : {}) };
+  let response: Response;
+  try {
+    response = await (takeEarly(String(input), init.method) ?? fetch(input, { ...init, headers }));
+  } catch (error) {
+    // The caller does not want the answer any more.
+    if (init.signal?.aborted) throw error;
+    throw unanswered(init.method, isOnline);
   }
-  if (response) {
-    return new ApiError(
-      'The service could not answer.',
-      response.status,
-      undefined,
-      null,
-      requestId,
-    );
-  }
-  return unanswered(request.method, !offline.has(request));
+  const { ok, status, headers: about } = response;
+  if (ok || about.get('Content-Type')?.includes('json')) return response;
+  // Something between the page and the service answered.
+  const requestId = about.get('X-Request-Id');
+  throw new APIError('The service could not answer.', { status, requestId });
+}
+
+/** TanStack Query repeats what it reads, and nothing that a person did is repeated. */
+export const api = new Rota({
+  baseUrl: '',
+  maxRetries: 0,
+  timeoutMs: Number.POSITIVE_INFINITY,
+  fetch: send,
 });
 
-/** The body of a successful response. Errors are thrown as ApiError. */
-export async function ok<T>(call: Promise<{ data: T }>): Promise<NonNullable<T>> {
-  return (await call).data as NonNullable<T>;
-}
+/** The same, for what a person decides about: its numbers keep every digit. */
+export const exactApi = api.withOptions({
+  json: { parse: parseExact, stringify: stringifyExact },
+});
+
+/** The message about one field of a request, if the service named it. */
+export const fieldProblem = (error: unknown, name: string): string | undefined =>
+  error instanceof errors.ValidationError
+    ? error.fields.find((problem) => problem.field === name)?.message
+    : undefined;
 
 /** A key that makes repeating a POST safe. Make one per action of a person, not per attempt. */
 export const newIdempotencyKey = (): string => crypto.randomUUID();

@@ -1,22 +1,11 @@
 /** What several screens read: the caller, the agents, the balance, what waits. */
-import {
-  type ApprovalsResponse,
-  getBalance,
-  getCatalog,
-  getCreditSettings,
-  listApprovals,
-  listServers,
-  listTasks,
-  me,
-} from '@rota/sdk';
 import { queryOptions } from '@tanstack/react-query';
-import { ok } from './client';
-import { parseExact } from './exact';
+import { api, exactApi } from './client';
 import { keys } from './keys';
 
 export const meQuery = queryOptions({
   queryKey: keys.me,
-  queryFn: () => ok(me({ throwOnError: true })),
+  queryFn: () => api.me(),
   staleTime: 5 * 60_000,
 });
 
@@ -26,11 +15,7 @@ const PAGE = 100;
 export const approvalsQuery = queryOptions({
   queryKey: keys.approvals,
   queryFn: async () => {
-    const page = async (offset: number) => {
-      const query = { limit: PAGE, offset };
-      const body: unknown = await ok(listApprovals({ query, parseAs: 'text', throwOnError: true }));
-      return parseExact<ApprovalsResponse>(String(body));
-    };
+    const page = (offset: number) => exactApi.approvals.list({ limit: PAGE, offset }).firstPage();
     const { approvals, total } = await page(0);
     const found = new Map(approvals.map((approval) => [approval.task.id, approval]));
     for (let offset = PAGE; offset < total; offset += PAGE) {
@@ -42,30 +27,26 @@ export const approvalsQuery = queryOptions({
 
 export const runningQuery = queryOptions({
   queryKey: [...keys.tasks, 'running'],
-  queryFn: () =>
-    ok(listTasks({ query: { status: ['RUNNING', 'PENDING'], limit: 1 }, throwOnError: true })),
+  queryFn: () => api.tasks.list({ status: ['RUNNING', 'PENDING'], limit: 1 }).firstPage(),
 });
 
 export const agentsQuery = queryOptions({
   queryKey: keys.agents,
-  queryFn: async () => {
-    const { catalog } = await ok(getCatalog({ throwOnError: true }));
-    return catalog.flatMap((section) => section.agents);
-  },
+  queryFn: async () => (await api.agents.catalog()).flatMap((section) => section.agents),
   staleTime: 5 * 60_000,
 });
 
 export const balanceQuery = queryOptions({
   queryKey: [...keys.money, 'balance'],
-  queryFn: () => ok(getBalance({ throwOnError: true })),
+  queryFn: () => api.credits.balance(),
 });
 
 export const creditSettingsQuery = queryOptions({
   queryKey: [...keys.money, 'settings'],
-  queryFn: () => ok(getCreditSettings({ throwOnError: true })),
+  queryFn: async () => ({ settings: await api.credits.settings() }),
 });
 
 export const serversQuery = queryOptions({
   queryKey: keys.servers,
-  queryFn: () => ok(listServers({ throwOnError: true })),
+  queryFn: () => api.toolServers.list().firstPage(),
 });

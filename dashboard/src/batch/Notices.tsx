@@ -1,4 +1,4 @@
-import { ApiError } from '../api/client';
+import { APIError } from '@rota/sdk';
 import { Button } from '../ui/Button';
 import { ErrorNotice, Notice } from '../ui/Notice';
 import { strings } from './strings';
@@ -23,7 +23,7 @@ export function Notices({
         <Button onClick={onStop}>{strings.giveUp}</Button>
       </>
     );
-    const requestId = sent.error instanceof ApiError ? sent.error.requestId : null;
+    const requestId = sent.error instanceof APIError ? sent.error.requestId : null;
     return sent.uncertain ? (
       <div role="alert">
         <Notice tone="bad" title={strings.lostTitle} actions={actions}>

@@ -1,5 +1,6 @@
+import { APIError, errors } from '@rota/sdk';
 import { expect, test } from 'vitest';
-import { ApiError, unanswered } from '../api/client';
+import { unanswered } from '../api/client';
 import { readBatch, writeBatch } from './lines';
 import { givenUp, type Outcome, type Outcomes, partsOf, type Sender, sendParts } from './send';
 import { parseTable, writeTable } from './table';
@@ -146,7 +147,7 @@ const lose = () => {
 test('trying again after a lost answer creates nothing twice, and continues with the rest', async () => {
   const { sender, found, created } = service([() => undefined, lose]);
   const parts = partsOf(numbered(2_500));
-  await expect(sendParts(parts, sender)).rejects.toBeInstanceOf(ApiError);
+  await expect(sendParts(parts, sender)).rejects.toBeInstanceOf(APIError);
   expect(found.size).toBe(1_000);
   expect([...givenUp(parts).values()].map(({ kind }) => kind)).toEqual([
     ...Array(1_000).fill('unknown'),
@@ -165,7 +166,7 @@ test('lines that the API cannot read do not stop the others', async () => {
     { field: 'tasks.1.input', message: 'is wrong, too' },
   ];
   const refuse = () => {
-    throw new ApiError('Not valid.', 400, 'VALIDATION_ERROR', details, null);
+    throw new errors.ValidationError('Not valid.', { details });
   };
   const { sender, found, created } = service([refuse]);
   await sendParts(partsOf(numbered(3)), sender);
@@ -179,7 +180,7 @@ test('lines that the API cannot read do not stop the others', async () => {
 
 test('a rate limit delays the rest and is no failure', async () => {
   const refuse = () => {
-    throw new ApiError('Too many.', 429, 'RATE_LIMIT_EXCEEDED', null, null, 7);
+    throw new errors.RateLimitError('Too many.', { retryAfterS: 7 });
   };
   const { sender, waits, created } = service([refuse]);
   await sendParts(partsOf(numbered(2)), sender);
@@ -190,9 +191,9 @@ test('a rate limit delays the rest and is no failure', async () => {
 test('what is refused as a whole or never left is not sent; what may have arrived is unknown', async () => {
   for (const [error, kind] of [
     [unanswered('POST', false), 'unsent'],
-    [new ApiError('No.', 403, 'AUTHORIZATION_ERROR', null, null), 'unsent'],
-    [new ApiError('In progress.', 409, 'CONFLICT', null, null), 'unknown'],
-    [new ApiError('Broken.', 500, undefined, null, null), 'unknown'],
+    [new errors.PermissionDeniedError('No.'), 'unsent'],
+    [new errors.ConflictError('In progress.'), 'unknown'],
+    [new errors.InternalServerError('Broken.'), 'unknown'],
   ] as const) {
     const refuse = () => {
       throw error;

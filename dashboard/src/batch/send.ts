@@ -4,8 +4,8 @@
  * Each request keeps its Idempotency-Key until it has an answer, so that trying again creates no
  * task twice.
  */
-import type { BatchTask } from '@rota/sdk';
-import { ApiError, newIdempotencyKey } from '../api/client';
+import { APIError, type BatchTask, errors } from '@rota/sdk';
+import { newIdempotencyKey } from '../api/client';
 import { strings } from './strings';
 
 const MAX_TASKS = 1_000;
@@ -67,7 +67,7 @@ export interface Sender {
 
 /** Whether the request may have created tasks although it failed. */
 function mayHaveCreated(error: unknown): boolean {
-  if (!(error instanceof ApiError)) return true;
+  if (!(error instanceof APIError)) return true;
   // 409: the request before it, with the same key, is still in progress.
   if (error.status === 409 || error.status >= 500) return true;
   return error.status === 0 && error.code !== 'NOT_SENT';
@@ -76,7 +76,7 @@ function mayHaveCreated(error: unknown): boolean {
 /** The tasks of a request that the API cannot read, by their number. Nothing was created. */
 function unreadable(error: unknown, { tasks }: Part): Map<number, Outcome> {
   const found = new Map<number, Outcome>();
-  if (!(error instanceof ApiError) || error.status !== 400) return found;
+  if (!(error instanceof errors.ValidationError)) return found;
   for (const { field, message } of error.fields) {
     const [, at, name] = /^tasks\.(\d+)\.(\w+)/.exec(field) ?? [];
     const number = tasks[Number(at)]?.number;
@@ -103,7 +103,7 @@ export async function sendParts(parts: Part[], sender: Sender): Promise<void> {
         sender.report(refused);
         const rest = next.tasks.filter(({ number }) => !refused.has(number));
         parts.splice(0, 1, ...(rest.length ? [part(rest)] : []));
-      } else if (error instanceof ApiError && error.status === 429) {
+      } else if (error instanceof errors.RateLimitError) {
         await sender.wait(error.retryAfterS ?? 1);
       } else {
         next.uncertain ||= mayHaveCreated(error);

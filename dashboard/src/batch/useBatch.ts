@@ -1,7 +1,6 @@
-import { type CreateTasks, createTasks } from '@rota/sdk';
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
-import { ok } from '../api/client';
+import { api } from '../api/client';
 import { keys } from '../api/keys';
 import type { Batch } from './lines';
 import { givenUp, type Outcome, type Outcomes, type Part, partsOf, sendParts } from './send';
@@ -23,13 +22,10 @@ export interface Sent {
 }
 
 async function post({ key, tasks }: Part): Promise<Outcome[]> {
-  const body: CreateTasks = { tasks: tasks.map(({ task }) => task) };
-  const headers = { 'Idempotency-Key': key };
-  const { results } = await ok(createTasks({ body, headers, throwOnError: true }));
-  return results.map((result) =>
-    'task' in result
-      ? { kind: 'created', id: result.task.id }
-      : { kind: 'refused', message: result.error.message },
+  const bodies = tasks.map(({ task }) => task);
+  const results = await api.tasks.createBatch(bodies, { idempotencyKey: key });
+  return results.map(({ task, error }) =>
+    task ? { kind: 'created', id: task.id } : { kind: 'refused', message: error.message },
   );
 }
 

@@ -1,8 +1,7 @@
-import { listTasks } from '@rota/sdk';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { lazy, Suspense, useEffect, useState } from 'react';
-import { ok } from '../api/client';
+import { api } from '../api/client';
 import { keys } from '../api/keys';
 import { useAccount } from '../shell/account';
 import { Button, buttonClass } from '../ui/Button';
@@ -33,7 +32,7 @@ function useIsNew(empty: boolean): boolean {
   const skipped = isSkipped(account, 'all');
   const total = useQuery({
     queryKey: [...keys.tasks, 'any'],
-    queryFn: () => ok(listTasks({ query: { limit: 1 }, throwOnError: true })),
+    queryFn: () => api.tasks.list({ limit: 1 }).firstPage(),
     enabled: empty && !skipped,
   }).data?.total;
   return empty && !skipped && total === 0;

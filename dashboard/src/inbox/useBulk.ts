@@ -1,7 +1,7 @@
-import type { Approval } from '@rota/sdk';
+import { type Approval, StaleReviewError } from '@rota/sdk';
 import { useQueryClient } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
-import { ApiError, newIdempotencyKey } from '../api/client';
+import { newIdempotencyKey } from '../api/client';
 import { keys } from '../api/keys';
 import { approve, reference, reject } from '../review/data';
 import { strings } from './strings';
@@ -12,7 +12,7 @@ const AT_ONCE = 4;
 export type Result = true | string;
 
 function why(error: unknown): string {
-  if (error instanceof ApiError && error.status === 409 && error.details) return strings.changed;
+  if (error instanceof StaleReviewError) return strings.changed;
   return error instanceof Error ? error.message : String(error);
 }
 

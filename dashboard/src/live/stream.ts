@@ -3,8 +3,7 @@
  * browser share one stream: the tab that holds the lock reads it and passes events on.
  */
 import type { Event } from '@rota/sdk';
-import { accountHeaders } from '../api/client';
-import { type Message, messages } from './sse';
+import { api } from '../api/client';
 
 export type Connection = 'connecting' | 'live' | 'offline';
 
@@ -17,8 +16,6 @@ interface Shared {
   ask?: true;
 }
 
-/** The service sends something every 15 seconds. A stream that is silent for longer is dead. */
-const SILENCE_MS = 40_000;
 const RETRY_MS = [500, 1_000, 2_000, 5_000, 10_000];
 
 export class LiveEvents {
@@ -28,7 +25,7 @@ export class LiveEvents {
   private stop = new AbortController();
   private leads = false;
   private wasOpen = false;
-  private lastId: string | null = null;
+  private last: number | undefined;
 
   constructor(
     account: string,
@@ -59,7 +56,7 @@ export class LiveEvents {
     if (shared.start) this.onStart(shared.start);
     if (shared.event) {
       // Every tab remembers it: the one that reads next resumes here.
-      this.lastId = String(shared.event.sequence);
+      this.last = shared.event.sequence;
       this.onEvent(shared.event);
     }
   }
@@ -84,17 +81,21 @@ export class LiveEvents {
   }
 
   private async read(opened: () => void): Promise<void> {
-    const stream = readStream('/api/events', this.lastId, this.stop.signal, () => {
-      opened();
-      this.share({ connection: 'live' });
-      // With an event to resume from, the stream sends what was missed. Without one, it starts
-      // with the next event.
-      if (this.lastId === null) this.share({ start: this.wasOpen ? 'again' : 'first' });
-      this.wasOpen = true;
+    const stream = api.events.follow({
+      after: this.last,
+      signal: this.stop.signal,
+      // The tabs decide among themselves which of them connects again.
+      reconnect: false,
+      onOpen: () => {
+        opened();
+        this.share({ connection: 'live' });
+        // With an event to resume from, the stream sends what was missed. Without one, it starts
+        // with the next event.
+        if (this.last === undefined) this.share({ start: this.wasOpen ? 'again' : 'first' });
+        this.wasOpen = true;
+      },
     });
-    for await (const message of stream) {
-      this.share({ event: JSON.parse(message.data) as Event });
-    }
+    for await (const event of stream) this.share({ event });
   }
 
   private share(shared: Shared): void {
@@ -106,40 +107,6 @@ export class LiveEvents {
     if (this.connection === connection) return;
     this.connection = connection;
     for (const listener of this.listeners) listener();
-  }
-}
-
-/** The messages of a stream until it ends, fails, or is silent for too long. */
-export async function* readStream(
-  path: string,
-  lastId: string | null,
-  signal: AbortSignal,
-  opened: () => void = () => undefined,
-): AsyncGenerator<Message> {
-  const cut = new AbortController();
-  const end = () => cut.abort();
-  let silence = setTimeout(end, SILENCE_MS);
-  const heard = () => {
-    clearTimeout(silence);
-    silence = setTimeout(end, SILENCE_MS);
-  };
-  // A network that is gone does not end a stream by itself.
-  addEventListener('offline', end);
-  try {
-    const response = await fetch(path, {
-      headers: {
-        ...accountHeaders(),
-        Accept: 'text/event-stream',
-        ...(lastId ? { 'Last-Event-ID': lastId } : {}),
-      },
-      signal: AbortSignal.any([signal, cut.signal]),
-    });
-    if (!response.ok || !response.body) throw new Error(`stream: ${response.status}`);
-    opened();
-    yield* messages(response.body, heard);
-  } finally {
-    clearTimeout(silence);
-    removeEventListener('offline', end);
   }
 }
 

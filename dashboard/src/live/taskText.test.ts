@@ -1,39 +1,32 @@
+import type { Event, TaskEvent } from '@rota/sdk';
 import { expect, test } from 'vitest';
-import type { Message } from './sse';
-import { type StepText, withMessage } from './taskText';
+import { type StepText, withEvent } from './taskText';
 
-const message = (event: string, data: unknown): Message => ({
-  id: null,
-  event,
-  data: JSON.stringify(data),
-});
+const text = (type: 'delta' | 'text', step: number, written: string) =>
+  ({ type, run: 1, step, text: written }) as TaskEvent;
 
-const after = (...messages: Message[]): StepText | null =>
-  messages.reduce<StepText | null>(withMessage, null);
+const finished = (step: number, kind: 'model' | 'tool') =>
+  ({ type: 'step.finished', data: { run: 1, step, kind } }) as unknown as Event;
+
+const after = (...events: TaskEvent[]): StepText | null =>
+  events.reduce<StepText | null>(withEvent, null);
 
 test('additions are joined, and a whole text replaces them', () => {
-  const begun = [
-    message('delta', { run: 1, step: 1, text: 'Half of ' }),
-    message('delta', { run: 1, step: 1, text: 'a text' }),
-  ];
+  const begun = [text('delta', 1, 'Half of '), text('delta', 1, 'a text')];
   expect(after(...begun)).toEqual({ run: 1, step: 1, text: 'Half of a text', writes: true });
-  const again = message('text', { run: 1, step: 1, text: 'Another' });
+  const again = text('text', 1, 'Another');
   expect(after(...begun, again)?.text).toBe('Another');
 });
 
 test('a new step starts with an empty text, and an earlier one does not come back', () => {
-  const shown = after(
-    message('delta', { run: 1, step: 1, text: 'One' }),
-    message('delta', { run: 1, step: 2, text: 'Two' }),
-    message('text', { run: 1, step: 1, text: 'One' }),
-  );
+  const shown = after(text('delta', 1, 'One'), text('delta', 2, 'Two'), text('text', 1, 'One'));
   expect(shown).toEqual({ run: 1, step: 2, text: 'Two', writes: true });
 });
 
 test('only the end of the model call ends the writing', () => {
-  const shown = after(message('delta', { run: 1, step: 3, text: 'Three' }));
-  const tool = message('step.finished', { data: { run: 1, step: 3, kind: 'tool' } });
-  const model = message('step.finished', { data: { run: 1, step: 3, kind: 'model' } });
-  expect(withMessage(shown, tool)?.writes).toBe(true);
-  expect(withMessage(shown, model)?.writes).toBe(false);
+  const shown = after(text('delta', 3, 'Three'));
+  const tool = finished(3, 'tool');
+  const model = finished(3, 'model');
+  expect(withEvent(shown, tool)?.writes).toBe(true);
+  expect(withEvent(shown, model)?.writes).toBe(false);
 });

@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'react';
-import { pauseAfter, readStream } from './stream';
-import { type StepText, withMessage } from './taskText';
+import { api } from '../api/client';
+import { pauseAfter } from './stream';
+import { type StepText, withEvent } from './taskText';
 
 /** How often the screen shows what has arrived. Faster than this, nobody reads it. */
 const SHOW_MS = 80;
@@ -10,7 +11,7 @@ export function useTaskText(id: string): StepText | null {
   const [shown, setShown] = useState<StepText | null>(null);
   useEffect(() => {
     let text: StepText | null = null;
-    let lastId: string | null = null;
+    let last: number | undefined;
     let timer: ReturnType<typeof setTimeout> | undefined;
     let stop = new AbortController();
 
@@ -24,10 +25,11 @@ export function useTaskText(id: string): StepText | null {
     let failures = 0;
 
     async function read(signal: AbortSignal): Promise<void> {
-      for await (const message of readStream(`/api/tasks/${id}/events`, lastId, signal)) {
+      const stream = api.tasks.follow(id, { after: last, signal, reconnect: false });
+      for await (const event of stream) {
         failures = 0;
-        lastId = message.id ?? lastId;
-        text = withMessage(text, message);
+        if ('sequence' in event) last = event.sequence;
+        text = withEvent(text, event);
         show();
       }
     }

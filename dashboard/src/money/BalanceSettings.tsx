@@ -1,6 +1,6 @@
-import { type BalanceResponse, type PatchCreditSettings, patchCreditSettings } from '@rota/sdk';
+import type { BalanceResponse, PatchCreditSettings } from '@rota/sdk';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { ok } from '../api/client';
+import { api } from '../api/client';
 import { keys } from '../api/keys';
 import { creditSettingsQuery } from '../api/queries';
 import { Check } from '../ui/Field';
@@ -19,10 +19,9 @@ export function BalanceSettings({
   const cache = useQueryClient();
   const { data } = useQuery(creditSettingsQuery);
   const change = useMutation({
-    mutationFn: (body: PatchCreditSettings) =>
-      ok(patchCreditSettings({ body, throwOnError: true })),
-    onSuccess: (answer) => {
-      cache.setQueryData(creditSettingsQuery.queryKey, answer);
+    mutationFn: (body: PatchCreditSettings) => api.credits.updateSettings(body),
+    onSuccess: (settings) => {
+      cache.setQueryData(creditSettingsQuery.queryKey, { settings });
       cache.invalidateQueries({ queryKey: keys.money });
     },
   });

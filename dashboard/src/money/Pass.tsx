@@ -1,13 +1,7 @@
-import {
-  cancelConnectPass,
-  checkoutConnectPass,
-  type PassBilling,
-  resumeConnectPass,
-  type Trial,
-} from '@rota/sdk';
+import type { PassBilling, Trial } from '@rota/sdk';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useId, useState } from 'react';
-import { ok } from '../api/client';
+import { api } from '../api/client';
 import { meQuery } from '../api/queries';
 import { Badge } from '../ui/Badge';
 import { Button } from '../ui/Button';
@@ -62,10 +56,9 @@ function usePassChange(verb: 'cancel' | 'resume') {
   const { keyOf, forget } = useActionKeys();
   return useMutation({
     mutationFn: () => {
-      const call = verb === 'cancel' ? cancelConnectPass : resumeConnectPass;
-      return ok(call({ headers: { 'Idempotency-Key': keyOf(verb) }, throwOnError: true }));
+      return api.connectPass[verb]({ idempotencyKey: keyOf(verb) });
     },
-    onSuccess: ({ billing }) => {
+    onSuccess: (billing) => {
       forget();
       changed();
       const end = longDay(billing.currentPeriodEnd);
@@ -85,10 +78,7 @@ function PassBody({ billing, trial }: { billing: PassBilling | null; trial: Tria
   const buy = () =>
     checkout.mutate({
       request: 'pass',
-      create: async (key) => {
-        const options = { headers: { 'Idempotency-Key': key }, throwOnError: true } as const;
-        return (await ok(checkoutConnectPass(options))).checkoutUrl;
-      },
+      create: (key) => api.connectPass.checkout({ idempotencyKey: key }),
     });
   const problem = checkout.error ?? resume.error;
   return (

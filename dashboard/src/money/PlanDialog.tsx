@@ -1,6 +1,6 @@
-import { type PlanOffer, type Subscription, subscribe } from '@rota/sdk';
+import type { PlanOffer, Subscription } from '@rota/sdk';
 import { useState } from 'react';
-import { ok } from '../api/client';
+import { api } from '../api/client';
 import { Button } from '../ui/Button';
 import { Dialog } from '../ui/Dialog';
 import { Facts } from '../ui/Facts';
@@ -47,12 +47,9 @@ export function PlanDialog({
     checkout.mutate({
       request: `${plan.tier} ${seats}`,
       create: async (key) => {
-        const answer = await ok(
-          subscribe({
-            body: { plan: plan.tier.toLowerCase(), ...(seats === null ? {} : { seats }) },
-            headers: { 'Idempotency-Key': key },
-            throwOnError: true,
-          }),
+        const answer = await api.subscriptions.subscribe(
+          { plan: plan.tier.toLowerCase(), ...(seats === null ? {} : { seats }) },
+          { idempotencyKey: key },
         );
         if (answer.checkoutUrl) return answer.checkoutUrl;
         toast(effect === 'lower' ? strings.changesOn(name, end) : strings.planContinues);

@@ -1,6 +1,6 @@
-import { type BalanceResponse, topUp } from '@rota/sdk';
+import type { BalanceResponse } from '@rota/sdk';
 import { useState } from 'react';
-import { ok } from '../api/client';
+import { api } from '../api/client';
 import { Button } from '../ui/Button';
 import { Dialog } from '../ui/Dialog';
 import { Field, Input } from '../ui/Field';
@@ -33,14 +33,8 @@ export function TopUpDialog({
     checkout.mutate({
       request: String(amount),
       create: async (key) => {
-        const { checkoutUrl } = await ok(
-          topUp({
-            body: { amountCents: amount },
-            headers: { 'Idempotency-Key': key },
-            throwOnError: true,
-          }),
-        );
-        return checkoutUrl;
+        const body = { amountCents: amount };
+        return (await api.credits.topUp(body, { idempotencyKey: key })).checkoutUrl;
       },
     });
   };

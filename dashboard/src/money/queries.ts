@@ -1,17 +1,7 @@
 /** What the money screen reads. Events about tasks and credits make all of it old. */
-import {
-  connectPassBilling,
-  getBalance,
-  getForecast,
-  getSubscription,
-  getUsage,
-  listHolds,
-  listPlans,
-  listTransactions,
-  type TransactionKind,
-} from '@rota/sdk';
+import type { TransactionKind } from '@rota/sdk';
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query';
-import { ok } from '../api/client';
+import { api } from '../api/client';
 import { keys } from '../api/keys';
 import type { PaymentKind } from './checkout';
 
@@ -22,13 +12,13 @@ const PAGE = 25;
 
 export const forecastQuery = queryOptions({
   queryKey: [...keys.money, 'forecast'],
-  queryFn: async () => (await ok(getForecast({ throwOnError: true }))).forecast,
+  queryFn: () => api.credits.forecast(),
 });
 
 export const holdsQuery = (limit: number) =>
   queryOptions({
     queryKey: [...keys.money, 'holds', limit],
-    queryFn: () => ok(listHolds({ query: { limit }, throwOnError: true })),
+    queryFn: () => api.credits.holds({ limit }).firstPage(),
     placeholderData: keepPreviousData,
   });
 
@@ -37,18 +27,15 @@ const groupBy = { agent: 'day,agent', model: 'day,model', total: 'day' } as cons
 export const usageQuery = (grouping: Grouping) =>
   queryOptions({
     queryKey: [...keys.money, 'usage', grouping],
-    queryFn: () => ok(getUsage({ query: { groupBy: groupBy[grouping] }, throwOnError: true })),
+    queryFn: () => api.credits.usage({ groupBy: groupBy[grouping] }),
     placeholderData: keepPreviousData,
   });
 
 /** `kinds` are separated by commas. Without them, all are read. */
 export const fetchMovements = (kinds: string | undefined, offset: number, limit: number) =>
-  ok(
-    listTransactions({
-      query: { kind: kinds?.split(',') as TransactionKind[] | undefined, offset, limit },
-      throwOnError: true,
-    }),
-  );
+  api.credits
+    .transactions({ kind: kinds?.split(',') as TransactionKind[] | undefined, offset, limit })
+    .firstPage();
 
 export const movementsQuery = (kinds: string | undefined) =>
   infiniteQueryOptions({
@@ -62,17 +49,17 @@ export const movementsQuery = (kinds: string | undefined) =>
 
 export const subscriptionQuery = queryOptions({
   queryKey: [...keys.plan, 'subscription'],
-  queryFn: () => ok(getSubscription({ throwOnError: true })),
+  queryFn: () => api.subscriptions.get(),
 });
 
 export const passQuery = queryOptions({
   queryKey: [...keys.plan, 'pass'],
-  queryFn: () => ok(connectPassBilling({ throwOnError: true })),
+  queryFn: () => api.connectPass.billing(),
 });
 
 export const offerQuery = queryOptions({
   queryKey: [...keys.plan, 'offer'],
-  queryFn: () => ok(listPlans({ throwOnError: true })),
+  queryFn: () => api.subscriptions.plans(),
   staleTime: 60 * 60_000,
 });
 
@@ -82,11 +69,11 @@ export const paymentStateQuery = (kind: PaymentKind) =>
     queryKey: [...keys.money, 'payment', kind],
     queryFn: async () => {
       if (kind === 'topUp') {
-        return String((await ok(getBalance({ throwOnError: true }))).totalLoadedCents);
+        return String((await api.credits.balance()).totalLoadedCents);
       }
       if (kind === 'plan') {
-        return JSON.stringify((await ok(getSubscription({ throwOnError: true }))).subscription);
+        return JSON.stringify((await api.subscriptions.get()).subscription);
       }
-      return JSON.stringify((await ok(connectPassBilling({ throwOnError: true }))).billing);
+      return JSON.stringify((await api.connectPass.billing()).billing);
     },
   });

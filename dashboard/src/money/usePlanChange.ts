@@ -1,7 +1,6 @@
 /** Changes of the plan that need no payment. */
-import { cancelSubscription, resumeSubscription } from '@rota/sdk';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { ok } from '../api/client';
+import { api } from '../api/client';
 import { keys } from '../api/keys';
 import { toast } from '../ui/toast';
 import { useActionKeys } from './checkout';
@@ -22,11 +21,8 @@ export function useCancelPlan() {
   const changed = usePlanChanged();
   const { keyOf, forget } = useActionKeys();
   return useMutation({
-    mutationFn: () =>
-      ok(
-        cancelSubscription({ headers: { 'Idempotency-Key': keyOf('cancel') }, throwOnError: true }),
-      ),
-    onSuccess: ({ subscription }) => {
+    mutationFn: () => api.subscriptions.cancel({ idempotencyKey: keyOf('cancel') }),
+    onSuccess: (subscription) => {
       forget();
       changed();
       toast(strings.planWillEnd(longDay(subscription.currentPeriodEnd)));
@@ -38,10 +34,7 @@ export function useResumePlan() {
   const changed = usePlanChanged();
   const { keyOf, forget } = useActionKeys();
   return useMutation({
-    mutationFn: () =>
-      ok(
-        resumeSubscription({ headers: { 'Idempotency-Key': keyOf('resume') }, throwOnError: true }),
-      ),
+    mutationFn: () => api.subscriptions.resume({ idempotencyKey: keyOf('resume') }),
     onSuccess: () => {
       forget();
       changed();

@@ -1,4 +1,4 @@
-import { ApiError } from '../api/client';
+import { fieldProblem } from '../api/client';
 import { Check, Field, Input, TextArea } from '../ui/Field';
 import { Icon } from '../ui/Icon';
 import { nameOf } from './draft';
@@ -18,7 +18,7 @@ export function Options({
   onToggle: (open: boolean) => void;
   error: unknown;
 }) {
-  const problem = (name: string) => (error instanceof ApiError ? error.field(name) : undefined);
+  const problem = (name: string) => fieldProblem(error, name);
   return (
     <details
       className="card more"

@@ -1,6 +1,5 @@
-import type { AgentDetails, Quote } from '@rota/sdk';
+import { type AgentDetails, APIError, type Quote } from '@rota/sdk';
 import { Link } from '@tanstack/react-router';
-import { ApiError } from '../api/client';
 import { useAccount } from '../shell/account';
 import { Button, buttonClass } from '../ui/Button';
 import { Cents } from '../ui/Money';
@@ -18,7 +17,7 @@ interface StartProps {
 export function StartError({ error }: { error: unknown }) {
   const account = useAccount();
   if (!error) return null;
-  const status = error instanceof ApiError ? error.status : 0;
+  const status = error instanceof APIError ? error.status : 0;
   const way = { 402: strings.topUp, 403: strings.seePlans }[status];
   return (
     <ErrorNotice

@@ -1,5 +1,5 @@
 import { useId } from 'react';
-import { ApiError } from '../api/client';
+import { fieldProblem } from '../api/client';
 import { TextArea } from '../ui/Field';
 import { Icon } from '../ui/Icon';
 import { SafeText } from '../ui/SafeText';
@@ -22,12 +22,7 @@ export function WorkField({
   const id = useId();
   const length = lengthOf(draft.text);
   const name = draft.name.trim() || nameOf(draft.text);
-  const problem =
-    length > MAX_TEXT
-      ? strings.tooLong(MAX_TEXT)
-      : error instanceof ApiError
-        ? error.field('input')
-        : undefined;
+  const problem = length > MAX_TEXT ? strings.tooLong(MAX_TEXT) : fieldProblem(error, 'input');
   return (
     <div className="field">
       <label className="label label-l" htmlFor={id}>

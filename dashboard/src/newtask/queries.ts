@@ -1,7 +1,6 @@
-import { type CreateTask, createTask, getAgent, resolveAgent } from '@rota/sdk';
+import { type CreateTask, errors } from '@rota/sdk';
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
-import { ApiError, ok } from '../api/client';
-import { quoted } from '../api/created';
+import { api } from '../api/client';
 import { keys } from '../api/keys';
 
 /** The API's limit for a description of work. */
@@ -14,10 +13,10 @@ export const candidatesQuery = (words: string) => {
     queryKey: [...keys.agents, 'resolve', q],
     queryFn: async ({ signal }) => {
       try {
-        const found = await ok(resolveAgent({ query: { q }, signal, throwOnError: true }));
+        const found = await api.agents.resolve({ q }, { signal });
         return found.candidates ?? [{ agent: found.agent, score: found.score ?? 1 }];
       } catch (error) {
-        if (error instanceof ApiError && error.status === 404) return [];
+        if (error instanceof errors.NotFoundError) return [];
         throw error;
       }
     },
@@ -30,7 +29,7 @@ export const candidatesQuery = (words: string) => {
 export const agentDetailQuery = (name: string) =>
   queryOptions({
     queryKey: [...keys.agent(name), 'quote'],
-    queryFn: () => ok(getAgent({ path: { name }, throwOnError: true })),
+    queryFn: async () => ({ agent: await api.agents.get(name) }),
     staleTime: 5 * 60_000,
   });
 
@@ -38,7 +37,6 @@ export const agentDetailQuery = (name: string) =>
 export const quoteQuery = (body: CreateTask) =>
   queryOptions({
     queryKey: [...keys.money, 'quote', body],
-    queryFn: ({ signal }) =>
-      quoted(createTask({ body: { ...body, dryRun: true }, signal, throwOnError: true })),
+    queryFn: async ({ signal }) => ({ quote: await api.tasks.quote(body, { signal }) }),
     staleTime: 30_000,
   });

@@ -1,9 +1,8 @@
-import { type CreateTask, createTask } from '@rota/sdk';
+import type { CreateTask } from '@rota/sdk';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useReducer, useRef } from 'react';
-import { newIdempotencyKey } from '../api/client';
-import { created } from '../api/created';
+import { api, newIdempotencyKey } from '../api/client';
 import { keys } from '../api/keys';
 import { useAccount } from '../shell/account';
 import { centsOf, nameOf } from './draft';
@@ -65,21 +64,15 @@ export function useStart() {
     mutationFn: (body: CreateTask) => {
       const text = JSON.stringify(body);
       if (sent.current.body !== text) sent.current = { body: text, key: newIdempotencyKey() };
-      return created(
-        createTask({
-          body,
-          headers: { 'Idempotency-Key': sent.current.key },
-          throwOnError: true,
-        }),
-      );
+      return api.tasks.create(body, { idempotencyKey: sent.current.key });
     },
-    onSuccess: (data) => {
+    onSuccess: (task) => {
       // It can have started before this answer arrived, so it is read again at once.
-      cache.setQueryData(keys.task(data.task.id), data, { updatedAt: 1 });
+      cache.setQueryData(keys.task(task.id), { task }, { updatedAt: 1 });
       for (const queryKey of [keys.tasks, keys.approvals, keys.money]) {
         cache.invalidateQueries({ queryKey });
       }
-      navigate({ to: '/$account/tasks/$id', params: { account, id: data.task.id } });
+      navigate({ to: '/$account/tasks/$id', params: { account, id: task.id } });
     },
   });
 }

@@ -1,5 +1,5 @@
+import { APIError } from '@rota/sdk';
 import { useEffect, useRef } from 'react';
-import { ApiError } from '../api/client';
 import { useConnection } from '../live/LiveProvider';
 import { Button } from '../ui/Button';
 import { ErrorNotice, Notice } from '../ui/Notice';
@@ -75,7 +75,7 @@ export function Notices() {
   const offline = useConnection() === 'offline';
   const error = state.approval.error ?? state.rejection.error;
   // A refused decision is explained by the review that waits now.
-  const explained = error instanceof ApiError && error.status === 409 && state.replaced?.refused;
+  const explained = error instanceof APIError && error.status === 409 && state.replaced?.refused;
   return (
     <>
       {state.changed ? <Changed /> : <Replaced />}

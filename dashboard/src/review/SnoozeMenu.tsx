@@ -1,6 +1,5 @@
-import { snoozeTask } from '@rota/sdk';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { ok } from '../api/client';
+import { api } from '../api/client';
 import { approvalsQuery } from '../api/queries';
 import { Menu } from '../ui/Menu';
 import { SafeText } from '../ui/SafeText';
@@ -21,14 +20,8 @@ export function SnoozeMenu({ onSnoozed, large }: { onSnoozed: () => void; large:
   );
   const snooze = useMutation({
     mutationFn: (until: Date | null) =>
-      ok(
-        snoozeTask({
-          path: { id },
-          body: { until: until?.toISOString() ?? null },
-          throwOnError: true,
-        }),
-      ),
-    onSuccess: ({ snoozedUntil }) => {
+      api.tasks.snooze(id, { until: until?.toISOString() ?? null }),
+    onSuccess: (snoozedUntil) => {
       cache.setQueryData(approvalsQuery.queryKey, (before) =>
         before
           ? {

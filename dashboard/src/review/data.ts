@@ -1,24 +1,18 @@
 /** What a decision is about, and the requests that make one. */
-import {
-  type ApprovalsResponse,
-  type ApproveTask,
-  approveTask,
-  type DecisionResponse,
-  getTask,
-  type RejectTask,
-  type Review,
-  type ReviewItem,
-  type ReviewRef,
-  type ReviewResponse,
-  rejectTask,
-  reviewTask,
-  type Task,
-  taskTimeline,
+import type {
+  ApprovalsResponse,
+  ApproveParams,
+  DecisionResponse,
+  RejectParams,
+  Review,
+  ReviewItem,
+  ReviewRef,
+  Task,
 } from '@rota/sdk';
 import { queryOptions } from '@tanstack/react-query';
 import { queryClient } from '../api/cache';
-import { ApiError, ok } from '../api/client';
-import { type JsonObject, parseExact, stringifyExact } from '../api/exact';
+import { api, exactApi, Unanswered } from '../api/client';
+import { type JsonObject, stringifyExact } from '../api/exact';
 import { keys } from '../api/keys';
 import { strings } from './strings';
 
@@ -27,23 +21,15 @@ export interface ReviewData {
   review: Review;
 }
 
-async function fetchReview(id: string): Promise<Review> {
-  const body: unknown = await ok(reviewTask({ path: { id }, parseAs: 'text', throwOnError: true }));
-  return parseExact<ReviewResponse>(String(body)).review;
-}
-
-const fetchTask = async (id: string): Promise<Task> =>
-  (await ok(getTask({ path: { id }, throwOnError: true }))).task;
-
 /**
  * The review with its task. A review of an external task is about the texts of the task, so both
  * must be of the same moment: the number of the review is the same before and after.
  */
 async function fetchBoth(id: string): Promise<ReviewData> {
-  let [review, task] = await Promise.all([fetchReview(id), fetchTask(id)]);
+  let [review, task] = await Promise.all([exactApi.tasks.review(id), api.tasks.get(id)]);
   while (review.state === 'pending' && review.gate === null) {
-    task = await fetchTask(id);
-    const again = await fetchReview(id);
+    task = await api.tasks.get(id);
+    const again = await exactApi.tasks.review(id);
     if (reference(again).digest === reference(review).digest) return { task, review: again };
     review = again;
   }
@@ -70,7 +56,7 @@ export const stepsQuery = (id: string) =>
     queryKey: [...keys.task(id), 'steps-before-review'],
     queryFn: async () => {
       const page = (offset: number) =>
-        ok(taskTimeline({ path: { id }, query: { limit: MAX_STEPS, offset }, throwOnError: true }));
+        api.tasks.timeline(id, { limit: MAX_STEPS, offset }).firstPage();
       const first = await page(0);
       return first.total > MAX_STEPS ? page(first.total - MAX_STEPS) : first;
     },
@@ -109,41 +95,18 @@ export function budgetLeft(task: Task): number | null {
   return Math.max(0, Number(task.usage.budgetUsd) - Number(task.usage.costUsd));
 }
 
-/** The answer to a decision. A decision that was not sent says so in its own words. */
-async function decided(answer: Promise<unknown>): Promise<DecisionResponse> {
+/** A decision that was not sent says so in its own words. */
+async function decided(answer: Promise<DecisionResponse>): Promise<DecisionResponse> {
   try {
-    return parseExact<DecisionResponse>(String(await answer));
+    return await answer;
   } catch (error) {
-    if (!(error instanceof ApiError) || error.code !== 'NOT_SENT') throw error;
-    throw new ApiError(strings.notSentDecision, 0, error.code, null, null);
+    if (!(error instanceof Unanswered) || error.code !== 'NOT_SENT') throw error;
+    throw new Unanswered(strings.notSentDecision, error.code);
   }
 }
 
-export async function approve(id: string, body: ApproveTask, key: string) {
-  return decided(
-    ok(
-      approveTask({
-        path: { id },
-        body,
-        headers: { 'Idempotency-Key': key },
-        bodySerializer: stringifyExact,
-        parseAs: 'text',
-        throwOnError: true,
-      }),
-    ),
-  );
-}
+export const approve = (id: string, body: ApproveParams, key: string): Promise<DecisionResponse> =>
+  decided(exactApi.tasks.approve(id, body, { idempotencyKey: key }));
 
-export async function reject(id: string, body: RejectTask, key: string) {
-  return decided(
-    ok(
-      rejectTask({
-        path: { id },
-        body,
-        headers: { 'Idempotency-Key': key },
-        parseAs: 'text',
-        throwOnError: true,
-      }),
-    ),
-  );
-}
+export const reject = (id: string, body: RejectParams, key: string): Promise<DecisionResponse> =>
+  decided(exactApi.tasks.reject(id, body, { idempotencyKey: key }));

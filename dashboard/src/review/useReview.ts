@@ -1,7 +1,7 @@
-import type { ApproveTask, Review, ReviewItem } from '@rota/sdk';
+import { type ApproveParams, errors, type Review, type ReviewItem } from '@rota/sdk';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useMemo, useRef, useState } from 'react';
-import { ApiError, newIdempotencyKey } from '../api/client';
+import { newIdempotencyKey } from '../api/client';
 import { approvalsQuery } from '../api/queries';
 import {
   approve,
@@ -154,7 +154,7 @@ export function useReview(id: string) {
     cache.invalidateQueries({ queryKey: approvalsQuery.queryKey });
   };
   const refuse = (error: Error) => {
-    if (error instanceof ApiError && error.status === 409) return showLatest(true);
+    if (error instanceof errors.ConflictError) return showLatest(true);
   };
   const approval = useMutation({
     mutationFn: () => {
@@ -208,8 +208,8 @@ export type ReviewState = ReturnType<typeof useReview>;
 const MAX_NAMED = 100;
 
 /** Names the calls only where that matters: for edits, and where several calls wait. */
-export function approvalOf(review: Review, calls: Call[]): ApproveTask {
-  const body: ApproveTask = { review: reference(review) };
+export function approvalOf(review: Review, calls: Call[]): ApproveParams {
+  const body: ApproveParams = { review: reference(review) };
   const chosen = calls.filter((call) => call.chosen);
   const edits = chosen.some((call) => editedFields(call.fields, call.edits).length > 0);
   const all = chosen.length === calls.length;

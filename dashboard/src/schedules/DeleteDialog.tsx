@@ -1,7 +1,7 @@
-import { deleteSchedule, type Schedule } from '@rota/sdk';
+import type { Schedule } from '@rota/sdk';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { ok } from '../api/client';
+import { api } from '../api/client';
 import { keys } from '../api/keys';
 import { useAccount } from '../shell/account';
 import { Button } from '../ui/Button';
@@ -18,7 +18,7 @@ export function DeleteDialog({ schedule, onClose }: { schedule: Schedule; onClos
   const navigate = useNavigate();
   const remove = useMutation({
     mutationKey: keys.deleteSchedule,
-    mutationFn: () => ok(deleteSchedule({ path: { id: schedule.id }, throwOnError: true })),
+    mutationFn: () => api.schedules.delete(schedule),
     onSuccess: async () => {
       await navigate({ to: '/$account/schedules', params: { account } });
       cache.removeQueries({ queryKey: keys.schedule(schedule.id) });

@@ -1,8 +1,8 @@
-import { createSchedule, patchSchedule, type Schedule } from '@rota/sdk';
+import type { Schedule } from '@rota/sdk';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
-import { newIdempotencyKey, ok } from '../api/client';
+import { api, newIdempotencyKey } from '../api/client';
 import { keys } from '../api/keys';
 import { useAccount } from '../shell/account';
 import { Button } from '../ui/Button';
@@ -40,12 +40,10 @@ export function ScheduleDialog({
   const save = useMutation({
     mutationFn: () => {
       if (schedule) {
-        const body = patchBody(schedule, form);
-        return ok(patchSchedule({ path: { id: schedule.id }, body, throwOnError: true }));
+        return api.schedules.update(schedule, patchBody(schedule, form));
       }
       const body = createBody(form);
-      const headers = { 'Idempotency-Key': keyFor(JSON.stringify(body)) };
-      return ok(createSchedule({ body, headers, throwOnError: true }));
+      return api.schedules.create(body, { idempotencyKey: keyFor(JSON.stringify(body)) });
     },
     onSuccess: async (saved) => {
       await cache.invalidateQueries({ queryKey: keys.schedules });
@@ -54,7 +52,7 @@ export function ScheduleDialog({
       else {
         await navigate({
           to: '/$account/schedules/$id',
-          params: { account, id: saved.schedule.id },
+          params: { account, id: saved.id },
         });
       }
     },

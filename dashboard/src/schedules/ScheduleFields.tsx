@@ -1,7 +1,7 @@
 import type { Overlap } from '@rota/sdk';
 import { useQuery } from '@tanstack/react-query';
 import { useId } from 'react';
-import { ApiError } from '../api/client';
+import { fieldProblem } from '../api/client';
 import { agentsQuery } from '../api/queries';
 import { Field, Input, Select, TextArea } from '../ui/Field';
 import type { ScheduleForm } from './form';
@@ -9,15 +9,11 @@ import { strings } from './strings';
 
 const { form: words, presets } = strings;
 
-/** What the API says about a field of this form. */
-const problem = (error: unknown, field: string): string | undefined =>
-  error instanceof ApiError ? error.field(field) : undefined;
-
 const FIELDS = ['name', 'agent', 'cron', 'timeZone'];
 
 /** Whether a message stands at its field, so that the form needs none at its end. */
 export const standsAtField = (error: unknown): boolean =>
-  FIELDS.some((field) => problem(error, field));
+  FIELDS.some((field) => fieldProblem(error, field));
 
 interface Props {
   form: ScheduleForm;
@@ -29,7 +25,7 @@ export function ScheduleFields({ form, error, onChange }: Props) {
   const { data: agents } = useQuery(agentsQuery);
   return (
     <div className="form-part">
-      <Field label={words.name} error={problem(error, 'name')}>
+      <Field label={words.name} error={fieldProblem(error, 'name')}>
         {(control) => (
           <Input
             {...control}
@@ -41,7 +37,7 @@ export function ScheduleFields({ form, error, onChange }: Props) {
           />
         )}
       </Field>
-      <Field label={words.agent} error={problem(error, 'agent')}>
+      <Field label={words.agent} error={fieldProblem(error, 'agent')}>
         {(control) => (
           <Select
             {...control}
@@ -111,7 +107,7 @@ function TimeFields({ form, error, onChange }: Props) {
         )}
       </Field>
       <div className="schedule-times">
-        <Field label={words.cron} hint={words.cronHint} error={problem(error, 'cron')}>
+        <Field label={words.cron} hint={words.cronHint} error={fieldProblem(error, 'cron')}>
           {(control) => (
             <Input
               {...control}
@@ -125,7 +121,7 @@ function TimeFields({ form, error, onChange }: Props) {
             />
           )}
         </Field>
-        <Field label={words.zone} hint={words.zoneHint} error={problem(error, 'timeZone')}>
+        <Field label={words.zone} hint={words.zoneHint} error={fieldProblem(error, 'timeZone')}>
           {(control) => (
             <Input
               {...control}

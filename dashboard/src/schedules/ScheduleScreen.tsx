@@ -1,8 +1,8 @@
-import { patchSchedule, runSchedule, type Schedule } from '@rota/sdk';
+import type { Schedule } from '@rota/sdk';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useState } from 'react';
-import { newIdempotencyKey, ok } from '../api/client';
+import { api, newIdempotencyKey } from '../api/client';
 import { keys } from '../api/keys';
 import { CrumbBar } from '../shell/TopBar';
 import { Button, buttonClass } from '../ui/Button';
@@ -22,8 +22,7 @@ const route = getRouteApi('/$account/schedules/$id');
 function useRun(id: string) {
   const cache = useQueryClient();
   return useMutation({
-    mutationFn: (key: string) =>
-      ok(runSchedule({ path: { id }, headers: { 'Idempotency-Key': key }, throwOnError: true })),
+    mutationFn: (key: string) => api.schedules.run(id, { idempotencyKey: key }),
     onSuccess: () => {
       toast(strings.ran);
       return cache.invalidateQueries({ queryKey: keys.schedule(id) });
@@ -34,9 +33,8 @@ function useRun(id: string) {
 function usePause(id: string) {
   const cache = useQueryClient();
   return useMutation({
-    mutationFn: (paused: boolean) =>
-      ok(patchSchedule({ path: { id }, body: { paused }, throwOnError: true })),
-    onSuccess: ({ schedule }) => {
+    mutationFn: (paused: boolean) => api.schedules.update(id, { paused }),
+    onSuccess: (schedule) => {
       toast(schedule.paused ? strings.pausedToast : strings.resumedToast);
       return cache.invalidateQueries({ queryKey: keys.schedules });
     },

@@ -1,7 +1,7 @@
-import { acceptTools, type Tool } from '@rota/sdk';
+import { errors, type Tool } from '@rota/sdk';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useId, useState } from 'react';
-import { ApiError, ok } from '../api/client';
+import { api } from '../api/client';
 import { Button } from '../ui/Button';
 import { ErrorNotice, Notice } from '../ui/Notice';
 import { toast } from '../ui/toast';
@@ -31,20 +31,13 @@ function useKeys() {
 function useAccept(id: string) {
   const cache = useQueryClient();
   return useMutation({
-    mutationFn: (tools: Tool[]) =>
-      ok(
-        acceptTools({
-          path: { id },
-          body: { tools: tools.map(({ name, hash }) => ({ name, hash })) },
-          throwOnError: true,
-        }),
-      ),
+    mutationFn: (tools: Tool[]) => api.toolServers.accept(id, { tools }),
     onSuccess: (answer, tools) => {
       showChange(cache, id, answer);
       toast(words.done(tools.length));
     },
     onError: (error) => {
-      if (error instanceof ApiError && error.status === 409) {
+      if (error instanceof errors.ConflictError) {
         return cache.invalidateQueries({ queryKey: toolsQuery(id).queryKey });
       }
     },
@@ -62,7 +55,7 @@ export function ChangedTools({ id }: { id: string }) {
   const shown = waiting.slice(0, AT_ONCE);
   const selected = shown.filter((tool) => !left.has(shownKey(tool)));
   const unseen = selected.some((tool) => !seen.has(shownKey(tool)));
-  const stale = accept.error instanceof ApiError && accept.error.status === 409;
+  const stale = accept.error instanceof errors.ConflictError;
   return (
     <section className="card changed" aria-labelledby="changed">
       <div className="notice notice-wait notice-top">

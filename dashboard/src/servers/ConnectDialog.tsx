@@ -1,8 +1,8 @@
-import { type ConnectServer, connectServer, type ServerToolsResponse } from '@rota/sdk';
+import type { ConnectServer, ServerToolsResponse } from '@rota/sdk';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
-import { newIdempotencyKey, ok } from '../api/client';
+import { api, newIdempotencyKey } from '../api/client';
 import { keys } from '../api/keys';
 import { useAccount } from '../shell/account';
 import { Button } from '../ui/Button';
@@ -32,13 +32,7 @@ export function ConnectDialog({ onClose }: { onClose: () => void }) {
   const keyFor = useKeyFor();
   const connect = useMutation({
     mutationFn: (body: ConnectServer) =>
-      ok(
-        connectServer({
-          body,
-          headers: { 'Idempotency-Key': keyFor(body) },
-          throwOnError: true,
-        }),
-      ),
+      api.toolServers.connect(body, { idempotencyKey: keyFor(body) }),
     onSuccess: () => cache.invalidateQueries({ queryKey: keys.servers }),
     // It holds secrets.
     gcTime: 0,

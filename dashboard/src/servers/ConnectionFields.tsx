@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'react';
-import { ApiError } from '../api/client';
+import { fieldProblem } from '../api/client';
 import { Button, IconButton } from '../ui/Button';
 import { Field, Input, Select } from '../ui/Field';
 import type { Connection, Header } from './form';
@@ -14,13 +14,9 @@ export interface FieldsProps<Form extends Connection> {
   replaces?: boolean;
 }
 
-/** What the API says about a field that this form shows. */
-const problem = (error: unknown, field: string): string | undefined =>
-  error instanceof ApiError ? error.field(field) : undefined;
-
 /** Whether a message stands at its field, so that the form needs none at its end. */
 export const standsAtField = (error: unknown): boolean =>
-  Boolean(problem(error, 'name') || problem(error, 'url'));
+  Boolean(fieldProblem(error, 'name') || fieldProblem(error, 'url'));
 
 export function AddressFields<Form extends Connection>({
   form,
@@ -36,7 +32,7 @@ export function AddressFields<Form extends Connection>({
     <div className="form-part" ref={ref}>
       <Field
         label={words.name}
-        error={problem(error, 'name')}
+        error={fieldProblem(error, 'name')}
         hint={
           <>
             {words.nameHint} <code>{form.name || 'name'}/tool</code>.
@@ -56,7 +52,7 @@ export function AddressFields<Form extends Connection>({
           />
         )}
       </Field>
-      <Field label={words.url} hint={words.urlHint} error={problem(error, 'url')}>
+      <Field label={words.url} hint={words.urlHint} error={fieldProblem(error, 'url')}>
         {(control) => (
           <Input
             {...control}

@@ -1,7 +1,7 @@
-import { disconnectServer, type ToolServer } from '@rota/sdk';
+import type { ToolServer } from '@rota/sdk';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { ok } from '../api/client';
+import { api } from '../api/client';
 import { keys } from '../api/keys';
 import { useAccount } from '../shell/account';
 import { Button } from '../ui/Button';
@@ -18,7 +18,7 @@ export function DisconnectDialog({ server, onClose }: { server: ToolServer; onCl
   const navigate = useNavigate();
   const disconnect = useMutation({
     mutationKey: keys.disconnect,
-    mutationFn: () => ok(disconnectServer({ path: { id: server.id }, throwOnError: true })),
+    mutationFn: () => api.toolServers.disconnect(server),
     onSuccess: async () => {
       await navigate({ to: '/$account/servers', params: { account } });
       cache.removeQueries({ queryKey: keys.server(server.id) });

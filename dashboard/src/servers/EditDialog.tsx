@@ -1,7 +1,7 @@
-import { type ToolServer, type UpdateServer, updateServer } from '@rota/sdk';
+import type { ToolServer, UpdateServer } from '@rota/sdk';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { ok } from '../api/client';
+import { api } from '../api/client';
 import { Button } from '../ui/Button';
 import { Dialog } from '../ui/Dialog';
 import { Field, Select } from '../ui/Field';
@@ -26,8 +26,7 @@ export function EditDialog({ server, onClose }: { server: ToolServer; onClose: (
     headersChange: 'keep',
   });
   const save = useMutation({
-    mutationFn: (body: UpdateServer) =>
-      ok(updateServer({ path: { id: server.id }, body, throwOnError: true })),
+    mutationFn: (body: UpdateServer) => api.toolServers.update(server, body),
     onSuccess: (answer) => {
       showChange(cache, server.id, answer);
       toast(words.saved);

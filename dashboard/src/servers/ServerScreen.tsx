@@ -1,8 +1,7 @@
-import { pingServer } from '@rota/sdk';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useState } from 'react';
-import { ok } from '../api/client';
+import { api } from '../api/client';
 import { keys } from '../api/keys';
 import { serversQuery } from '../api/queries';
 import { CrumbBar } from '../shell/TopBar';
@@ -33,7 +32,7 @@ export function ServerScreen() {
   const server = data?.server ?? list?.servers.find((each) => each.id === id);
   const [dialog, setDialog] = useState<'edit' | 'disconnect' | null>(null);
   const check = useMutation({
-    mutationFn: () => ok(pingServer({ path: { id }, throwOnError: true })),
+    mutationFn: () => api.toolServers.ping(id),
     onSuccess: (answer) => {
       cache.setQueryData(serverQuery(id).queryKey, { server: answer.server });
       toast(strings.checked(statusWords[answer.status], duration(answer.latencyMs)));

@@ -1,7 +1,7 @@
-import { type ToolServer, updateServer } from '@rota/sdk';
+import type { ToolServer } from '@rota/sdk';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { ok } from '../api/client';
+import { api } from '../api/client';
 import { Badge } from '../ui/Badge';
 import { Button } from '../ui/Button';
 import { SearchBox } from '../ui/Field';
@@ -85,8 +85,7 @@ export function Tools({ server }: { server: ToolServer }) {
 function useAllow(id: string) {
   const cache = useQueryClient();
   return useMutation({
-    mutationFn: (allowedTools: string[] | null) =>
-      ok(updateServer({ path: { id }, body: { allowedTools }, throwOnError: true })),
+    mutationFn: (allowedTools: string[] | null) => api.toolServers.update(id, { allowedTools }),
     onSuccess: (answer) => showChange(cache, id, answer),
   });
 }

@@ -1,6 +1,6 @@
-import { getServer, listChecks, listTools, type ServerToolsResponse } from '@rota/sdk';
+import type { ServerToolsResponse } from '@rota/sdk';
 import { type QueryClient, queryOptions } from '@tanstack/react-query';
-import { ok } from '../api/client';
+import { api } from '../api/client';
 import { keys } from '../api/keys';
 
 export const CHECKS = 50;
@@ -8,20 +8,20 @@ export const CHECKS = 50;
 export const serverQuery = (id: string) =>
   queryOptions({
     queryKey: keys.server(id),
-    queryFn: () => ok(getServer({ path: { id }, throwOnError: true })),
+    queryFn: async () => ({ server: await api.toolServers.get(id) }),
   });
 
 /** The service asks the server for its tools, so this can take seconds. */
 export const toolsQuery = (id: string) =>
   queryOptions({
     queryKey: [...keys.server(id), 'tools'],
-    queryFn: () => ok(listTools({ path: { id }, throwOnError: true })),
+    queryFn: () => api.toolServers.tools(id).firstPage(),
   });
 
 export const checksQuery = (id: string) =>
   queryOptions({
     queryKey: [...keys.server(id), 'checks'],
-    queryFn: () => ok(listChecks({ path: { id }, query: { limit: CHECKS }, throwOnError: true })),
+    queryFn: () => api.toolServers.checks(id, { limit: CHECKS }).firstPage(),
   });
 
 /** The answer of a change has the server and its tools: shows them, and fetches the rest again. */

@@ -1,7 +1,7 @@
-import { createKey, type KeyCreatedResponse, type Scope } from '@rota/sdk';
+import type { KeyCreatedResponse, Scope } from '@rota/sdk';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
-import { ApiError, newIdempotencyKey, ok } from '../api/client';
+import { api, fieldProblem, newIdempotencyKey } from '../api/client';
 import { keys } from '../api/keys';
 import { Button } from '../ui/Button';
 import { Dialog } from '../ui/Dialog';
@@ -41,20 +41,14 @@ export function CreateKeyDialog({
       const body = { name: name.trim(), scopes, expiresAt: endOf(days, opened) };
       const form = JSON.stringify(body);
       if (action.current.form !== form) action.current = { form, key: newIdempotencyKey() };
-      const headers = { 'Idempotency-Key': action.current.key };
-      return ok(createKey({ body, headers, throwOnError: true }));
+      return api.keys.create(body, { idempotencyKey: action.current.key });
     },
     onSuccess: (created) => {
       cache.invalidateQueries({ queryKey: keys.apiKeys });
       onCreated(created);
     },
   });
-  const nameError =
-    tried && !name.trim()
-      ? words.nameMissing
-      : create.error instanceof ApiError
-        ? create.error.field('name')
-        : undefined;
+  const nameError = tried && !name.trim() ? words.nameMissing : fieldProblem(create.error, 'name');
   const submit = () => {
     setTried(true);
     if (name.trim() && scopes.length && !create.isPending) create.mutate();

@@ -1,7 +1,7 @@
-import { type ApiKey, deleteKey, type KeyCreatedResponse, listKeys } from '@rota/sdk';
+import type { ApiKey, KeyCreatedResponse } from '@rota/sdk';
 import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { ok } from '../api/client';
+import { api } from '../api/client';
 import { keys } from '../api/keys';
 import { meQuery } from '../api/queries';
 import { Button } from '../ui/Button';
@@ -20,7 +20,7 @@ const words = strings.keys;
 
 const keysQuery = queryOptions({
   queryKey: keys.apiKeys,
-  queryFn: () => ok(listKeys({ throwOnError: true })),
+  queryFn: () => api.keys.list().firstPage(),
 });
 
 export function Keys() {
@@ -80,7 +80,7 @@ function RevokeDialog({
 }) {
   const cache = useQueryClient();
   const revoke = useMutation({
-    mutationFn: () => ok(deleteKey({ path: { id: apiKey.id }, throwOnError: true })),
+    mutationFn: () => api.keys.delete(apiKey),
     onSuccess: () => {
       onRevoked();
       onClose();

@@ -1,7 +1,7 @@
-import { deleteSession, listSessions, type Session } from '@rota/sdk';
+import type { Session } from '@rota/sdk';
 import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { ok } from '../api/client';
+import { api } from '../api/client';
 import { keys } from '../api/keys';
 import { useSignOut } from '../signin/useSignOut';
 import { Badge } from '../ui/Badge';
@@ -20,7 +20,7 @@ const words = strings.sessions;
 
 const sessionsQuery = queryOptions({
   queryKey: keys.sessions,
-  queryFn: () => ok(listSessions({ throwOnError: true })),
+  queryFn: () => api.sessions.list().firstPage(),
 });
 
 const nameOf = ({ device }: Session) => device ?? words.unknownDevice;
@@ -32,9 +32,7 @@ export function Sessions() {
   const [ending, setEnding] = useState<Session[]>([]);
   const end = useMutation({
     mutationFn: async (sessions: Session[]) => {
-      for (const { id } of sessions) {
-        await ok(deleteSession({ path: { id }, throwOnError: true }));
-      }
+      for (const session of sessions) await api.sessions.delete(session);
     },
     onSuccess: (_, sessions) => {
       setEnding([]);

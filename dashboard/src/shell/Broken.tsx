@@ -1,5 +1,5 @@
+import { APIError } from '@rota/sdk';
 import { Link, useRouter } from '@tanstack/react-router';
-import { ApiError } from '../api/client';
 import { Button, buttonClass } from '../ui/Button';
 import { Empty } from '../ui/Empty';
 import { ErrorNotice } from '../ui/Notice';
@@ -39,7 +39,7 @@ function Problem({ error, reset }: Failure) {
 /** An error before there is anything around a screen. */
 export function Broken({ error, reset }: Failure) {
   // The account of the address is the only thing that a caller cannot be allowed to see here.
-  if (error instanceof ApiError && (error.status === 403 || error.status === 404)) {
+  if (error instanceof APIError && (error.status === 403 || error.status === 404)) {
     return <Missing title={strings.noAccount} hint={strings.noAccountHint} />;
   }
   return (

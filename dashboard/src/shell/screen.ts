@@ -1,5 +1,5 @@
 import { lazyRouteComponent } from '@tanstack/react-router';
-import { ApiError } from '../api/client';
+import { Unanswered } from '../api/client';
 import { strings } from './strings';
 
 /** Whether the service answers at all. */
@@ -22,7 +22,7 @@ export function screen<Module extends Record<string, unknown>, Name extends keyo
     () =>
       load().catch(async (error: unknown) => {
         if (await isReached()) throw error;
-        throw new ApiError(strings.notLoaded, 0, 'OFFLINE', null, null);
+        throw new Unanswered(strings.notLoaded, 'OFFLINE');
       }),
     name,
   );

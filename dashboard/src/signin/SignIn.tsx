@@ -1,7 +1,7 @@
-import { authConfig, type Issuer } from '@rota/sdk';
+import type { Issuer } from '@rota/sdk';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
-import { ok } from '../api/client';
+import { api } from '../api/client';
 import { Button } from '../ui/Button';
 import { Loading } from '../ui/Loading';
 import { Logo } from '../ui/Logo';
@@ -15,7 +15,7 @@ export function SignIn() {
   const { next } = route.useSearch();
   const config = useQuery({
     queryKey: ['auth-config'],
-    queryFn: () => ok(authConfig({ throwOnError: true })),
+    queryFn: () => api.auth.config(),
   });
   const start = useMutation({ mutationFn: (issuer: Issuer) => leave(issuer, next ?? '/') });
   const issuers = config.data?.issuers;

@@ -2,8 +2,8 @@
  * OpenID Connect in the browser: authorization code with PKCE. The service exchanges the code and
  * sets a cookie that scripts cannot read, so this page never sees a token.
  */
-import { type Issuer, startSessionByCode } from '@rota/sdk';
-import { ok } from '../api/client';
+import type { Issuer } from '@rota/sdk';
+import { api } from '../api/client';
 
 const STORED = 'rota.signin';
 
@@ -88,18 +88,13 @@ export async function comeBack(search: URLSearchParams): Promise<string> {
         : (search.get('error_description') ?? 'The identity provider sent no code. Start again.'),
     );
   }
-  await ok(
-    startSessionByCode({
-      body: {
-        code,
-        codeVerifier: attempt.verifier,
-        redirectUri: callback(),
-        issuer: attempt.issuer,
-        nonce: attempt.nonce,
-        cookie: true,
-      },
-      throwOnError: true,
-    }),
-  );
+  await api.auth.startSessionByCode({
+    code,
+    codeVerifier: attempt.verifier,
+    redirectUri: callback(),
+    issuer: attempt.issuer,
+    nonce: attempt.nonce,
+    cookie: true,
+  });
   return attempt.next;
 }

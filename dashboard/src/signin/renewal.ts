@@ -2,7 +2,7 @@
  * Keeps a session alive while the dashboard is used. The cookie cannot be read here, so this
  * remembers only when it was renewed.
  */
-import { refreshSession } from '@rota/sdk';
+import { api } from '../api/client';
 
 const KEY = 'rota.renewed';
 const DAY_MS = 86_400_000;
@@ -15,7 +15,7 @@ export const noteRenewal = (): void => localStorage.setItem(KEY, String(Date.now
 export const noteSignOut = (): void => localStorage.removeItem(KEY);
 
 export async function renewSession(): Promise<void> {
-  await refreshSession({ throwOnError: true });
+  await api.auth.refresh();
   noteRenewal();
 }
 

@@ -1,6 +1,6 @@
-import { logout } from '@rota/sdk';
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
+import { api } from '../api/client';
 import { forgetDrafts } from '../review/drafts';
 import { noteSignOut } from './renewal';
 
@@ -8,7 +8,7 @@ export function useSignOut() {
   const cache = useQueryClient();
   const navigate = useNavigate();
   return async () => {
-    await logout({ throwOnError: true }).catch(() => undefined);
+    await api.auth.logout().catch(() => undefined);
     noteSignOut();
     // First the page goes, then its data: a page that is still there would ask for it again.
     await navigate({ to: '/signin', search: {} });

@@ -1,7 +1,7 @@
-import { patchTask, type Task } from '@rota/sdk';
+import type { Task } from '@rota/sdk';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { ok } from '../api/client';
+import { api } from '../api/client';
 import { keys } from '../api/keys';
 import { Button } from '../ui/Button';
 import { Dialog } from '../ui/Dialog';
@@ -34,10 +34,9 @@ function CancelDialog({
 }) {
   const cache = useQueryClient();
   const cancel = useMutation({
-    mutationFn: () =>
-      ok(patchTask({ path: { id: task.id }, body: { status: 'CANCELLED' }, throwOnError: true })),
-    onSuccess: (data) => {
-      cache.setQueryData(keys.task(task.id), data);
+    mutationFn: () => api.tasks.cancel(task),
+    onSuccess: (cancelled) => {
+      cache.setQueryData(keys.task(task.id), { task: cancelled });
       for (const queryKey of [keys.task(task.id), keys.tasks, keys.approvals, keys.money]) {
         cache.invalidateQueries({ queryKey });
       }

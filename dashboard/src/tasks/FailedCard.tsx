@@ -1,8 +1,8 @@
-import { type RetryFrom, type RetryOption, retryTask, type Task } from '@rota/sdk';
+import type { RetryFrom, RetryOption, Task } from '@rota/sdk';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useId, useState } from 'react';
-import { ok } from '../api/client';
+import { api } from '../api/client';
 import { keys } from '../api/keys';
 import { useAccount } from '../shell/account';
 import { Badge } from '../ui/Badge';
@@ -27,17 +27,10 @@ function useRetry(task: Task) {
   const [idempotencyKeys, renew] = useState(retryKeys);
   return useMutation({
     mutationFn: (from: RetryFrom) =>
-      ok(
-        retryTask({
-          path: { id: task.id },
-          body: { from },
-          headers: { 'Idempotency-Key': idempotencyKeys[from] },
-          throwOnError: true,
-        }),
-      ),
-    onSuccess: (data) => {
+      api.tasks.retry(task, { from }, { idempotencyKey: idempotencyKeys[from] }),
+    onSuccess: (retried) => {
       renew(retryKeys());
-      cache.setQueryData(keys.task(task.id), data);
+      cache.setQueryData(keys.task(task.id), { task: retried });
       for (const queryKey of [keys.task(task.id), keys.tasks, keys.money]) {
         cache.invalidateQueries({ queryKey });
       }

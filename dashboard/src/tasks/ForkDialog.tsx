@@ -1,9 +1,8 @@
-import { type ForkOptions, type ForkTask, forkTask, type Task } from '@rota/sdk';
+import type { ForkOptions, ForkTask, Task } from '@rota/sdk';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import { newIdempotencyKey } from '../api/client';
-import { created } from '../api/created';
+import { api, newIdempotencyKey } from '../api/client';
 import { keys } from '../api/keys';
 import { useAccount } from '../shell/account';
 import { Button } from '../ui/Button';
@@ -26,16 +25,8 @@ function useCreateFork(task: Task) {
   // One key for each choice, so that a second click repeats and does not add.
   const [key, renew] = useState(newIdempotencyKey);
   const fork = useMutation({
-    mutationFn: (body: ForkTask) =>
-      created(
-        forkTask({
-          path: { id: task.id },
-          body,
-          headers: { 'Idempotency-Key': key },
-          throwOnError: true,
-        }),
-      ),
-    onSuccess: ({ task: made }) => {
+    mutationFn: (body: ForkTask) => api.tasks.fork(task, body, { idempotencyKey: key }),
+    onSuccess: (made) => {
       for (const queryKey of [keys.tasks, keys.money]) cache.invalidateQueries({ queryKey });
       toast(words.done);
       navigate({ to: '/$account/tasks/$id', params: { account, id: made.id } });

@@ -1,5 +1,5 @@
+import { APIError } from '@rota/sdk';
 import { Link } from '@tanstack/react-router';
-import { ApiError } from '../api/client';
 import { useAccount } from '../shell/account';
 import { buttonClass } from '../ui/Button';
 import { ErrorNotice } from '../ui/Notice';
@@ -8,7 +8,7 @@ import { strings } from './strings';
 /** An error of a request that holds money. If the balance is too low, it leads to the top-up. */
 export function MoneyError({ error }: { error: unknown }) {
   const account = useAccount();
-  const isMoney = error instanceof ApiError && error.status === 402;
+  const isMoney = error instanceof APIError && error.status === 402;
   return (
     <ErrorNotice
       error={error}

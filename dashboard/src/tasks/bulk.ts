@@ -1,6 +1,6 @@
 /** Does the same to many tasks, a few at a time, and reports each of them. */
-import { patchTask, type RetryFrom, retryTask, type Task } from '@rota/sdk';
-import { newIdempotencyKey, ok } from '../api/client';
+import type { RetryFrom, Task } from '@rota/sdk';
+import { api, newIdempotencyKey } from '../api/client';
 
 export type BulkAction = { kind: 'cancel' } | { kind: 'retry'; from: RetryFrom };
 export type ItemState = 'waiting' | 'busy' | 'done' | 'failed';
@@ -13,19 +13,8 @@ export interface ItemResult {
 const AT_ONCE = 4;
 
 async function act(task: Task, action: BulkAction, key: string): Promise<void> {
-  const path = { id: task.id };
-  if (action.kind === 'cancel') {
-    await ok(patchTask({ path, body: { status: 'CANCELLED' }, throwOnError: true }));
-  } else {
-    await ok(
-      retryTask({
-        path,
-        body: { from: action.from },
-        headers: { 'Idempotency-Key': key },
-        throwOnError: true,
-      }),
-    );
-  }
+  if (action.kind === 'cancel') await api.tasks.cancel(task);
+  else await api.tasks.retry(task, { from: action.from }, { idempotencyKey: key });
 }
 
 export async function runBulk(

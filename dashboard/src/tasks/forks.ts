@@ -1,31 +1,20 @@
-import {
-  type ForkOptions,
-  type ForkTask,
-  forkOptions,
-  forkTask,
-  type Task,
-  type TimelineStep,
-} from '@rota/sdk';
+import type { ForkOptions, ForkTask, Task, TimelineStep } from '@rota/sdk';
 import { queryOptions } from '@tanstack/react-query';
-import { ok } from '../api/client';
-import { quoted } from '../api/created';
+import { api } from '../api/client';
 import { keys } from '../api/keys';
 
 /** How a task can be forked. */
 export const forkQuery = (id: string) =>
   queryOptions({
     queryKey: [...keys.task(id), 'fork'],
-    queryFn: () => ok(forkOptions({ path: { id }, throwOnError: true })),
+    queryFn: async () => ({ fork: await api.tasks.forkOptions(id) }),
   });
 
 /** What a fork would cost, use and ask. Asked for again when the money of the account moves. */
 export const forkQuoteQuery = (id: string, body: ForkTask) =>
   queryOptions({
     queryKey: [...keys.money, 'fork', id, body],
-    queryFn: ({ signal }) =>
-      quoted(
-        forkTask({ path: { id }, body: { ...body, dryRun: true }, signal, throwOnError: true }),
-      ),
+    queryFn: async ({ signal }) => ({ quote: await api.tasks.quoteFork(id, body, { signal }) }),
     staleTime: 30_000,
   });
 

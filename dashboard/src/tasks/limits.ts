@@ -1,7 +1,7 @@
 /** What tasks that have not ended can still cost. */
-import { getTask, type Hold, listHolds, type Task } from '@rota/sdk';
+import type { Hold, Task } from '@rota/sdk';
 import { queryOptions } from '@tanstack/react-query';
-import { ok } from '../api/client';
+import { api } from '../api/client';
 import { keys } from '../api/keys';
 
 /** The API's largest page, the largest holds first. */
@@ -32,9 +32,9 @@ export const stillCostsQuery = (task: Task) =>
       const line = [task.id];
       for (let above = task.parentTaskId; above; ) {
         line.push(above);
-        above = (await ok(getTask({ path: { id: above }, throwOnError: true }))).task.parentTaskId;
+        above = (await api.tasks.get(above)).parentTaskId;
       }
-      const { holds } = await ok(listHolds({ query: { limit: HOLDS }, throwOnError: true }));
+      const { holds } = await api.credits.holds({ limit: HOLDS }).firstPage();
       return stillCosts(task.usage, line, holds);
     },
   });

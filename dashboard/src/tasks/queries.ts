@@ -1,16 +1,7 @@
-import {
-  getTask,
-  listTasks,
-  quoteRetry,
-  type RetryFrom,
-  reviewTask,
-  type TaskStatus,
-  type TimelineStep,
-  taskTimeline,
-} from '@rota/sdk';
+import type { RetryFrom, TaskStatus, TimelineStep } from '@rota/sdk';
 import { queryOptions } from '@tanstack/react-query';
 import { queryClient } from '../api/cache';
-import { newIdempotencyKey, ok } from '../api/client';
+import { api, newIdempotencyKey } from '../api/client';
 import { keys } from '../api/keys';
 import { PAGE_SIZE } from './windowing';
 
@@ -56,14 +47,14 @@ export const taskPageQuery = (filter: TaskFilter, page: number) => {
   };
   return queryOptions({
     queryKey: [...keys.tasks, 'list', query],
-    queryFn: ({ signal }) => ok(listTasks({ query, signal, throwOnError: true })),
+    queryFn: ({ signal }) => api.tasks.list(query, { signal }).firstPage(),
   });
 };
 
 export const taskQuery = (id: string) =>
   queryOptions({
     queryKey: keys.task(id),
-    queryFn: () => ok(getTask({ path: { id }, throwOnError: true })),
+    queryFn: async () => ({ task: await api.tasks.get(id) }),
     // Events tell about states. Cost also grows between them.
     refetchInterval: ({ state }) => (isMoving(state.data?.task.status) ? POLL_MS : false),
   });
@@ -71,13 +62,13 @@ export const taskQuery = (id: string) =>
 export const reviewQuery = (id: string) =>
   queryOptions({
     queryKey: [...keys.task(id), 'reviews'],
-    queryFn: () => ok(reviewTask({ path: { id }, throwOnError: true })),
+    queryFn: async () => ({ review: await api.tasks.review(id) }),
   });
 
 export const retryQuery = (id: string) =>
   queryOptions({
     queryKey: [...keys.task(id), 'retry'],
-    queryFn: () => ok(quoteRetry({ path: { id }, throwOnError: true })),
+    queryFn: async () => ({ retry: await api.tasks.quoteRetry(id) }),
   });
 
 export const timelineKey = (id: string) => [...keys.task(id), 'timeline', 'all'];
@@ -96,14 +87,8 @@ export const timelineQuery = (id: string, live: boolean) =>
     queryFn: async ({ signal }) => {
       const steps = [...unchanging(id)];
       for (;;) {
-        const page = await ok(
-          taskTimeline({
-            path: { id },
-            query: { limit: STEPS_PAGE, offset: steps.length },
-            signal,
-            throwOnError: true,
-          }),
-        );
+        const query = { limit: STEPS_PAGE, offset: steps.length };
+        const page = await api.tasks.timeline(id, query, { signal }).firstPage();
         steps.push(...page.steps);
         if (page.steps.length < STEPS_PAGE || steps.length >= page.total) return steps;
       }

@@ -1,5 +1,5 @@
+import { APIError, errors } from '@rota/sdk';
 import type { ReactNode } from 'react';
-import { ApiError } from '../api/client';
 import { Icon, type IconName } from './Icon';
 import { SafeText } from './SafeText';
 
@@ -35,10 +35,11 @@ export function Notice({
 
 /** The API's own message, what to do next, and the id that support will ask for. */
 export function ErrorNotice({ error, actions }: { error: unknown; actions?: ReactNode }) {
-  const known = error instanceof ApiError ? error : null;
+  const known = error instanceof APIError ? error : null;
   const message = known?.message ?? (error instanceof Error ? error.message : String(error));
   // The message often names the problem of a field already.
-  const problems = known?.fields.filter((problem) => !message.includes(problem.message)) ?? [];
+  const fields = error instanceof errors.ValidationError ? error.fields : [];
+  const problems = fields.filter((problem) => !message.includes(problem.message));
   return (
     <div role="alert">
       <Notice tone="bad" actions={actions}>

@@ -1,0 +1,58 @@
+/** The client. */
+import { me } from './generated/operations.gen.ts';
+import type { MeResponse } from './generated/types.gen.ts';
+import { type RequestOptions, type RotaOptions, settingsOf } from './options.ts';
+import { Resource } from './resource.ts';
+import { Auth, Keys, Sessions } from './resources/access.ts';
+import { Events, Health } from './resources/account.ts';
+import { Agents } from './resources/agents.ts';
+import { ConnectPass, Credits, Subscriptions } from './resources/money.ts';
+import { Schedules } from './resources/schedules.ts';
+import { Approvals, Tasks } from './resources/tasks.ts';
+import { ToolServers } from './resources/toolServers.ts';
+import { Transport } from './transport.ts';
+
+/** A client of a Rota service. */
+export class Rota extends Resource {
+  readonly tasks: Tasks;
+  readonly approvals: Approvals;
+  readonly agents: Agents;
+  readonly schedules: Schedules;
+  readonly toolServers: ToolServers;
+  readonly credits: Credits;
+  readonly subscriptions: Subscriptions;
+  readonly connectPass: ConnectPass;
+  readonly events: Events;
+  readonly keys: Keys;
+  readonly sessions: Sessions;
+  readonly auth: Auth;
+  readonly health: Health;
+
+  constructor(options: RotaOptions = {}) {
+    const transport = new Transport(settingsOf(options));
+    super(transport);
+    this.tasks = new Tasks(transport);
+    this.approvals = new Approvals(transport);
+    this.agents = new Agents(transport);
+    this.schedules = new Schedules(transport);
+    this.toolServers = new ToolServers(transport);
+    this.credits = new Credits(transport);
+    this.subscriptions = new Subscriptions(transport);
+    this.connectPass = new ConnectPass(transport);
+    this.events = new Events(transport);
+    this.keys = new Keys(transport);
+    this.sessions = new Sessions(transport);
+    this.auth = new Auth(transport);
+    this.health = new Health(transport);
+  }
+
+  /** A client with other options. */
+  withOptions(options: RotaOptions): Rota {
+    return new Rota({ ...this.transport.settings, ...options });
+  }
+
+  /** The user, the account and the tier of this client. */
+  me(options?: RequestOptions): Promise<MeResponse> {
+    return this.call(me, {}, options);
+  }
+}

@@ -1,0 +1,177 @@
+/** Sends requests, and sends them again where that helps. */
+import {
+  APIConnectionError,
+  type APIError,
+  APITimeoutError,
+  AuthenticationError,
+  apiError,
+  ConflictError,
+  RotaError,
+  UnreadableResponseError,
+} from './errors.ts';
+import type { Operation } from './operation.ts';
+import type { RequestOptions, Settings } from './options.ts';
+import { type ApiRequest, type Parts, requestOf } from './request.ts';
+import { backoffMs, delayMs, pause } from './retries.ts';
+import { Deadline } from './timeouts.ts';
+import { VERSION } from './version.ts';
+
+/** Connections that were never made, as Node, Bun and Deno name them. */
+const UNSENT = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT',
+  'ConnectionRefused',
+]);
+
+const isBrowser = 'document' in globalThis || 'importScripts' in globalThis;
+
+export class Transport {
+  constructor(readonly settings: Settings) {}
+
+  async call<R>(operation: Operation<R>, parts: Parts, options: RequestOptions = {}): Promise<R> {
+    const request = requestOf(operation, parts, this.settings.json);
+    const text = await this.send(request, options);
+    try {
+      return this.settings.json.parse(text) as R;
+    } catch (cause) {
+      throw new UnreadableResponseError(
+        `The response of ${operation} is not JSON. Check baseUrl.`,
+        { cause },
+      );
+    }
+  }
+
+  /** The text of the response. Throws if every attempt fails. */
+  async send(request: ApiRequest, options: RequestOptions = {}): Promise<string> {
+    const { signal, maxRetries = this.settings.maxRetries } = options;
+    const timeoutMs = options.timeoutMs ?? this.settings.timeoutMs;
+    const started = performance.now();
+    for (let attempt = 0; ; ) {
+      try {
+        return await this.#attempt(request, timeoutMs, signal);
+      } catch (error) {
+        // An earlier attempt was cut off and still runs. Its response is stored at its end.
+        const isOwn = error instanceof ConflictError && error.isInProgress && request.keyed;
+        if (isOwn && attempt > 0 && performance.now() - started <= timeoutMs) {
+          await pause(backoffMs(0), signal);
+          continue;
+        }
+        const waitMs = delayMs(error, attempt, request.repeatable);
+        if (waitMs === null || attempt >= maxRetries) throw error;
+        await pause(waitMs, signal);
+        attempt += 1;
+      }
+    }
+  }
+
+  async #attempt(request: ApiRequest, timeoutMs: number, signal?: AbortSignal): Promise<string> {
+    const deadline = new Deadline(timeoutMs, signal);
+    try {
+      const response = await this.fetch(request, request.headers, deadline);
+      const text = await response.text();
+      if (!response.ok) throw this.errorOf(response, text);
+      return text;
+    } catch (error) {
+      throw this.failure(error, deadline, signal);
+    } finally {
+      deadline.clear();
+    }
+  }
+
+  /** One response, as it is. */
+  fetch(
+    request: ApiRequest,
+    headers: Record<string, string>,
+    deadline: Deadline,
+  ): Promise<Response> {
+    const { settings } = this;
+    const send = settings.fetch ?? fetch;
+    return send(settings.baseUrl + request.target, {
+      method: request.method,
+      headers: { ...this.#ownHeaders(), ...headers },
+      ...(request.body === undefined ? {} : { body: request.body }),
+      // A request that is redirected could become another one.
+      redirect: 'manual',
+      signal: deadline.signal,
+    });
+  }
+
+  #ownHeaders(): Record<string, string> {
+    const { apiKey, account, apiVersion } = this.settings;
+    return {
+      // Browsers have their own, and ask other servers first whether this one may be set.
+      ...(isBrowser ? {} : { 'User-Agent': `rota-sdk/${VERSION} ${runtime()}` }),
+      ...(apiKey ? { Authorization: `Bearer ${apiKey}` } : {}),
+      ...(account ? { 'X-Service-Account': account } : {}),
+      ...(apiVersion ? { 'Api-Version': apiVersion } : {}),
+    };
+  }
+
+  /** The error of a response whose body was read. */
+  errorOf(response: Response, text: string): APIError {
+    const error = errorOf(response, text);
+    // The service's advice is about a header. A browser can also have a cookie.
+    if (error.status !== 401 || this.settings.apiKey || isBrowser) return error;
+    return new AuthenticationError(
+      'The API key is missing. Pass apiKey, or set ROTA_API_KEY.',
+      error,
+    );
+  }
+
+  /** The error of the SDK for what `fetch` or a stream threw. */
+  failure(error: unknown, deadline: Deadline, signal?: AbortSignal): unknown {
+    if (error instanceof RotaError) return error;
+    if (signal?.aborted) return signal.reason;
+    const { baseUrl } = this.settings;
+    const service = baseUrl || 'the service';
+    if (deadline.hasPassed) {
+      return new APITimeoutError(`No response from ${service} in time.`, { cause: error });
+    }
+    const { message, cause } = error as {
+      message?: string;
+      cause?: { code?: string; message?: string };
+    };
+    const wasSent = !UNSENT.has(cause?.code ?? (error as { code?: string }).code ?? '');
+    const reason = cause?.message || cause?.code || message || String(error);
+    return new APIConnectionError(`The connection to ${service} failed: ${reason}`, {
+      cause: error,
+      wasSent,
+    });
+  }
+}
+
+function errorOf(response: Response, text: string): APIError {
+  const { status, headers } = response;
+  const about = {
+    status,
+    requestId: headers.get('X-Request-Id'),
+    retryAfterS: retryAfterS(response),
+  };
+  try {
+    const { error } = JSON.parse(text) as { error: { message?: unknown } };
+    if (error && typeof error === 'object') return apiError(error, about);
+  } catch {
+    // Something in between answered.
+  }
+  const message =
+    status < 400
+      ? `The server redirects to ${headers.get('Location') ?? 'another URL'}. Check baseUrl.`
+      : `The response is not from Rota: ${text.slice(0, 200)}`;
+  return apiError({ message }, about);
+}
+
+function retryAfterS({ status, headers }: Response): number | null {
+  const names = status === 429 ? ['Retry-After', 'RateLimit-Reset'] : ['Retry-After'];
+  for (const name of names) {
+    const value = headers.get(name);
+    if (value?.trim() && Number.isFinite(Number(value))) return Math.max(0, Number(value));
+  }
+  return null;
+}
+
+/** Deno, Bun and Node since 21 name themselves as a browser does. */
+const runtime = (): string => globalThis.navigator?.userAgent ?? 'Node.js';

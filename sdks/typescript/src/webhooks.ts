@@ -1,0 +1,155 @@
+/**
+ * Verifies webhooks: that Rota sent them, to this receiver, just now.
+ *
+ * Signatures follow Standard Webhooks: `v1` with a shared secret (`whsec_…`), and `v1a` with a public
+ * key (`whpk_…`).
+ */
+import { WebhookVerificationError } from './errors.ts';
+import type { Event } from './generated/types.gen.ts';
+
+/** How far the time of a webhook may be from now, in both directions. */
+const TOLERANCE_S = 300;
+
+/** An event, with the account that it belongs to and the webhook that it was sent to. */
+export interface WebhookEvent extends Event {
+  accountId: string;
+  webhookId: string;
+}
+
+export interface VerifyOptions {
+  /** The ID of your webhook. A delivery to another receiver is refused, even if the signature is right. */
+  webhookId: string;
+  /** The secret `whsec_…`, or several while you rotate them. */
+  secret?: string | readonly string[];
+  /** The public key `whpk_…`, or several while you rotate them. */
+  publicKey?: string | readonly string[];
+  /** How old a webhook may be, in seconds. Default: 300. */
+  toleranceS?: number;
+}
+
+/** The headers of a request: of `Request`, of Node, or of a framework. */
+export type WebhookHeaders =
+  | { get(name: string): string | null }
+  | Readonly<Record<string, string | readonly string[] | undefined>>;
+
+type Bytes = Uint8Array<ArrayBuffer>;
+
+/**
+ * The event of a webhook. Throws WebhookVerificationError if something is not right. `body` is the
+ * body exactly as it arrived.
+ */
+export async function verify(
+  body: string | Uint8Array,
+  headers: WebhookHeaders,
+  options: VerifyOptions,
+): Promise<WebhookEvent> {
+  const secrets = several(options.secret).map((each) => keyOf(each, 'whsec_'));
+  const keys = several(options.publicKey).map((each) => keyOf(each, 'whpk_'));
+  if (!secrets.length && !keys.length) {
+    throw new TypeError('Pass the secret or the public key of the webhook.');
+  }
+  const id = headerOf(headers, 'webhook-id');
+  const timestamp = headerOf(headers, 'webhook-timestamp');
+  const signatures = headerOf(headers, 'webhook-signature').split(' ');
+  checkTime(timestamp, options.toleranceS ?? TOLERANCE_S);
+  const bytes = typeof body === 'string' ? new TextEncoder().encode(body) : body;
+  const signed = joined(new TextEncoder().encode(`${id}.${timestamp}.`), bytes);
+  if (!(await isAnyRight(signatures, signed, secrets, keys))) {
+    throw new WebhookVerificationError('No signature is right. Check the secret or public key.');
+  }
+  const event = eventOf(bytes);
+  if (event.webhookId !== options.webhookId) {
+    throw new WebhookVerificationError('The webhook was sent to another receiver.');
+  }
+  return event;
+}
+
+const several = (given: string | readonly string[] | undefined): readonly string[] =>
+  given === undefined ? [] : typeof given === 'string' ? [given] : given;
+
+function headerOf(headers: WebhookHeaders, name: string): string {
+  const found =
+    typeof headers.get === 'function'
+      ? headers.get(name)
+      : Object.entries(headers).find(([each]) => each.toLowerCase() === name)?.[1];
+  const value = Array.isArray(found) ? found.join(' ') : found;
+  if (typeof value !== 'string')
+    throw new WebhookVerificationError(`The header ${name} is missing.`);
+  return value;
+}
+
+function checkTime(timestamp: string, toleranceS: number): void {
+  // Ten digits are enough until the year 2286.
+  if (!/^[0-9]{1,10}$/.test(timestamp)) {
+    throw new WebhookVerificationError('The header webhook-timestamp is not a number.');
+  }
+  if (Math.abs(Date.now() / 1_000 - Number(timestamp)) > toleranceS) {
+    throw new WebhookVerificationError('The webhook is too old, or a clock is wrong.');
+  }
+}
+
+async function isAnyRight(
+  signatures: readonly string[],
+  signed: Bytes,
+  secrets: readonly Bytes[],
+  keys: readonly Bytes[],
+): Promise<boolean> {
+  for (const signature of signatures) {
+    const [version, text] = signature.split(',', 2);
+    const value = bytesOf(text ?? '');
+    if (!value) continue;
+    const isPublic = version === 'v1a';
+    if (version !== 'v1' && !isPublic) continue;
+    for (const key of isPublic ? keys : secrets) {
+      if (await (isPublic ? isSignedBy(key, value, signed) : isSharedBy(key, value, signed))) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+// `verify` compares in constant time.
+async function isSharedBy(secret: Bytes, signature: Bytes, signed: Bytes): Promise<boolean> {
+  const algorithm = { name: 'HMAC', hash: 'SHA-256' };
+  const key = await crypto.subtle.importKey('raw', secret, algorithm, false, ['verify']);
+  return crypto.subtle.verify('HMAC', key, signature, signed);
+}
+
+async function isSignedBy(publicKey: Bytes, signature: Bytes, signed: Bytes): Promise<boolean> {
+  const key = await crypto.subtle.importKey('raw', publicKey, 'Ed25519', false, ['verify']);
+  return crypto.subtle.verify('Ed25519', key, signature, signed);
+}
+
+function eventOf(body: Uint8Array): WebhookEvent {
+  try {
+    const event = JSON.parse(new TextDecoder().decode(body)) as WebhookEvent;
+    if (typeof event.type === 'string' && typeof event.webhookId === 'string') return event;
+  } catch {
+    // The error below says it.
+  }
+  throw new WebhookVerificationError('The body is not an event of Rota.');
+}
+
+function keyOf(key: string, prefix: string): Bytes {
+  const bytes = bytesOf(key.startsWith(prefix) ? key.slice(prefix.length) : key);
+  // The message does not repeat the key, which may be a secret.
+  if (!bytes?.length) throw new TypeError(`A key is not base64 with the prefix ${prefix}.`);
+  return bytes;
+}
+
+function bytesOf(base64: string): Bytes | null {
+  if (!/^[A-Za-z0-9+/]*={0,2}$/.test(base64)) return null;
+  try {
+    return Uint8Array.from(atob(base64), (each) => each.charCodeAt(0));
+  } catch {
+    return null;
+  }
+}
+
+function joined(head: Uint8Array, body: Uint8Array): Bytes {
+  const whole = new Uint8Array(head.length + body.length);
+  whole.set(head);
+  whole.set(body, head.length);
+  return whole;
+}

@@ -1,0 +1,105 @@
+import { expect, test } from 'vitest';
+import { errors, Rota, StaleReviewError } from '../src/index.ts';
+import { answer, refusal, stub } from './stub.ts';
+
+test.each(Object.entries(errors.BY_CODE))('%s has its class', (code, kind) => {
+  const body = { code, message: 'What to do.', details: { a: 1 } };
+  const error = errors.apiError(body, { status: kind.usualStatus, requestId: 'r1' });
+  expect(error.constructor).toBe(kind);
+  expect(error).toBeInstanceOf(errors.APIError);
+  expect(error).toMatchObject({ ...body, status: kind.usualStatus, requestId: 'r1' });
+  expect(error.name).toBe(kind.name);
+});
+
+test.each([
+  [400, errors.ValidationError],
+  [402, errors.PaymentRequiredError],
+  [418, errors.APIError],
+  [429, errors.RateLimitError],
+  [599, errors.InternalServerError],
+] as const)('an unknown code with %i has the class of its status', (status, kind) => {
+  const error = errors.apiError({ code: 'constructor', message: 'New.' }, { status });
+  expect(error.constructor).toBe(kind);
+  expect(error.code).toBe('constructor');
+});
+
+test('a conflict about another review has that review', () => {
+  const review = { number: 2 };
+  const error = errors.apiError({ code: 'CONFLICT', message: 'No.', details: { review } });
+  expect(error).toBeInstanceOf(StaleReviewError);
+  expect((error as StaleReviewError).review).toBe(review);
+});
+
+test('a response of something else than Rota says so', async () => {
+  const { client } = stub(
+    new Response('<html>Bad gateway</html>', { status: 502 }),
+    new Response('<html>', { status: 200 }),
+    new Response(null, { status: 302, headers: { Location: 'https://y' } }),
+  );
+  const rota = client({ maxRetries: 0 });
+  await expect(rota.me()).rejects.toThrow('not from Rota: <html>Bad gateway');
+  await expect(rota.me()).rejects.toThrow(errors.UnreadableResponseError);
+  await expect(rota.me()).rejects.toThrow('redirects to https://y.');
+});
+
+test('an error has everything that the response says', async () => {
+  const { client } = stub(
+    refusal(429, 'RATE_LIMIT_EXCEEDED', { 'X-Request-Id': 'r7', 'RateLimit-Reset': '12' }),
+  );
+  await expect(client({ maxRetries: 0 }).me()).rejects.toMatchObject({
+    status: 429,
+    code: 'RATE_LIMIT_EXCEEDED',
+    requestId: 'r7',
+    retryAfterS: 12,
+  });
+});
+
+test('a missing key says how to give one', async () => {
+  const refused = () => refusal(401, 'AUTHENTICATION_ERROR', { 'X-Request-Id': 'r1' });
+  const { client } = stub(refused(), refused());
+  await expect(client().me()).rejects.toMatchObject({
+    message: 'The API key is missing. Pass apiKey, or set ROTA_API_KEY.',
+    code: 'AUTHENTICATION_ERROR',
+    requestId: 'r1',
+  });
+  await expect(client({ apiKey: 'rota_x' }).me()).rejects.toThrow('No.');
+});
+
+test('a missing URL says how to give one', () => {
+  expect(() => new Rota({ apiKey: 'rota_x' })).toThrow('ROTA_BASE_URL');
+});
+
+test.each([
+  [{ baseUrl: 'localhost:8080' }, 'must start with https://'],
+  [{ baseUrl: '' }, 'must start with https://'],
+  [{ apiKey: 'rota_secret\n' }, 'a line break'],
+  [{ apiKey: 'rota_sécret' }, 'Copy it again'],
+  [{ maxRetries: -1 }, 'cannot be negative'],
+])('a wrong option is refused at once and a key is never shown: %o', (options, reason) => {
+  const make = () => new Rota({ baseUrl: 'http://x', ...options });
+  expect(make).toThrow(reason);
+  expect(make).not.toThrow('cret');
+});
+
+test('the key is sent and never printed', async () => {
+  const { inspect } = await import('node:util');
+  const { client, sent } = stub(answer({}));
+  const rota = client({ apiKey: 'rota_secret', account: 'company', apiVersion: '2026-11-15' });
+  await rota.me();
+  expect(sent[0]?.init.headers).toMatchObject({
+    Authorization: 'Bearer rota_secret',
+    'X-Service-Account': 'company',
+    'Api-Version': '2026-11-15',
+  });
+  expect(inspect(rota, { depth: 9, showHidden: true })).not.toContain('rota_secret');
+  expect(JSON.stringify(rota)).not.toContain('rota_secret');
+});
+
+test('an ID cannot lead to another path', async () => {
+  const { client, sent } = stub(refusal(404, 'NOT_FOUND'));
+  const rota = client();
+  await expect(rota.tasks.get('../me')).rejects.toThrow(errors.NotFoundError);
+  expect(sent[0]?.url).toBe('http://x/api/tasks/..%2Fme');
+  await expect(rota.tasks.get('..')).rejects.toThrow(TypeError);
+  await expect(rota.tasks.get('')).rejects.toThrow('empty');
+});

@@ -1,0 +1,144 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { errors, type Rota } from '../src/index.ts';
+import { delayMs, LONGEST_WAIT_MS } from '../src/retries.ts';
+import { answer, cut, type Outcome, refusal, stub } from './stub.ts';
+
+const TASK = { task: { id: 'task_1' } };
+const IN_PROGRESS =
+  'A request with this Idempotency-Key is in progress. Wait for it, then try again.';
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** The outcome of a call whose waits pass at once. */
+async function settled<T>(call: Promise<T>): Promise<T> {
+  let done = false;
+  const end = () => {
+    done = true;
+  };
+  call.then(end, end);
+  while (!done) await vi.advanceTimersByTimeAsync(1_000);
+  return call;
+}
+
+test.each<[string, Outcome]>([
+  ['a rate limit', refusal(429, 'RATE_LIMIT_EXCEEDED', { 'Retry-After': '3' })],
+  ['too many at once', refusal(429, 'RATE_LIMITED', { 'RateLimit-Reset': '2' })],
+  ['a slow request', refusal(408, 'REQUEST_TIMEOUT')],
+  ['an outage', refusal(503, 'SERVICE_UNAVAILABLE')],
+  ['a database', refusal(500, 'DATABASE_ERROR')],
+  ['a gateway', new Response('<html>', { status: 502 })],
+  ['a closed port', cut('ECONNREFUSED')],
+  ['a cut', cut()],
+])('a request that can pass later is sent again: %s', async (_, failure) => {
+  const { client, sent } = stub(failure, answer(TASK, 201));
+  const task = await settled(client().tasks.create({ name: 'T' }));
+  expect(task.id).toBe('task_1');
+  const keys = sent.map(({ init }) => init.headers['Idempotency-Key']);
+  expect(keys).toHaveLength(2);
+  expect(keys[0]).toBe(keys[1]);
+});
+
+type Use = (client: Rota) => Promise<unknown>;
+
+test.each<[string, Use, Outcome, new (message: string) => Error]>([
+  ['missing', (c) => c.tasks.get('t'), refusal(404, 'NOT_FOUND'), errors.NotFoundError],
+  [
+    'a conflict',
+    (c) => c.tasks.create({ name: 'T' }),
+    refusal(409, 'CONFLICT', {}, IN_PROGRESS),
+    errors.ConflictError,
+  ],
+  [
+    'a long wait',
+    (c) => c.me(),
+    refusal(429, 'RATE_LIMITED', { 'Retry-After': '3600' }),
+    errors.TooManyAtOnceError,
+  ],
+  [
+    'a tool',
+    (c) => c.toolServers.invoke('mcp_1', { tool: 'send' }),
+    refusal(502, 'TOOL_SERVER_ERROR'),
+    errors.ToolServerError,
+  ],
+  [
+    'a tool in time',
+    (c) => c.toolServers.invoke('mcp_1', { tool: 'send' }),
+    refusal(504, 'TOOL_SERVER_TIMEOUT'),
+    errors.ToolServerTimeoutError,
+  ],
+  // A line would be appended twice, and an ID token works once.
+  ['logs', (c) => c.tasks.update('t', { logs: 'line\n' }), cut(), errors.APIConnectionError],
+  ['an ID token', (c) => c.auth.startSession({ idToken: 't' }), cut(), errors.APIConnectionError],
+])('a request that must not be repeated is sent once: %s', async (_, use, failure, kind) => {
+  const { client, sent } = stub(failure);
+  await expect(settled(use(client()))).rejects.toThrow(kind);
+  expect(sent).toHaveLength(1);
+});
+
+test('a change that never left is sent again', async () => {
+  const { client, sent } = stub(cut('ECONNREFUSED'), answer(TASK));
+  await settled(client().tasks.update('t', { logs: 'line\n' }));
+  expect(sent).toHaveLength(2);
+});
+
+test('an attempt that still runs is waited for', async () => {
+  const busy = [1, 2, 3].map(() => refusal(409, 'CONFLICT', {}, IN_PROGRESS));
+  const { client, sent } = stub(cut(), ...busy, answer(TASK, 201));
+  await settled(client({ maxRetries: 1 }).tasks.create({ name: 'T' }));
+  expect(sent).toHaveLength(5);
+});
+
+test('attempts end with the last error', async () => {
+  const down = (n: number) => refusal(503, 'SERVICE_UNAVAILABLE', { 'X-Request-Id': `r${n}` });
+  const { client, sent } = stub(down(0), down(1), down(2));
+  await expect(settled(client().me())).rejects.toMatchObject({ requestId: 'r2' });
+  expect(sent).toHaveLength(3);
+});
+
+test('the service says how long to wait', () => {
+  for (const asked of [0, 12, LONGEST_WAIT_MS / 1_000]) {
+    const error = new errors.RateLimitError('No.', { retryAfterS: asked });
+    const waits = Array.from({ length: 200 }, () => delayMs(error, 0, true) as number);
+    expect(Math.min(...waits)).toBeGreaterThanOrEqual(asked * 1_000);
+    expect(Math.max(...waits)).toBeLessThanOrEqual(asked * 1_000 + 500);
+    expect(new Set(waits).size).toBeGreaterThan(100);
+  }
+  const long = new errors.RateLimitError('No.', { retryAfterS: LONGEST_WAIT_MS / 1_000 + 1 });
+  expect(delayMs(long, 0, true)).toBeNull();
+});
+
+test('waits without advice grow up to a limit', () => {
+  const error = new errors.ServiceUnavailableError('No.');
+  const longest = Array.from({ length: 9 }, (_, attempt) =>
+    Math.max(...Array.from({ length: 200 }, () => delayMs(error, attempt, true) as number)),
+  );
+  expect(longest[0]).toBeLessThanOrEqual(500);
+  expect(longest[1]).toBeGreaterThan(500);
+  expect(longest[8]).toBeGreaterThan(4_000);
+  expect(longest[8]).toBeLessThanOrEqual(8_000);
+});
+
+test('the caller ends a wait', async () => {
+  const { client } = stub(refusal(503, 'SERVICE_UNAVAILABLE', { 'Retry-After': '50' }));
+  const stop = new AbortController();
+  const call = client().me({ signal: stop.signal });
+  const ended = expect(call).rejects.toThrow('enough');
+  await vi.advanceTimersByTimeAsync(1_000);
+  stop.abort(new Error('enough'));
+  await ended;
+});
+
+test('a response that never comes is a timeout', async () => {
+  const never: typeof fetch = (_, init) =>
+    new Promise((_, reject) => {
+      init?.signal?.addEventListener('abort', () => reject(init.signal?.reason));
+    });
+  const { client } = stub();
+  const call = client({ fetch: never, timeoutMs: 5_000, maxRetries: 1 }).me();
+  await expect(settled(call)).rejects.toThrow(errors.APITimeoutError);
+});

@@ -1,0 +1,114 @@
+import { createHmac, generateKeyPairSync, sign } from 'node:crypto';
+import { afterEach, expect, test, vi } from 'vitest';
+import { errors, webhooks } from '../src/index.ts';
+
+const SECRET = `whsec_${Buffer.from('a secret of twenty-four').toString('base64')}`;
+const { publicKey, privateKey } = generateKeyPairSync('ed25519');
+const rawKey = publicKey.export({ format: 'der', type: 'spki' }).subarray(-32);
+const PUBLIC = `whpk_${rawKey.toString('base64')}`;
+const BODY = JSON.stringify({
+  id: 'evt_01a1dd19761f707a96968f9300f7529d',
+  sequence: 42,
+  type: 'task.completed',
+  taskId: 'task_01a1dd1976357476a72b4a77b701fd77',
+  data: { status: 'COMPLETED' },
+  createdAt: '2026-11-15T02:46:35.123Z',
+  accountId: 'acct_1',
+  webhookId: 'wh_1',
+});
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+function signed(offsetS = 0): Record<string, string> {
+  const stamp = String(Math.floor(Date.now() / 1_000) + offsetS);
+  const content = `msg_1.${stamp}.${BODY}`;
+  const key = Buffer.from(SECRET.slice(6), 'base64');
+  const shared = createHmac('sha256', key).update(content).digest('base64');
+  const own = sign(null, Buffer.from(content), privateKey).toString('base64');
+  return {
+    'Webhook-Id': 'msg_1',
+    'Webhook-Timestamp': stamp,
+    'Webhook-Signature': `v1,${shared} v1a,${own}`,
+  };
+}
+
+const keys = [
+  { secret: SECRET },
+  { secret: ['whsec_AAAA', SECRET] },
+  { publicKey: PUBLIC },
+  { publicKey: [PUBLIC] },
+];
+
+test.each(keys)('a webhook is accepted: %o', async (key) => {
+  const options = { webhookId: 'wh_1', ...key };
+  for (const body of [BODY, new TextEncoder().encode(BODY)]) {
+    const event = await webhooks.verify(body, signed(), options);
+    expect(event).toMatchObject({ type: 'task.completed', sequence: 42, accountId: 'acct_1' });
+  }
+  expect(await webhooks.verify(BODY, new Headers(signed()), options)).toBeTruthy();
+});
+
+test('a published example is accepted', async () => {
+  // The signature is the example in the documentation of the scheme.
+  vi.spyOn(Date, 'now').mockReturnValue(1_614_265_330_000);
+  const headers = {
+    'webhook-id': 'msg_p5jXN8AQM9LWM0D4loKWxJek',
+    'webhook-timestamp': '1614265330',
+    'webhook-signature': 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=',
+  };
+  const options = { webhookId: 'wh_1', secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw' };
+  // The signature passes, and then the body is not an event.
+  await expect(webhooks.verify('{"test": 2432232314}', headers, options)).rejects.toThrow(
+    'not an event',
+  );
+});
+
+test.each([
+  [`${BODY} `, {}, 'No signature'],
+  [BODY, { 'Webhook-Id': 'msg_2' }, 'No signature'],
+  [BODY, { 'Webhook-Signature': 'v2,AAAA v1 v1a,!' }, 'No signature'],
+  [BODY, { 'Webhook-Signature': '' }, 'No signature'],
+  [BODY, { 'Webhook-Timestamp': String(Math.floor(Date.now() / 1_000) + 7) }, 'No signature'],
+  [BODY, { 'Webhook-Timestamp': 'soon' }, 'not a number'],
+  [BODY, { 'Webhook-Timestamp': '²' }, 'not a number'],
+  [BODY, { 'Webhook-Timestamp': '1'.repeat(5_000) }, 'not a number'],
+  [BODY, { 'Webhook-Signature': 'v1,ü v1a,é' }, 'No signature'],
+])('a changed webhook is refused: %#', async (body, changes, reason) => {
+  for (const key of [{ secret: SECRET }, { publicKey: PUBLIC }]) {
+    const headers = { ...signed(), ...changes };
+    const call = webhooks.verify(body, headers, { webhookId: 'wh_1', ...key });
+    await expect(call).rejects.toThrow(reason);
+    await expect(call).rejects.toThrow(errors.WebhookVerificationError);
+  }
+});
+
+test('a delivery to another receiver, an old one and an early one are refused', async () => {
+  for (const key of [{ secret: SECRET }, { publicKey: PUBLIC }]) {
+    const other = webhooks.verify(BODY, signed(), { webhookId: 'wh_2', ...key });
+    await expect(other).rejects.toThrow('another receiver');
+    for (const offset of [-400, 400]) {
+      const late = webhooks.verify(BODY, signed(offset), { webhookId: 'wh_1', ...key });
+      await expect(late).rejects.toThrow('too old');
+    }
+  }
+});
+
+test('a missing header is named', async () => {
+  for (const name of Object.keys(signed())) {
+    const headers = Object.fromEntries(Object.entries(signed()).filter(([each]) => each !== name));
+    const call = webhooks.verify(BODY, headers, { webhookId: 'wh_1', secret: SECRET });
+    await expect(call).rejects.toThrow(name.toLowerCase());
+  }
+});
+
+test('a key is needed and is never shown', async () => {
+  await expect(webhooks.verify(BODY, signed(), { webhookId: 'wh_1' })).rejects.toThrow(
+    'Pass the secret',
+  );
+  const wrong = webhooks.verify(BODY, signed(), { webhookId: 'wh_1', secret: 'whsec_top secret' });
+  const error = await wrong.catch((each: unknown) => each);
+  expect(String(error)).toContain('base64');
+  expect(String(error)).not.toContain('top secret');
+});
