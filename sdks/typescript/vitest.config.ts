@@ -1,3 +1,4 @@
 import { defineConfig } from 'vitest/config';
 
-export default defineConfig({ test: { include: ['tests/**/*.test.ts'] } });
+// The time of a test depends on the machine, so the limit is far above it.
+export default defineConfig({ test: { include: ['tests/**/*.test.ts'], testTimeout: 60_000 } });
