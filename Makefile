@@ -81,7 +81,7 @@ fuzz: setup  ## Send 500 generated requests to every operation of both variants
 chaos: setup  ## Run the long fault tests: outages, kills and pauses at every commit, restarts, endurance
 	ROTA_TEST_REDIS_OUTAGE_S=20 ROTA_TEST_BROWSER_LONG=1 $(BIN)/pytest tests/e2e
 	ROTA_TEST_LIVE_KILLS=10 ROTA_TEST_LIVE_CUTS=1000 $(BIN)/pytest tests/runs/test_live_text.py tests/runs/test_live_text_kills.py
-	ROTA_TEST_SDK_CUTS=100 $(BIN)/pytest tests/sdk/test_follow.py tests/sdk/test_runs.py
+	ROTA_TEST_SDK_CUTS=100 $(BIN)/pytest tests/sdk/test_follow.py tests/sdk/test_runs.py tests/sdk/typescript/test_scenarios.py
 	ROTA_TEST_LONG_PARTS=300 ROTA_TEST_LONG_WINDOW=32000 $(BIN)/pytest tests/runs/test_long_runs.py
 	$(BIN)/python -m tests.chaos.boundaries --times 10
 	$(BIN)/python -m tests.chaos.pauses --times 10
@@ -121,9 +121,10 @@ wheel: setup  ## Build the wheel into dist/
 	rm -f dist/rota-*.whl
 	$(UV) build --quiet --wheel --no-build-isolation --python $(BIN)/python --out-dir dist
 
-sdk: setup  ## Build the wheel and the source distribution of the Python SDK into dist/
-	rm -f dist/rota_sdk-*
+sdk: setup  ## Build the packages of the Python SDK and of the TypeScript SDK into dist/
+	rm -f dist/rota_sdk-* dist/rota-sdk-*
 	$(UV) build --quiet --no-build-isolation --python $(BIN)/python --out-dir dist sdks/python
+	$(NODE) npm pack --silent --workspace @rota/sdk --pack-destination dist
 
 # The wheel and what it needs, in an environment that has nothing else.
 sbom: wheel sdk  ## Write dist/rota.cdx.json, the software bill of materials (CycloneDX) of the wheel

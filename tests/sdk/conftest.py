@@ -1,6 +1,7 @@
 """A service of each variant, and a client of each kind."""
 
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -15,21 +16,26 @@ from tests.service import Person, Service
 from tests.tasks.world import newcomer
 
 
-@pytest.fixture(scope="session", params=["a", "b"])
-async def shop(request: pytest.FixtureRequest, stack: Stack) -> AsyncIterator[Service]:
+@asynccontextmanager
+async def started_shop(stack: Stack, variant: str, name: str) -> AsyncIterator[Service]:
     """A service with the catalog and a payment processor."""
-    variant = request.param
     async with (
         StripeServer.start(variant=variant) as stripe,
         Service.start(
             stack,
             variant=variant,
-            name=f"sdk_{variant}",
+            name=name,
             egress_allow=("127.0.0.0/8",),
             **stripe.settings,
         ) as started,
     ):
         await sync(started.database_url, catalog_folder())
+        yield started
+
+
+@pytest.fixture(scope="session", params=["a", "b"])
+async def shop(request: pytest.FixtureRequest, stack: Stack) -> AsyncIterator[Service]:
+    async with started_shop(stack, request.param, f"sdk_{request.param}") as started:
         yield started
 
 

@@ -1,4 +1,4 @@
-"""Both clients behind one interface, so that a test runs through each."""
+"""Every client behind one interface, so that a test runs through each."""
 
 import asyncio
 from collections.abc import Callable
@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rota_sdk import AsyncRota, Rota
+from tests.sdk.typescript.programs import program
+from tests.sdk.typescript.remote import RemoteClient
 from tests.service import Service
 
 CLIENTS = ("sync", "async")
@@ -20,6 +22,9 @@ class Door:
 
     @classmethod
     def open(cls, kind: str, base_url: str, token: str, **options: Any) -> "Door":
+        if kind not in CLIENTS:
+            remote = RemoteClient.of(program(kind), base_url=base_url, api_key=token, **options)
+            return cls(remote, is_async=True)
         made = AsyncRota if kind == "async" else Rota
         return cls(made(base_url=base_url, api_key=token, **options), kind == "async")
 

@@ -3,6 +3,8 @@
 import asyncio
 import random
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
 from shutil import copy
 from typing import Any
 
@@ -34,11 +36,21 @@ async def scripted() -> AsyncIterator[Scripted]:
 async def runner(
     stack: Stack, scripted: Scripted, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Runner]:
-    log = tmp_path_factory.mktemp("worker") / "log"
-    agents = tmp_path_factory.mktemp("catalog")
+    folder = tmp_path_factory.mktemp("worker")
+    async with started_runner(stack, scripted, "sdk_runs", folder) as started:
+        yield started
+
+
+@asynccontextmanager
+async def started_runner(
+    stack: Stack, scripted: Scripted, name: str, folder: Path
+) -> AsyncIterator[Runner]:
+    """A service with a worker, the agents of the tests and one of the catalog."""
+    agents = folder / "catalog"
+    agents.mkdir()
     for file in (*CATALOG.glob("*.md"), *catalog_folder().rglob("process-writer.md")):
         copy(file, agents)
-    async with Runner.start(stack, scripted, "sdk_runs", log) as started:
+    async with Runner.start(stack, scripted, name, folder / "log") as started:
         await sync(started.service.database_url, agents)
         yield started
 
