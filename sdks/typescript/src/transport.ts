@@ -33,26 +33,22 @@ export class Transport {
   constructor(readonly settings: Settings) {}
 
   async call<R>(operation: Operation<R>, parts: Parts, options: RequestOptions = {}): Promise<R> {
-    const request = requestOf(operation, parts, this.settings.json);
-    const text = await this.send(request, options);
-    try {
-      return this.settings.json.parse(text) as R;
-    } catch (cause) {
-      throw new UnreadableResponseError(
-        `The response of ${operation} is not JSON. Check baseUrl.`,
-        { cause },
-      );
-    }
+    const { json } = this.settings;
+    return this.send(requestOf(operation, parts, json), (text) => json.parse(text) as R, options);
   }
 
-  /** The text of the response. Throws if every attempt fails. */
-  async send(request: ApiRequest, options: RequestOptions = {}): Promise<string> {
+  /** What `read` makes of the text of the response. Throws if every attempt fails. */
+  async send<R>(
+    request: ApiRequest,
+    read: (text: string) => R,
+    options: RequestOptions = {},
+  ): Promise<R> {
     const { signal, maxRetries = this.settings.maxRetries } = options;
     const timeoutMs = options.timeoutMs ?? this.settings.timeoutMs;
     const started = performance.now();
     for (let attempt = 0; ; ) {
       try {
-        return await this.#attempt(request, timeoutMs, signal);
+        return await this.#attempt(request, read, timeoutMs, signal);
       } catch (error) {
         // An earlier attempt was cut off and still runs. Its response is stored at its end.
         const isOwn = error instanceof ConflictError && error.isInProgress && request.keyed;
@@ -68,13 +64,18 @@ export class Transport {
     }
   }
 
-  async #attempt(request: ApiRequest, timeoutMs: number, signal?: AbortSignal): Promise<string> {
+  async #attempt<R>(
+    request: ApiRequest,
+    read: (text: string) => R,
+    timeoutMs: number,
+    signal?: AbortSignal,
+  ): Promise<R> {
     const deadline = new Deadline(timeoutMs, signal);
     try {
       const response = await this.fetch(request, request.headers, deadline);
       const text = await response.text();
       if (!response.ok) throw this.errorOf(response, text);
-      return text;
+      return readOf(response, text, read);
     } catch (error) {
       throw this.failure(error, deadline, signal);
     } finally {
@@ -141,6 +142,19 @@ export class Transport {
       cause: error,
       wasSent,
     });
+  }
+}
+
+function readOf<R>({ headers }: Response, text: string, read: (text: string) => R): R {
+  try {
+    return read(text);
+  } catch (cause) {
+    const kind = headers.get('Content-Type');
+    if (kind && !kind.includes('json')) {
+      throw new UnreadableResponseError('The response is not from Rota. Check baseUrl.', { cause });
+    }
+    // Browsers take a response that was cut off in its headers for a complete one.
+    throw new APIConnectionError('The response was cut off.', { cause });
   }
 }
 

@@ -34,6 +34,7 @@ test.each<[string, Outcome]>([
   ['a gateway', new Response('<html>', { status: 502 })],
   ['a closed port', cut('ECONNREFUSED')],
   ['a cut', cut()],
+  ['a cut in the headers', new Response(null, { status: 201 })],
 ])('a request that can pass later is sent again: %s', async (_, failure) => {
   const { client, sent } = stub(failure, answer(TASK, 201));
   const task = await settled(client().tasks.create({ name: 'T' }));

@@ -51,6 +51,6 @@ export class Health extends Resource {
 
   /** The metrics of this process in the text format of Prometheus. */
   metrics(options?: RequestOptions): Promise<string> {
-    return this.transport.send(this.request(operations.metrics), options);
+    return this.transport.send(this.request(operations.metrics), (text) => text, options);
   }
 }
