@@ -104,6 +104,10 @@ async def test_a_quote_creates_nothing(rota: Terminal) -> None:
     quote = await rota.ok("tasks", "create", "Q", "--agent", "process-writer", "--dry-run")
     assert "Costs at most" in quote.out
     assert (await rota.ok("tasks", "list", "--json")).json["tasks"] == []
+    quote = await rota.ok(
+        "tasks", "create", "Q", "--agent", "process-writer", "--dry-run", "--json"
+    )
+    assert quote.json["quote"]["agent"]["name"] == "process-writer"
     alone = await rota("tasks", "create", "Q", "--dry-run")
     assert alone.code == ExitCode.USAGE
 
@@ -187,6 +191,10 @@ async def test_a_tool_server_is_connected_called_and_removed(rota: Terminal) -> 
         assert (failed.out, failed.err) == ("It did not work.\n", "The tool reports an error.\n")
         wrong = await rota("tools", "call", "desk", "add", "--arguments", '{"a": "x"}')
         assert wrong.code == ExitCode.USAGE
+        assert (await rota.ok("tools", "list", "--json")).json["servers"][0]["name"] == "desk"
+        assert (await rota.ok("tools", "ping", "desk", "--json")).json["ok"] is True
+        called = await rota.ok("tools", "call", "desk", "note", "--json")
+        assert called.json["result"]["isError"] is False
     down = await rota("tools", "ping", "desk")
     assert down.code == 1
     assert (await rota.ok("tools", "disconnect", "desk")).out == "desk is disconnected.\n"
@@ -215,6 +223,9 @@ async def test_a_key_is_created_used_and_revoked(
     assert key["id"] in (await rota.ok("keys", "list")).out
     assert (await rota.ok("keys", "delete", key["id"])).out == f"{key['id']} is revoked.\n"
     assert (await rota.ok("keys", "list")).out == "There are no API keys.\n"
+    other = (await rota.ok("keys", "create", "CI", "--json")).json["key"]["id"]
+    deleted = await rota.ok("keys", "delete", other, "--json")
+    assert deleted.json == {"deleted": True, "id": other}
 
 
 async def test_a_schedule_is_created_paused_run_and_deleted(rota: Terminal) -> None:
@@ -227,5 +238,12 @@ async def test_a_schedule_is_created_paused_run_and_deleted(rota: Terminal) -> N
     shown = await rota.ok("schedules", "show", schedule)
     assert task["id"] in shown.out
     assert len((await rota.ok("schedules", "show", schedule, "--json")).json["nextTimes"]) == 5
+    assert (await rota.ok("schedules", "list", "--json")).json["schedules"][0]["id"] == schedule
+    paused = await rota.ok("schedules", "pause", schedule, "--json")
+    assert paused.json["schedule"]["paused"] is True
+    assert (await rota.ok("schedules", "run", schedule)).out.startswith("task_")
+    other = (await rota.ok(*made, "--paused", "--json")).json["schedule"]["id"]
+    deleted = await rota.ok("schedules", "delete", other, "--json")
+    assert deleted.json == {"deleted": True, "id": other}
     assert (await rota.ok("schedules", "delete", schedule)).out == f"{schedule} is deleted.\n"
     assert (await rota.ok("schedules", "list")).out == "There are no schedules.\n"
