@@ -136,6 +136,8 @@ async def test_a_user_signs_in_at_a_certified_provider(peer: Peer) -> None:
             {
                 "issuer": peer.issuer,
                 "clientId": CLIENT_ID,
+                "cliClientId": CLIENT_ID,
+                "cliRedirectUri": None,
                 "name": "Certified",
                 "authorizationEndpoint": f"{peer.issuer}/auth",
             }

@@ -198,7 +198,10 @@ async def test_the_configuration_shows_endpoints_and_no_secret(desk: Desk) -> No
         None,
     ]
     assert {tuple(issuer) for issuer in found} == {
-        ("issuer", "clientId", "name", "authorizationEndpoint")
+        (
+            *("issuer", "clientId", "cliClientId", "cliRedirectUri", "name"),
+            "authorizationEndpoint",
+        )
     }
 
 

@@ -6,6 +6,7 @@ import { Resource } from './resource.ts';
 import { Auth, Keys, Sessions } from './resources/access.ts';
 import { Events, Health } from './resources/account.ts';
 import { Agents } from './resources/agents.ts';
+import { Companies } from './resources/companies.ts';
 import { ConnectPass, Credits, Subscriptions } from './resources/money.ts';
 import { Schedules } from './resources/schedules.ts';
 import { Approvals, Tasks } from './resources/tasks.ts';
@@ -23,6 +24,7 @@ export class Rota extends Resource {
   readonly subscriptions: Subscriptions;
   readonly connectPass: ConnectPass;
   readonly events: Events;
+  readonly companies: Companies;
   readonly keys: Keys;
   readonly sessions: Sessions;
   readonly auth: Auth;
@@ -40,6 +42,7 @@ export class Rota extends Resource {
     this.subscriptions = new Subscriptions(transport);
     this.connectPass = new ConnectPass(transport);
     this.events = new Events(transport);
+    this.companies = new Companies(transport);
     this.keys = new Keys(transport);
     this.sessions = new Sessions(transport);
     this.auth = new Auth(transport);

@@ -48,6 +48,8 @@ const operations = new Map(
 
 // `quote` is a method instead of `dryRun`.
 const BY_OTHER_MEANS = new Set(['dryRun']);
+// What methods take as a resource or its ID.
+const RESOURCES: Record<string, string> = { invitationId: 'invitation' };
 
 const camel = (name: string) => name.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
 const last = (reference: string) => reference.split('/').at(-1) as string;
@@ -57,7 +59,8 @@ function wanted({ components }: Description, operation: Described): Set<string> 
   const found = new Set<string>();
   for (const given of operation.parameters ?? []) {
     const parameter = given.$ref ? (components.parameters[last(given.$ref)] as Parameter) : given;
-    if (parameter.in === 'path' || parameter.in === 'query') found.add(parameter.name);
+    if (parameter.in === 'path' || parameter.in === 'query')
+      found.add(RESOURCES[parameter.name] ?? parameter.name);
     if (parameter.name === 'Idempotency-Key') found.add('idempotencyKey');
   }
   const schema = operation.requestBody?.content['application/json'].schema;

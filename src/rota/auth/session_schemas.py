@@ -59,8 +59,8 @@ class StartSessionByCode(Body):
     redirect_uri: Annotated[
         str,
         doc(
-            "The redirect URI of the authorization request: `/signin/callback` of this service. "
-            "For the command line, `/callback` on a port of the user's machine.",
+            "The redirect URI of the authorization request: `/signin/callback` of this service, or "
+            "`/callback` on a loopback address.",
             "https://rota.example.com/signin/callback",
         ),
     ]
@@ -150,13 +150,11 @@ class Issuer(Wire):
 
     issuer: Annotated[str, doc("The issuer URL.", "https://accounts.example.com")]
     client_id: Annotated[str, doc("The client ID to sign in with.", "rota")]
-    cli_client_id: Annotated[
-        str, doc("The client ID for programs on the user's machine, such as `rota login`.", "rota")
-    ]
+    cli_client_id: Annotated[str, doc("The client ID for `rota login`.", "rota")]
     cli_redirect_uri: Annotated[
         str | None,
         doc(
-            "Where such a program must wait for the code. Null if any port of 127.0.0.1 works.",
+            "Where it waits for the code. Null for any port of 127.0.0.1.",
             None,
             "http://localhost:8400/callback",
         ),

@@ -28,6 +28,7 @@ from tests.sdk.test_follow import (
     test_the_events_of_the_account_start_now_and_survive_cuts,
 )
 from tests.sdk.test_resources import (
+    test_a_company_invites_changes_and_removes_a_member,
     test_a_schedule_is_created_changed_run_and_deleted,
     test_a_session_manages_keys,
     test_a_tool_server_is_connected_and_its_tools_are_called,

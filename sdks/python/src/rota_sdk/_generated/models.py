@@ -465,9 +465,9 @@ class Issuer(Model):
     client_id: str
     """The client ID to sign in with."""
     cli_client_id: str
-    """The client ID for programs on the user's machine, such as `rota login`."""
+    """The client ID for `rota login`."""
     cli_redirect_uri: str | None
-    """Where such a program must wait for the code. Null if any port of 127.0.0.1 works."""
+    """Where it waits for the code. Null for any port of 127.0.0.1."""
     name: str
     """The name for a sign-in button."""
     authorization_endpoint: str | None
@@ -1316,8 +1316,8 @@ class StartSessionByCode(Body):
     `-._~`.
     """
     redirect_uri: str
-    """The redirect URI of the authorization request: `/signin/callback` of this service. For the
-    command line, `/callback` on a port of the user's machine.
+    """The redirect URI of the authorization request: `/signin/callback` of this service, or
+    `/callback` on a loopback address.
     """
     issuer: str
     """The issuer of the code, one that `GET /api/auth/config` lists."""
