@@ -37,16 +37,18 @@ CREATE FUNCTION agent_claims(description text) RETURNS text
 
 -- A term counts most in the name and aliases, then in useFor and tags, in the description, and
 -- least in the department. It counts up to twice as much if it occurs often.
-CREATE FUNCTION agent_terms_of(agent agent_versions) RETURNS TABLE (term text, strength real)
+CREATE FUNCTION agent_terms_of(
+        name text, display_name text, aliases text[], use_for text[], tags text[], description text,
+        department text)
+    RETURNS TABLE (term text, strength real)
     LANGUAGE sql STABLE PARALLEL SAFE
 BEGIN ATOMIC
     SELECT lexeme, max(weight) * (2 - 1.0 / sum(cardinality(positions)))
     FROM (VALUES
-             (1.0, agent.name || ' ' || agent.display_name || ' '
-                   || array_to_string(agent.aliases, ' ')),
-             (0.85, array_to_string(agent.use_for || agent.tags, ' ')),
-             (0.25, agent_claims(agent.description)),
-             (0.05, agent.department)
+             (1.0, name || ' ' || display_name || ' ' || array_to_string(aliases, ' ')),
+             (0.85, array_to_string(use_for || tags, ' ')),
+             (0.25, agent_claims(description)),
+             (0.05, department)
          ) AS fields (weight, words),
          unnest(agent_lexemes(words)) AS found (lexeme, positions, weights)
     GROUP BY lexeme;
@@ -77,5 +79,6 @@ END;
 INSERT INTO agent_terms (term, name, strength)
 SELECT found.term, v.name, found.strength
 FROM agents a JOIN agent_versions v ON v.name = a.name AND v.version = a.version,
-     agent_terms_of(v) AS found
+     agent_terms_of(v.name, v.display_name, v.aliases, v.use_for, v.tags, v.description,
+                    v.department) AS found
 WHERE a.retired_at IS NULL;

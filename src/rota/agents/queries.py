@@ -320,7 +320,9 @@ async def publish(connection: WriteConnection, current: Iterable[tuple[str, int]
         """
         INSERT INTO agent_terms (term, name, strength)
         SELECT term, v.name, strength
-        FROM agents a JOIN agent_versions v USING (name, version), agent_terms_of(v)
+        FROM agents a JOIN agent_versions v USING (name, version),
+             agent_terms_of(v.name, v.display_name, v.aliases, v.use_for, v.tags, v.description,
+                            v.department)
         WHERE a.retired_at IS NULL AND a.name = ANY ($1)
         """,
         changed,
