@@ -41,6 +41,30 @@ async def test_an_invited_person_becomes_a_member_once(service: Service) -> None
     assert (await company.remove(grace)).status_code == 200
 
 
+async def test_the_person_with_the_link_sees_what_it_is_for(service: Service) -> None:
+    company, person = await Company.create(service, "Fernhill"), await service.sign_in()
+    invited = await company.invite(f"{person.subject}@example.test", role="admin")
+    path = accept_path(invited).removesuffix("/accept")
+    # Whoever has the link can be somebody else, so it does not show the address.
+    for reader in (person, await service.sign_in()):
+        seen = await reader.get(path, headers={"X-Service-Account": "acct_lost"})
+        assert seen.json() == {
+            "invitation": {
+                "accountId": company.id,
+                "accountName": "Fernhill",
+                "role": "admin",
+                "approver": True,
+                "invitedBy": (await company.members())[0]["name"],
+                "expiresAt": invited.json()["invitation"]["expiresAt"],
+            }
+        }
+    assert (await service.http.get(path)).status_code == 401
+    assert len(await company.members()) == 1
+    assert (await person.post(f"{path}/accept")).status_code == 200
+    assert (await person.get(path)).status_code == 404
+    assert (await person.get("/api/invitations/x")).status_code == 404
+
+
 async def test_only_the_hash_of_a_token_is_stored(service_a: Service) -> None:
     company = await Company.create(service_a)
     key = {"Idempotency-Key": "k"}
@@ -147,6 +171,7 @@ async def test_an_invitation_needs_a_member_who_could_still_create_it(service_a:
         {"email": f"{person.subject}@example.test", "role": "admin"},
     )
     await company.change(admin, role="member")
+    assert (await person.get(accept_path(invited).removesuffix("/accept"))).status_code == 404
     assert (await person.post(accept_path(invited))).status_code == 404
     await company.remove(admin)
     left = await company.owner.get(f"{company.path}/invitations")

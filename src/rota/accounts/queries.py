@@ -217,6 +217,12 @@ async def lock_company(tx: AccountTransaction) -> bool:
     return bool(locked)
 
 
+async def name(tx: AccountReader) -> str:
+    """The account's name."""
+    found: str = await tx.fetchval("SELECT name FROM accounts WHERE id = $1", tx.account_id)
+    return found
+
+
 async def set_name(tx: AccountTransaction, name: str) -> None:
     await tx.execute("UPDATE accounts SET name = $2 WHERE id = $1", tx.account_id, name)
 

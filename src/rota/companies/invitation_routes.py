@@ -14,6 +14,7 @@ from rota.companies.invitation_schemas import (
     CreateInvitation,
     InvitationsResponse,
     InvitedResponse,
+    ReceivedInvitationResponse,
 )
 from rota.companies.invitations import Invitations
 from rota.companies.routes import CompanyId
@@ -22,7 +23,7 @@ from rota.platform import ids
 from rota.platform.http import examples
 from rota.platform.http.description import documented
 from rota.platform.http.responses import respond
-from rota.platform.http.schemas import Limit, Offset, Text
+from rota.platform.http.schemas import Limit, Offset, Text, shared
 from rota.platform.idempotency import IdempotencyKey
 
 InvitationId = Annotated[
@@ -38,6 +39,7 @@ Token = Annotated[
     Path(
         description="The token: what follows `#` in the link.",
         examples=[examples.INVITATION_TOKEN],
+        json_schema_extra=shared("InvitationToken"),
     ),
 ]
 
@@ -94,6 +96,15 @@ def invitation_routes(invitations: Invitations, authenticator: Authenticator) ->
         """Deletes the invitation. Its link stops working."""
         await invitations.delete(caller, ids.from_wire("inv", invitation_id))
         return DeletedResponse(id=invitation_id)
+
+    @router.get(
+        "/api/invitations/{token}",
+        summary="Get an invitation by its token",
+        responses=documented(404),
+    )
+    async def get_invitation(caller: User, token: Token) -> ReceivedInvitationResponse:
+        """Returns what you are invited to. Changes nothing."""
+        return ReceivedInvitationResponse(invitation=await invitations.received(caller, token))
 
     @router.post(
         "/api/invitations/{token}/accept",

@@ -76,3 +76,22 @@ class InvitationsResponse(Wire):
 
     invitations: Annotated[list[Invitation], doc("The invitations, newest first.")]
     total: Total
+
+
+class ReceivedInvitation(Wire):
+    """An open invitation, as the person who has the link sees it."""
+
+    account_id: Annotated[str, doc("The ID of the company, `acct_…`.", examples.COMPANY_ID)]
+    account_name: Annotated[str, doc("The name of the company.", "Acme")]
+    role: Annotated[Role, doc("The role that you get.")]
+    approver: Annotated[bool, doc("Whether you will be able to approve.", False)]
+    invited_by: Annotated[
+        str | None, doc("The name of the member who invites you. Null if unknown.", "Ada Example")
+    ]
+    expires_at: Annotated[Timestamp, doc("When it stops working.", "2026-11-09T09:30:00.000Z")]
+
+
+class ReceivedInvitationResponse(Wire):
+    """An invitation that you have received."""
+
+    invitation: Annotated[ReceivedInvitation, doc("The invitation.")]

@@ -13,6 +13,7 @@ from uuid import UUID
 from rota.accounts import members as member_queries
 from rota.accounts import queries as accounts
 from rota.accounts.addresses import normalized
+from rota.accounts.model import Member
 from rota.accounts.service import add_member, check_free_seat
 from rota.auth import verified_emails
 from rota.auth.authenticator import Authenticator
@@ -27,7 +28,7 @@ from rota.companies.errors import (
     OwnerRequired,
     TooManyInvitations,
 )
-from rota.companies.invitation_schemas import CreateInvitation, InvitedResponse
+from rota.companies.invitation_schemas import CreateInvitation, InvitedResponse, ReceivedInvitation
 from rota.companies.invitation_schemas import Invitation as ShownInvitation
 from rota.companies.members import manager, record
 from rota.companies.queries import Invitation
@@ -112,12 +113,27 @@ class Invitations:
                 raise InvitationNotFound
             await _record(tx, "invitation.deleted", invitation_id, caller)
 
+    async def received(self, caller: Caller, token: str) -> ReceivedInvitation:
+        """What the person who has the link is invited to. It does not contain the address: the link
+        may have reached somebody else."""
+        account_id, user_id = _account_of(token), caller.user_id
+        async with self._db.write(user_id, user_id) as own:
+            company = await bind_account(own, account_id, user_id)
+            invitation = await _find(company, token)
+            creator = await _creator(company, invitation)
+            name = await accounts.name(company)
+        return ReceivedInvitation(
+            account_id=to_wire("acct", account_id),
+            account_name=name,
+            role=invitation.role,
+            approver=invitation.approver,
+            invited_by=creator.name,
+            expires_at=invitation.expires_at,
+        )
+
     async def accept(self, caller: Caller, token: str, key: str | None) -> Outcome:
         """Makes the caller's user a member. The invitation works once."""
-        match = _TOKEN.fullmatch(token)
-        if match is None:
-            raise InvitationNotFound
-        account_id, user_id = UUID(hex=match[1]), caller.user_id
+        account_id, user_id = _account_of(token), caller.user_id
         request = (f"accept {_hash_of(token).hex()}", None)
         # Anyone can invent a token. So it is looked up with a connection of the caller's own share,
         # and a company is locked only for a token that it has issued.
@@ -148,8 +164,7 @@ class Invitations:
     async def _accept(self, tx: AccountTransaction, caller: Caller, token: str) -> CompanyResponse:
         await accounts.lock_company(tx)
         invitation = await _find(tx, token)
-        if not await _still_valid(tx, invitation):
-            raise InvitationNotFound
+        await _creator(tx, invitation)
         assert caller.session_id is not None
         email = await verified_emails.of_session(tx, caller.user_id, caller.session_id)
         if email is None or email != invitation.email:
@@ -185,12 +200,19 @@ async def _find(tx: AccountReader, token: str) -> Invitation:
     return found
 
 
-async def _still_valid(tx: AccountReader, invitation: Invitation) -> bool:
-    """Whether the member who created it could create it now."""
+async def _creator(tx: AccountReader, invitation: Invitation) -> Member:
+    """The member who created it. It does not work if that member could not create it now."""
     by = await member_queries.find(tx, invitation.created_by)
-    if by is None or by.role == "member":
-        return False
-    return by.role == "owner" or invitation.role != "owner"
+    if by is None or by.role == "member" or (by.role != "owner" and invitation.role == "owner"):
+        raise InvitationNotFound
+    return by
+
+
+def _account_of(token: str) -> UUID:
+    match = _TOKEN.fullmatch(token)
+    if match is None:
+        raise InvitationNotFound
+    return UUID(hex=match[1])
 
 
 def _hash_of(token: str) -> bytes:

@@ -106,6 +106,8 @@ __all__ = [
     "QuotedTool",
     "Readiness",
     "ReadyResponse",
+    "ReceivedInvitation",
+    "ReceivedInvitationResponse",
     "RejectTask",
     "ReportedError",
     "ResolvedResponse",
@@ -1220,6 +1222,23 @@ class ReadyResponse(Model):
     """The result of each check: `ok`, or why it failed."""
 
 
+class ReceivedInvitation(Model):
+    """An open invitation, as the person who has the link sees it."""
+
+    account_id: str
+    """The ID of the company, `acct_…`."""
+    account_name: str
+    """The name of the company."""
+    role: Role
+    """The role that you get."""
+    approver: bool
+    """Whether you will be able to approve."""
+    invited_by: str | None
+    """The name of the member who invites you. Null if unknown."""
+    expires_at: datetime
+    """When it stops working."""
+
+
 class RetryOption(Model):
     """One way to retry a task."""
 
@@ -2201,6 +2220,13 @@ class Quote(Model):
     """Patterns of the agent that no connected tool matches."""
     balance: QuotedBalance
     """Who would pay, and whether that is enough."""
+
+
+class ReceivedInvitationResponse(Model):
+    """An invitation that you have received."""
+
+    invitation: ReceivedInvitation
+    """The invitation."""
 
 
 class RetryQuote(Model):

@@ -62,6 +62,9 @@ get_credit_settings = Operation(
     "GET", "/api/credits/settings", models.SettingsResponse, is_keyed=False
 )
 get_forecast = Operation("GET", "/api/credits/forecast", models.ForecastResponse, is_keyed=False)
+get_invitation = Operation(
+    "GET", "/api/invitations/{token}", models.ReceivedInvitationResponse, is_keyed=False
+)
 get_schedule = Operation(
     "GET", "/api/schedules/{id}", models.ScheduleDetailsResponse, is_keyed=False
 )
