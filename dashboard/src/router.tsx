@@ -7,7 +7,7 @@ import {
   redirect,
 } from '@tanstack/react-router';
 import { queryClient } from './api/cache';
-import { selectAccount } from './api/client';
+import { selectAccount, selectedAccount } from './api/client';
 import { approvalsQuery, meQuery } from './api/queries';
 import { Inbox } from './inbox/Inbox';
 import { pendingPayment } from './money/pending';
@@ -48,8 +48,10 @@ async function signedIn(href: string) {
 const home = createRoute({
   getParentRoute: () => root,
   path: '/',
-  beforeLoad: async () => {
-    selectAccount(null);
+  beforeLoad: async ({ preload }) => {
+    if (preload) return;
+    // An account that the caller has lost is still in what was read for it.
+    if (selectAccount(null)) queryClient.clear();
     const { accounts, account } = await signedIn('/');
     const last = rememberedAccount();
     const known =
@@ -108,7 +110,9 @@ function startEarly(path: string): void {
 const account = createRoute({
   getParentRoute: () => root,
   path: '/$account',
-  beforeLoad: async ({ params, location }) => {
+  beforeLoad: async ({ params, location, preload }) => {
+    // A link to another account selects it when it is followed, not when a pointer is over it.
+    if (preload && selectedAccount() !== params.account) return;
     if (selectAccount(params.account)) queryClient.clear();
     const caller = signedIn(location.href);
     startEarly(location.pathname);

@@ -15,6 +15,8 @@ export function selectAccount(id: string | null): boolean {
   return changed;
 }
 
+export const selectedAccount = (): string | null => account;
+
 const { early } = window;
 /** After this time since the page was opened, early answers are too old. */
 const EARLY_MS = 10_000;
