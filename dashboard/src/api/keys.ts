@@ -16,4 +16,5 @@ export const keys = {
   plan: ['plan'] as const,
   apiKeys: ['api-keys'] as const,
   sessions: ['sessions'] as const,
+  issuers: ['auth-config'] as const,
 };

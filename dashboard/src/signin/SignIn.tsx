@@ -2,6 +2,7 @@ import type { Issuer } from '@rota/sdk';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { api } from '../api/client';
+import { keys } from '../api/keys';
 import { Button } from '../ui/Button';
 import { Loading } from '../ui/Loading';
 import { Logo } from '../ui/Logo';
@@ -14,7 +15,7 @@ const route = getRouteApi('/signin');
 export function SignIn() {
   const { next } = route.useSearch();
   const config = useQuery({
-    queryKey: ['auth-config'],
+    queryKey: keys.issuers,
     queryFn: () => api.auth.config(),
   });
   const start = useMutation({ mutationFn: (issuer: Issuer) => leave(issuer, next ?? '/') });
