@@ -17,7 +17,8 @@ async def http(service: Service) -> AsyncIterator[httpx.AsyncClient]:
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/signin", "/signin/callback?code=x", "/money", "/acct_1/tasks/task_1"]
+    "path",
+    ["/", "/signin", "/signin/callback?code=x", "/money", "/invitation", "/acct_1/tasks/task_1"],
 )
 async def test_every_screen_is_the_same_page_and_is_never_used_from_a_cache_unchecked(
     http: httpx.AsyncClient, path: str

@@ -10,6 +10,7 @@ import { queryClient } from './api/cache';
 import { selectAccount, selectedAccount } from './api/client';
 import { approvalsQuery, meQuery } from './api/queries';
 import { Inbox } from './inbox/Inbox';
+import { keepToken, keptToken } from './invitation/token';
 import { pendingPayment } from './money/pending';
 import { reviewQuery } from './review/data';
 import { rememberAccount, rememberedAccount } from './shell/account';
@@ -62,6 +63,20 @@ const home = createRoute({
     queryClient.removeQueries({ queryKey: meQuery.queryKey });
     throw redirect({ to: '/$account', params: { account: known.id } });
   },
+});
+
+/** The link of an invitation. Its token does not stay in the address. */
+const invitation = createRoute({
+  getParentRoute: () => root,
+  path: '/invitation',
+  beforeLoad: async ({ location }) => {
+    if (keepToken(location.hash)) throw redirect({ to: '/invitation', replace: true });
+    if (selectAccount(null)) queryClient.clear();
+    const me = await signedIn('/invitation');
+    queryClient.removeQueries({ queryKey: meQuery.queryKey });
+    return { token: keptToken(), me };
+  },
+  component: screen(() => import('./invitation/InvitationPage'), 'InvitationPage'),
 });
 
 /** Where people return to from a checkout, which does not know the account. */
@@ -260,6 +275,7 @@ const settingsHome = createRoute({
 
 const routeTree = root.addChildren([
   home,
+  invitation,
   backFromCheckout,
   signin,
   callback,

@@ -76,6 +76,7 @@ def dashboard_routes() -> APIRouter:
 
     # Addresses of screens. The page itself decides what to show.
     @router.get("/", include_in_schema=False)
+    @router.get("/invitation", include_in_schema=False)
     @router.get("/money", include_in_schema=False)
     @router.get("/signin", include_in_schema=False)
     @router.get("/signin/callback", include_in_schema=False)
