@@ -2,10 +2,11 @@
  * The account's event stream. Browsers open only six HTTP/1.1 connections, so the tabs of a
  * browser share one stream: the tab that holds the lock reads it and passes events on.
  */
-import type { Event } from '@rota/sdk';
+import { type Event, errors } from '@rota/sdk';
 import { api } from '../api/client';
 
-export type Connection = 'connecting' | 'live' | 'offline';
+/** `refused`: the caller cannot read the account any more. */
+export type Connection = 'connecting' | 'live' | 'offline' | 'refused';
 
 interface Shared {
   event?: Event;
@@ -65,16 +66,18 @@ export class LiveEvents {
     this.leads = true;
     let failures = 0;
     while (!this.stop.signal.aborted) {
+      let refused = false;
       try {
         await this.read(() => {
           failures = 0;
         });
-      } catch {
+      } catch (error) {
         // The next attempt says whether the service is back.
+        refused = error instanceof errors.PermissionDeniedError;
       }
       if (this.stop.signal.aborted) return;
       const isCut = failures > 0 || !navigator.onLine;
-      this.share({ connection: isCut ? 'offline' : 'connecting' });
+      this.share({ connection: refused ? 'refused' : isCut ? 'offline' : 'connecting' });
       await pauseAfter(failures, this.stop.signal);
       failures += 1;
     }

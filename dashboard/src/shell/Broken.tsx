@@ -73,6 +73,10 @@ function Missing({ title, hint }: { title: string; hint: string }) {
   );
 }
 
+export const LostAccount = () => (
+  <Missing title={strings.lostAccount} hint={strings.lostAccountHint} />
+);
+
 export const NotFound = () => <Missing title={strings.notFound} hint={strings.notFoundHint} />;
 
 /** An address of an account that leads nowhere, inside the navigation. */

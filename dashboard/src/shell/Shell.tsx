@@ -1,10 +1,11 @@
 import { Outlet, useNavigate } from '@tanstack/react-router';
-import { useEffect, useState } from 'react';
-import { LiveProvider } from '../live/LiveProvider';
+import { type ReactNode, useEffect, useState } from 'react';
+import { LiveProvider, useConnection } from '../live/LiveProvider';
 import { renewDaily } from '../signin/renewal';
 import { useShortcuts } from '../ui/shortcuts';
 import { ToastRegion } from '../ui/toast';
 import { useAccount } from './account';
+import { LostAccount } from './Broken';
 import { KeyHelp } from './KeyHelp';
 import { Rail, TabBar } from './Rail';
 import { strings } from './strings';
@@ -30,17 +31,24 @@ export function Shell() {
   });
   return (
     <LiveProvider key={account} account={account}>
-      <div className="app">
-        <a className="btn skip" href="#main">
-          {strings.skip}
-        </a>
-        <OfflineBar />
-        <Rail account={account} />
-        <Outlet />
-        <TabBar account={account} />
-      </div>
+      <MembersOnly>
+        <div className="app">
+          <a className="btn skip" href="#main">
+            {strings.skip}
+          </a>
+          <OfflineBar />
+          <Rail account={account} />
+          <Outlet />
+          <TabBar account={account} />
+        </div>
+      </MembersOnly>
       <ToastRegion />
       {help && <KeyHelp onClose={() => setHelp(false)} />}
     </LiveProvider>
   );
+}
+
+/** Shows nothing of an account that the caller has lost, also while its page is open. */
+function MembersOnly({ children }: { children: ReactNode }) {
+  return useConnection() === 'refused' ? <LostAccount /> : children;
 }

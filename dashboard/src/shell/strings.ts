@@ -33,5 +33,8 @@ export const strings = {
   notLoaded: 'This screen could not be loaded.',
   noAccount: 'You cannot open this account',
   noAccountHint: 'It does not exist, or you are not a member. Ask its owner to invite you.',
+  lostAccount: 'You are not a member of this account any more',
+  lostAccountHint:
+    'You have left it, or an owner or admin has removed you. Your other accounts are not affected.',
   reload: 'Try again',
 };
