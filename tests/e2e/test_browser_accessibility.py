@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, expect
 
+from tests.companies.world import Company
 from tests.e2e import scenes
 from tests.e2e.browser import Tab
 from tests.e2e.scenes import Task
@@ -203,6 +204,33 @@ async def screens_of_others(tab: Tab, world: World) -> AsyncIterator[str]:
     yield "an empty inbox"
 
 
+async def screens_of_a_company(tab: Tab, company: str, link: str) -> AsyncIterator[str]:
+    await tab.page.goto(f"/{company}/settings/members")
+    await expect(tab.heading("Open invitations")).to_be_visible()
+    await expect(tab.page.get_by_role("button", name="Manage grace@example.com")).to_be_visible()
+    yield "members"
+    await tab.press("Invite")
+    await expect(tab.dialog).to_be_visible()
+    yield "dialog: Invite"
+    await tab.dialog.get_by_label("Email address").fill("mina@example.com")
+    await tab.press("Create invitation", inside=tab.dialog)
+    await expect(tab.button("Copy link")).to_be_visible()
+    yield "a new invitation"
+    for action in ("Change role", "Remove"):
+        member = tab.page.get_by_role("table", name="Members").get_by_role("row").nth(2)
+        await member.get_by_role("button", name="Manage").click()
+        await member.get_by_role("menuitem", name=action).click()
+        await expect(tab.dialog).to_be_visible()
+        yield f"dialog: {action}"
+        await tab.press("Cancel", inside=tab.dialog)
+    await tab.select("Account and settings", "New company")
+    await expect(tab.dialog).to_be_visible()
+    yield "dialog: New company"
+    await tab.page.goto(link)
+    await expect(tab.button("Accept invitation")).to_be_visible()
+    yield "an invitation"
+
+
 async def violations(tab: Tab, screen: str) -> list[str]:
     """What axe finds. A theme changes nothing but colours."""
     found = []
@@ -247,6 +275,21 @@ async def test_axe_finds_nothing_before_there_is_anything(browser: Browser, shop
         await tab.go("/money")
         await expect(tab.heading("Connect pass")).to_be_visible()
         found += await violations(tab, "money with the pass")
+    assert not found, "\n".join(found)
+
+
+async def test_axe_finds_nothing_on_the_screens_of_a_company(
+    browser: Browser, shop_a: World
+) -> None:
+    found: list[str] = []
+    mine, theirs = await Company.create(shop_a.service), await Company.create(shop_a.service)
+    await mine.join(approver=True)
+    await mine.invite("grace@example.com")
+    link = (await theirs.invite(f"{mine.owner.subject}@example.test")).json()["url"]
+    async with reader(browser, shop_a) as tab:
+        await tab.enter(mine.owner.subject)
+        async for screen in screens_of_a_company(tab, mine.id, link):
+            found += await violations(tab, screen)
     assert not found, "\n".join(found)
 
 

@@ -16,5 +16,6 @@ export const keys = {
   plan: ['plan'] as const,
   apiKeys: ['api-keys'] as const,
   sessions: ['sessions'] as const,
+  company: ['company'] as const,
   issuers: ['auth-config'] as const,
 };

@@ -36,3 +36,14 @@ test('many events lead to one fetch at a time, and the last one is not missed', 
   stop();
   vi.useRealTimers();
 });
+
+test('a changed member makes the members and the own role old, and an invitation only the former', () => {
+  const cache = new QueryClient();
+  const isOld = (queryKey: readonly unknown[]) => cache.getQueryState(queryKey)?.isInvalidated;
+  const members = [...keys.company, 'members', 'acct_1'];
+  for (const queryKey of [keys.me, members, keys.apiKeys]) cache.setQueryData(queryKey, {});
+  applyEvent(cache, { ...event, type: 'invitation.created' });
+  expect([isOld(members), isOld(keys.me), isOld(keys.apiKeys)]).toEqual([true, false, false]);
+  applyEvent(cache, { ...event, type: 'member.updated' });
+  expect([isOld(members), isOld(keys.me), isOld(keys.apiKeys)]).toEqual([true, true, false]);
+});

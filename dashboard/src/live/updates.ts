@@ -61,6 +61,12 @@ export function applyEvent(cache: QueryClient, event: Event): void {
     old(keys.apiKeys);
   } else if (subject === 'session') {
     old(keys.sessions);
+  } else if (subject === 'company' || subject === 'member') {
+    old(keys.company);
+    // The own role or the name of the account may have changed.
+    old(keys.me);
+  } else if (subject === 'invitation') {
+    old(keys.company);
   }
 }
 

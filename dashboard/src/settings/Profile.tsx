@@ -1,11 +1,13 @@
 import type { Account, User } from '@rota/sdk';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import { type ReactNode, useState } from 'react';
 import { meQuery } from '../api/queries';
+import { CompanyDialog } from '../company/CompanyDialog';
+import { strings as companyStrings } from '../company/strings';
 import { useSignOut } from '../signin/useSignOut';
 import { Badge } from '../ui/Badge';
-import { buttonClass } from '../ui/Button';
+import { Button, buttonClass } from '../ui/Button';
 import { CopyButton } from '../ui/CopyButton';
 import { Loading } from '../ui/Loading';
 import { ErrorNotice } from '../ui/Notice';
@@ -27,9 +29,7 @@ export function Profile() {
         <>
           <You user={data.user} />
           <ThisAccount account={data.account} />
-          {data.accounts.length > 1 && (
-            <OtherAccounts accounts={data.accounts} current={data.account.id} />
-          )}
+          <Accounts accounts={data.accounts} current={data.account.id} />
         </>
       )}
     </>
@@ -100,11 +100,17 @@ function ThisAccount({ account }: { account: Account }) {
   );
 }
 
-function OtherAccounts({ accounts, current }: { accounts: Account[]; current: string }) {
+function Accounts({ accounts, current }: { accounts: Account[]; current: string }) {
+  const [creating, setCreating] = useState(false);
   return (
     <section className="card" aria-labelledby="profile-accounts">
       <div className="card-head">
         <h3 id="profile-accounts">{words.accounts}</h3>
+        <span className="push">
+          <Button size="s" icon="plus" onClick={() => setCreating(true)}>
+            {companyStrings.create}
+          </Button>
+        </span>
       </div>
       <ul className="lines">
         {accounts.map((account) => (
@@ -132,6 +138,7 @@ function OtherAccounts({ accounts, current }: { accounts: Account[]; current: st
           </li>
         ))}
       </ul>
+      {creating && <CompanyDialog onClose={() => setCreating(false)} />}
     </section>
   );
 }

@@ -1,14 +1,20 @@
+import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, Navigate } from '@tanstack/react-router';
+import { meQuery } from '../api/queries';
 import { TopBar } from '../shell/TopBar';
 import { Icon } from '../ui/Icon';
-import { groups } from './sections';
+import { groups, type Section } from './sections';
 import { strings } from './strings';
 
 const route = getRouteApi('/$account/settings/$section');
 
 export function Settings() {
   const { account, section } = route.useParams();
-  const found = groups.flatMap((group) => group.sections).find((each) => each.name === section);
+  const kind = useQuery(meQuery).data?.account.kind;
+  const isHere = (each: Section) => each.kind === undefined || each.kind === kind;
+  const found = groups
+    .flatMap((group) => group.sections)
+    .find((each) => each.name === section && isHere(each));
   if (!found) {
     return (
       <Navigate to="/$account/settings/$section" params={{ account, section: 'profile' }} replace />
@@ -26,7 +32,7 @@ export function Settings() {
                 {group.name}
               </h2>
               <ul aria-labelledby={`settings-${group.name}`}>
-                {group.sections.map((each) => (
+                {group.sections.filter(isHere).map((each) => (
                   <li key={each.name}>
                     <Link
                       className="rail-item"

@@ -1,5 +1,9 @@
 /** The pages of the settings. A new page needs an entry here, and nothing else. */
+
+import type { Account } from '@rota/sdk';
 import type { ComponentType } from 'react';
+import { Members } from '../members/Members';
+import { strings as memberStrings } from '../members/strings';
 import type { IconName } from '../ui/Icon';
 import { Appearance } from './Appearance';
 import { Keys } from './Keys';
@@ -13,6 +17,8 @@ export interface Section {
   label: string;
   icon: IconName;
   page: ComponentType;
+  /** Only in accounts of this kind. */
+  kind?: Account['kind'];
 }
 
 export const groups: { name: string; sections: Section[] }[] = [
@@ -26,6 +32,15 @@ export const groups: { name: string; sections: Section[] }[] = [
   },
   {
     name: strings.account,
-    sections: [{ name: 'keys', label: strings.keys.name, icon: 'key', page: Keys }],
+    sections: [
+      {
+        name: 'members',
+        label: memberStrings.name,
+        icon: 'agents',
+        page: Members,
+        kind: 'company',
+      },
+      { name: 'keys', label: strings.keys.name, icon: 'key', page: Keys },
+    ],
   },
 ];

@@ -22,6 +22,7 @@ export const strings = {
   allowanceUsed: (percent: number) => `${percent}% of the allowance used`,
   heldByTasks: (amount: string) => `${amount} held by tasks`,
   personAndAccount: 'Account and settings',
+  newCompany: 'New company',
   signOut: 'Sign out',
   live: 'Live',
   connecting: 'Connecting…',

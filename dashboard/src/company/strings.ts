@@ -1,0 +1,11 @@
+export const strings = {
+  create: 'New company',
+  title: 'Create a company',
+  hint: 'An account that several people share. You become its owner and can invite others. It has its own tasks, tool servers, credits and plan.',
+  name: 'Name',
+  placeholder: 'Acme',
+  nameMissing: 'Write the name of the company.',
+  action: 'Create company',
+  cancel: 'Cancel',
+  created: (name: string) => `${name} is created. Invite others on this page.`,
+};
