@@ -137,6 +137,8 @@ async def test_a_company_invites_changes_and_removes_a_member(shop: Service, kin
     open_now = await door.all(lambda c: c.companies.invitations(company))
     assert [each.email for each in open_now] == [email]
     token = invited.url.partition("#")[2]
+    received = await other(lambda c: c.companies.get_invitation(token))
+    assert (received.account_name, received.role) == ("Acme", "member")
     joined = await other(lambda c: c.companies.accept_invitation(token))
     assert (joined.id, joined.role, joined.approver) == (company.id, "member", False)
     found = await door.all(lambda c: c.companies.members(company, page_size=1))

@@ -1,7 +1,7 @@
 import { useMutation } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
-import { ApiError, newIdempotencyKey } from '../api/client';
+import { fieldProblem, newIdempotencyKey } from '../api/client';
 import { Button } from '../ui/Button';
 import { Dialog } from '../ui/Dialog';
 import { Field, Input } from '../ui/Field';
@@ -35,12 +35,7 @@ export function CompanyDialog({ onClose }: { onClose: () => void }) {
       });
     },
   });
-  const error =
-    tried && !name.trim()
-      ? strings.nameMissing
-      : creation.error instanceof ApiError
-        ? creation.error.field('name')
-        : undefined;
+  const error = tried && !name.trim() ? strings.nameMissing : fieldProblem(creation.error, 'name');
   const submit = () => {
     setTried(true);
     if (name.trim() && !creation.isPending) creation.mutate();

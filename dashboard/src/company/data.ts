@@ -1,8 +1,5 @@
-import { createCompany } from '@rota/sdk';
-import { ok } from '../api/client';
+import { api } from '../api/client';
 
 /** Creates a company that the caller owns. */
-export const create = async (name: string, key: string) => {
-  const headers = { 'Idempotency-Key': key };
-  return (await ok(createCompany({ body: { name }, headers, throwOnError: true }))).account;
-};
+export const create = (name: string, key: string) =>
+  api.companies.create({ name }, { idempotencyKey: key });

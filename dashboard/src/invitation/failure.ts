@@ -1,10 +1,10 @@
 /** Why an invitation cannot be accepted, as a page can explain it. */
-import { ApiError } from '../api/client';
+import { APIError } from '@rota/sdk';
 
 export type Failure = 'gone' | 'address' | 'seats' | 'other';
 
 export function failureOf(error: unknown): Failure {
-  if (!(error instanceof ApiError)) return 'other';
+  if (!(error instanceof APIError)) return 'other';
   // Used, revoked, expired and unknown invitations have one answer.
   if (error.status === 404) return 'gone';
   if (error.status === 403) return 'address';

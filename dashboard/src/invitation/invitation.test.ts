@@ -1,5 +1,6 @@
+import { APIError } from '@rota/sdk';
 import { beforeEach, expect, test } from 'vitest';
-import { ApiError, unanswered } from '../api/client';
+import { unanswered } from '../api/client';
 import { failureOf } from './failure';
 import { forgetToken, keepToken, keptToken } from './token';
 
@@ -19,7 +20,7 @@ test('the token of the link stays in this tab until it is used', () => {
 });
 
 test('each refusal has a reason that the page can explain', () => {
-  const refused = (status: number) => new ApiError('No.', status, undefined, null, null);
+  const refused = (status: number) => new APIError('No.', { status });
   expect(failureOf(refused(404))).toBe('gone');
   expect(failureOf(refused(403))).toBe('address');
   expect(failureOf(refused(409))).toBe('seats');

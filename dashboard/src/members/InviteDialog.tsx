@@ -1,7 +1,7 @@
 import type { InvitedResponse, Role } from '@rota/sdk';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
-import { ApiError, newIdempotencyKey } from '../api/client';
+import { fieldProblem, newIdempotencyKey } from '../api/client';
 import { keys } from '../api/keys';
 import { Button } from '../ui/Button';
 import { Dialog } from '../ui/Dialog';
@@ -47,7 +47,7 @@ export function InviteDialog({
     },
   });
   const wrong = tried && !isAddress(email.trim()) ? strings.addressWrong : undefined;
-  const refused = create.error instanceof ApiError ? create.error.field('email') : undefined;
+  const refused = fieldProblem(create.error, 'email');
   const submit = () => {
     setTried(true);
     if (isAddress(email.trim()) && !create.isPending) create.mutate();

@@ -109,6 +109,11 @@ export class Companies extends Resource {
     await this.call(operations.deleteInvitation, { path }, options);
   }
 
+  /** What the user is invited to. `token` is what follows `#` in the link. */
+  async getInvitation(token: string, options?: RequestOptions): Promise<types.ReceivedInvitation> {
+    return (await this.call(operations.getInvitation, { path: { token } }, options)).invitation;
+  }
+
   /** Joins the company. `token` is what follows `#` in the link. */
   async acceptInvitation(token: string, options?: KeyedRequestOptions): Promise<types.Company> {
     const parts = { path: { token } };

@@ -103,6 +103,10 @@ class Companies(AsyncResource):
         path = {"id": id_of(company), "invitationId": id_of(invitation)}
         await self._call(operations.delete_invitation, path)
 
+    async def get_invitation(self, token: str) -> models.ReceivedInvitation:
+        """What the user is invited to. `token` is what follows `#` in the link."""
+        return (await self._call(operations.get_invitation, {"token": token})).invitation
+
     async def accept_invitation(
         self, token: str, *, idempotency_key: str | None = None
     ) -> models.Company:

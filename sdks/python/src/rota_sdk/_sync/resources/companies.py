@@ -102,6 +102,10 @@ class Companies(Resource):
         path = {"id": id_of(company), "invitationId": id_of(invitation)}
         self._call(operations.delete_invitation, path)
 
+    def get_invitation(self, token: str) -> models.ReceivedInvitation:
+        """What the user is invited to. `token` is what follows `#` in the link."""
+        return (self._call(operations.get_invitation, {"token": token})).invitation
+
     def accept_invitation(
         self, token: str, *, idempotency_key: str | None = None
     ) -> models.Company:
