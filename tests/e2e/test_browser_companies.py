@@ -206,8 +206,18 @@ async def test_an_invitation_says_what_to_do_when_it_cannot_be_used(
         again = (await owner.post(path, {"email": "ada@example.test", "role": "member"})).json()
         await tab.page.goto(again["url"])
         await expect(tab.heading("You are a member of Acme")).to_be_visible()
+        task = {"name": "Count the boxes", "status": "WAITING_APPROVAL"}
+        await owner.post("/api/tasks", task, headers={"X-Service-Account": company})
         await tab.link("Open Acme").click()
         await tab.page.wait_for_url(re.compile(f"{company}/?$"))
+
+        # The router prepares the page of a link that has the focus. It is not selected yet.
+        await tab.is_live()
+        await tab.link("Settings").click()
+        await tab.link(re.compile("^Open ")).focus()
+        async with tab.page.expect_request("**/api/approvals?*") as asked:
+            await owner.post("/api/tasks", task, headers={"X-Service-Account": company})
+        assert (await (await asked.value).all_headers())["x-service-account"] == company
 
         # Revoked while the page is open.
         await owner.delete(f"/api/companies/{company}/members/user_{guest.user_id.hex}")
