@@ -14,7 +14,7 @@ from rota.auth.tokens import add_key
 from rota.dev.stack import Stack
 from rota.platform.crypto import Vault
 from rota.platform.db import use_json
-from rota.platform.settings import Issuer
+from rota.platform.issuer import Issuer
 from tests.auth.forge import Mint, claims_of, header_of, untrusted_key
 from tests.auth.provider import Provider
 from tests.service import Person, Service

@@ -14,7 +14,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse
 from joserfc.jwk import Key
 
-from rota.platform.settings import Issuer
+from rota.platform.issuer import Issuer
 from tests.auth.forge import Json, Mint, untrusted_key
 from tests.service import free_port
 

@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from rota.dev.stack import Stack
-from rota.platform.settings import Issuer
+from rota.platform.issuer import Issuer
 from tests.auth.forge import b64, claims_of
 from tests.peers import installed
 from tests.service import Service, free_port

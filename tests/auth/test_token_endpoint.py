@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import re
 import time
 from collections.abc import AsyncIterator
 from typing import Any
@@ -15,7 +16,7 @@ from pydantic import SecretStr
 from rota.auth import codes, discovery
 from rota.auth.issuers import Issuers
 from rota.dev.stack import Stack
-from rota.platform.settings import Issuer
+from rota.platform.issuer import Issuer
 from tests.auth.conftest import random_address
 from tests.auth.provider import CLIENT_ID, Provider
 from tests.service import Service
@@ -129,6 +130,7 @@ async def test_without_a_client_of_its_own_the_command_line_uses_the_same_one(de
         {"redirectUri": "http://127.0.0.1:8400/callback"},
         {"redirectUri": "http://localhost:8401/callback"},
         {"redirectUri": "https://localhost:8400/callback"},
+        {"redirectUri": "http://localhost:99999/callback"},
         {"redirectUri": "http://localhost.evil.example:8400/callback"},
         {"redirectUri": "http://localhost:8400/callback/"},
         {"redirectUri": "http://localhost:8400/callback\n"},
@@ -139,7 +141,11 @@ async def test_the_command_line_must_wait_where_it_is_registered(
 ) -> None:
     response = await desk.exchange(desk.public, **changes)
     assert response.status_code == 400
-    assert response.json()["error"]["details"][0]["field"] == "redirectUri"
+    (problem,) = response.json()["error"]["details"]
+    assert problem["field"] == "redirectUri"
+    # What is on the user's machine, but elsewhere, is told the registered place.
+    is_there = re.fullmatch(r"http://(127.0.0.1|localhost):84../callback", changes["redirectUri"])
+    assert (problem["message"] == f"must be {CLI_REDIRECT_URI}") == bool(is_there)
 
 
 async def test_a_page_cannot_use_the_client_of_the_command_line(desk: Desk) -> None:

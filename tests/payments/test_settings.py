@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from pydantic import SecretStr, ValidationError
 
-from rota.platform.settings import Issuer, Settings
+from rota.platform.issuer import Issuer
+from rota.platform.settings import Settings
 from tests.service import environment
 
 PRODUCTION: dict[str, Any] = {

@@ -286,6 +286,23 @@ def test_secrets_are_hidden_in_the_repr(environment: pytest.MonkeyPatch) -> None
     assert "hush" not in repr(settings)
 
 
+@pytest.mark.parametrize(
+    ("fields", "error"),
+    [
+        ({"cliClientSecret": "word"}, "oidc_issuers_0 Value error, cliClientSecret needs"),
+        ({"cliClientId": ""}, "oidc_issuers_0_cliClientId String should have at least 1"),
+        ({"cliRedirectUri": "http://localhost:65536/callback"}, "oidc_issuers_0_cliRedirectUri"),
+        ({"cliRedirectUri": "https://localhost:8400/callback"}, "oidc_issuers_0_cliRedirectUri"),
+        ({"cliRedirectUri": "http://example.test:80/callback"}, "oidc_issuers_0_cliRedirectUri"),
+    ],
+)
+def test_a_client_of_the_command_line_that_cannot_work_is_refused(
+    environment: pytest.MonkeyPatch, fields: dict[str, str], error: str
+) -> None:
+    issuers = json.dumps([ISSUER | fields])
+    assert error_of(environment, ROTA_OIDC_ISSUERS=issuers).startswith(error)
+
+
 def test_the_command_names_the_field_inside_a_variable() -> None:
     variables = {name: value for name, value in os.environ.items() if not name.startswith("ROTA_")}
     models = json.dumps({"default": {"model": "m", "apikey": "sk-hush"}})

@@ -24,7 +24,7 @@ from rota.auth.errors import (
 from rota.auth.issuers import Issuers
 from rota.platform import json
 from rota.platform.errors import FieldError, ValidationFailed
-from rota.platform.settings import LOOPBACK_CALLBACK, Issuer
+from rota.platform.issuer import Issuer, is_loopback_callback
 
 # The page of this service that identity providers send people back to.
 CALLBACK = "/signin/callback"
@@ -65,9 +65,10 @@ class CodeExchange:
         if code.redirect_uri == own_origin + CALLBACK:
             return
         registered = found[0].cli_redirect_uri
-        is_loopback = re.fullmatch(LOOPBACK_CALLBACK, code.redirect_uri)
-        if pages_only or not is_loopback or registered not in (None, code.redirect_uri):
+        if pages_only or not is_loopback_callback(code.redirect_uri):
             raise ValidationFailed.of(FieldError("redirectUri", f"must be {own_origin}{CALLBACK}"))
+        if registered not in (None, code.redirect_uri):
+            raise ValidationFailed.of(FieldError("redirectUri", f"must be {registered}"))
 
     async def id_token(self, code: Code) -> str:
         """Makes one attempt: a code works once, also if the exchange fails."""

@@ -19,7 +19,7 @@ from rota.auth import compact, discovery
 from rota.auth.compact import BadToken, Compact
 from rota.auth.discovery import FETCH_TIMEOUT_S, MIN_RETRY_S, STALE_AFTER_S, Discovery
 from rota.auth.errors import IssuerUnavailable
-from rota.platform.settings import Issuer
+from rota.platform.issuer import Issuer
 
 ALGORITHMS = (
     *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),

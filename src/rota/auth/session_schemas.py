@@ -5,9 +5,10 @@ from uuid import UUID
 
 from rota.auth import queries
 from rota.auth.schemas import Variant
-from rota.platform import ids, settings
+from rota.platform import ids
 from rota.platform.http import examples
 from rota.platform.http.schemas import Body, Timestamp, Total, Wire, doc
+from rota.platform.issuer import Issuer as IssuerSetting
 
 _Cookie = Annotated[
     bool,
@@ -169,7 +170,7 @@ class Issuer(Wire):
     ]
 
     @classmethod
-    def of(cls, issuer: settings.Issuer, authorization_endpoint: str | None) -> "Issuer":
+    def of(cls, issuer: IssuerSetting, authorization_endpoint: str | None) -> "Issuer":
         return cls(
             issuer=issuer.issuer,
             client_id=issuer.client_id,

@@ -18,14 +18,12 @@ from pydantic import ConfigDict, Field, FilePath, SecretStr, field_validator, mo
 from pydantic.alias_generators import to_camel
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from rota.platform.issuer import Issuer
 from rota.platform.start_checks import is_loopback, production_problems
 from rota.platform.strict import StrictModel, nearest
 
 DAY_S = 86_400
 _ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]+)?|https?://\[[0-9a-f:]+\](:[0-9]+)?")
-
-# Where a program on the user's machine can wait for the answer of an identity provider (RFC 8252).
-LOOPBACK_CALLBACK = r"^http://(127\.0\.0\.1|localhost):[1-9][0-9]{1,4}/callback$"
 
 PREFIX = "ROTA_"
 # What clients of a service read: the command line and the SDKs. They are not settings.
@@ -37,32 +35,6 @@ CLIENT_VARIABLES = frozenset(
 )
 # For development only. It is public, so it is accepted on a loopback address only.
 DEVELOPMENT_SECRET_KEY = base64.b64encode(b"rota-development-key-not-secret!").decode()
-
-
-class Issuer(StrictModel):
-    """An identity provider whose ID tokens are accepted."""
-
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
-
-    issuer: str
-    client_id: str
-    # For issuers that require one to exchange a code, such as Google.
-    client_secret: SecretStr | None = None
-    name: str = "Sign in"
-    # Whether an address counts as verified if the issuer does not say whether it is.
-    trust_email: bool = False
-    # The client of `rota login`, if it is not the same one.
-    cli_client_id: str | None = None
-    cli_client_secret: SecretStr | None = None
-    # Where `rota login` waits, for issuers that compare the port: http://localhost:8400/callback
-    cli_redirect_uri: Annotated[str, Field(pattern=LOOPBACK_CALLBACK)] | None = None
-
-    @property
-    def cli(self) -> tuple[str, SecretStr | None]:
-        """The ID and the secret of the client that the command line uses."""
-        if self.cli_client_id is None:
-            return self.client_id, self.client_secret
-        return self.cli_client_id, self.cli_client_secret
 
 
 NESTED_CHAIN = (
