@@ -5,12 +5,15 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from ipaddress import ip_network
 from pathlib import Path
 
 import pytest
+import typer
 from pydantic import ValidationError
 
+from rota.cli.runtime import load_settings
 from rota.platform.settings import DEVELOPMENT_SECRET_KEY, Settings, unknown_variables
 
 KEY = base64.b64encode(b"k" * 32).decode()
@@ -284,6 +287,23 @@ def test_trusted_proxies_are_separated_by_commas(environment: pytest.MonkeyPatch
 def test_secrets_are_hidden_in_the_repr(environment: pytest.MonkeyPatch) -> None:
     settings = read(environment, ROTA_DATABASE_URL="postgresql://rota:hush@db/rota")
     assert "hush" not in repr(settings)
+
+
+SETTINGS = [f"ROTA_{name.upper()}" for name in Settings.model_fields]
+
+
+@pytest.mark.parametrize("variable", SETTINGS)
+def test_a_value_that_is_half_of_a_json_text_is_accepted_or_named(
+    environment: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], variable: str
+) -> None:
+    environment.setenv(variable, "{")
+    # Some settings are texts, so they accept it.
+    with suppress(typer.Exit):
+        load_settings()
+    said = capsys.readouterr().err
+    assert not said or variable in said
+    if variable in ("ROTA_MODELS", "ROTA_ALLOWANCES", "ROTA_OIDC_ISSUERS"):
+        assert said.startswith(f"{variable}: the value is not valid JSON: ")
 
 
 @pytest.mark.parametrize(

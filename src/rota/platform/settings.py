@@ -177,7 +177,7 @@ class Settings(BaseSettings):
 
     # JSON: {"basic": 500, …}. A tier's monthly allowance in cents, if it differs from the variant's
     # figure.
-    allowances: dict[str, Annotated[int, Field(ge=0)]] = {}
+    allowances: Annotated[dict[str, Annotated[int, Field(ge=0)]], NoDecode] = {}
 
     # Without a key, payments are off.
     stripe_secret_key: SecretStr | None = None
@@ -193,7 +193,7 @@ class Settings(BaseSettings):
 
     # JSON: {"default": {"provider": "openai", "model": "…", "apiKey": "…"}, "fast": …}
     # A name can also have a list of models: the next one takes over when one is not available.
-    models: dict[str, ModelChoice] = {}
+    models: Annotated[dict[str, ModelChoice], NoDecode] = {}
     # The local model of `rota dev`. It is used for all agents if `models` is empty.
     model_url: str | None = None
     # Input that providers read from their caches does not count.
@@ -259,11 +259,16 @@ class Settings(BaseSettings):
             return tuple(part.strip() for part in value.split(",") if part.strip())
         return value
 
-    @field_validator("oidc_issuers", mode="before")
+    @field_validator("oidc_issuers", "models", "allowances", mode="before")
     @classmethod
     def _from_json(cls, value: object) -> object:
         # The error of pydantic-settings for invalid JSON would not say what is wrong.
-        return json.loads(value) if isinstance(value, str) else value
+        if not isinstance(value, str):
+            return value
+        try:
+            return json.loads(value)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"the value is not valid JSON: {error}") from None
 
     @field_validator("trusted_proxies")
     @classmethod
