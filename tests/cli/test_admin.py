@@ -1,10 +1,9 @@
 """Commands of operators: the first key, and one line for everything that can be wrong."""
 
 import asyncio
-import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import asyncpg
@@ -12,9 +11,11 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from rota.cli import cli
-from rota.dev.directory import DataDirectory, Running
+from rota.cli.runtime import operator_settings, owner_url
+from rota.dev.directory import DataDirectory
 from rota.dev.stack import Stack
 from rota.platform import ids
+from rota.platform.settings import DEVELOPMENT_SECRET_KEY
 from tests.cli.conftest import url_of
 from tests.cli.terminal import Terminal
 from tests.service import Service, drop_database, environment, free_port, prepared_settings
@@ -215,33 +216,96 @@ async def test_a_process_that_cannot_start_says_why_in_one_line(
         await asyncio.gather(*(start(*each) for each in wrong))
 
 
-def test_operator_commands_find_the_development_stack(
+DEVELOPMENT_URL = "postgresql://rota@127.0.0.1:1/development"
+PRODUCTION_URL = "postgresql://rota@127.0.0.1:1/production"
+
+
+@pytest.fixture
+async def development(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+) -> AsyncIterator[DataDirectory]:
+    """A folder in which `rota dev` runs."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("ROTA_DATABASE_URL", raising=False)
-    monkeypatch.setenv("ROTA_LOG_LEVEL", "INFO")
+    for name in [name for name in os.environ if name.startswith("ROTA_")]:
+        monkeypatch.delenv(name)
     directory = DataDirectory(tmp_path / ".rota")
-    directory.adopt()
-    command = ["admin", "ledger", "verify"]
-    url = "postgresql://rota@127.0.0.1:1/development"
+    await directory.claim()
+    allowances = '{"basic": 1000}'
+    published = {"ROTA_DATABASE_URL": DEVELOPMENT_URL, "ROTA_ALLOWANCES": allowances}
+    directory.publish({**published, "ROTA_ENV": "development", "PATH": "/evil"})
+    yield directory
+    directory.release()
+
+
+def test_operator_commands_find_the_development_stack(
+    development: DataDirectory, capsys: pytest.CaptureFixture[str]
+) -> None:
     before = dict(os.environ)
-    try:
-        directory.publish({"ROTA_DATABASE_URL": url})
-        stopped = CliRunner().invoke(cli, command)
-        assert "Using the" not in stopped.stderr
-        directory.announce(Running(os.getpid(), "http://127.0.0.1:8080", "Ready"))
-        found = CliRunner().invoke(cli, command)
-        assert found.stderr.startswith(f"Using the `rota dev` of {tmp_path}/.rota.\n")
-        assert os.environ["ROTA_DATABASE_URL"] == url
-        named = CliRunner().invoke(cli, command, env={"ROTA_DATABASE_URL": url})
-        assert "Using the" not in named.stderr
-        mode = (tmp_path / ".rota" / "environment.json").stat().st_mode
-        assert mode & 0o777 == 0o600
-        assert json.loads((tmp_path / ".rota" / "environment.json").read_text())
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
+    found = operator_settings()
+    assert capsys.readouterr().err == f"Using the `rota dev` of {development.path}.\n"
+    assert owner_url(found) == found.database_url.get_secret_value() == DEVELOPMENT_URL
+    assert (found.env, found.allowances) == ("development", {"basic": 1000})
+    # Programs that the command starts do not get them.
+    assert dict(os.environ) == before
+    mode = (development.path / "environment.json").stat().st_mode
+    assert mode & 0o777 == 0o600
+    development.release()
+    assert owner_url(operator_settings()) != DEVELOPMENT_URL
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"ROTA_ENV": "production", "ROTA_MIGRATION_DATABASE_URL": PRODUCTION_URL},
+        {"ROTA_MIGRATION_DATABASE_URL": PRODUCTION_URL},
+        {"ROTA_DATABASE_URL": PRODUCTION_URL},
+        {"rota_database_url": PRODUCTION_URL},
+        {"ROTA_ENV": "production", "ROTA_DATABASE_URL": PRODUCTION_URL},
+    ],
+)
+@pytest.mark.usefixtures("development")
+def test_a_deployment_in_the_environment_is_never_mixed_with_the_development_stack(
+    variables: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in {**variables, "ROTA_SECRET_KEY": OTHER_KEY}.items():
+        monkeypatch.setenv(name, value)
+    found = operator_settings()
+    assert capsys.readouterr().err == ""
+    assert owner_url(found) == PRODUCTION_URL
+    assert found.database_url.get_secret_value() != DEVELOPMENT_URL
+    assert found.env == variables.get("ROTA_ENV", "development")
+    if found.env == "production":
+        refused = CliRunner().invoke(cli, ["admin", "seed", "--tasks", "2"])
+        assert refused.stderr.startswith("ROTA_ENV is production.")
+
+
+def test_a_development_stack_that_others_can_write_is_not_used(
+    development: DataDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert development.published() is not None
+    development.path.chmod(0o777)
+    assert development.published() is None
+    development.path.chmod(0o700)
+    monkeypatch.setattr("os.geteuid", lambda: development.path.stat().st_uid + 1)
+    assert development.published() is None
+
+
+async def test_operator_commands_need_only_the_settings_of_the_database(
+    deployment: dict[str, str],
+) -> None:
+    names = ("ROTA_DATABASE_URL", "ROTA_SECRET_KEY", "ROTA_VARIANT")
+    production = {name: deployment[name] for name in names} | {"ROTA_ENV": "production"}
+    for command in (("migrate",), ("keys", "create", "First"), ("ledger", "verify")):
+        done = await admin(production | {"ROTA_SECRET_KEY": OTHER_KEY}, *command)
+        assert "ROTA_OIDC_ISSUERS" not in done.stderr, done.output
+        assert done.exit_code != 2
+    away = {"ROTA_DATABASE_URL": "postgresql://rota@db.example.test/rota"}
+    public = {"ROTA_SECRET_KEY": DEVELOPMENT_SECRET_KEY}
+    refused = await admin(production | away | public, "migrate")
+    assert refused.exit_code == 2
+    assert "ROTA_DATABASE_URL must have sslmode=verify-full" in refused.stderr
+    assert "ROTA_SECRET_KEY must be set" in refused.stderr
 
 
 async def test_a_service_of_another_kind_is_one_line(terminal: Terminal) -> None:

@@ -98,6 +98,16 @@ def test_the_description_is_printed_or_written_to_a_file(tmp_path: Path) -> None
     assert json.loads(printed.output) == json.loads(file.read_text())
 
 
+def test_a_description_that_cannot_be_made_or_written_is_one_line(tmp_path: Path) -> None:
+    command = ["admin", "openapi", "--output", str(tmp_path / "none" / "openapi.json")]
+    invalid = CliRunner().invoke(cli, command, env={"ROTA_PORT": "x"})
+    assert invalid.exit_code == 2
+    assert invalid.stderr.startswith("ROTA_PORT: ")
+    unwritten = CliRunner().invoke(cli, command)
+    assert unwritten.exit_code == 1
+    assert unwritten.stderr == f"Cannot write {command[-1]}: No such file or directory.\n"
+
+
 @pytest.mark.parametrize(
     "arguments", [("migrate",), ("ledger", "verify"), ("signing-keys", "rotate")]
 )

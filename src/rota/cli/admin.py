@@ -14,6 +14,7 @@ from rota.cli.accounts import accounts, companies
 from rota.cli.runtime import (
     exit_on_error,
     fail,
+    named_problems,
     operator_settings,
     owner_url,
     parse_id,
@@ -129,6 +130,8 @@ def setup() -> None:
     from rota.variants import VARIANTS
 
     settings = operator_settings()
+    if settings.env == "production" and not settings.public_url.startswith("https://"):
+        fail("ROTA_PUBLIC_URL must start with https:// in production: Stripe sends webhooks there.")
     variant = VARIANTS[settings.variant]
     sold = products(variant.tiers, variant.pass_price_cents)
 
@@ -220,14 +223,18 @@ def openapi(
 ) -> None:
     """Print the OpenAPI description of the API."""
     from rota.app import create_app
-    from rota.platform.settings import Settings
+    from rota.platform.settings import OperatorSettings
 
-    description = create_app(Settings(variant=variant)).openapi()
+    settings = named_problems(lambda: OperatorSettings(variant=variant))
+    description = create_app(settings).openapi()
     text = json.dumps(description, indent=2, ensure_ascii=False) + "\n"
     # As formatters do it: a list of plain values that fits into a line is one line.
     text = _PLAIN_LIST.sub(_on_one_line, text)
     if output:
-        output.write_text(text)
+        try:
+            output.write_text(text, encoding="utf-8")
+        except OSError as error:
+            fail(f"Cannot write {output}: {error.strerror}.")
     else:
         sys.stdout.write(text)
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from uuid import UUID
 
 import typer
@@ -16,19 +16,27 @@ if TYPE_CHECKING:
     from rota.platform.settings import Settings
 
 T = TypeVar("T")
+S = TypeVar("S", bound="Settings")
 
 # Where `rota dev` keeps its data by default.
 DEVELOPMENT = Path(".rota")
+# The variables that say which deployment a command works on.
+DEPLOYMENT = frozenset(("ROTA_ENV", "ROTA_DATABASE_URL", "ROTA_MIGRATION_DATABASE_URL"))
 
 
 def load_settings() -> "Settings":
     """Reads ROTA_* variables; exits with 2 and names the variable if one is invalid."""
-    from pydantic import ValidationError
-
     from rota.platform.settings import Settings
 
+    return named_problems(Settings)
+
+
+def named_problems(read: Callable[[], S]) -> S:
+    """Reads settings; exits with 2 and names the variable if one is invalid."""
+    from pydantic import ValidationError
+
     try:
-        return Settings()
+        return read()
     except ValidationError as error:
         for problem in error.errors():
             # The variable, then the place inside its JSON.
@@ -41,15 +49,28 @@ def load_settings() -> "Settings":
 
 def operator_settings() -> "Settings":
     """The settings of an operator command: those of the `rota dev` that runs in this folder, if
-    the environment names no database."""
-    if "ROTA_DATABASE_URL" not in os.environ:
-        from rota.dev.directory import DataDirectory
+    the environment names neither a database nor the kind of deployment."""
+    from rota.platform.settings import OperatorSettings
 
-        found = DataDirectory(DEVELOPMENT).published()
-        if found is not None:
-            typer.echo(f"Using the `rota dev` of {DEVELOPMENT.absolute()}.", err=True)
-            os.environ.update({name: value for name, value in found.items() if value})
-    return load_settings()
+    development: dict[str, Any] = _development()
+    return named_problems(lambda: OperatorSettings(**development))
+
+
+def _development() -> dict[str, str]:
+    """The settings of the `rota dev` that runs in this folder. None of them if the environment
+    names a deployment: a command must not mix the two."""
+    from rota.dev.directory import DataDirectory
+    from rota.platform.settings import PREFIX, Settings
+
+    # Settings can be written in small letters too.
+    if {name.upper() for name in os.environ} & DEPLOYMENT:
+        return {}
+    found = DataDirectory(DEVELOPMENT).published()
+    if found is None:
+        return {}
+    typer.echo(f"Using the `rota dev` of {DEVELOPMENT.absolute()}.", err=True)
+    values = {name: found.get(f"{PREFIX}{name.upper()}") for name in Settings.model_fields}
+    return {name: value for name, value in values.items() if value}
 
 
 def owner_url(settings: "Settings") -> str:

@@ -5,7 +5,6 @@ an earlier run is left, even if that run was killed.
 """
 
 import asyncio
-import fcntl
 import json
 import os
 import secrets
@@ -119,15 +118,15 @@ class DataDirectory:
         self.write_private(self.path / ENVIRONMENT, json.dumps(dict(environment)))
 
     def published(self) -> dict[str, str] | None:
-        """The settings of the service, if it runs."""
-        running = self.running()
-        if running is None or not running.alive:
-            return None
+        """The settings of the service, if it runs and only this user can have written them."""
         try:
-            found: dict[str, str] = json.loads((self.path / ENVIRONMENT).read_text())
+            folder = self.path.stat()
+            if folder.st_uid != os.geteuid() or folder.st_mode & 0o022 or not self.in_use():
+                return None
+            found = json.loads((self.path / ENVIRONMENT).read_text())
         except (OSError, ValueError):
             return None
-        return found
+        return found if isinstance(found, dict) else None
 
     def log(self, name: str) -> Path:
         folder = self.path / "logs"
@@ -185,6 +184,9 @@ class DataDirectory:
 
 
 def _locked(descriptor: int) -> bool:
+    # Not on Windows, where commands such as `rota --version` work too.
+    import fcntl
+
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

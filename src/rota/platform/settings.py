@@ -9,6 +9,7 @@ import binascii
 import json
 import os
 import re
+from collections.abc import Iterator
 from decimal import Decimal
 from functools import cached_property
 from ipaddress import IPv4Network, IPv6Network, ip_network
@@ -19,7 +20,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from rota.platform.issuer import Issuer
-from rota.platform.start_checks import is_loopback, production_problems
+from rota.platform.start_checks import is_loopback, production_problems, storage_problems
 from rota.platform.strict import StrictModel, nearest
 
 DAY_S = 86_400
@@ -313,7 +314,7 @@ class Settings(BaseSettings):
     def _is_safe(self) -> Self:
         problems: list[str] = []
         if self.env == "production":
-            problems += production_problems(self, DEVELOPMENT_SECRET_KEY)
+            problems += self._production_problems()
         elif not is_loopback(self.host) and (
             self.secret_key.get_secret_value() == DEVELOPMENT_SECRET_KEY
         ):
@@ -328,6 +329,9 @@ class Settings(BaseSettings):
         if problems:
             raise ValueError("\n".join(problems))
         return self
+
+    def _production_problems(self) -> Iterator[str]:
+        return production_problems(self, DEVELOPMENT_SECRET_KEY)
 
     @property
     def uses_temporal_tls(self) -> bool:
@@ -364,6 +368,14 @@ class Settings(BaseSettings):
     @cached_property
     def secret_key_bytes(self) -> bytes:
         return base64.b64decode(self.secret_key.get_secret_value())
+
+
+class OperatorSettings(Settings):
+    """The settings of a command that uses the database and serves nothing: production needs only
+    what protects the database and its secrets."""
+
+    def _production_problems(self) -> Iterator[str]:
+        return storage_problems(self, DEVELOPMENT_SECRET_KEY)
 
 
 def unknown_variables() -> dict[str, str | None]:

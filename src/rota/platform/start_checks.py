@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 # The values of sslmode with which a PostgreSQL connection is always encrypted.
 _ENCRYPTED = ("require", "verify-ca", "verify-full")
+_OTHERWISE = ", or set ROTA_ALLOW_PLAINTEXT=true if the network is private"
 
 
 class StartRefused(Exception):
@@ -26,12 +27,23 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def production_problems(settings: "Settings", development_key: str) -> Iterator[str]:
-    """Every reason why these settings are not safe in production."""
+def storage_problems(settings: "Settings", development_key: str) -> Iterator[str]:
+    """Every reason why the database and its secrets are not safe in production."""
     if settings.secret_key.get_secret_value() == development_key:
         yield "ROTA_SECRET_KEY must be set in production: openssl rand -base64 32"
     elif not any(settings.secret_key_bytes):
         yield "ROTA_SECRET_KEY must not be all zeros: openssl rand -base64 32"
+    for name in ("database_url", "migration_database_url"):
+        url = getattr(settings, name)
+        if settings.allow_plaintext or url is None:
+            continue
+        if _is_plaintext_postgres(url.get_secret_value()):
+            yield f"ROTA_{name.upper()} must have sslmode=verify-full in production{_OTHERWISE}"
+
+
+def production_problems(settings: "Settings", development_key: str) -> Iterator[str]:
+    """Every reason why these settings are not safe in production."""
+    yield from storage_problems(settings, development_key)
     if not settings.oidc_issuers:
         yield "ROTA_OIDC_ISSUERS must have at least one issuer in production"
     if insecure := [i.issuer for i in settings.oidc_issuers if not i.issuer.startswith("https://")]:
@@ -50,17 +62,12 @@ def production_problems(settings: "Settings", development_key: str) -> Iterator[
 
 
 def _plaintext_problems(settings: "Settings") -> Iterator[str]:
-    otherwise = ", or set ROTA_ALLOW_PLAINTEXT=true if the network is private"
-    for name in ("database_url", "migration_database_url"):
-        url = getattr(settings, name)
-        if url is not None and _is_plaintext_postgres(url.get_secret_value()):
-            yield f"ROTA_{name.upper()} must have sslmode=verify-full in production{otherwise}"
     redis = urlsplit(settings.redis_url.get_secret_value())
     if redis.scheme == "redis" and not is_loopback(redis.hostname or "localhost"):
-        yield f"ROTA_REDIS_URL must start with rediss:// in production{otherwise}"
+        yield f"ROTA_REDIS_URL must start with rediss:// in production{_OTHERWISE}"
     host = settings.temporal_address.rpartition(":")[0]
     if not settings.uses_temporal_tls and not is_loopback(host):
-        yield f"ROTA_TEMPORAL_TLS must be true in production{otherwise}"
+        yield f"ROTA_TEMPORAL_TLS must be true in production{_OTHERWISE}"
 
 
 def _is_plaintext_postgres(url: str) -> bool:
