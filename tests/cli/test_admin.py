@@ -1,6 +1,7 @@
 """Commands of operators: the first key, and one line for everything that can be wrong."""
 
 import asyncio
+import json
 import os
 import sys
 from collections.abc import AsyncIterator, Mapping
@@ -29,6 +30,8 @@ COMMANDS = (
     ("companies", "set-member", ACCOUNT, USER),
     ("accounts", "set-tier", ACCOUNT, "basic"),
     ("keys", "create", "First"),
+    ("keys", "list"),
+    ("keys", "revoke", ids.to_wire("key", ids.new_uuid())),
     ("signing-keys", "rotate"),
     ("secrets", "rotate"),
     ("ledger", "verify"),
@@ -68,6 +71,43 @@ async def test_the_first_key_of_a_deployment_creates_a_task(
     listed = (await terminal.ok("tasks", "list", "--json", **reader)).json["tasks"]
     assert [task["name"] for task in listed] == ["Made by the operator"]
     assert (await terminal("tasks", "create", "T", **reader)).code == 1
+
+
+async def test_the_operator_lists_and_revokes_keys(office: Service) -> None:
+    settings = environment(office.settings)
+    created = await admin(settings, "keys", "create", "Leaked", "--json")
+    made = json.loads(created.stdout)
+    bearer = {"Authorization": f"Bearer {made['secret']}"}
+    assert (await office.http.get("/api/tasks", headers=bearer)).status_code == 200
+    listed = json.loads((await admin(settings, "keys", "list", "--json")).stdout)["keys"]
+    assert made["key"]["id"] in [key["id"] for key in listed]
+    assert "Leaked" in (await admin(settings, "keys", "list")).stdout
+    revoked = await admin(settings, "keys", "revoke", made["key"]["id"])
+    assert revoked.stdout == f"{made['key']['id']} of {made['account']} is revoked.\n"
+    async with asyncio.timeout(30):
+        while (await office.http.get("/api/tasks", headers=bearer)).status_code != 401:
+            await asyncio.sleep(0.1)
+    again = await admin(settings, "keys", "revoke", made["key"]["id"])
+    assert is_one_line(again)
+    # A key of a user, in the user's account: the event says that no user did it.
+    person = await office.sign_in()
+    key = (await person.post("/api/keys", {"name": "Mine"})).json()["key"]["id"]
+    account = ids.to_wire("acct", person.user_id)
+    theirs = await admin(settings, "keys", "list", "--account", account, "--json")
+    assert [each["id"] for each in json.loads(theirs.stdout)["keys"]] == [key]
+    assert (await admin(settings, "keys", "revoke", key, "--json")).exit_code == 0
+    assert (await person.get("/api/keys")).json()["keys"] == []
+    events = await person.get("/api/events", headers={"Accept": "application/json"})
+    [event] = [each for each in events.json()["events"] if each["type"] == "key.revoked"]
+    assert event["data"] == {"keyId": key, "by": None}
+    assert is_one_line(await admin(settings, "keys", "list", "--account", ACCOUNT))
+
+
+@pytest.mark.parametrize("name", ["", "x" * 101, "\u200b"], ids=["empty", "long", "invisible"])
+async def test_an_invalid_name_of_a_key_is_one_line(office: Service, name: str) -> None:
+    result = await admin(environment(office.settings), "keys", "create", name)
+    assert is_one_line(result), result.output
+    assert "name: " in result.stderr
 
 
 async def test_a_key_of_an_account_belongs_to_its_owner(office: Service) -> None:

@@ -68,19 +68,32 @@ class Keys:
         owner = KeyOwner(caller.account_id, caller.user_id, key.id)
         if not await queries.create_key(tx, owner, key, secrets.hash_of(secret), MAX_KEYS):
             raise TooManyKeys(MAX_KEYS)
-        await self._record_event(tx, "key.created", key.id)
+        await self._record_event(tx, "key.created", key.id, caller.user_id)
         return KeyCreatedResponse(key=schemas.ApiKey.of(key), secret=secret)
 
     async def delete(self, caller: Caller, key_id: UUID | None) -> None:
         if key_id is None:
             raise ApiKeyNotFound
         async with self._db.write(caller.account_id, caller.user_id, right=caller.right) as tx:
-            secret_hash = await queries.delete_key(tx, key_id)
-            if secret_hash is None:
-                raise ApiKeyNotFound
-            await self._record_event(tx, "key.revoked", key_id)
+            secret_hash = await self._delete(tx, key_id, caller.user_id)
         self._authenticator.forget_key(secret_hash)
 
-    async def _record_event(self, tx: AccountTransaction, kind: str, key_id: UUID) -> None:
-        data = {"keyId": to_wire("key", key_id), "by": to_wire("user", tx.user_id)}
-        await self._record(tx, kind, data)
+    async def revoke(self, account_id: UUID, key_id: UUID) -> None:
+        """The same for a command of the operator."""
+        async with self._db.write(account_id) as tx:
+            secret_hash = await self._delete(tx, key_id, None)
+        self._authenticator.forget_key(secret_hash)
+
+    async def _delete(self, tx: AccountTransaction, key_id: UUID, by: UUID | None) -> bytes:
+        """Returns the hash of the secret, which does not work any more."""
+        secret_hash = await queries.delete_key(tx, key_id)
+        if secret_hash is None:
+            raise ApiKeyNotFound
+        await self._record_event(tx, "key.revoked", key_id, by)
+        return secret_hash
+
+    async def _record_event(
+        self, tx: AccountTransaction, kind: str, key_id: UUID, by: UUID | None
+    ) -> None:
+        who = None if by is None else to_wire("user", by)
+        await self._record(tx, kind, {"keyId": to_wire("key", key_id), "by": who})

@@ -1,4 +1,4 @@
-"""The first API key of an account, created by the operator: no session is needed.
+"""API keys that the operator creates, lists and revokes: no session is needed.
 
 A deployment whose users have not signed in has no account yet. So without an account, the key is
 for an account of the operator, which belongs to an identity that no identity provider can have.
@@ -9,14 +9,18 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from pydantic import ValidationError
+
 from rota.accounts import queries as accounts
 from rota.accounts import service
 from rota.accounts.service import AccountNotFound, Profile
+from rota.auth import queries
 from rota.auth.caller import Caller
+from rota.auth.errors import ApiKeyNotFound
 from rota.auth.keys import Keys
-from rota.auth.schemas import CreateKey, KeyCreatedResponse
+from rota.auth.schemas import ApiKey, CreateKey, KeyCreatedResponse
 from rota.platform.db import Database
-from rota.platform.errors import Conflict
+from rota.platform.errors import Conflict, FieldError, ValidationFailed
 
 # The issuers of identity providers are URLs with https.
 OPERATOR = Profile("urn:rota:operator", "operator", None, "Operator")
@@ -44,6 +48,7 @@ class OperatorKeys:
         account_id: UUID | None,
     ) -> tuple[UUID, KeyCreatedResponse]:
         """The account and its key. In a company, the key belongs to its first owner."""
+        body = _checked(name, scopes, expires_at)
         if account_id is None:
             async with self.db.directory() as connection:
                 tx = await service.sign_in(connection, OPERATOR, None, self.signup_trial)
@@ -64,11 +69,45 @@ class OperatorKeys:
             scopes=None,
             session_id=None,
         )
-        body = CreateKey.model_validate(
+        return account_id, await self.keys.create_now(caller, body)
+
+    async def all(self, account_id: UUID | None) -> list[ApiKey]:
+        """The keys of an account. Without one, those of the operator's account."""
+        if account_id is None:
+            async with self.db.directory() as connection:
+                account_id = await accounts.user_of_identity(
+                    connection, OPERATOR.issuer, OPERATOR.subject
+                )
+            if account_id is None:
+                return []
+        async with self.db.read(account_id) as reader:
+            if await accounts.owned_account(reader) is None:
+                raise AccountNotFound(account_id)
+            return [ApiKey.of(key) for key in await queries.list_keys(reader)]
+
+    async def revoke(self, key_id: UUID) -> UUID:
+        """Revokes a key of any account, and returns the account. Also in a company that has no
+        owner, so it is done in nobody's name."""
+        async with self.db.directory() as connection:
+            account_id = await queries.account_of_key(connection, key_id)
+        if account_id is None:
+            raise ApiKeyNotFound
+        await self.keys.revoke(account_id, key_id)
+        return account_id
+
+
+def _checked(name: str, scopes: Sequence[str] | None, expires_at: datetime | None) -> CreateKey:
+    try:
+        return CreateKey.model_validate(
             {
                 "name": name,
                 "scopes": list(scopes) if scopes else None,
                 "expiresAt": expires_at.isoformat() if expires_at else None,
             }
         )
-        return account_id, await self.keys.create_now(caller, body)
+    except ValidationError as error:
+        problems = [
+            FieldError(".".join(map(str, problem["loc"])), problem["msg"])
+            for problem in error.errors()
+        ]
+        raise ValidationFailed.of(*problems) from None

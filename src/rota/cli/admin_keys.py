@@ -1,13 +1,21 @@
-"""`rota admin keys …`: the first API key of an account."""
+"""`rota admin keys …`: API keys of any account, without a session."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rota.cli.output import print_json, print_note, print_table, print_text
 from rota.cli.runtime import operator_settings, parse_id, with_composition
+from rota.cli.text import moment
 
-commands = typer.Typer(no_args_is_help=True, help="Create the first API key of an account.")
+if TYPE_CHECKING:
+    from rota.platform.settings import Settings
+
+commands = typer.Typer(
+    no_args_is_help=True, help="Create the first API key of an account, and revoke keys."
+)
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @commands.command()
@@ -22,16 +30,18 @@ def create(
     ] = None,
     scope: Annotated[
         list[str] | None,
-        typer.Option(help="What the key can do. Repeat it. Default: all but tasks:approve."),
+        typer.Option(help="What the key can do. Can be repeated. Default: all but tasks:approve."),
     ] = None,
     days: Annotated[
-        int | None, typer.Option(min=1, max=36_500, help="How many days it works. Default: always.")
+        int | None,
+        typer.Option(min=1, max=36_500, help="How many days it works. Default: no expiry."),
     ] = None,
+    as_json: Json = False,
 ) -> None:
     """Create an API key and print its secret. The secret is not shown again.
 
-    On a new deployment, this is the way in before anybody has signed in. Users who have signed in
-    create keys with rota keys create.
+    On a new deployment, this is the way in before the first user has signed in. Users who have
+    signed in create keys with rota keys create.
 
     Example: rota admin keys create "First steps" --days 7
     """
@@ -48,10 +58,67 @@ def create(
     found, created = with_composition(
         settings, lambda parts: parts.operator_keys.create(name, scope, expires_at, account_id)
     )
+    owner = ids.to_wire("acct", found)
     assert created.secret is not None
-    typer.echo(
-        f"{created.key.id} of {ids.to_wire('acct', found)} can: {', '.join(created.key.scopes)}."
-        f" Use it with ROTA_URL={settings.public_url} and ROTA_API_KEY set to:",
-        err=True,
+    if as_json:
+        print_json({"account": owner, "key": created.key, "secret": created.secret})
+        return
+    print_note(
+        f"{created.key.id} of {owner} can: {', '.join(created.key.scopes)}. Use it with"
+        f" {_url(settings)} and ROTA_API_KEY set to:"
     )
-    typer.echo(created.secret)
+    print_text(created.secret)
+
+
+def _url(settings: "Settings") -> str:
+    is_known = "public_url" in settings.model_fields_set
+    return f"ROTA_URL={settings.public_url}" if is_known else "ROTA_URL"
+
+
+@commands.command("list")
+def list_keys(
+    account: Annotated[
+        str | None, typer.Option(help="The account (acct_…). Default: the account of the operator.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """List the API keys of an account, without their secrets."""
+    account_id = None if account is None else parse_id("acct", account)
+    keys = with_composition(operator_settings(), lambda parts: parts.operator_keys.all(account_id))
+    if as_json:
+        print_json({"keys": keys})
+        return
+    rows = [
+        (
+            each.id,
+            each.name,
+            each.prefix,
+            ", ".join(each.scopes),
+            moment(each.last_used_at),
+            moment(each.expires_at),
+        )
+        for each in keys
+    ]
+    columns = ("ID", "Name", "Begins with", "Scopes", "Last used", "Expires")
+    print_table(columns, rows, "There are no API keys.")
+
+
+@commands.command()
+def revoke(
+    key: Annotated[str, typer.Argument(help="The ID of the key (key_…).")],
+    as_json: Json = False,
+) -> None:
+    """Revoke an API key of any account. It stops working within a second.
+
+    Example: rota admin keys revoke key_…
+    """
+    from rota.platform import ids
+
+    key_id = parse_id("key", key)
+    account_id = with_composition(
+        operator_settings(), lambda parts: parts.operator_keys.revoke(key_id)
+    )
+    if as_json:
+        print_json({"revoked": True, "id": key, "account": ids.to_wire("acct", account_id)})
+    else:
+        print_text(f"{key} of {ids.to_wire('acct', account_id)} is revoked.")
