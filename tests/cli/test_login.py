@@ -2,7 +2,9 @@
 
 import json
 import re
+import socket
 import stat
+import struct
 import threading
 import time
 from collections.abc import AsyncIterator, Callable
@@ -13,12 +15,15 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
+import typer
 from joserfc.jwk import RSAKey
 
-from rota.cli import connection, profiles
+from rota.cli import connection, login, profiles
 from rota.cli.device import DeviceSignIn
+from rota.cli.loopback import Receiver, SignInRefused
 from rota.cli.profiles import Profile
-from rota.platform.settings import Issuer
+from rota.platform.issuer import Issuer
+from rota_sdk import Rota, models
 from tests.auth.provider import Provider
 from tests.cli.conftest import url_of
 from tests.cli.terminal import Terminal
@@ -69,7 +74,8 @@ async def test_a_person_signs_in_with_a_browser_and_commands_use_the_session(
     done = await terminal.ok("login", url_of(office))
     visitor.join()
     assert done.out == f"Signed in at {url_of(office)} as ada@example.test.\n"
-    assert "You are signed in" in visitor.pages[-1].text
+    # The service has yet to accept the code.
+    assert "Continue in the terminal" in visitor.pages[-1].text
     query = parse_qs(urlsplit(visitor.addresses[0]).query)
     assert query["code_challenge_method"] == ["S256"]
     assert urlsplit(query["redirect_uri"][0]).hostname == "127.0.0.1"
@@ -147,8 +153,8 @@ async def test_without_an_answer_the_command_gives_up(
     monkeypatch.setattr("rota.cli.login.TIMEOUT_S", 0.05)
     done = await terminal("login", url_of(office), "--no-browser")
     assert done.code == 1
-    assert done.err.startswith("Open:\nhttp://127.0.0.1:")
-    assert done.err.endswith("Nobody signed in in time. Run rota login again.\n")
+    assert done.err.startswith("To sign in, open:\nhttp://127.0.0.1:")
+    assert done.err.endswith("Sign-in timed out. Run rota login again.\n")
 
 
 async def test_a_session_is_renewed_before_it_expires(
@@ -186,6 +192,138 @@ async def test_signing_out_ends_the_session(
     assert token not in terminal.profiles.read_text()
     again = await terminal("logout")
     assert (again.code, again.err) == (1, "You are not signed in.\n")
+
+
+async def test_signing_out_selects_no_other_service(
+    office: Service, person: Person, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(terminal.home))
+    connection.store("home", Profile("http://127.0.0.1:1", "rota_home"))
+    connection.store("work", Profile(url_of(office), person.token))
+    await terminal.ok("logout")
+    done = await terminal("tasks", "list")
+    assert (done.code, done.err) == (
+        1,
+        "No profile is selected. Run: rota profiles use NAME (home)\n",
+    )
+    listed = (await terminal.ok("profiles", "list", "--json")).json["profiles"]
+    assert [(each["name"], each["current"]) for each in listed] == [("home", False)]
+    await terminal.ok("profiles", "use", "home")
+    assert profiles.load().current == "home"
+
+
+async def test_signing_in_again_keeps_the_profile_and_its_account(
+    office: Service, terminal: Terminal, visitor: Visitor
+) -> None:
+    await terminal.ok("login", url_of(office), "--profile", "work")
+    visitor.join()
+    me = (await terminal.ok("whoami", "--json")).json
+    await terminal.ok("profiles", "use", "work", "--account", me["account"]["id"])
+    again = (await terminal.ok("login", "--json")).json
+    visitor.join()
+    assert (again["profile"], again["account"]) == ("work", me["account"]["id"])
+    # Another user may not have the account that was selected.
+    await terminal.ok("profiles", "use", "work", "--account", "acct_" + "0" * 32)
+    other = (await terminal.ok("login", "--json")).json
+    visitor.join()
+    assert (other["profile"], other["account"]) == ("work", None)
+    assert list(json.loads(terminal.profiles.read_text())["profiles"]) == ["work"]
+
+
+async def test_a_refused_credential_is_named_by_where_it_comes_from(
+    office: Service, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = {"ROTA_URL": url_of(office), "ROTA_API_KEY": "rota_wrong"}
+    done = await terminal("tasks", "list", **key)
+    assert (done.code, done.err.endswith(" Check ROTA_API_KEY.\n")) == (1, True)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(terminal.home))
+    connection.store("work", Profile(url_of(office), "rota_wrong"))
+    named = await terminal("tasks", "list", "--profile", "work", "--json")
+    error = json.loads(named.err)["error"]
+    assert named.code == 1
+    assert error["code"] == "AUTHENTICATION_ERROR"
+    assert error["message"].endswith(" To sign in again: rota login --profile work")
+    assert error["requestId"]
+
+
+@pytest.mark.parametrize(
+    "endpoint", ["http://login.example/authorize", "file:///etc/passwd", "javascript:alert(1)"]
+)
+def test_an_authorization_endpoint_that_is_not_encrypted_is_not_opened(
+    endpoint: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    issuer = models.Issuer(
+        issuer="https://login.example",
+        name="Example",
+        client_id="web",
+        cli_client_id="cli",
+        cli_redirect_uri=None,
+        authorization_endpoint=endpoint,
+    )
+    with Rota(base_url="http://127.0.0.1:1") as client, pytest.raises(typer.Exit):
+        login._by_browser(client, issuer, opens=True)
+    refused = f"{endpoint} is not encrypted, so it is not used to sign in.\n"
+    assert (opened, capsys.readouterr().err) == ([], refused)
+
+
+async def test_a_user_without_a_home_folder_is_one_line(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", home)
+    for command in (("tasks", "list"), ("login",), ("logout",), ("profiles", "list")):
+        done = await terminal(*command, XDG_CONFIG_HOME=None)
+        assert done.code == 2
+        assert done.err.startswith("This user has no home folder. Set HOME")
+
+
+def test_a_browser_that_resets_its_connection_is_not_shown(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    with Receiver() as receiver:
+        assert receiver.redirect_uri is not None
+        port = urlsplit(receiver.redirect_uri).port
+        with socket.create_connection(("127.0.0.1", port)) as connected:
+            # With this option, closing sends a reset.
+            connected.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            connected.sendall(b"GET /callback?state=x HTTP/1.1\r\n")
+        with pytest.raises(SignInRefused, match="Sign-in timed out"):
+            receiver.wait("https://login.example", 0.3)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_failure_of_the_provider_does_not_end_the_wait_for_a_code() -> None:
+    answers: list[httpx.Response | httpx.ConnectError] = [
+        httpx.ConnectError("refused"),
+        httpx.Response(502, text="<html>"),
+        httpx.Response(503, json={"error": "temporarily_unavailable"}),
+        httpx.Response(200, json={"id_token": "token"}),
+    ]
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/device":
+            device = {"user_code": "W", "device_code": "d", "verification_uri": "https://l/"}
+            return httpx.Response(200, json={**device, "interval": -3})
+        if request.url.path != "/token":
+            endpoints = {name: f"https://l/{path}" for name, path in ENDPOINTS.items()}
+            return httpx.Response(200, json={"issuer": "https://l", **endpoints})
+        found = answers.pop(0)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    waits: list[float] = []
+    with httpx.Client(transport=httpx.MockTransport(answer)) as http:
+        sign_in = DeviceSignIn("https://l", "cli", http)
+        assert sign_in.id_token(sign_in.begin(), waits.append) == "token"
+    assert waits == [1, 6, 11, 16]
+
+
+ENDPOINTS = {"token_endpoint": "token", "device_authorization_endpoint": "device"}
 
 
 async def test_an_api_key_is_read_from_a_pipe_and_never_shown(
@@ -270,8 +408,15 @@ async def test_a_person_signs_in_with_a_code_on_another_device(
         ({"device_authorization_endpoint": None}, {}, {}, "does not support sign-in with a code"),
         ({"issuer": "https://evil.example"}, {}, {}, "has no valid discovery document"),
         ({}, {}, {"error": "access_denied"}, "The identity provider refused: access_denied"),
-        ({}, {}, b"<html>", "is not JSON"),
-        ({}, {"expires_in": 0}, {}, "Nobody signed in in time"),
+        ({}, {"expires_in": 0.2}, b"<html>", "Sign-in timed out. The answer of "),
+        ({}, {"expires_in": 0}, {}, "Sign-in timed out"),
+        ({"token_endpoint": None}, {}, {}, "has no valid discovery document"),
+        ({"token_endpoint": "http://evil.example/"}, {}, {}, "is not encrypted"),
+        ({"device_authorization_endpoint": "http://[/"}, {}, {}, "is not encrypted"),
+        ({"device_authorization_endpoint": "https://x/\x01"}, {}, {}, "Cannot reach"),
+        ({}, {"user_code": None, "expires_in": "soon"}, {}, "is not complete"),
+        ({}, {"interval": None}, {}, "is not complete"),
+        ({}, {"device_code": ...}, {}, "is not complete"),
     ],
 )
 async def test_a_refused_code_on_another_device_is_one_line(
@@ -292,6 +437,7 @@ async def test_a_refused_code_on_another_device_is_one_line(
         "verification_uri": "https://login.example/device",
         **device,
     }
+    issuer.device = {name: value for name, value in issuer.device.items() if value is not ...}
     issuer.tokens = tokens
     done = await terminal("login", url_of(with_device), "--device")
     assert done.code == 1
@@ -320,13 +466,26 @@ async def test_commands_say_how_to_sign_in(
         2,
         "Which service? For example: rota login https://rota.example.com\n",
     )
-    for wrong in ("ftp://rota.example.com", "https://", "https://me:pw@host", "http://h:99999"):
+    wrongs = ("ftp://rota.example.com", "https://", "https://me:pw@host", "http://h:99999")
+    for wrong in (
+        *wrongs,
+        "https://x/\x01",
+        "https://xn--a.example",
+        "https://a..b",
+        "http://[::g]",
+    ):
         done = await terminal("login", wrong)
         assert done.code == 2
         assert done.err.endswith("is not a URL such as https://rota.example.com.\n")
+    away = {"ROTA_URL": "http://rota.example.com", "ROTA_API_KEY": "rota_x"}
+    for command in (("tasks", "list"), ("login",)):
+        plain = await terminal(*command, **away)
+        assert plain.code == 2
+        assert plain.err.startswith("http://rota.example.com is not encrypted. Use https://, or")
     down = await terminal("tasks", "list", ROTA_URL="http://127.0.0.1:1", ROTA_API_KEY="rota_x")
     assert down.code == 1
     assert "http://127.0.0.1:1" in down.err
+    assert down.err.endswith(". Check the URL and that the service runs.\n")
     assert len(down.err.splitlines()) == 1
     unknown = await terminal("tasks", "list", "--profile", "home")
     assert (unknown.code, unknown.err) == (2, "There is no profile 'home'. Profiles: none.\n")

@@ -47,17 +47,19 @@ def target(name: str | None, account: str | None) -> Target:
     """What to use: a profile that is named, else the environment, else the current profile."""
     key, url = os.environ.get("ROTA_API_KEY") or None, environment_url()
     if name is None and key is not None:
-        # A key is never sent to a service that nobody named beside it.
+        # A key is only sent to the service that is named beside it.
         if url is None:
             fail("ROTA_API_KEY is set, but ROTA_URL is not. Set both.", ExitCode.USAGE)
-        return Target(_checked(url), key, account or os.environ.get("ROTA_ACCOUNT"), None)
+        return Target(service_url(url), key, account or os.environ.get("ROTA_ACCOUNT"), None)
     stored = stored_profiles()
     found = stored.find(name)
     if found is None and name is not None:
         known = ", ".join(stored.named) or "none"
         fail(f"There is no profile {name!r}. Profiles: {known}.", ExitCode.USAGE)
-    if name is None and url is not None and (found is None or found.url != _checked(url)):
+    if name is None and url is not None and (found is None or found.url != service_url(url)):
         fail(f"You are not signed in at {url}. Run: rota login {url}")
+    if found is None and stored.named:
+        fail(f"No profile is selected. Run: rota profiles use NAME ({', '.join(stored.named)})")
     if found is None or found.token is None:
         fail("You are not signed in. Run: rota login URL, or set ROTA_URL and ROTA_API_KEY.")
     return Target(
@@ -68,23 +70,55 @@ def target(name: str | None, account: str | None) -> Target:
     )
 
 
-def _checked(url: str) -> str:
-    return checked_url(url) or fail(f"{url!r} is not a URL such as https://rota.example.com.")
+def service_url(url: str) -> str:
+    """The origin of a service, which gets credentials: it must be reached encrypted."""
+    checked = checked_url(url)
+    if checked is None:
+        fail(f"{url!r} is not a URL such as https://rota.example.com.", ExitCode.USAGE)
+    is_allowed = os.environ.get("ROTA_ALLOW_PLAINTEXT", "").lower() in ("1", "true", "yes", "on")
+    if not is_protected(checked) and not is_allowed:
+        fail(
+            f"{checked} is not encrypted. Use https://, or set ROTA_ALLOW_PLAINTEXT=true if the"
+            " network is private.",
+            ExitCode.USAGE,
+        )
+    return checked
 
 
 def checked_url(url: str) -> str | None:
     """The origin of the service, or None if this is not one."""
     from urllib.parse import urlsplit
 
+    import httpx
+
     try:
         parts = urlsplit(url if "://" in url else f"https://{url}")
         port = parts.port
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username:
+            return None
+        host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+        origin = f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
+        # The client has more rules than urlsplit, such as those of international names.
+        httpx.URL(origin).host.encode("idna")
+    except (ValueError, httpx.InvalidURL):
+        return None
+    return origin
+
+
+def is_protected(url: str) -> bool:
+    """Whether others in the network can neither read nor change what is sent there."""
+    from urllib.parse import urlsplit
+
+    from rota.platform.start_checks import is_loopback
+
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname
     except ValueError:
-        return None
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username:
-        return None
-    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    return f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
+        return False
+    return bool(host) and (
+        parts.scheme == "https" or (parts.scheme == "http" and is_loopback(host or ""))
+    )
 
 
 def connect(found: Target) -> "Rota":

@@ -1,14 +1,19 @@
 """The exit codes of the command line, and errors of the service as one readable line."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from enum import IntEnum
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
 from rota.cli.profiles import ProfileError
-from rota.cli.text import safe_line
+from rota.cli.text import safe_json, safe_line
+
+if TYPE_CHECKING:
+    from rota_sdk.errors import APIError
 
 
 class ExitCode(IntEnum):
@@ -37,31 +42,56 @@ BY_STATUS = {
 }
 
 
-def fail(message: str, code: ExitCode = ExitCode.ERROR) -> NoReturn:
-    typer.echo(safe_line(message), err=True)
+# Whether the command prints JSON.
+_as_json: ContextVar[bool] = ContextVar("as_json", default=False)
+
+
+def fail(
+    message: str, code: ExitCode = ExitCode.ERROR, cause: "APIError | None" = None
+) -> NoReturn:
+    """Exits with one line. With --json, it has the form of an error of the API."""
+    line = safe_line(message)
+    if _as_json.get():
+        error = {"code": cause.code if cause else None, "message": line}
+        error["requestId"] = cause.request_id if cause else None
+        line = safe_json(json.dumps({"error": error}, ensure_ascii=False))
+    typer.echo(line, err=True)
     raise typer.Exit(code)
 
 
 @contextmanager
-def errors_as_one_line() -> Iterator[None]:
-    """Exits with a code and one line for everything that can go wrong with a request."""
+def errors_as_one_line(
+    *, as_json: bool = False, sign_in: Callable[[], str] = lambda: "To sign in again: rota login"
+) -> Iterator[None]:
+    """Exits with a code and one line for everything that can go wrong with a request. `sign_in`
+    says what to do if the service does not accept the credential."""
+    before = _as_json.set(as_json)
+    try:
+        with _expected_errors(sign_in):
+            yield
+    finally:
+        _as_json.reset(before)
+
+
+@contextmanager
+def _expected_errors(sign_in: Callable[[], str]) -> Iterator[None]:
     from rota_sdk import errors
 
     try:
         yield
     except errors.StaleReviewError as error:
         now = f" Now waiting: {error.review.summary}" if error.review.summary else ""
-        fail(f"{error.message}{now}", ExitCode.REVIEW_STALE)
+        fail(f"{error.message}{now}", ExitCode.REVIEW_STALE, error)
     except errors.ValidationError as error:
         problems = "; ".join(f"{each.field} {each.message}" for each in error.fields)
-        fail(problems or error.message, ExitCode.USAGE)
+        fail(problems or error.message, ExitCode.USAGE, error)
     except errors.AuthenticationError as error:
-        fail(f"{error.message} To sign in again: rota login")
+        fail(f"{error.message} {sign_in()}", cause=error)
     except errors.APIError as error:
         request = f" (request {error.request_id})" if error.request_id else ""
-        fail(f"{error.message}{request}")
+        fail(f"{error.message}{request}", cause=error)
     except errors.APIConnectionError as error:
-        fail(f"{error} Check the URL and that the service runs.")
+        fail(f"{str(error).rstrip('.')}. Check the URL and that the service runs.")
     except errors.RotaError as error:
         fail(str(error).splitlines()[0])
     except ProfileError as error:

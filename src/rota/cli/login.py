@@ -13,9 +13,10 @@ import typer
 
 from rota.cli import profiles
 from rota.cli.connection import (
-    checked_url,
     development_url,
     environment_url,
+    is_protected,
+    service_url,
     store,
     stored_profiles,
 )
@@ -26,10 +27,9 @@ from rota.cli.session import Session, client_command
 
 if TYPE_CHECKING:
     from rota_sdk import Rota
-    from rota_sdk.models import Issuer
+    from rota_sdk.models import Issuer, MeResponse
 
 PANEL = "Sign in"
-SCOPE = "openid email profile"
 TIMEOUT_S = 300.0
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -62,44 +62,65 @@ def login(
         bool, typer.Option(help="Open a browser, or only print the address to open.")
     ] = True,
     profile: Annotated[
-        str, typer.Option(envvar="ROTA_PROFILE", help="The profile to store the session in.")
-    ] = DEFAULT,
+        str | None,
+        typer.Option(
+            envvar="ROTA_PROFILE",
+            help="The profile to store the session in. Default: that of the service, or default.",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Sign in, and store the session in a profile.
 
-    The file of the profiles can be read by you only. Its sessions renew themselves.
+    The file of the profiles can be read by you only. Sessions are renewed automatically.
 
     Examples: rota login https://rota.example.com, rota login --device, rota login --key
     """
     from rota.cli.loopback import SignInRefused
     from rota_sdk import Rota
 
-    address = _address(url, profile)
-    with errors_as_one_line(), Rota(base_url=address) as client:
-        public = client.with_options(api_key=None)
-        try:
-            token = _entered_key() if key else _session(public, issuer, device, browser)
-        except SignInRefused as error:
-            fail(str(error))
-        me = public.with_options(api_key=token).me()
-        store(profile, Profile(address, token))
+    with errors_as_one_line(as_json=as_json):
+        address = _address(url, profile)
+        name = profile or _profile_of(address)
+        with Rota(base_url=address) as client:
+            public = client.with_options(api_key=None, account=None)
+            try:
+                token = _entered_key() if key else _session(public, issuer, device, browser)
+            except SignInRefused as error:
+                fail(str(error))
+            me = public.with_options(api_key=token).me()
+        # A key is of one account.
+        account = None if key else _account_of(name, address, me)
+        store(name, Profile(address, token, account))
         who = me.user.email or me.user.name or me.user.id
         if as_json:
-            print_json({"profile": profile, "url": address, "user": me.user})
+            print_json({"profile": name, "url": address, "account": account, "user": me.user})
         else:
             print_text(f"Signed in at {address} as {who}.")
 
 
-def _address(url: str | None, profile: str) -> str:
-    stored = stored_profiles().named.get(profile)
+def _address(url: str | None, profile: str | None) -> str:
+    stored = stored_profiles().find(profile)
     known = url or environment_url() or (stored.url if stored else None) or development_url()
     if known is None:
         fail("Which service? For example: rota login https://rota.example.com", ExitCode.USAGE)
-    checked = checked_url(known)
-    if checked is None:
-        fail(f"{known!r} is not a URL such as https://rota.example.com.", ExitCode.USAGE)
-    return checked
+    return service_url(known)
+
+
+def _profile_of(address: str) -> str:
+    """The profile of this service, the current one first. A new service gets `default`."""
+    stored = stored_profiles()
+    found = [name for name, each in stored.named.items() if each.url == address]
+    return stored.current if stored.current in found else (found or [DEFAULT])[0]
+
+
+def _account_of(name: str, address: str, me: "MeResponse") -> str | None:
+    """The account that was selected at the same service, if this user still has it."""
+    stored = stored_profiles().named.get(name)
+    if stored is None or stored.url != address:
+        return None
+    possible = ("personal", "company", *(each.id for each in me.accounts))
+    return stored.account if stored.account in possible else None
 
 
 def _entered_key() -> str:
@@ -136,10 +157,12 @@ def _choose(issuers: "list[Issuer]", wanted: str | None) -> "Issuer":
 
 
 def _by_browser(client: "Rota", issuer: "Issuer", *, opens: bool) -> str:
-    from rota.cli.loopback import Receiver
+    from rota.cli.loopback import SCOPE, Receiver
 
     if issuer.authorization_endpoint is None:
         fail(f"The service cannot reach {issuer.issuer}. Try again later.")
+    if not is_protected(issuer.authorization_endpoint):
+        fail(f"{issuer.authorization_endpoint} is not encrypted, so it is not used to sign in.")
     verifier, nonce = secrets.token_urlsafe(48), secrets.token_urlsafe(24)
     digest = hashlib.sha256(verifier.encode()).digest()
     with Receiver(issuer.cli_redirect_uri) as receiver:
@@ -156,8 +179,9 @@ def _by_browser(client: "Rota", issuer: "Issuer", *, opens: bool) -> str:
         }
         separator = "&" if "?" in issuer.authorization_endpoint else "?"
         address = f"{issuer.authorization_endpoint}{separator}{urlencode(query)}"
-        is_open = opens and webbrowser.open(address)
-        print_note(f"{'Sign in with your browser, or open' if is_open else 'Open'}:\n{address}")
+        print_note(f"To sign in, open:\n{address}")
+        if opens and not webbrowser.open(address):
+            print_note("There is no browser. To sign in on another device: rota login --device")
         code = receiver.wait(issuer.issuer, TIMEOUT_S)
         return client.auth.start_session_by_code(
             code=code,
@@ -192,19 +216,20 @@ def logout(
     """End the session, and delete it from its profile."""
     from rota_sdk import Rota, RotaError
 
-    stored = stored_profiles()
-    name = profile or stored.current
-    found = stored.named.get(name)
-    if found is None:
-        fail("You are not signed in.")
-    with errors_as_one_line(), profiles.changing() as changed:
-        changed[0] = changed[0].remove(name)
-    if found.token is not None and not found.token.startswith("rota_"):
-        with Rota(base_url=found.url, api_key=found.token) as client:
-            try:
-                client.auth.logout()
-            except RotaError as error:
-                fail(f"The profile is deleted, but the session did not end: {error}")
+    with errors_as_one_line(as_json=as_json):
+        stored = stored_profiles()
+        name = profile or stored.current or ""
+        found = stored.named.get(name)
+        if found is None:
+            fail("You are not signed in.")
+        with profiles.changing() as changed:
+            changed[0] = changed[0].remove(name)
+        if found.token is not None and not found.token.startswith("rota_"):
+            with Rota(base_url=found.url, api_key=found.token) as client:
+                try:
+                    client.auth.logout()
+                except RotaError as error:
+                    fail(f"The profile is deleted, but the session did not end: {error}")
     if as_json:
         print_json({"profile": name, "url": found.url, "loggedOut": True})
     else:
@@ -231,15 +256,15 @@ def whoami(session: Session) -> None:
 @profile_commands.command("list")
 def list_profiles(as_json: Json = False) -> None:
     """List the profiles. The current one is marked."""
-    stored = stored_profiles()
+    with errors_as_one_line(as_json=as_json):
+        stored = stored_profiles()
     if as_json:
-        print_json(
-            [
-                {"name": name, "url": each.url, "account": each.account}
-                | {"current": name == stored.current}
-                for name, each in stored.named.items()
-            ]
-        )
+        listed = [
+            {"name": name, "url": each.url, "account": each.account}
+            | {"current": name == stored.current}
+            for name, each in stored.named.items()
+        ]
+        print_json({"profiles": listed})
         return
     rows = [
         ("*" if name == stored.current else "", name, each.url, each.account)
@@ -261,13 +286,12 @@ def use(
 
     Example: rota profiles use work --account company
     """
-    with errors_as_one_line(), profiles.changing() as stored:
+    with errors_as_one_line(as_json=as_json), profiles.changing() as stored:
         found = stored[0].named.get(name)
-        if found is not None:
-            changed = replace(found, account=account or found.account)
-            stored[0] = replace(stored[0].put(name, changed), current=name)
-    if found is None:
-        fail(f"There is no profile {name!r}. See: rota profiles list", ExitCode.USAGE)
+        if found is None:
+            fail(f"There is no profile {name!r}. See: rota profiles list", ExitCode.USAGE)
+        changed = replace(found, account=account or found.account)
+        stored[0] = replace(stored[0].put(name, changed), current=name)
     if as_json:
         print_json({"profile": name, "url": found.url, "account": account or found.account})
     else:

@@ -9,13 +9,19 @@ from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
 PATH = "/callback"
+SCOPE = "openid email profile"
 _PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Rota</title>
 <style>body{font:1.1rem system-ui;margin:20vh auto;max-width:30rem;text-align:center;
 color-scheme:light dark}</style><h1>%s</h1><p>%s</p></html>"""
 
 
 class SignInRefused(Exception):
-    """Nobody signed in. The message says why."""
+    """The sign-in did not succeed. The message says why."""
+
+
+class _Server(HTTPServer):
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A browser that closes a connection is no problem, and its traceback no help."""
 
 
 @dataclass
@@ -42,7 +48,9 @@ class Receiver:
                 self._respond(is_answer, "error" in query)
 
             def _respond(self, is_answer: bool, is_refused: bool) -> None:
-                title = "You are signed in" if is_answer and not is_refused else "Not signed in"
+                # The service still has to accept the code.
+                is_code = is_answer and not is_refused
+                title = "Continue in the terminal" if is_code else "Not signed in"
                 page = (_PAGE % (title, "Close this page and go back to the terminal.")).encode()
                 self.send_response(200 if is_answer else 404)
                 self.send_header("Content-Type", "text/html; charset=utf-8")
@@ -57,7 +65,7 @@ class Receiver:
         wanted = urlsplit(self.redirect_uri or "http://127.0.0.1:0")
         try:
             # A name such as localhost can also stand for ::1, but the browser tries both.
-            self._server = HTTPServer(("127.0.0.1", wanted.port or 0), Handler)
+            self._server = _Server(("127.0.0.1", wanted.port or 0), Handler)
         except OSError as error:
             raise SignInRefused(
                 f"Cannot wait on port {wanted.port}: {error.strerror}. Stop what uses the port."
@@ -83,7 +91,7 @@ class Receiver:
         while not self._answers:
             left_s = deadline - time.monotonic()
             if left_s <= 0:
-                raise SignInRefused("Nobody signed in in time. Run rota login again.")
+                raise SignInRefused("Sign-in timed out. Run rota login again.")
             self._server.timeout = min(left_s, 1.0)
             self._server.handle_request()
         answer = self._answers[0]

@@ -1,6 +1,5 @@
 """Profiles: the services that this user signed in to, in a file that only this user can read."""
 
-import fcntl
 import json
 import os
 from collections.abc import Iterator
@@ -28,37 +27,46 @@ class Profile:
 
 @dataclass(frozen=True)
 class Profiles:
-    current: str = DEFAULT
+    # None after a sign-out: commands must not go to another service than before.
+    current: str | None = None
     named: dict[str, Profile] = field(default_factory=dict)
 
     def find(self, name: str | None) -> Profile | None:
-        return self.named.get(name or self.current)
+        return self.named.get(name or self.current or "")
 
     def put(self, name: str, profile: Profile) -> Self:
         return replace(self, named={**self.named, name: profile})
 
     def remove(self, name: str) -> Self:
         left = {key: each for key, each in self.named.items() if key != name}
-        current = next(iter(left), DEFAULT) if name == self.current else self.current
+        current = None if name == self.current else self.current
         return replace(self, named=left, current=current)
 
 
 def file_path() -> Path:
-    base = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
-    return Path(base) / "rota" / "profiles.json"
+    try:
+        base = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    except RuntimeError:
+        # A container can run as a user that its system does not know.
+        raise ProfileError(
+            "This user has no home folder. Set HOME or XDG_CONFIG_HOME, or use ROTA_URL and"
+            " ROTA_API_KEY."
+        ) from None
+    return base / "rota" / "profiles.json"
 
 
 def load() -> Profiles:
     path = file_path()
     try:
-        with path.open() as file:
+        with path.open(encoding="utf-8") as file:
             if os.fstat(file.fileno()).st_mode & 0o077:
                 raise ProfileError(
                     f"Other users can read {path}, which has tokens. Run: chmod 600 {path}"
                 )
             stored = json.load(file)
         named = {name: Profile(**fields) for name, fields in stored["profiles"].items()}
-        return Profiles(str(stored["current"]), named)
+        current = stored["current"]
+        return Profiles(None if current is None else str(current), named)
     except FileNotFoundError:
         return Profiles()
     except OSError as error:
@@ -75,6 +83,9 @@ def changing() -> Iterator[list[Profiles]]:
 
     Several commands can run at the same time, so a lock is held from reading to writing.
     """
+    # Windows does not have it, and commands such as `rota --version` do not need it.
+    import fcntl
+
     path = file_path()
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -47,6 +47,13 @@ class Session:
         self._opened.append(client)
         return client
 
+    def sign_in_hint(self) -> str:
+        """What to do if the service does not accept the credential."""
+        if self.target.profile is None:
+            return "Check ROTA_API_KEY."
+        option = f" --profile {self.profile}" if self.profile else ""
+        return f"To sign in again: rota login{option}"
+
     def another_client(self) -> "Rota":
         """A client with connections of its own, for another thread. It stays open."""
         from rota.cli.connection import connect
@@ -70,7 +77,7 @@ def client_command(
         def run(**arguments: Any) -> None:
             shared = {option: arguments.pop(option) for option in _OPTIONS}
             session = Session(**shared)
-            with errors_as_one_line():
+            with errors_as_one_line(as_json=session.as_json, sign_in=session.sign_in_hint):
                 try:
                     function(session, **arguments)
                 finally:
