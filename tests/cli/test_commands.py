@@ -1,6 +1,7 @@
 """The commands of the client: what they do, what they print, and what they exit with."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -98,6 +99,22 @@ async def test_a_failed_task_is_retried(rota: Terminal, person: Person) -> None:
     assert (await rota.ok("tasks", "retry", task["id"])).out.strip() == task["id"]
     refused = await rota("tasks", "retry", task["id"])
     assert refused.code == ExitCode.ERROR
+
+
+async def test_a_text_can_come_from_a_file_or_a_pipe_and_begin_with_an_at(
+    rota: Terminal, tmp_path: Path
+) -> None:
+    (tmp_path / "text").write_bytes("Grüße".encode())
+    for given, typed, expected in (
+        (f"@{tmp_path / 'text'}", None, "Grüße"),
+        ("-", "Grüße", "Grüße"),
+        ("@@ada, look", None, "@ada, look"),
+    ):
+        done = await rota.ok("tasks", "create", "T", "--input", given, "--json", typed=typed)
+        assert done.json["task"]["input"] == expected
+    (tmp_path / "text").write_bytes(b"\xff")
+    wrong = await rota("tasks", "create", "T", "--input", f"@{tmp_path / 'text'}")
+    assert (wrong.code, wrong.err) == (2, f"{tmp_path / 'text'} is not UTF-8 text.\n")
 
 
 async def test_a_quote_creates_nothing(rota: Terminal) -> None:

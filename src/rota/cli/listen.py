@@ -42,7 +42,7 @@ def listen(
     ] = None,
     type: Annotated[  # noqa: A002
         list[str] | None,
-        typer.Option(help="Only events of this type, such as task.completed. Repeat it."),
+        typer.Option(help="Only events of this type, such as task.completed. Can be repeated."),
     ] = None,
     after: Annotated[
         int | None,
@@ -91,7 +91,8 @@ def _sender(session: Session, forward_to: str | None) -> "Sender | None":
     print_note(f"Webhook ID: {WEBHOOK_ID}")
     account = session.client.me().account.id
     # Redirects are failures, as for the webhooks of the service.
-    return Sender(forward_to, secret, account, httpx.Client(timeout=TIMEOUT_S))
+    # A proxy of this machine's environment could not reach a program on the machine.
+    return Sender(forward_to, secret, account, httpx.Client(timeout=TIMEOUT_S, trust_env=False))
 
 
 @dataclass(frozen=True)

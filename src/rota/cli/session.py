@@ -105,14 +105,19 @@ def client_command(
 
 
 def read_text(source: str | None) -> str | None:
-    """A text option: the text itself, @FILE, or - for standard input."""
+    """A text option: the text itself, @FILE, or - for standard input. @@ begins a text with @."""
     if source is None or not (source == "-" or source.startswith("@")):
         return source
+    if source.startswith("@@"):
+        return source[1:]
     import sys
     from pathlib import Path
 
     try:
-        return sys.stdin.read() if source == "-" else Path(source[1:]).read_text()
+        # Always UTF-8, whatever the locale is.
+        if source == "-":
+            return sys.stdin.buffer.read().decode()
+        return Path(source[1:]).read_text(encoding="utf-8")
     except OSError as error:
         fail(f"Cannot read {source[1:]}: {error.strerror}.", ExitCode.USAGE)
     except UnicodeDecodeError:
