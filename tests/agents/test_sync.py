@@ -1,6 +1,7 @@
 """A sync makes the catalog in the database equal to the folder, or changes nothing."""
 
 import asyncio
+import json
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -221,6 +222,13 @@ async def test_the_command_prints_the_outcome_for_each_agent(url: str, folder: F
     await sync(url, folder(one=agent_text("one"), two=agent_text("two"), six=agent_text("six")))
     root = folder(one=agent_text("one"), two=agent_text("two", tier=1), ten=agent_text("ten"))
     dry = await run(url, str(root), "--dry-run")
+    planned = json.loads((await run(url, str(root), "--dry-run", "--json")).stdout)
+    assert {outcome: [each["name"] for each in planned[outcome]] for outcome in planned} == {
+        "added": ["ten"],
+        "changed": ["two"],
+        "unchanged": ["one"],
+        "retired": ["six"],
+    }
     done = await run(url, str(root), "--yes")
     assert (dry.exit_code, done.exit_code) == (0, 0)
     assert "This was a dry run" in dry.output

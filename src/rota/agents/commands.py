@@ -1,8 +1,10 @@
 """The operator command that syncs the catalog."""
 
 import asyncio
+import json
 import sys
 from collections.abc import Collection
+from dataclasses import asdict
 from pathlib import Path
 from typing import NoReturn
 
@@ -15,19 +17,25 @@ from rota.agents.sync import Change, Report, UnconfirmedRetirement, sync
 
 
 def sync_command(
-    database_url: str, folder: Path | None, *, dry_run: bool, add_only: bool, yes: bool
+    database_url: str,
+    folder: Path | None,
+    *,
+    dry_run: bool,
+    add_only: bool,
+    yes: bool,
+    as_json: bool = False,
 ) -> None:
     """Shows what a sync changes, asks before it retires agents, and syncs. Exits with 1 if a file
     is invalid or nobody confirmed a retirement."""
     agents = folder or catalog_folder()
     if yes or dry_run:
         report = _sync(database_url, agents, dry_run=dry_run, add_only=add_only)
-        Console().print(_table(report))
-        if dry_run:
+        _print(report, as_json)
+        if dry_run and not as_json:
             typer.echo("This was a dry run. Nothing was changed.")
         return
     planned = _sync(database_url, agents, dry_run=True, add_only=add_only)
-    Console().print(_table(planned))
+    _print(planned, as_json)
     if planned.retired:
         _confirm(len(planned.retired))
     # Another sync can have changed the catalog meanwhile.
@@ -61,7 +69,7 @@ def _confirm(number: int) -> None:
             f"Nothing was changed: this would retire {what}. Use --yes to retire them, or "
             "--add-only to keep them."
         )
-    if not typer.confirm(f"Retire {what}? No new task can use them then."):
+    if not typer.confirm(f"Retire {what}? No new task can use them then.", err=True):
         _fail("Nothing was changed. --add-only keeps agents without a file.")
 
 
@@ -72,6 +80,13 @@ def _is_terminal() -> bool:
 def _fail(message: str) -> NoReturn:
     typer.secho(message, err=True)
     raise typer.Exit(1)
+
+
+def _print(report: Report, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(asdict(report), indent=2, ensure_ascii=False))
+    else:
+        Console().print(_table(report))
 
 
 def _table(report: Report) -> Table:

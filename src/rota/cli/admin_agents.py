@@ -35,6 +35,7 @@ def sync(
     yes: Annotated[
         bool, typer.Option("--yes", help="Retire agents that have no file without asking.")
     ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Make the catalog match the agent files in a folder.
 
@@ -47,7 +48,7 @@ def sync(
 
     url = owner_url(operator_settings())
     with exit_on_error():
-        sync_command(url, folder, dry_run=dry_run, add_only=add_only, yes=yes)
+        sync_command(url, folder, dry_run=dry_run, add_only=add_only, yes=yes, as_json=as_json)
 
 
 @commands.command()
