@@ -44,10 +44,11 @@ def create(
     name: Annotated[str, typer.Argument(help="What the key is for.")],
     scope: Annotated[
         list[str] | None,
-        typer.Option(help="What the key can do. Repeat it. Default: all but tasks:approve."),
+        typer.Option(help="What the key can do. Can be repeated. Default: all but tasks:approve."),
     ] = None,
     days: Annotated[
-        int | None, typer.Option(min=1, max=36_500, help="How many days it works. Default: always.")
+        int | None,
+        typer.Option(min=1, max=36_500, help="How many days it works. Default: no expiry."),
     ] = None,
 ) -> None:
     """Create an API key and print its secret. The secret is not shown again.

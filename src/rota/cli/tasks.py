@@ -118,7 +118,9 @@ def create(
 @client_command(commands, "list")
 def list_tasks(
     session: Session,
-    status: Annotated[list[Status] | None, typer.Option(help="Only this state. Repeat it.")] = None,
+    status: Annotated[
+        list[Status] | None, typer.Option(help="Only this state. Can be repeated.")
+    ] = None,
     agent: Annotated[str | None, typer.Option(help="Only tasks of this agent.")] = None,
     project: Annotated[str | None, typer.Option(help="Only tasks of this project.")] = None,
     search: Annotated[str | None, typer.Option(help="Only tasks with these words.")] = None,
@@ -251,7 +253,7 @@ def fork(
     until_review: UntilReview = False,
     idempotency_key: IdempotencyKey = None,
 ) -> None:
-    """Create a task that takes over the steps of this one up to a step, and goes on from there.
+    """Create a task that takes over the steps of this one up to a step, and continue from there.
 
     Example: rota tasks fork task_… --step 3 --model strong
     """

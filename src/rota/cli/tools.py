@@ -77,7 +77,9 @@ def connect(
         bool,
         typer.Option("--token", help="Read a bearer token from the terminal or standard input."),
     ] = False,
-    tool: Annotated[list[str] | None, typer.Option(help="Allow only this tool. Repeat it.")] = None,
+    tool: Annotated[
+        list[str] | None, typer.Option(help="Allow only this tool. Can be repeated.")
+    ] = None,
 ) -> None:
     """Connect a tool server (MCP).
 

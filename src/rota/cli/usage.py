@@ -28,7 +28,7 @@ def usage(
         datetime | None, typer.Option("--to", formats=["%Y-%m-%d"], help="The last day (UTC).")
     ] = None,
 ) -> None:
-    """Show what is left of the money, and what was spent by day, agent or model.
+    """Show the balance and spending, by day, agent or model.
 
     Example: rota usage --by agent --from 2026-11-01
     """
