@@ -1,4 +1,4 @@
-"""Signing in from the command line: with a browser, with a code on another device, with a key."""
+"""Signing in from the command line with a browser or with a key, and signing out."""
 
 import json
 import re
@@ -7,24 +7,17 @@ import stat
 import struct
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
 import typer
-from joserfc.jwk import RSAKey
 
 from rota.cli import connection, login, profiles
-from rota.cli.device import DeviceSignIn
 from rota.cli.loopback import Receiver, SignInRefused
 from rota.cli.profiles import Profile
-from rota.platform.issuer import Issuer
 from rota_sdk import Rota, models
-from tests.auth.provider import Provider
 from tests.cli.conftest import url_of
 from tests.cli.terminal import Terminal
 from tests.service import Person, Service
@@ -194,24 +187,6 @@ async def test_signing_out_ends_the_session(
     assert (again.code, again.err) == (1, "You are not signed in.\n")
 
 
-async def test_signing_out_selects_no_other_service(
-    office: Service, person: Person, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(terminal.home))
-    connection.store("home", Profile("http://127.0.0.1:1", "rota_home"))
-    connection.store("work", Profile(url_of(office), person.token))
-    await terminal.ok("logout")
-    done = await terminal("tasks", "list")
-    assert (done.code, done.err) == (
-        1,
-        "No profile is selected. Run: rota profiles use NAME (home)\n",
-    )
-    listed = (await terminal.ok("profiles", "list", "--json")).json["profiles"]
-    assert [(each["name"], each["current"]) for each in listed] == [("home", False)]
-    await terminal.ok("profiles", "use", "home")
-    assert profiles.load().current == "home"
-
-
 async def test_signing_in_again_keeps_the_profile_and_its_account(
     office: Service, terminal: Terminal, visitor: Visitor
 ) -> None:
@@ -268,19 +243,6 @@ def test_an_authorization_endpoint_that_is_not_encrypted_is_not_opened(
     assert (opened, capsys.readouterr().err) == ([], refused)
 
 
-async def test_a_user_without_a_home_folder_is_one_line(
-    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def home() -> Path:
-        raise RuntimeError("Could not determine home directory.")
-
-    monkeypatch.setattr(Path, "home", home)
-    for command in (("tasks", "list"), ("login",), ("logout",), ("profiles", "list")):
-        done = await terminal(*command, XDG_CONFIG_HOME=None)
-        assert done.code == 2
-        assert done.err.startswith("This user has no home folder. Set HOME")
-
-
 def test_a_browser_that_resets_its_connection_is_not_shown(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
@@ -294,36 +256,6 @@ def test_a_browser_that_resets_its_connection_is_not_shown(
         with pytest.raises(SignInRefused, match="Sign-in timed out"):
             receiver.wait("https://login.example", 0.3)
     assert capfd.readouterr() == ("", "")
-
-
-def test_a_failure_of_the_provider_does_not_end_the_wait_for_a_code() -> None:
-    answers: list[httpx.Response | httpx.ConnectError] = [
-        httpx.ConnectError("refused"),
-        httpx.Response(502, text="<html>"),
-        httpx.Response(503, json={"error": "temporarily_unavailable"}),
-        httpx.Response(200, json={"id_token": "token"}),
-    ]
-
-    def answer(request: httpx.Request) -> httpx.Response:
-        if request.url.path == "/device":
-            device = {"user_code": "W", "device_code": "d", "verification_uri": "https://l/"}
-            return httpx.Response(200, json={**device, "interval": -3})
-        if request.url.path != "/token":
-            endpoints = {name: f"https://l/{path}" for name, path in ENDPOINTS.items()}
-            return httpx.Response(200, json={"issuer": "https://l", **endpoints})
-        found = answers.pop(0)
-        if isinstance(found, Exception):
-            raise found
-        return found
-
-    waits: list[float] = []
-    with httpx.Client(transport=httpx.MockTransport(answer)) as http:
-        sign_in = DeviceSignIn("https://l", "cli", http)
-        assert sign_in.id_token(sign_in.begin(), waits.append) == "token"
-    assert waits == [1, 6, 11, 16]
-
-
-ENDPOINTS = {"token_endpoint": "token", "device_authorization_endpoint": "device"}
 
 
 async def test_an_api_key_is_read_from_a_pipe_and_never_shown(
@@ -343,211 +275,3 @@ async def test_an_api_key_is_read_from_a_pipe_and_never_shown(
     assert "rota login" in wrong.err
     empty = await terminal("login", url_of(office), "--key", typed="\n")
     assert (empty.code, empty.err) == (2, "The API key is empty.\n")
-
-
-@pytest.fixture(scope="module")
-async def provider() -> AsyncIterator[Provider]:
-    key = RSAKey.generate_key(2048, {"use": "sig", "alg": "RS256", "kid": "rsa"})
-    async with Provider(key).serve() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-async def with_device(service_a: Service, provider: Provider) -> AsyncIterator[Service]:
-    """A service whose identity provider can sign in people on other devices."""
-    setting = Issuer(issuer=provider.issuer, client_id="web", cli_client_id="cli", name="Devices")
-    async with service_a.process(oidc_issuers=(setting,)) as service:
-        yield service
-
-
-@pytest.fixture
-def issuer(provider: Provider) -> Provider:
-    provider.discovery = {
-        "issuer": provider.issuer,
-        "jwks_uri": f"{provider.issuer}/jwks",
-        "token_endpoint": f"{provider.issuer}/token",
-        "device_authorization_endpoint": f"{provider.issuer}/device",
-    }
-    return provider
-
-
-async def test_a_person_signs_in_with_a_code_on_another_device(
-    with_device: Service, issuer: Provider, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    waits: list[float] = []
-    answers: list[Any] = [
-        {"error": "authorization_pending"},
-        {"error": "slow_down"},
-        {"id_token": issuer.mint("rsa", aud="cli", email="eve@example.test").token()},
-    ]
-    issuer.device = {
-        "user_code": "WDJB-MJHT",
-        "device_code": "secret",
-        "verification_uri": "https://login.example/device",
-        "verification_uri_complete": "https://login.example/device?code=WDJB-MJHT",
-        "interval": 7,
-    }
-
-    def sleep(seconds: float) -> None:
-        waits.append(seconds)
-        issuer.tokens = answers.pop(0)
-
-    monkeypatch.setattr(DeviceSignIn.id_token, "__defaults__", (sleep,))
-    done = await terminal.ok("login", url_of(with_device), "--device")
-    assert done.out == f"Signed in at {url_of(with_device)} as eve@example.test.\n"
-    assert "Open https://login.example/device on any device and enter the code:  WDJB" in done.err
-    # RFC 8628: five seconds more after `slow_down`.
-    assert waits == [7, 7, 12]
-    forms = [form for _, form in issuer.token_requests]
-    assert {(form["client_id"], form["device_code"]) for form in forms} == {("cli", "secret")}
-
-
-@pytest.mark.parametrize(
-    ("discovery", "device", "tokens", "reason"),
-    [
-        ({"device_authorization_endpoint": None}, {}, {}, "does not support sign-in with a code"),
-        ({"issuer": "https://evil.example"}, {}, {}, "has no valid discovery document"),
-        ({}, {}, {"error": "access_denied"}, "The identity provider refused: access_denied"),
-        ({}, {"expires_in": 0.2}, b"<html>", "Sign-in timed out. The answer of "),
-        ({}, {"expires_in": 0}, {}, "Sign-in timed out"),
-        ({"token_endpoint": None}, {}, {}, "has no valid discovery document"),
-        ({"token_endpoint": "http://evil.example/"}, {}, {}, "is not encrypted"),
-        ({"device_authorization_endpoint": "http://[/"}, {}, {}, "is not encrypted"),
-        ({"device_authorization_endpoint": "https://x/\x01"}, {}, {}, "Cannot reach"),
-        ({}, {"user_code": None, "expires_in": "soon"}, {}, "is not complete"),
-        ({}, {"interval": None}, {}, "is not complete"),
-        ({}, {"device_code": ...}, {}, "is not complete"),
-    ],
-)
-async def test_a_refused_code_on_another_device_is_one_line(
-    with_device: Service,
-    issuer: Provider,
-    terminal: Terminal,
-    monkeypatch: pytest.MonkeyPatch,
-    discovery: dict[str, Any],
-    device: dict[str, Any],
-    tokens: Any,
-    reason: str,
-) -> None:
-    monkeypatch.setattr(DeviceSignIn.id_token, "__defaults__", (lambda _: None,))
-    issuer.discovery |= discovery
-    issuer.device = {
-        "user_code": "W",
-        "device_code": "d",
-        "verification_uri": "https://login.example/device",
-        **device,
-    }
-    issuer.device = {name: value for name, value in issuer.device.items() if value is not ...}
-    issuer.tokens = tokens
-    done = await terminal("login", url_of(with_device), "--device")
-    assert done.code == 1
-    assert reason in done.err.splitlines()[-1]
-
-
-async def test_commands_say_how_to_sign_in(
-    office: Service, terminal: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    nobody = await terminal("tasks", "list")
-    assert nobody.code == 1
-    assert nobody.err == (
-        "You are not signed in. Run: rota login URL, or set ROTA_URL and ROTA_API_KEY.\n"
-    )
-    elsewhere = await terminal("tasks", "list", ROTA_URL="https://rota.example.com")
-    assert (elsewhere.code, elsewhere.err) == (
-        1,
-        "You are not signed in at https://rota.example.com. "
-        "Run: rota login https://rota.example.com\n",
-    )
-    alone = await terminal("tasks", "list", ROTA_API_KEY="rota_x")
-    assert (alone.code, alone.err) == (2, "ROTA_API_KEY is set, but ROTA_URL is not. Set both.\n")
-    which = await terminal("login")
-    assert (which.code, which.err) == (
-        2,
-        "Which service? For example: rota login https://rota.example.com\n",
-    )
-    wrongs = ("ftp://rota.example.com", "https://", "https://me:pw@host", "http://h:99999")
-    for wrong in (
-        *wrongs,
-        "https://x/\x01",
-        "https://xn--a.example",
-        "https://a..b",
-        "http://[::g]",
-    ):
-        done = await terminal("login", wrong)
-        assert done.code == 2
-        assert done.err.endswith("is not a URL such as https://rota.example.com.\n")
-    away = {"ROTA_URL": "http://rota.example.com", "ROTA_API_KEY": "rota_x"}
-    for command in (("tasks", "list"), ("login",)):
-        plain = await terminal(*command, **away)
-        assert plain.code == 2
-        assert plain.err.startswith("http://rota.example.com is not encrypted. Use https://, or")
-    down = await terminal("tasks", "list", ROTA_URL="http://127.0.0.1:1", ROTA_API_KEY="rota_x")
-    assert down.code == 1
-    assert "http://127.0.0.1:1" in down.err
-    assert down.err.endswith(". Check the URL and that the service runs.\n")
-    assert len(down.err.splitlines()) == 1
-    unknown = await terminal("tasks", "list", "--profile", "home")
-    assert (unknown.code, unknown.err) == (2, "There is no profile 'home'. Profiles: none.\n")
-
-
-async def test_profiles_keep_several_services_and_accounts(
-    office: Service, person: Person, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(terminal.home))
-    connection.store("home", Profile("http://127.0.0.1:1", "rota_home"))
-    connection.store("work", Profile(url_of(office), person.token))
-    used = await terminal.ok("profiles", "use", "home", "--account", "company", "--json")
-    assert used.json == {"profile": "home", "url": "http://127.0.0.1:1", "account": "company"}
-    assert "Commands use home" in (await terminal.ok("profiles", "use", "home")).out
-    stored = profiles.load()
-    assert (stored.current, stored.named["home"].account) == ("home", "company")
-    # A profile that is named counts more than the environment.
-    await terminal.ok("whoami", "--profile", "work", ROTA_URL="http://x", ROTA_API_KEY="rota_x")
-    missing = await terminal("profiles", "use", "other")
-    assert (missing.code, missing.err) == (
-        2,
-        "There is no profile 'other'. See: rota profiles list\n",
-    )
-    terminal.profiles.write_text("{")
-    broken = await terminal("profiles", "list")
-    assert broken.code == 2
-    assert broken.err.endswith("Delete it, and sign in again: rota login\n")
-
-
-async def test_a_folder_that_cannot_be_written_is_one_line(
-    office: Service, person: Person, terminal: Terminal
-) -> None:
-    secret = (await person.post("/api/keys", {"name": "cli"})).json()["secret"]
-    terminal.home.write_text("A file, not a folder.")
-    done = await terminal("login", url_of(office), "--key", typed=f"{secret}\n")
-    assert done.code == 2
-    assert done.err.splitlines()[-1].startswith(f"Cannot read {terminal.profiles}: ")
-
-
-async def test_signing_out_of_a_service_that_is_gone_says_so(
-    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(terminal.home))
-    connection.store("default", Profile("http://127.0.0.1:1", "a.b.c"))
-    done = await terminal("logout")
-    assert done.code == 1
-    assert done.err.startswith("The profile is deleted, but the session did not end: ")
-    assert profiles.load().named == {}
-
-
-def test_two_commands_at_the_same_time_lose_no_profile(
-    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(terminal.home))
-
-    def add(name: str) -> None:
-        with profiles.changing() as stored:
-            stored[0] = replace(stored[0].put(name, Profile(f"https://{name}.example")))
-
-    threads = [threading.Thread(target=add, args=(f"p{number}",)) for number in range(20)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(profiles.load().named) == 20
