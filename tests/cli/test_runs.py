@@ -53,11 +53,13 @@ async def test_a_followed_task_shows_its_text_once_and_its_tools(
     )
     command = ("tasks", "create", "T", "--agent", "writer", "--input", f"Please. {script}", "-f")
     done = await rota.ok(*command)
-    assert done.out == f"I look it up.\n{prose}\n"
+    assert done.out == f"{prose}\n"
     lines = done.err.splitlines()
     task_id = lines[0]
-    assert lines[1:5] == ["· created", "· started", "· calls desk/lookup", "· completed"]
-    assert lines[5].startswith(f"COMPLETED · {task_id} · $")
+    assert lines[1:5] == ["· created", "· started", "I look it up.", "· calls desk/lookup"]
+    assert lines[5:-2] == prose.splitlines()
+    assert lines[-2] == "· completed"
+    assert lines[-1].startswith(f"COMPLETED · {task_id} · $")
     timeline = await rota.ok("tasks", "show", task_id, "--timeline")
     assert "lookup" in timeline.out
     assert len((await rota.ok("tasks", "show", task_id, "--timeline", "--json")).json["steps"]) == 3
@@ -99,5 +101,5 @@ async def test_an_interrupted_follow_leaves_the_task_running(
     monkeypatch.setattr("rota.cli.follow.Display.show", interrupt)
     done = await rota("tasks", "follow", task_id)
     assert done.code == ExitCode.INTERRUPTED
-    assert done.err == f"The task goes on. To follow it again: rota tasks follow {task_id}\n"
+    assert done.err == f"The task continues. To follow it again: rota tasks follow {task_id}\n"
     await rota.ok("tasks", "cancel", task_id)

@@ -1,10 +1,11 @@
 """Follows a task on the terminal: its events as lines, and the model's text while it is written."""
 
+import sys
 from typing import TYPE_CHECKING
 
 from rota.cli.exits import BY_STATUS, ExitCode
 from rota.cli.output import print_json, print_note, print_text
-from rota.cli.text import safe_line
+from rota.cli.text import safe, safe_line
 
 if TYPE_CHECKING:
     from rota_sdk import Event, Rota, Task, TaskEvent, TextSnapshot
@@ -23,14 +24,19 @@ SENTENCES = {
 
 
 class Display:
-    """Prints text in the order in which it is written. Events go to standard error, so a pipe
-    gets what the model wrote."""
+    """Prints text in the order in which it is written, and events on standard error.
+
+    If standard output is not a terminal, the text goes to standard error too: what a model writes
+    between its steps, and an output that a person changes later, are not the result.
+    """
 
     def __init__(self) -> None:
+        self._stream = sys.stdout if sys.stdout.isatty() else sys.stderr
         # What was printed of the step that is being written.
         self._step: tuple[int, int] | None = None
         self._printed = ""
-        self.has_text = False
+        # The text of the last step that is on standard output.
+        self._last: str | None = None
 
     def show(self, event: "TaskEvent") -> None:
         from rota_sdk import TextDelta, TextSnapshot
@@ -45,8 +51,12 @@ class Display:
 
     def end(self) -> None:
         if self._printed and not self._printed.endswith("\n"):
-            print_text("")
+            self._print("\n")
         self._step, self._printed = None, ""
+
+    def has_printed(self, output: str) -> bool:
+        """Whether this is what standard output ends with."""
+        return self._last is not None and self._last.strip() == output.strip()
 
     def _begin(self, step: tuple[int, int]) -> None:
         if step != self._step:
@@ -55,8 +65,13 @@ class Display:
 
     def _write(self, text: str) -> None:
         self._printed += text
-        self.has_text = True
-        print_text(text, end="")
+        if self._stream is sys.stdout:
+            self._last = self._printed
+        self._print(text)
+
+    def _print(self, text: str) -> None:
+        self._stream.write(safe(text))
+        self._stream.flush()
 
     def _replace(self, snapshot: "TextSnapshot") -> None:
         """What a terminal has printed stays, so only what is new follows."""
@@ -88,6 +103,7 @@ def _sentence(event: "Event") -> str | None:
 def follow(client: "Rota", task: "Task", *, as_json: bool, stops_at_review: bool) -> ExitCode:
     """Follows the task to its end. Returns the exit code of its outcome."""
     display = Display()
+    found: Task | None = None
     try:
         with client.tasks.follow(task) as events:
             for event in events:
@@ -95,29 +111,36 @@ def follow(client: "Rota", task: "Task", *, as_json: bool, stops_at_review: bool
                     print_json(event, indent=None)
                 else:
                     display.show(event)
-                if event.type == "task.waiting_approval":
-                    if stops_at_review:
+                if event.type != "task.waiting_approval":
+                    continue
+                if stops_at_review:
+                    # The event may be old, and the review decided.
+                    found = client.tasks.get(task)
+                    if found.status == "WAITING_APPROVAL":
                         break
-                    if not as_json:
-                        print_note("  To decide: rota inbox")
+                elif not as_json:
+                    print_note("  To decide: rota inbox")
+            else:
+                found = client.tasks.get(task)
     except KeyboardInterrupt:
         display.end()
-        print_note(f"The task goes on. To follow it again: rota tasks follow {task.id}")
+        print_note(f"The task continues. To follow it again: rota tasks follow {task.id}")
         return ExitCode.INTERRUPTED
-    found = client.tasks.get(task)
+    assert found is not None
     if as_json:
         print_json({"task": found}, indent=None)
     else:
         display.end()
-        print_outcome(found, has_text=display.has_text)
-    return BY_STATUS.get(found.status, ExitCode.OK)
+        print_outcome(found, display)
+    # A task can be retried after its last event. Then it has not ended, which is no success.
+    return BY_STATUS.get(found.status, ExitCode.ERROR)
 
 
-def print_outcome(task: "Task", *, has_text: bool) -> None:
+def print_outcome(task: "Task", display: Display) -> None:
     if task.error is not None:
         print_note(f"{task.error.code}: {task.error.message}")
     elif task.output_data is not None:
         print_json(task.output_data)
-    elif task.output and not has_text:
+    elif task.output and not display.has_printed(task.output):
         print_text(task.output)
     print_note(f"{task.status} · {task.id} · ${task.usage.cost_usd}")

@@ -1,0 +1,39 @@
+"""Tasks and reviews as the service sends them, with a text in every part."""
+
+from typing import Any
+
+from rota_sdk import models
+
+WORK = {
+    "name": "work-name",
+    "description": "work-description",
+    "input": "work-input",
+    "agent": "work-agent",
+    "version": 41_001,
+    "model": "work-model",
+    "budgetCents": 41_002,
+    "outputSchema": {"const": "work-schema"},
+    "forkedFrom": {"taskId": "task_origin", "run": 41_003, "step": 41_004},
+}
+
+
+def task(**changes: Any) -> models.Task:
+    texts = {"name": "Answer Ada", "description": None, "input": "", "output": None}
+    usage = models.TaskUsage.model_construct(cost_usd="0.10")
+    about = {"id": "task_1", "status": "WAITING_APPROVAL", "assigned_agent": "careful"}
+    result = {"error": None, "output_data": None, "usage": usage}
+    return models.Task.model_construct(**(texts | about | result | changes))
+
+
+def item(**changes: Any) -> models.ReviewItem:
+    sent = dict.fromkeys(("tool", "server", "argumentsSchema", "reason", "decision"))
+    decided = {"decidedBy": None, "decidedAt": None}
+    texts = {"id": "call-1", "summary": "Send it", "arguments": {"ref": "first"}}
+    return models.ReviewItem.model_validate({**sent, **decided, **texts, **changes})
+
+
+def review(**changes: Any) -> models.Review:
+    sent = dict.fromkeys(("gate", "requestedAt", "expiresAt", "work", "summary"))
+    about = {"taskId": "task_1", "number": 1, "digest": "d" * 64, "state": "pending"}
+    lists: dict[str, Any] = {"items": [], "history": []}
+    return models.Review.model_validate({**sent, **about, **lists, **changes})
