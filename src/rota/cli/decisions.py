@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rota.cli.output import print_fields, print_json, print_text
+from rota.cli.reviews import item_fields, review_fields
 from rota.cli.session import Session, client_command
 from rota.cli.tasks import IdempotencyKey, TaskId
 from rota.cli.tasks import commands as commands
-from rota.cli.text import moment
 
 if TYPE_CHECKING:
-    from rota_sdk.models import DecisionResponse, Review, ReviewRef
+    from rota_sdk.models import DecisionResponse, Review, ReviewRef, Task
 
 Number = Annotated[
     int, typer.Option("--review", min=1, help="The number of the review that you looked at.")
@@ -26,7 +26,7 @@ def review(session: Session, task_id: TaskId) -> None:
     if session.as_json:
         print_json({"review": found})
         return
-    print_review(found)
+    print_review(found, session.client.tasks.get(task_id))
 
 
 @client_command(commands)
@@ -58,7 +58,7 @@ def reject(
     digest: Digest,
     reason: Annotated[str | None, typer.Option(help="Why. The agent reads it.")] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Let the agent go on without it.")
+        bool, typer.Option("--resume", help="Let the agent continue without it.")
     ] = False,
     idempotency_key: IdempotencyKey = None,
 ) -> None:
@@ -86,23 +86,10 @@ def _decided(session: Session, answer: "DecisionResponse") -> None:
         print_text(f"{answer.task.id} is {answer.task.status}.")
 
 
-def print_review(found: "Review") -> None:
-    work = found.work
-    print_fields(
-        [
-            ("State", found.state),
-            ("Gate", found.gate),
-            ("Review", found.number),
-            ("Digest", found.digest),
-            ("What", found.summary),
-            ("Asked", moment(found.requested_at)),
-            ("Expires", moment(found.expires_at)),
-            ("Task", work.name if work else None),
-            ("Input", work.input if work else None),
-        ]
-    )
+def print_review(found: "Review", task: "Task") -> None:
+    print_fields([("State", found.state), *review_fields(found, task)])
     for item in found.items:
         print_text("")
-        print_fields([("Item", item.id), ("What", item.summary), ("Agent says", item.agent_says)])
+        print_fields([("What", item.summary), *item_fields(item)])
         if item.arguments is not None:
             print_json(item.arguments)

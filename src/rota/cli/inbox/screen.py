@@ -1,6 +1,5 @@
 """Draws the inbox. Everything that others have written is made safe first."""
 
-import json
 from typing import TYPE_CHECKING
 
 from rich.console import Console, Group, RenderableType
@@ -8,14 +7,15 @@ from rich.table import Table
 from rich.text import Text
 
 from rota.cli.inbox.state import Opened, State, View
-from rota.cli.text import ago, moment, safe, safe_line
+from rota.cli.reviews import Fields, as_json, item_fields, review_fields
+from rota.cli.text import ago, safe, safe_line
 
 if TYPE_CHECKING:
     from rota_sdk.models import ReviewItem
 
 HELP = {
     View.LIST: "↑↓ choose   Enter open   q quit",
-    View.REVIEW: "a approve   e edit   r reject   n reject, agent goes on   ↑↓ scroll   q back",
+    View.REVIEW: "a approve   e edit   r reject   n reject, agent continues   ↑↓ scroll   q back",
     View.CONFIRM: "y approve exactly this   any other key: back",
     View.REASON: "Enter reject   Esc back",
 }
@@ -23,9 +23,12 @@ HELP = {
 
 def draw(state: State, console: Console) -> RenderableType:
     width, height = console.size
+    options = console.options.update(width=width)
     body = _list(state) if state.view is View.LIST else _review(state)
-    lines = console.render_lines(body, console.options.update(width=width), pad=False)
-    room = max(1, height - 4)
+    lines = console.render_lines(body, options, pad=False)
+    status = _status(state, width)
+    # Beside the body: the title and an empty line, the line about what is below, and the footer.
+    room = max(1, height - 4 - len(console.render_lines(status, options)))
     last = max(0, len(lines) - room)
     if state.view is View.LIST:
         # The heading has one line.
@@ -37,9 +40,19 @@ def draw(state: State, console: Console) -> RenderableType:
         for line in lines[start : start + room]
     )
     below = len(lines) - start - room
-    more = f"  ({below} more lines below)" if below > 0 and state.view is not View.LIST else ""
-    title = Text(_title(state), style="bold", no_wrap=True, overflow="ellipsis")
-    return Group(title, Text(), shown, *_footer(state, more))
+    more = f"({below} more lines below)" if below > 0 and state.view is not View.LIST else ""
+    return Group(
+        _line(_title(state), "bold"),
+        Text(),
+        shown,
+        _line(more, "bold"),
+        status,
+        _line(HELP[state.view], "dim"),
+    )
+
+
+def _line(text: str, style: str) -> Text:
+    return Text(text, style=style, no_wrap=True, overflow="ellipsis")
 
 
 def _title(state: State) -> str:
@@ -48,20 +61,22 @@ def _title(state: State) -> str:
     return f"Rota inbox: {state.total} waiting"
 
 
-def _footer(state: State, more: str) -> list[RenderableType]:
+def _status(state: State, width: int) -> Text:
+    style = "bold yellow"
     if state.view is View.CONFIRM:
-        line = Text("Approve exactly what is shown?", style="bold yellow")
-    elif state.view is View.REASON:
-        goes_on = " The agent goes on." if state.resumes else ""
-        line = Text(f"Reason:{goes_on} {safe_line(state.reason) or ''}█", style="bold yellow")
-    else:
-        line = Text(safe_line(state.message), style="bold yellow")
-    return [line, Text(HELP[state.view] + more, style="dim")]
+        return _line("Approve exactly what is shown?", style)
+    if state.view is View.REASON:
+        label = "Reason: The agent continues. " if state.resumes else "Reason: "
+        text, room = safe_line(state.reason), max(1, width - len(label) - 2)
+        # The end is where the person types.
+        end = text if len(text) <= room else "…" + text[1 - room :]
+        return _line(f"{label}{end}█", style)
+    return Text(safe_line(f"{state.message} {state.trouble}"), style=style, overflow="fold")
 
 
 def _list(state: State) -> RenderableType:
     if not state.approvals:
-        return Text("Nothing waits for you. New reviews appear here by themselves.")
+        return Text("No reviews are waiting. New reviews appear here automatically.")
     table = Table(box=None, pad_edge=False, header_style="bold", expand=True)
     for name, share in (("", 0), ("Waits", 0), ("Gate", 0), ("Task", 2), ("What", 3)):
         table.add_column(name, no_wrap=True, overflow="ellipsis", ratio=share or None)
@@ -75,57 +90,43 @@ def _list(state: State) -> RenderableType:
 
 
 def _review(state: State) -> RenderableType:
-    assert state.opened is not None
-    review = state.opened.review
-    about = Table(box=None, pad_edge=False, show_header=False)
-    about.add_column(style="bold", no_wrap=True)
-    about.add_column(overflow="fold")
-    work, task = review.work, state.opened.task
-    # What a task is about that a client runs, and whose review has no items.
-    texts = task if work is None and not review.items else None
-    shown = work or texts
-    fields = [
-        ("Waits at", review.gate),
-        ("What", review.summary),
-        ("Asked", moment(review.requested_at)),
-        ("Expires", moment(review.expires_at)),
-        ("Agent", task.assigned_agent),
-        ("Version", f"{work.version}, model {work.model}" if work else None),
-        ("Budget", f"{work.budget_cents} cents" if work else None),
-        ("Description", shown.description if shown else None),
-        ("Input", shown.input if shown else None),
-        ("Output", texts.output if texts else None),
-        ("Review", f"{review.number} · {review.digest}"),
-    ]
-    for name, value in fields:
-        if value:
-            about.add_row(name, Text(safe(str(value))))
-    items = [_item(each, state.opened) for each in review.items]
-    return Group(about, *items)
+    opened = state.opened
+    assert opened is not None
+    items = [_item(each, opened) for each in opened.review.items]
+    return Group(_fields(review_fields(opened.review, opened.task)), *items)
 
 
 def _item(item: "ReviewItem", opened: Opened) -> RenderableType:
-    parts: list[RenderableType] = [Text(), Text(safe(item.summary), style="bold cyan")]
-    if item.tool:
-        parts.append(Text(safe_line(f"{item.server or 'rota'}/{item.tool}"), style="dim"))
-    if item.definition_accepted is False:
-        parts.append(Text("The tool's definition has changed and is not accepted.", style="red"))
-    if item.agent_says:
-        parts.append(Text(f"The agent says: {safe(item.agent_says)}", style="italic"))
+    parts: list[RenderableType] = [
+        Text(),
+        Text(safe(item.summary), style="bold cyan"),
+        _fields(item_fields(item)),
+    ]
     edited = opened.edits.get(item.id)
     if edited is not None:
-        parts += [Text("Your version:", style="bold yellow"), Text(safe(_json(edited)))]
+        parts += [Text("Your version:", style="bold yellow"), Text(safe(_arguments(edited)))]
         parts.append(Text("Instead of:", style="dim"))
     if item.arguments is not None:
         style = "" if edited is None else "dim"
-        parts.append(Text(safe(_json(item.arguments)), style=style))
+        parts.append(Text(safe(_arguments(item.arguments)), style=style))
     return Group(*parts)
 
 
-def _json(value: object) -> str:
+def _fields(fields: Fields) -> Table:
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in fields:
+        if value is not None and value != "":
+            style = "red" if name == "Warning" else ""
+            table.add_row(Text(safe_line(name)), Text(safe(str(value)), style=style))
+    return table
+
+
+def _arguments(value: object) -> str:
     # A text of several lines is easier to read as such.
     if isinstance(value, dict) and len(value) == 1:
         [(name, text)] = value.items()
         if isinstance(text, str) and "\n" in text:
             return f"{name}:\n{text}"
-    return json.dumps(value, indent=2, ensure_ascii=False)
+    return as_json(value)

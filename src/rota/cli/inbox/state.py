@@ -1,6 +1,6 @@
 """What the inbox shows, and what keys do. It knows nothing of terminals."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ class View(Enum):
     REASON = "reason"
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
 class Opened:
     """A review that a person looks at, exactly as the service sent it."""
 
@@ -23,10 +23,6 @@ class Opened:
     review: "Review"
     # The arguments of items that the person has changed, by the item's ID.
     edits: dict[str, dict[str, Any]] = field(default_factory=dict)
-
-    @property
-    def can_edit(self) -> bool:
-        return any(item.arguments is not None for item in self.review.items)
 
 
 @dataclass
@@ -38,10 +34,14 @@ class State:
     opened: Opened | None = None
     # The first line of the review that is visible.
     scroll: int = 0
-    # What the person types as the reason, and whether the agent goes on after the rejection.
+    # What the screen shows. Nothing else can be approved.
+    drawn: tuple[Opened | None, View] = (None, View.LIST)
+    # What the person types as the reason, and whether the agent continues after the rejection.
     reason: str = ""
     resumes: bool = False
     message: str = ""
+    # Why the list may be old.
+    trouble: str = ""
 
     @property
     def chosen(self) -> "Approval | None":
@@ -65,15 +65,28 @@ class State:
         else:
             self.scroll = max(0, self.scroll + by)
 
+    @property
+    def can_approve(self) -> bool:
+        """Whether the screen asks about exactly this review, with these edits."""
+        return self.opened is not None and self.drawn == (self.opened, View.CONFIRM)
+
     def open(self, task: "Task", review: "Review", message: str = "") -> None:
+        if self.opened is None or self.opened.task.id != task.id:
+            self.reason = ""
         self.view, self.opened, self.scroll = View.REVIEW, Opened(task, review), 0
-        self.reason, self.message = "", message
+        self.message = message
+
+    def edit(self, edits: dict[str, dict[str, Any]]) -> None:
+        assert self.opened is not None
+        self.opened = replace(self.opened, edits=edits)
+        self.message = "Edited. Approve it with a." if edits else ""
 
     def close(self, message: str = "") -> None:
         self.view, self.opened, self.message = View.LIST, None, message
 
     def ask_reason(self, *, resumes: bool) -> None:
-        self.view, self.reason, self.resumes, self.message = View.REASON, "", resumes, ""
+        """What was typed before is kept, because the rejection may have failed."""
+        self.view, self.resumes, self.message = View.REASON, resumes, ""
 
     def type(self, key: str) -> None:
         if key == "backspace":
