@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from rota.agents.sync import sync
-from rota.cli.inbox.keyboard import decoded
 from rota.dev.stack import Stack
 from tests.cli.conftest import url_of
 from tests.cli.terminal import Terminal
@@ -57,9 +56,10 @@ class Screen:
 
     def start(self, variables: dict[str, str]) -> None:
         given = [f"-e{name}={value}" for name, value in variables.items()]
-        command = (sys.executable, "-m", "rota.cli", "inbox")
+        # Ctrl-C is for the inbox. The terminal stays open, so what it left there can be seen.
+        script = 'trap : INT; "$0" -m rota.cli inbox; echo "Exit code: $?"; exec sleep 600'
+        command = ("sh", "-c", script, sys.executable)
         self.tmux("new-session", "-d", "-x", "120", "-y", "40", *given, *command)
-        self.tmux("set-option", "remain-on-exit", "on")
 
     def press(self, *keys: str) -> None:
         self.tmux("send-keys", *keys)
@@ -96,6 +96,9 @@ async def screen(
         "EDITOR": str(editor),
         "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
         "LANG": "C.UTF-8",
+        # pytest has them from readline. They count more than the size of the window.
+        "LINES": "",
+        "COLUMNS": "",
     }
     opened.start(variables)
     yield opened
@@ -110,7 +113,7 @@ async def status(person: Person, task: dict[str, Any]) -> str:
 async def test_a_call_is_seen_edited_and_approved(
     runner: Runner, scripted: Scripted, person: Person, screen: Screen
 ) -> None:
-    await screen.shows("Rota inbox: 0 waiting", "Nothing waits for you.")
+    await screen.shows("Rota inbox: 0 waiting", "No reviews are waiting.")
     script = await scripted.script(calls(("desk__send", {"ref": "first"})), says("Sent."))
     task = await create(person, name="Answer Ada", agent="careful", input=f"Please. {script}")
     # It appears by itself.
@@ -133,7 +136,7 @@ async def test_a_call_is_seen_edited_and_approved(
     steps = (await person.get(f"/api/tasks/{task['id']}/timeline")).json()["steps"]
     assert [step["arguments"] for step in steps if step["kind"] == "tool"] == [{"ref": "second"}]
     screen.press("q")
-    await screen.shows("Pane is dead (status 0")
+    await screen.shows("Exit code: 0")
 
 
 async def test_a_review_is_rejected_with_a_reason(person: Person, screen: Screen) -> None:
@@ -155,7 +158,7 @@ async def test_a_review_is_rejected_with_a_reason(person: Person, screen: Screen
     assert await status(person, first) == "WAITING_APPROVAL"
     # Ctrl-C leaves the terminal as it was.
     screen.press("C-c")
-    await screen.shows("Pane is dead (status 0")
+    await screen.shows("Exit code: 0")
 
 
 async def test_a_stale_review_is_not_approved_but_shown_again(
@@ -167,13 +170,18 @@ async def test_a_stale_review_is_not_approved_but_shown_again(
     await screen.shows("Rota inbox: 1 waiting")
     screen.press("Enter")
     await screen.shows("To one person")
+    # The screen is drawn again when the window changes. A small one says what it does not show.
+    screen.tmux("resize-window", "-x", "80", "-y", "9")
+    await screen.shows("more lines below)", "q back")
+    screen.tmux("resize-window", "-x", "120", "-y", "40")
+    await screen.shows("To one person", without="more lines below)")
     screen.press("a")
     await screen.shows("Approve exactly what is shown?")
     # The text changes while the person looks at it.
     await patch(person, task["id"], description="To everybody")
     screen.press("y")
     # It shows what waits now.
-    await screen.shows("Something else waits now. Nothing was decided.", "To everybody")
+    await screen.shows("The review has changed. Nothing was decided.", "To everybody")
     assert await status(person, task) == "WAITING_APPROVAL"
     screen.press("a")
     await screen.shows("Approve exactly what is shown?")
@@ -212,7 +220,3 @@ async def test_without_a_terminal_the_inbox_says_what_to_use(
     assert err.decode() == (
         "rota inbox needs a terminal. Scripts use: rota inbox --json, rota tasks approve\n"
     )
-
-
-def test_keys_are_named_and_characters_stay() -> None:
-    assert decoded("\x1b[Aaü\r\x7f\x1b") == ["up", "a", "ü", "enter", "backspace", "escape"]
