@@ -19,7 +19,8 @@ WORK = {
 
 def task(**changes: Any) -> models.Task:
     texts = {"name": "Answer Ada", "description": None, "input": "", "output": None}
-    usage = models.TaskUsage.model_construct(cost_usd="0.10")
+    cost: dict[str, Any] = {"cost_usd": "0.10"}
+    usage = models.TaskUsage.model_construct(**cost)
     about = {"id": "task_1", "status": "WAITING_APPROVAL", "assigned_agent": "careful"}
     result = {"error": None, "output_data": None, "usage": usage}
     return models.Task.model_construct(**(texts | about | result | changes))

@@ -16,7 +16,8 @@ from tests.cli import reviews
 
 
 def event(kind: str) -> Event:
-    return Event.model_construct(type=kind, data={})
+    fields: dict[str, Any] = {"type": kind, "data": {}}
+    return Event.model_construct(**fields)
 
 
 class Service:
