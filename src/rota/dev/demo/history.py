@@ -82,7 +82,10 @@ class OneTransaction:
         self.connection = connection
 
     @contextlib.asynccontextmanager
-    async def write(self, account_id: UUID, user_id: UUID) -> AsyncIterator[AccountTransaction]:
+    async def write(
+        self, account_id: UUID, user_id: UUID, *, right: str | None = None
+    ) -> AsyncIterator[AccountTransaction]:
+        # The people of the company have every right that its history needs.
         await self.connection.execute(
             f"SET LOCAL rota.account_id = '{account_id}'; SET LOCAL rota.user_id = '{user_id}'"
         )
