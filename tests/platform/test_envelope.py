@@ -257,7 +257,7 @@ async def test_times_need_an_offset_and_are_returned_in_utc(probed: Service) -> 
 
 async def test_whole_numbers_in_a_query_are_digits_only(probed: Service) -> None:
     assert (await probed.http.get("/api/probe/page?limit=5")).json() == {"limit": 5}
-    for bad in ("5.0", "%205", "５", "1e1", "", "x", "99999999999", "+5", "5_0"):
+    for bad in ("5.0", "%205", "５", "1e1", "", "x", "9" * 17, "+5", "5_0"):
         assert_invalid(await probed.http.get(f"/api/probe/page?limit={bad}"), "limit")
 
 
