@@ -1,9 +1,11 @@
 """What keys do in the inbox, without a terminal: the service is real."""
 
 import sys
+from io import StringIO
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from rota.cli.inbox.command import Inbox
 from rota.cli.inbox.state import View
@@ -17,25 +19,31 @@ class Keys:
     """Stands for the keyboard, and for the live screen."""
 
     def __getattr__(self, name: str) -> Any:
-        return lambda *_: None
+        return lambda *_, **__: None
 
 
 def opened(office: Service, token: str) -> Any:
     client = Rota(base_url=url_of(office), api_key=token, max_retries=0)
     keys: Any = Keys()
     inbox: Any = Inbox(client, client, keys)
-    inbox._reload()
+    inbox._live, inbox._console = keys, Console(file=StringIO())
+    inbox._reload(client)
     return inbox
 
 
 def press(inbox: Any, *keys: str) -> bool:
-    return all(inbox._press(key, Keys()) for key in keys)
+    """Presses each key after the screen is drawn. Returns whether the inbox stays open."""
+    for key in keys:
+        inbox._draw()
+        if not inbox._press(key):
+            return False
+    return True
 
 
 async def test_an_empty_inbox_opens_nothing_and_quits(office: Service, person: Person) -> None:
     inbox = opened(office, person.token)
     assert press(inbox, "enter", "down", "up", "x")
-    assert inbox._state.view is View.LIST
+    assert inbox.state.view is View.LIST
     assert not press(inbox, "q")
     assert not press(inbox, "interrupt")
 
@@ -44,13 +52,13 @@ async def test_keys_go_back_without_a_decision(office: Service, person: Person) 
     task = await create(person, name="Send it", status="WAITING_APPROVAL")
     inbox = opened(office, person.token)
     assert press(inbox, "enter", "e")
-    assert inbox._state.message == "There is nothing to edit here."
+    assert inbox.state.message == "There is nothing to edit here."
     press(inbox, "down", "page down", "up", "page up")
-    assert inbox._state.scroll == 0
+    assert inbox.state.scroll == 0
     press(inbox, "n", "N", "o", "backspace", "escape")
-    assert (inbox._state.view, inbox._state.reason) == (View.REVIEW, "N")
+    assert (inbox.state.view, inbox.state.reason) == (View.REVIEW, "N")
     press(inbox, "a", "n", "escape")
-    assert inbox._state.view is View.LIST
+    assert inbox.state.view is View.LIST
     found = (await person.get(f"/api/tasks/{task['id']}")).json()["task"]
     assert found["status"] == "WAITING_APPROVAL"
 
@@ -62,9 +70,9 @@ async def test_what_somebody_else_has_decided_is_not_opened(
     inbox = opened(office, person.token)
     await patch(person, task["id"], status="CANCELLED")
     press(inbox, "enter")
-    assert inbox._state.view is View.LIST
-    assert inbox._state.message.startswith("Nothing waits in this task any more.")
-    assert inbox._state.total == 0
+    assert inbox.state.view is View.LIST
+    assert inbox.state.message.startswith("This task is no longer waiting")
+    assert inbox.state.total == 0
 
 
 async def test_a_refused_decision_is_a_message(office: Service, person: Person) -> None:
@@ -73,8 +81,8 @@ async def test_a_refused_decision_is_a_message(office: Service, person: Person) 
     secret = (await person.post("/api/keys", {"name": "reader"})).json()["secret"]
     inbox = opened(office, secret)
     press(inbox, "enter", "a", "y")
-    assert "tasks:approve" in inbox._state.message
-    assert inbox._state.view is View.REVIEW
+    assert "tasks:approve" in inbox.state.message
+    assert inbox.state.view is View.REVIEW
 
 
 async def test_a_stream_that_is_refused_leaves_the_list_working(
@@ -83,8 +91,9 @@ async def test_a_stream_that_is_refused_leaves_the_list_working(
     inbox = opened(office, person.token)
     inbox._watcher = Rota(base_url=url_of(office), api_key="rota_wrong", max_retries=0)
     inbox._watch()
-    inbox._reload()
-    assert inbox._state.approvals == []
+    inbox._refresh()
+    assert not inbox.state.trouble
+    assert inbox.state.approvals == []
 
 
 async def test_a_long_list_is_counted_but_not_loaded(
@@ -94,4 +103,4 @@ async def test_a_long_list_is_counted_but_not_loaded(
     for number in range(2):
         await create(person, name=f"Task {number}", status="WAITING_APPROVAL")
     inbox = opened(office, person.token)
-    assert (len(inbox._state.approvals), inbox._state.total) == (1, 2)
+    assert (len(inbox.state.approvals), inbox.state.total) == (1, 2)
