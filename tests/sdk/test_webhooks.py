@@ -124,3 +124,21 @@ def test_a_key_is_needed_and_is_never_shown() -> None:
     with pytest.raises(ValueError, match="base64") as caught:
         webhooks.verify(BODY, signed(), webhook_id="wh_1", secret="whsec_top secret")
     assert "top secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        {"secret": ""},
+        {"secret": "whsec_"},
+        {"secret": [SECRET, ""]},
+        {"secret": ["", SECRET]},
+        {"public_key": "whpk_"},
+        {"public_key": PUBLIC, "secret": ""},
+    ],
+)
+def test_an_empty_key_is_refused(key: dict[str, Any]) -> None:
+    # Anybody can sign with the empty secret.
+    for headers in (signed(secret=""), signed()):
+        with pytest.raises(ValueError, match="is empty"):
+            webhooks.verify(BODY, headers, webhook_id="wh_1", **key)

@@ -35,10 +35,11 @@ def verify(
     """The event of a webhook. Raises WebhookVerificationError if something is not right.
 
     `body` is the body exactly as it arrived. `webhook_id` is the ID of your webhook: a delivery to
-    another receiver is refused, even if the signature is right. Pass several secrets or keys while
+    another receiver is refused, even if the signature matches. Pass several secrets or keys while
     you rotate them.
     """
-    secrets, keys = _several(secret), _several(public_key)
+    # All keys are checked first: one that is empty would accept what anybody can sign.
+    secrets, keys = _decoded(secret, "whsec_"), _decoded(public_key, "whpk_")
     if not secrets and not keys:
         raise ValueError("Pass the secret or the public key of the webhook.")
     given = {name.lower(): value for name, value in headers.items()}
@@ -51,7 +52,7 @@ def verify(
     _check_time(timestamp, tolerance_s)
     signed = f"{message_id}.{timestamp}.".encode() + body
     if not any(_is_right(each, signed, secrets, keys) for each in signatures):
-        raise WebhookVerificationError("No signature is right. Check the secret or public key.")
+        raise WebhookVerificationError("No signature matches. Check the secret or public key.")
     try:
         event = WebhookEvent.model_validate_json(body)
     except ValueError as error:
@@ -61,10 +62,21 @@ def verify(
     return event
 
 
-def _several(given: str | Sequence[str] | None) -> Sequence[str]:
+def _decoded(given: str | Sequence[str] | None, prefix: str) -> list[bytes]:
     if given is None:
-        return ()
-    return (given,) if isinstance(given, str) else given
+        return []
+    return [_key(each, prefix) for each in ([given] if isinstance(given, str) else given)]
+
+
+def _key(text: str, prefix: str) -> bytes:
+    # The messages do not repeat the key, which may be a secret.
+    try:
+        key = base64.b64decode(text.removeprefix(prefix), validate=True)
+    except ValueError:
+        raise ValueError(f"A key is not base64 with the prefix {prefix}.") from None
+    if not key:
+        raise ValueError(f"A key with the prefix {prefix} is empty.")
+    return key
 
 
 def _check_time(timestamp: str, tolerance_s: float) -> None:
@@ -75,7 +87,7 @@ def _check_time(timestamp: str, tolerance_s: float) -> None:
         raise WebhookVerificationError("The webhook is too old, or a clock is wrong.")
 
 
-def _is_right(signature: str, signed: bytes, secrets: Sequence[str], keys: Sequence[str]) -> bool:
+def _is_right(signature: str, signed: bytes, secrets: list[bytes], keys: list[bytes]) -> bool:
     version, _, text = signature.partition(",")
     try:
         value = base64.b64decode(text, validate=True)
@@ -83,11 +95,10 @@ def _is_right(signature: str, signed: bytes, secrets: Sequence[str], keys: Seque
         return False
     if version == "v1":
         return any(
-            hmac.compare_digest(hmac.digest(_decoded(each, "whsec_"), signed, "sha256"), value)
-            for each in secrets
+            hmac.compare_digest(hmac.digest(each, signed, "sha256"), value) for each in secrets
         )
     if version == "v1a":
-        return any(_is_signed_by(_decoded(each, "whpk_"), value, signed) for each in keys)
+        return any(_is_signed_by(each, value, signed) for each in keys)
     return False
 
 
@@ -102,11 +113,3 @@ def _is_signed_by(key: bytes, signature: bytes, signed: bytes) -> bool:
     except InvalidSignature:
         return False
     return True
-
-
-def _decoded(key: str, prefix: str) -> bytes:
-    try:
-        return base64.b64decode(key.removeprefix(prefix), validate=True)
-    except ValueError:
-        # The message does not repeat the key, which may be a secret.
-        raise ValueError(f"A key is not base64 with the prefix {prefix}.") from None
