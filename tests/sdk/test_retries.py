@@ -1,5 +1,6 @@
 """Which requests are sent again, and that nothing is done twice."""
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -28,8 +29,9 @@ def refusal(status: int, code: str, message: str = "No.", **headers: str) -> htt
 class Stub:
     """Answers with one outcome after the other."""
 
-    def __init__(self, *outcomes: httpx.Response | Exception) -> None:
+    def __init__(self, *outcomes: httpx.Response | Exception, redirects: bool = False) -> None:
         self.outcomes = list(outcomes)
+        self.redirects = redirects
         self.requests: list[httpx.Request] = []
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
@@ -40,15 +42,17 @@ class Stub:
         # A response can be read by one client only.
         return httpx.Response(outcome.status_code, headers=outcome.headers, content=outcome.content)
 
-    def door(self, kind: str, **options: Any) -> Door:
-        transport = httpx.MockTransport(self)
+    def door(
+        self, kind: str, answer: Callable[..., httpx.Response] | None = None, **options: Any
+    ) -> Door:
+        options = {"base_url": "http://x", **options}
+        given: Any = {
+            "transport": httpx.MockTransport(answer or self),
+            "follow_redirects": self.redirects,
+        }
         if kind == "async":
-            http: Any = httpx.AsyncClient(transport=transport)
-            return Door(AsyncRota(base_url="http://x", http_client=http, **options), True)
-        return Door(
-            Rota(base_url="http://x", http_client=httpx.Client(transport=transport), **options),
-            False,
-        )
+            return Door(AsyncRota(http_client=httpx.AsyncClient(**given), **options), True)
+        return Door(Rota(http_client=httpx.Client(**given), **options), False)
 
 
 def done(status: int = 200) -> httpx.Response:
@@ -126,6 +130,28 @@ async def test_an_attempt_that_still_runs_is_waited_for(kind: str) -> None:
     assert len(stub.requests) == 5
 
 
+@pytest.mark.parametrize("timeout", [0.1, httpx.Timeout(None)], ids=["timeout", "no limit"])
+async def test_an_attempt_that_took_the_whole_timeout_is_waited_for(
+    kind: str, timeout: Any
+) -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        if len(stub.requests) == 0:
+            time.sleep(0.2)
+        return stub(request)
+
+    stub = Stub(httpx.ReadTimeout("late"), refusal(409, "CONFLICT", IN_PROGRESS), done(201))
+    await stub.door(kind, answer=answer, timeout=timeout)(create)
+    assert len({request.headers["Idempotency-Key"] for request in stub.requests}) == 1
+    assert len(stub.requests) == 3
+
+
+async def test_an_attempt_that_never_ends_is_not_waited_for_forever(kind: str) -> None:
+    stub = Stub(CUT, *(refusal(409, "CONFLICT", IN_PROGRESS) for _ in range(9)))
+    with pytest.raises(errors.ConflictError):
+        await stub.door(kind, timeout=0.01)(create)
+    assert len(stub.requests) == 3
+
+
 async def test_attempts_end_with_the_last_error(kind: str) -> None:
     stub = Stub(*(refusal(503, "SERVICE_UNAVAILABLE", X_Request_Id=f"r{n}") for n in range(3)))
     with pytest.raises(errors.ServiceUnavailableError) as caught:
@@ -141,6 +167,17 @@ async def test_a_redirect_says_where_to(kind: str) -> None:
     with pytest.raises(errors.APIError, match=r"redirects to https://rota\.example\.com") as caught:
         await stub.door(kind)(lambda c: c.me())
     assert caught.value.status == 301
+
+
+async def test_no_redirect_is_followed_whatever_the_http_client_would_do(kind: str) -> None:
+    away = httpx.Response(307, headers={"Location": "http://elsewhere/"})
+    stub = Stub(away, away, done(), redirects=True)
+    door = stub.door(kind, api_key="rota_x")
+    with pytest.raises(errors.APIError, match="redirects to"):
+        await door(create)
+    with pytest.raises(errors.APIError, match="redirects to"):
+        await door.all(lambda c: c.tasks.follow("task_1"))
+    assert {request.url.host for request in stub.requests} == {"x"}
 
 
 def test_the_service_says_how_long_to_wait() -> None:

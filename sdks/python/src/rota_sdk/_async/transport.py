@@ -27,15 +27,19 @@ class AsyncTransport:
     async def send(self, request: Request) -> httpx.Response:
         """The response. Raises an error if every attempt fails."""
         attempt = 0
-        started = time.monotonic()
+        waiting_since: float | None = None
         while True:
             try:
                 return await self._attempt(request)
             except errors.ConflictError as error:
                 # An earlier attempt was cut off and still runs. Its response is stored at its end.
-                patience_s = self.options.timeouts.read or 0
-                is_own = error.is_in_progress and request.is_keyed and attempt > 0
-                if not is_own or time.monotonic() - started > patience_s:
+                # The time of that attempt does not count: it may have used up the whole timeout.
+                if not (error.is_in_progress and request.is_keyed and attempt > 0):
+                    raise
+                now = time.monotonic()
+                waiting_since = now if waiting_since is None else waiting_since
+                patience_s = self.options.timeouts.read
+                if patience_s is not None and now - waiting_since > patience_s:
                     raise
                 await asyncio.sleep(backoff_s(0))
             except errors.RotaError as error:
@@ -54,6 +58,7 @@ class AsyncTransport:
                 headers={**self.options.headers, **request.headers},
                 content=request.content,
                 timeout=self.options.timeouts,
+                follow_redirects=False,
             )
         except httpx.TransportError as error:
             raise connection_error(error, self.options.base_url) from error
@@ -77,6 +82,7 @@ class AsyncTransport:
                 params=request.query,
                 headers={**self.options.headers, **request.headers, **stream, **resume},
                 timeout=timeout,
+                follow_redirects=False,
             ) as response:
                 if not response.is_success:
                     await response.aread()
