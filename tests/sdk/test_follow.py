@@ -1,6 +1,7 @@
 """Streams that are cut off again and again: every event arrives once and in order."""
 
 import asyncio
+import copy
 import json
 import os
 import random
@@ -10,11 +11,12 @@ from typing import Any
 import httpx
 import pytest
 
-from rota_sdk import Event, errors
+from rota_sdk import Event, _retries, errors
 from rota_sdk._async import streams as async_streams
 from rota_sdk._sync import streams as sync_streams
 from tests.sdk.doors import Door
 from tests.sdk.proxy import CuttingProxy
+from tests.sdk.test_contract import DESCRIPTIONS
 from tests.service import Person
 from tests.tasks.world import create, patch
 
@@ -143,26 +145,169 @@ class Breaking(httpx.SyncByteStream, httpx.AsyncByteStream):
             yield piece
 
 
-def streams(kind: str, *answers: httpx.Response) -> Door:
+class Hanging(httpx.AsyncByteStream):
+    """A response that says nothing."""
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        await asyncio.Event().wait()
+        yield b""
+
+
+SSE = {"Content-Type": "text/event-stream; charset=utf-8"}
+FORBIDDEN = httpx.Response(403, json={"error": {"code": "AUTHORIZATION_ERROR", "message": "No."}})
+
+
+def sse(sequence: int, status: str) -> str:
+    """An event of a stream."""
+    event = {"id": f"evt_{sequence}", "sequence": sequence, "type": "task.updated"}
+    event |= {"taskId": "task_1", "createdAt": "2026-11-15T02:46:35.123Z"}
+    event["data"] = {"status": status}
+    return f"id: {sequence}\ndata: {json.dumps(event)}\n\n"
+
+
+def stream_of(text: str) -> httpx.Response:
+    return httpx.Response(200, headers=SSE, text=text)
+
+
+def example(name: str, **changes: Any) -> httpx.Response:
+    body = copy.deepcopy(DESCRIPTIONS["a"]["components"]["examples"][name]["value"])
+    for field, value in changes.items():
+        body[field] = body[field] | value if isinstance(value, dict) else value
+    return httpx.Response(200, json=body)
+
+
+def streams(kind: str, *answers: httpx.Response | Exception, **options: Any) -> Door:
     """A client that gets these responses."""
     given = iter(answers)
-    transport = httpx.MockTransport(lambda _: next(given))
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        options.get("seen", []).append(request)
+        found = next(given)
+        if isinstance(found, Exception):
+            raise found
+        if isinstance(found.stream, (Breaking, Hanging)):
+            return found
+        # A response can be read by one client only.
+        return httpx.Response(found.status_code, headers=found.headers, content=found.content)
+
+    transport = httpx.MockTransport(answer)
     http = {"sync": httpx.Client, "async": httpx.AsyncClient}[kind](transport=transport)
-    return Door.open(kind, "http://x", "rota_x", http_client=http)
+    others = {name: value for name, value in options.items() if name != "seen"}
+    return Door.open(kind, "http://x", "rota_x", http_client=http, **others)
 
 
-async def test_a_stream_that_waits_for_long_survives_any_number_of_cuts(
-    kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for module in (async_streams, sync_streams):
+async def following(door: Door, stream: Any) -> Any:
+    """The next event of a stream, or None at its end."""
+    if door.is_async:
+        return await anext(stream, None)
+    return await asyncio.to_thread(next, stream, None)
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Streams connect again without a pause."""
+    for module in (async_streams, sync_streams, _retries):
         monkeypatch.setattr(module, "backoff_s", lambda *_: 0.0)
-    sse = {"Content-Type": "text/event-stream; charset=utf-8"}
-    event = {"id": "evt_1", "sequence": 1, "type": "task.completed", "taskId": "task_1"}
-    event |= {"data": {"status": "COMPLETED"}, "createdAt": "2026-11-15T02:46:35.123Z"}
+
+
+@pytest.mark.usefixtures("at_once")
+async def test_a_stream_continues_after_an_error(kind: str) -> None:
+    door = streams(kind, stream_of(sse(1, "RUNNING")), FORBIDDEN, stream_of(sse(2, "COMPLETED")))
+    stream = door.client.tasks.follow("task_1")
+    assert (await following(door, stream)).sequence == 1
+    with pytest.raises(errors.PermissionDeniedError):
+        await following(door, stream)
+    assert (await following(door, stream)).sequence == 2
+    assert await following(door, stream) is None
+    assert await following(door, stream) is None
+
+
+async def test_a_stream_continues_after_a_timeout_of_its_caller() -> None:
+    silent = httpx.Response(200, headers=SSE, stream=Hanging())
+    door = streams("async", silent, stream_of(sse(1, "COMPLETED")))
+    stream = door.client.tasks.follow("task_1")
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(anext(stream), 0.05)
+    assert [event.sequence async for event in stream] == [1]
+
+
+async def test_a_closed_stream_has_ended(kind: str) -> None:
+    door = streams(kind, stream_of(sse(1, "RUNNING")))
+    stream = door.client.tasks.follow("task_1")
+    await following(door, stream)
+    await (stream.aclose() if door.is_async else asyncio.to_thread(stream.close))
+    assert await following(door, stream) is None
+
+
+async def test_an_account_stream_begins_when_it_is_entered(kind: str) -> None:
+    seen: list[httpx.Request] = []
+    newest = example("EventsResponse", events=[], lastSequence=7)
+    door = streams(kind, newest, stream_of(sse(8, "RUNNING")), seen=seen)
+    if door.is_async:
+        async with door.client.events.follow() as stream:
+            assert stream.last_sequence == 7
+            assert (await anext(stream)).sequence == 8
+    else:
+        with door.client.events.follow() as stream:
+            assert stream.last_sequence == 7
+            assert next(stream).sequence == 8
+    assert [request.headers.get("Last-Event-ID") for request in seen] == [None, "7"]
+
+
+@pytest.mark.usefixtures("at_once")
+async def test_an_account_stream_stays_with_its_company(kind: str) -> None:
+    seen: list[httpx.Request] = []
+    me = example("MeResponse", account={"id": "acct_1"})
+    newest = example("EventsResponse", events=[], lastSequence=7)
+    both = stream_of(sse(8, "RUNNING")), stream_of(sse(9, "RUNNING"))
+    door = streams(kind, me, newest, *both, FORBIDDEN, account="company", seen=seen)
+    stream = door.client.events.follow()
+    assert [(await following(door, stream)).sequence for _ in range(2)] == [8, 9]
+    with pytest.raises(errors.PermissionDeniedError):
+        await following(door, stream)
+    accounts = [request.headers["X-Service-Account"] for request in seen]
+    assert accounts == ["company", *["acct_1"] * 4]
+
+
+DOWN: list[httpx.Response | Exception] = [
+    httpx.ConnectError("refused"),
+    httpx.ReadError("cut"),
+    httpx.Response(503, text="Down."),
+]
+
+
+@pytest.mark.usefixtures("at_once")
+async def test_a_stream_is_patient_from_its_first_connection_on(kind: str) -> None:
+    door = streams(kind, *DOWN, *DOWN, stream_of(sse(1, "COMPLETED")))
+    assert len(await door.all(lambda c: c.tasks.follow("task_1"))) == 1
+    newest = example("EventsResponse", events=[], lastSequence=7)
+    door = streams(kind, *DOWN, *DOWN, newest, *DOWN, *DOWN, stream_of(sse(8, "RUNNING")))
+    assert (await following(door, door.client.events.follow())).sequence == 8
+
+
+async def test_a_client_without_retries_connects_once(kind: str) -> None:
+    seen: list[httpx.Request] = []
+    door = streams(kind, httpx.ConnectError("refused"), max_retries=0, seen=seen)
+    with pytest.raises(errors.APIConnectionError):
+        await door.all(lambda c: c.tasks.follow("task_1"))
+    assert len(seen) == 1
+
+
+@pytest.mark.usefixtures("at_once")
+async def test_a_task_that_starts_again_is_not_over(kind: str) -> None:
+    over, runs = (example("TaskResponse", task={"status": s}) for s in ("FAILED", "RUNNING"))
+    again, end = stream_of(sse(8, "RUNNING")), stream_of(sse(9, "COMPLETED"))
+    door = streams(kind, stream_of(": open\n\n"), over, again, runs, end)
+    events = await door.all(lambda c: c.tasks.follow("task_1", after=7))
+    assert [event.sequence for event in events] == [8, 9]
+
+
+@pytest.mark.usefixtures("at_once")
+async def test_a_stream_that_waits_for_long_survives_any_number_of_cuts(kind: str) -> None:
     # An ID without data belongs to no message.
-    last = f": open\n\nid: 7\n\nevent: new\ndata: {{}}\n\nid: 1\ndata: {json.dumps(event)}\n\n"
-    cuts = [httpx.Response(200, headers=sse, stream=Breaking(b": open\n\n")) for _ in range(50)]
-    door = streams(kind, *cuts, httpx.Response(200, headers=sse, text=last))
+    last = ": open\n\nid: 7\n\nevent: new\ndata: {}\n\n" + sse(1, "COMPLETED")
+    cuts = [httpx.Response(200, headers=SSE, stream=Breaking(b": open\n\n")) for _ in range(50)]
+    door = streams(kind, *cuts, stream_of(last))
     events = await door.all(lambda c: c.tasks.follow("task_1"))
     assert [each.sequence for each in events] == [1]
 
@@ -185,7 +330,7 @@ async def test_a_task_that_does_not_exist_cannot_be_followed(rota: Door) -> None
 
 
 async def test_a_service_that_is_gone_ends_the_stream_with_an_error(kind: str) -> None:
-    door = Door.open(kind, "http://127.0.0.1:9", "rota_x", max_retries=1)
+    door = Door.open(kind, "http://127.0.0.1:9", "rota_x", max_retries=0)
     with pytest.raises(errors.APIConnectionError):
         await door.all(lambda c: c.tasks.follow("task_1"))
     await door.close()

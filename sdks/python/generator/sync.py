@@ -21,6 +21,7 @@ WORDS = {
     "aiter_bytes": "iter_bytes",
     "aread": "read",
     "anext": "next",
+    "StopAsyncIteration": "StopIteration",
     "asynccontextmanager": "contextmanager",
     "asyncio": "time",
     "_async": "_sync",

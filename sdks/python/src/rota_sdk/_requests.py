@@ -5,7 +5,7 @@ import os
 import platform
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from enum import Enum
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
@@ -169,6 +169,10 @@ class Request:
                 raise ValueError(f"The {name} is empty.")
             filled = filled.replace("{" + name + "}", quote(value, safe=""))
         return cls(operation.method, filled, query or {}, headers, content, is_repeatable)
+
+    def of_account(self, account_id: str) -> "Request":
+        """The same for this account, whichever the client selects."""
+        return replace(self, headers={**self.headers, "X-Service-Account": account_id})
 
     @property
     def is_keyed(self) -> bool:

@@ -8,6 +8,14 @@ FIRST_S = 0.5
 MOST_S = 8.0
 # A client that is told to wait longer than this fails instead. A window of the rate limit has 60 s.
 LONGEST_WAIT_S = 60.0
+# How often in a row a stream or a wait fails to reach the service before it gives up. Together with
+# the time between the attempts, this is more than a minute.
+RECONNECTS = 20
+
+
+def patience(max_retries: int) -> int:
+    """How often something that takes long is tried again. A client can have no retries at all."""
+    return max(RECONNECTS, max_retries) if max_retries else 0
 
 
 def backoff_s(attempt: int, first_s: float = FIRST_S) -> float:

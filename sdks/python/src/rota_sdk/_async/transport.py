@@ -21,11 +21,14 @@ class AsyncTransport:
         self.options = options
         self.http = http
 
-    async def call(self, operation: Operation[T], request: Request) -> T:
-        return read(operation.response, await self.send(request))
+    async def call(
+        self, operation: Operation[T], request: Request, max_retries: int | None = None
+    ) -> T:
+        return read(operation.response, await self.send(request, max_retries))
 
-    async def send(self, request: Request) -> httpx.Response:
+    async def send(self, request: Request, max_retries: int | None = None) -> httpx.Response:
         """The response. Raises an error if every attempt fails."""
+        limit = self.options.max_retries if max_retries is None else max_retries
         attempt = 0
         waiting_since: float | None = None
         while True:
@@ -44,7 +47,7 @@ class AsyncTransport:
                 await asyncio.sleep(backoff_s(0))
             except errors.RotaError as error:
                 wait_s = delay_s(error, attempt, is_repeatable=request.is_repeatable)
-                if wait_s is None or attempt >= self.options.max_retries:
+                if wait_s is None or attempt >= limit:
                     raise
                 await asyncio.sleep(wait_s)
                 attempt += 1

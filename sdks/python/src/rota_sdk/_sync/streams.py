@@ -3,6 +3,7 @@
 
 import time
 from collections.abc import Callable, Generator
+from dataclasses import replace
 from types import TracebackType
 from typing import Generic, Self, TypeVar
 
@@ -10,17 +11,13 @@ from rota_sdk import errors
 from rota_sdk._events import ENDED, TaskEvent
 from rota_sdk._generated import operations
 from rota_sdk._requests import Request
-from rota_sdk._retries import backoff_s, delay_s
+from rota_sdk._retries import RECONNECTS, backoff_s, delay_s, patience
 from rota_sdk._sse import Decoder, Message
 from rota_sdk._sync.transport import Transport
 from rota_sdk.models import Event
 
 E = TypeVar("E", bound=TaskEvent)
 
-# How often in a row a stream that was open fails to connect again before it gives up. Together with
-# the time between the attempts, this is more than a minute. Connections that open and break later
-# are not counted: a task can wait for a person for hours, and a proxy can cut streams all the time.
-RECONNECTS = 20
 # A cut connection is the usual case, so the first attempt comes soon.
 FIRST_S = 0.1
 # A connection that was open for so long did not fail at once, so the next attempt comes soon again.
@@ -46,15 +43,26 @@ class EventStream(Generic[E]):
         self._status: str | None = None
         # How many connections in a row brought no event.
         self._idle = 0
+        # Whether it was closed or nothing more can come. It can be continued after an error.
+        self._has_ended = False
         self._events = self._follow()
 
     def __iter__(self) -> Self:
         return self
 
     def __next__(self) -> E:
+        try:
+            return next(self._events)
+        except StopIteration:
+            if self._has_ended:
+                raise
+        # The generator ended with an error or a cancellation. Another continues after the last
+        # event.
+        self._events = self._follow()
         return next(self._events)
 
     def __enter__(self) -> Self:
+        self._begin()
         return self
 
     def __exit__(
@@ -66,10 +74,11 @@ class EventStream(Generic[E]):
         self.close()
 
     def close(self) -> None:
+        self._has_ended = True
         self._events.close()
 
     def _begin(self) -> None:
-        """Called once, before the first connection."""
+        """Called before the first connection. It does nothing if it was done."""
 
     def _is_over(self) -> bool:
         """Whether nothing more can come after the events that are stored now."""
@@ -77,13 +86,15 @@ class EventStream(Generic[E]):
 
     def _follow(self) -> Generator[E, None]:
         self._begin()
-        limit = self._transport.options.max_retries
+        limit = patience(self._transport.options.max_retries)
         refused = 0
         is_over = False
         while True:
             started = time.monotonic()
             try:
                 with self._transport.stream(self._request, self.last_sequence) as response:
+                    # Connections that open and break later are not counted: a task can wait for a
+                    # person for hours, and a proxy can cut streams all the time.
                     limit, refused = RECONNECTS, 0
                     decoder = Decoder()
                     for piece in response.iter_bytes():
@@ -91,9 +102,12 @@ class EventStream(Generic[E]):
                             event = self._take(message)
                             if event is not None:
                                 self._idle = 0
+                                # A task that was over has started again. Texts say nothing.
+                                is_over = is_over and not isinstance(event, Event)
                                 yield event
                 # The service ended the stream: because nothing more can come, or because it stops.
                 if is_over or self._status in ENDED:
+                    self._has_ended = True
                     return
                 is_over = self._is_over()
                 wait_s = 0.0 if is_over else self._pause_s(started)
@@ -147,13 +161,24 @@ class TaskEvents(EventStream[TaskEvent]):
 class AccountEvents(EventStream[Event]):
     """The events of an account. It has no end."""
 
+    _has_begun = False
+
     def _begin(self) -> None:
+        if self._has_begun:
+            return
+        limit = patience(self._transport.options.max_retries)
+        # `company` can become another company while the stream is open. So its ID is sent at each
+        # connection.
+        if self._transport.options.account == "company":
+            me = self._transport.call(operations.me, Request.of(operations.me), limit)
+            self._request = self._request.of_account(me.account.id)
         # A stream without a number begins with the next event, at each connection. So the number
         # of the newest event is read once, and nothing is missing after a reconnect.
         if self.last_sequence is None:
-            request = Request.of(operations.account_events, query={"after": str(2**53)})
-            page = self._transport.call(operations.account_events, request)
+            request = replace(self._request, query={"after": str(2**53)})
+            page = self._transport.call(operations.account_events, request, limit)
             self.last_sequence = page.last_sequence
+        self._has_begun = True
 
     def _take(self, message: Message) -> Event | None:
         event = super()._take(message)

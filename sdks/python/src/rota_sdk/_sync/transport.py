@@ -21,11 +21,12 @@ class Transport:
         self.options = options
         self.http = http
 
-    def call(self, operation: Operation[T], request: Request) -> T:
-        return read(operation.response, self.send(request))
+    def call(self, operation: Operation[T], request: Request, max_retries: int | None = None) -> T:
+        return read(operation.response, self.send(request, max_retries))
 
-    def send(self, request: Request) -> httpx.Response:
+    def send(self, request: Request, max_retries: int | None = None) -> httpx.Response:
         """The response. Raises an error if every attempt fails."""
+        limit = self.options.max_retries if max_retries is None else max_retries
         attempt = 0
         waiting_since: float | None = None
         while True:
@@ -44,7 +45,7 @@ class Transport:
                 time.sleep(backoff_s(0))
             except errors.RotaError as error:
                 wait_s = delay_s(error, attempt, is_repeatable=request.is_repeatable)
-                if wait_s is None or attempt >= self.options.max_retries:
+                if wait_s is None or attempt >= limit:
                     raise
                 time.sleep(wait_s)
                 attempt += 1

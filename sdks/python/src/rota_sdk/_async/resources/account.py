@@ -37,7 +37,9 @@ class Events(AsyncResource):
     ) -> AsyncAccountEvents:
         """The events of the account as they happen, from now on or after a sequence number.
 
-        It has no end. To follow many tasks, use this instead of one stream for each.
+        Without a number, it begins when you enter it with `async with`, or with the first event
+        that you ask for. So enter it before you do what you wait for. It has no end: close it, or
+        use it in `async with`. To follow many tasks, use this instead of one stream for each.
         """
         request = Request.of(operations.account_events, query=parameters(type=type))
         return AsyncAccountEvents(self._transport, request, decoded_event, after)

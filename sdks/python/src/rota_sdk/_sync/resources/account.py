@@ -38,7 +38,9 @@ class Events(Resource):
     ) -> AccountEvents:
         """The events of the account as they happen, from now on or after a sequence number.
 
-        It has no end. To follow many tasks, use this instead of one stream for each.
+        Without a number, it begins when you enter it with `with`, or with the first event
+        that you ask for. So enter it before you do what you wait for. It has no end: close it, or
+        use it in `with`. To follow many tasks, use this instead of one stream for each.
         """
         request = Request.of(operations.account_events, query=parameters(type=type))
         return AccountEvents(self._transport, request, decoded_event, after)
