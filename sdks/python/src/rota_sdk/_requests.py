@@ -132,6 +132,12 @@ class Options:
             return self.timeout
         return httpx.Timeout(self.timeout, connect=min(self.timeout, 10))
 
+    def within(self, most_s: float) -> "Options":
+        """The same with timeouts of at most so long."""
+        limits = self.timeouts.as_dict()
+        shorter = {n: most_s if s is None else min(s, most_s) for n, s in limits.items()}
+        return replace(self, timeout=httpx.Timeout(**shorter))
+
 
 @dataclass(frozen=True, slots=True)
 class Request:

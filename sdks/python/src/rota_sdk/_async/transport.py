@@ -21,6 +21,10 @@ class AsyncTransport:
         self.options = options
         self.http = http
 
+    def within(self, most_s: float | None) -> "AsyncTransport":
+        """The same with timeouts of at most so long."""
+        return self if most_s is None else AsyncTransport(self.options.within(most_s), self.http)
+
     async def call(
         self, operation: Operation[T], request: Request, max_retries: int | None = None
     ) -> T:

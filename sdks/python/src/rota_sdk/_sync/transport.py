@@ -21,6 +21,10 @@ class Transport:
         self.options = options
         self.http = http
 
+    def within(self, most_s: float | None) -> "Transport":
+        """The same with timeouts of at most so long."""
+        return self if most_s is None else Transport(self.options.within(most_s), self.http)
+
     def call(self, operation: Operation[T], request: Request, max_retries: int | None = None) -> T:
         return read(operation.response, self.send(request, max_retries))
 

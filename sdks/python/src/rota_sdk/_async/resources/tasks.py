@@ -1,16 +1,15 @@
 """Tasks: create them, follow them, decide about them."""
 
-import asyncio
-import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
-from rota_sdk import errors, models
+from rota_sdk import models
 from rota_sdk._async.pages import AsyncPages
 from rota_sdk._async.resource import AsyncResource
 from rota_sdk._async.streams import AsyncTaskEvents
-from rota_sdk._events import ENDED, decoded
+from rota_sdk._async.waiting import ended
+from rota_sdk._events import decoded
 from rota_sdk._generated import operations
 from rota_sdk._operation import Operation
 from rota_sdk._requests import UNSET, Request, Unset, bodies, change, creation, id_of, parameters
@@ -20,9 +19,6 @@ TaskRef: TypeAlias = str | models.Task
 # `list` is a method below.
 TaskResults: TypeAlias = list[TaskResult]
 ShownReview: TypeAlias = models.Review | models.PastReview | models.ReviewRef
-
-# `wait` asks more and more rarely, so that a long task costs few requests.
-FIRST_POLL_S, MOST_POLL_S = 0.25, 5.0
 
 
 class Tasks(AsyncResource):
@@ -232,7 +228,7 @@ class Tasks(AsyncResource):
         resume: bool | None = None,
         idempotency_key: str | None = None,
     ) -> models.DecisionResponse:
-        """Rejects what the review shows. With `resume`, the agent goes on with the reason."""
+        """Rejects what the review shows. With `resume`, the agent continues with the reason."""
         body = creation(
             models.RejectTask, review=review_shown(review), reason=reason, resume=resume
         )
@@ -275,7 +271,7 @@ class Tasks(AsyncResource):
         model: str | None = None,
         idempotency_key: str | None = None,
     ) -> models.Task:
-        """Creates a task that takes the steps of this one up to `from_step` and goes on."""
+        """Creates a task that takes the steps of this one up to `from_step` and continues."""
         body = creation(
             models.ForkTask, from_step=from_step, agent_version=agent_version, model=model
         )
@@ -335,21 +331,9 @@ class Tasks(AsyncResource):
     ) -> models.Task:
         """The task when it has ended. With `until_review`, also when it waits for a person.
 
-        After `timeout` seconds, it raises WaitTimeoutError and the task goes on.
+        After `timeout` seconds, it raises WaitTimeoutError and the task continues.
         """
-        deadline = None if timeout is None else time.monotonic() + timeout
-        pause_s = FIRST_POLL_S
-        while True:
-            found = await self.get(task)
-            if found.status in ENDED or (until_review and found.status == "WAITING_APPROVAL"):
-                return found
-            left_s = pause_s if deadline is None else deadline - time.monotonic()
-            if left_s <= 0:
-                raise errors.WaitTimeoutError(
-                    f"The task is {found.status} after {timeout} s. It goes on."
-                )
-            await asyncio.sleep(min(pause_s, left_s))
-            pause_s = min(pause_s * 1.5, MOST_POLL_S)
+        return await ended(self._transport, id_of(task), timeout, until_review=until_review)
 
 
 class Approvals(AsyncResource):
@@ -361,6 +345,10 @@ class Approvals(AsyncResource):
         page_size: int | None = None,
     ) -> AsyncPages[models.Approval]:
         """Everything that waits for a person, longest wait first.
+
+        While you read it, what is decided leaves the list and what is new joins it. If as many
+        join as leave between two pages, some items can be missing. Read the list again to see
+        them: what still waits is in it.
 
         If `truncated` is true, read the whole review with `tasks.review` before you decide.
         """

@@ -1,13 +1,12 @@
 # Generated from rota_sdk/_async: do not edit.
 """Tasks: create them, follow them, decide about them."""
 
-import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
-from rota_sdk import errors, models
-from rota_sdk._events import ENDED, decoded
+from rota_sdk import models
+from rota_sdk._events import decoded
 from rota_sdk._generated import operations
 from rota_sdk._operation import Operation
 from rota_sdk._requests import UNSET, Request, Unset, bodies, change, creation, id_of, parameters
@@ -15,14 +14,12 @@ from rota_sdk._results import TaskResult, review_shown, task_result
 from rota_sdk._sync.pages import Pages
 from rota_sdk._sync.resource import Resource
 from rota_sdk._sync.streams import TaskEvents
+from rota_sdk._sync.waiting import ended
 
 TaskRef: TypeAlias = str | models.Task
 # `list` is a method below.
 TaskResults: TypeAlias = list[TaskResult]
 ShownReview: TypeAlias = models.Review | models.PastReview | models.ReviewRef
-
-# `wait` asks more and more rarely, so that a long task costs few requests.
-FIRST_POLL_S, MOST_POLL_S = 0.25, 5.0
 
 
 class Tasks(Resource):
@@ -226,7 +223,7 @@ class Tasks(Resource):
         resume: bool | None = None,
         idempotency_key: str | None = None,
     ) -> models.DecisionResponse:
-        """Rejects what the review shows. With `resume`, the agent goes on with the reason."""
+        """Rejects what the review shows. With `resume`, the agent continues with the reason."""
         body = creation(
             models.RejectTask, review=review_shown(review), reason=reason, resume=resume
         )
@@ -267,7 +264,7 @@ class Tasks(Resource):
         model: str | None = None,
         idempotency_key: str | None = None,
     ) -> models.Task:
-        """Creates a task that takes the steps of this one up to `from_step` and goes on."""
+        """Creates a task that takes the steps of this one up to `from_step` and continues."""
         body = creation(
             models.ForkTask, from_step=from_step, agent_version=agent_version, model=model
         )
@@ -327,21 +324,9 @@ class Tasks(Resource):
     ) -> models.Task:
         """The task when it has ended. With `until_review`, also when it waits for a person.
 
-        After `timeout` seconds, it raises WaitTimeoutError and the task goes on.
+        After `timeout` seconds, it raises WaitTimeoutError and the task continues.
         """
-        deadline = None if timeout is None else time.monotonic() + timeout
-        pause_s = FIRST_POLL_S
-        while True:
-            found = self.get(task)
-            if found.status in ENDED or (until_review and found.status == "WAITING_APPROVAL"):
-                return found
-            left_s = pause_s if deadline is None else deadline - time.monotonic()
-            if left_s <= 0:
-                raise errors.WaitTimeoutError(
-                    f"The task is {found.status} after {timeout} s. It goes on."
-                )
-            time.sleep(min(pause_s, left_s))
-            pause_s = min(pause_s * 1.5, MOST_POLL_S)
+        return ended(self._transport, id_of(task), timeout, until_review=until_review)
 
 
 class Approvals(Resource):
@@ -353,6 +338,10 @@ class Approvals(Resource):
         page_size: int | None = None,
     ) -> Pages[models.Approval]:
         """Everything that waits for a person, longest wait first.
+
+        While you read it, what is decided leaves the list and what is new joins it. If as many
+        join as leave between two pages, some items can be missing. Read the list again to see
+        them: what still waits is in it.
 
         If `truncated` is true, read the whole review with `tasks.review` before you decide.
         """
