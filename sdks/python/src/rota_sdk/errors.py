@@ -25,7 +25,7 @@ class APITimeoutError(APIConnectionError):
 
 
 class WaitTimeoutError(RotaError):
-    """The task did not end in the time that `tasks.wait` was given. The task goes on."""
+    """The task did not end in the time that `tasks.wait` was given. The task continues."""
 
 
 class WebhookVerificationError(RotaError):
@@ -149,7 +149,7 @@ class ConflictError(APIError):
 
 
 class StaleReviewError(ConflictError):
-    """Another review waits than the one that was shown. Nothing was decided."""
+    """The review has changed since it was shown. Nothing was decided."""
 
     @property
     def review(self) -> "Review":

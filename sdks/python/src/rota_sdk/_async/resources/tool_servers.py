@@ -72,7 +72,7 @@ class ToolServers(AsyncResource):
         await self._call(operations.disconnect_server, {"id": id_of(server)})
 
     async def ping(self, server: ServerRef) -> models.PingResponse:
-        """Whether the server answers now. A server that is down is no error here."""
+        """Whether the server answers now. A server that is down is not an error here."""
         return await self._call(operations.ping_server, {"id": id_of(server)})
 
     def checks(

@@ -71,7 +71,7 @@ class ToolServers(Resource):
         self._call(operations.disconnect_server, {"id": id_of(server)})
 
     def ping(self, server: ServerRef) -> models.PingResponse:
-        """Whether the server answers now. A server that is down is no error here."""
+        """Whether the server answers now. A server that is down is not an error here."""
         return self._call(operations.ping_server, {"id": id_of(server)})
 
     def checks(self, server: ServerRef, *, page_size: int | None = None) -> Pages[models.PastCheck]:
