@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from rota_sdk import AsyncRota, Rota, errors
+from rota_sdk import AsyncRota, Rota, _retries, errors
 from rota_sdk._retries import LONGEST_WAIT_S, delay_s
 from tests.sdk.doors import CLIENTS, Door, url_of
 from tests.sdk.proxy import CuttingProxy
@@ -160,6 +160,57 @@ async def test_attempts_end_with_the_last_error(kind: str) -> None:
     stub = Stub(CUT)
     with pytest.raises(errors.APIConnectionError):
         await stub.door(kind, max_retries=0)(get)
+
+
+ENDS: dict[str, tuple[Callable[[Any], Any], httpx.Response]] = {
+    "key": (lambda c: c.keys.delete("key_1"), refusal(404, "NOT_FOUND")),
+    "session": (lambda c: c.sessions.delete("sess_1"), refusal(404, "NOT_FOUND")),
+    "schedule": (lambda c: c.schedules.delete("sched_1"), refusal(404, "NOT_FOUND")),
+    "server": (lambda c: c.tool_servers.disconnect("mcp_1"), refusal(404, "NOT_FOUND")),
+    "member": (
+        lambda c: c.companies.remove_member("acct_1", "user_1"),
+        refusal(404, "NOT_FOUND"),
+    ),
+    "invitation": (
+        lambda c: c.companies.delete_invitation("acct_1", "inv_1"),
+        refusal(404, "NOT_FOUND"),
+    ),
+    "logout": (lambda c: c.auth.logout(), refusal(401, "AUTHENTICATION_ERROR")),
+}
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Requests are sent again without a pause."""
+    monkeypatch.setattr(_retries, "backoff_s", lambda *_: 0.0)
+
+
+@pytest.mark.usefixtures("at_once")
+@pytest.mark.parametrize("name", ENDS)
+async def test_something_that_a_lost_attempt_has_ended_is_no_error(name: str, kind: str) -> None:
+    use, gone = ENDS[name]
+    for lost in (CUT, httpx.Response(502, text="Bad gateway")):
+        stub = Stub(lost, gone)
+        assert await stub.door(kind)(use) is None
+        assert len(stub.requests) == 2
+    # Nothing was ended if no attempt can have reached the service.
+    for outcomes in ([gone], [httpx.ConnectError("refused"), gone]):
+        with pytest.raises((errors.NotFoundError, errors.AuthenticationError)):
+            await Stub(*outcomes).door(kind)(use)
+
+
+@pytest.mark.usefixtures("at_once")
+async def test_a_lost_attempt_does_not_excuse_other_errors(kind: str) -> None:
+    with pytest.raises(errors.NotFoundError):
+        await Stub(CUT, refusal(404, "NOT_FOUND")).door(kind)(get)
+    delete = ENDS["key"][0]
+    with pytest.raises(errors.AuthenticationError):
+        await Stub(CUT, refusal(401, "AUTHENTICATION_ERROR")).door(kind)(delete)
+    # These are not from the service.
+    with pytest.raises(errors.NotFoundError):
+        await Stub(CUT, httpx.Response(404, text="<html>")).door(kind)(delete)
+    with pytest.raises(errors.UnreadableResponseError):
+        await Stub(httpx.Response(200, text="<html>")).door(kind)(delete)
 
 
 async def test_a_redirect_says_where_to(kind: str) -> None:

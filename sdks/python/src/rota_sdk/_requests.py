@@ -150,6 +150,8 @@ class Request:
     content: bytes | None
     # Whether it has the same effect if it is sent again after the response was lost.
     is_repeatable: bool
+    # The status that says, after an attempt without a response, that this attempt has worked.
+    gone_status: int | None = None
 
     @classmethod
     def of(
@@ -204,6 +206,13 @@ def error_of(response: httpx.Response, options: Options) -> errors.APIError:
         request_id=response.headers.get("X-Request-Id"),
         retry_after_s=_retry_after_s(response),
     )
+
+
+def is_gone(error: errors.RotaError, request: Request) -> bool:
+    """Whether the service, and not a proxy, says that there is nothing left to end."""
+    if not isinstance(error, errors.APIError) or error.code is None:
+        return False
+    return error.status == request.gone_status
 
 
 def _retry_after_s(response: httpx.Response) -> float | None:

@@ -44,3 +44,10 @@ def _can_pass_later(error: errors.APIError, is_repeatable: bool) -> bool:
     if isinstance(error, errors.ToolServerError):
         return False
     return error.status >= 500 and is_repeatable
+
+
+def may_have_worked(error: errors.RotaError) -> bool:
+    """Whether the request may have had its effect although it failed."""
+    if isinstance(error, errors.APIConnectionError):
+        return error.was_sent
+    return isinstance(error, errors.APIError) and error.status >= 500

@@ -1,6 +1,7 @@
 """What all resources have in common."""
 
 from collections.abc import Callable, Hashable, Mapping
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from rota_sdk._async.pages import AsyncPages
@@ -32,6 +33,13 @@ class AsyncResource:
             operation, path, query, body, idempotency_key, is_repeatable=is_repeatable
         )
         return await self._transport.call(operation, request)
+
+    async def _end(
+        self, operation: Operation[M], path: Mapping[str, str] | None = None, gone_status: int = 404
+    ) -> None:
+        """Ends what may be ended once. `gone_status` answers a request for what has ended."""
+        request = replace(Request.of(operation, path), gone_status=gone_status)
+        await self._transport.end(operation, request)
 
     def _offset_list(
         self,

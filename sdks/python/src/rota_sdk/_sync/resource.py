@@ -2,6 +2,7 @@
 """What all resources have in common."""
 
 from collections.abc import Callable, Hashable, Mapping
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from rota_sdk._model import Body, Model
@@ -33,6 +34,13 @@ class Resource:
             operation, path, query, body, idempotency_key, is_repeatable=is_repeatable
         )
         return self._transport.call(operation, request)
+
+    def _end(
+        self, operation: Operation[M], path: Mapping[str, str] | None = None, gone_status: int = 404
+    ) -> None:
+        """Ends what may be ended once. `gone_status` answers a request for what has ended."""
+        request = replace(Request.of(operation, path), gone_status=gone_status)
+        self._transport.end(operation, request)
 
     def _offset_list(
         self,

@@ -9,8 +9,8 @@ import httpx
 
 from rota_sdk import errors
 from rota_sdk._operation import Operation
-from rota_sdk._requests import Options, Request, T, connection_error, error_of, read
-from rota_sdk._retries import backoff_s, delay_s
+from rota_sdk._requests import Options, Request, T, connection_error, error_of, is_gone, read
+from rota_sdk._retries import backoff_s, delay_s, may_have_worked
 
 # The service sends something every 15 s, so a stream that is silent for longer is dead.
 SILENCE_S = 45.0
@@ -28,10 +28,17 @@ class Transport:
     def call(self, operation: Operation[T], request: Request, max_retries: int | None = None) -> T:
         return read(operation.response, self.send(request, max_retries))
 
+    def end(self, operation: Operation[T], request: Request) -> None:
+        """Sends a request that ends something. It has worked too if a lost attempt has."""
+        response = self.send(request)
+        if response.status_code != 204:
+            read(operation.response, response)
+
     def send(self, request: Request, max_retries: int | None = None) -> httpx.Response:
         """The response. Raises an error if every attempt fails."""
         limit = self.options.max_retries if max_retries is None else max_retries
         attempt = 0
+        may_be_done = False
         waiting_since: float | None = None
         while True:
             try:
@@ -48,6 +55,9 @@ class Transport:
                     raise
                 time.sleep(backoff_s(0))
             except errors.RotaError as error:
+                if may_be_done and is_gone(error, request):
+                    return httpx.Response(204)
+                may_be_done = may_be_done or may_have_worked(error)
                 wait_s = delay_s(error, attempt, is_repeatable=request.is_repeatable)
                 if wait_s is None or attempt >= limit:
                     raise

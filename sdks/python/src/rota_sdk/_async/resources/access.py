@@ -38,7 +38,7 @@ class Keys(AsyncResource):
 
     async def delete(self, key: KeyRef) -> None:
         """Revokes the key. It stops working within a second."""
-        await self._call(operations.delete_key, {"id": id_of(key)})
+        await self._end(operations.delete_key, {"id": id_of(key)})
 
 
 class Sessions(AsyncResource):
@@ -48,7 +48,7 @@ class Sessions(AsyncResource):
 
     async def delete(self, session: SessionRef) -> None:
         """Ends the session and its tokens."""
-        await self._call(operations.delete_session, {"id": id_of(session)})
+        await self._end(operations.delete_session, {"id": id_of(session)})
 
 
 class Auth(AsyncResource):
@@ -91,7 +91,8 @@ class Auth(AsyncResource):
 
     async def logout(self) -> None:
         """Ends the session and all of its tokens."""
-        await self._call(operations.logout)
+        # The token of a session that has ended is refused.
+        await self._end(operations.logout, gone_status=401)
 
     async def public_keys(self) -> models.JsonWebKeySet:
         """The keys that sign session tokens. Needs no credentials."""

@@ -62,7 +62,7 @@ class Companies(AsyncResource):
 
     async def remove_member(self, company: CompanyRef, member: MemberRef) -> None:
         """Removes a member, or lets the user leave. Takes effect within one second."""
-        await self._call(operations.delete_member, _path_of(company, member))
+        await self._end(operations.delete_member, _path_of(company, member))
 
     def invitations(
         self, company: CompanyRef, *, page_size: int | None = None
@@ -101,7 +101,7 @@ class Companies(AsyncResource):
     async def delete_invitation(self, company: CompanyRef, invitation: InvitationRef) -> None:
         """Deletes the invitation. Its link stops working."""
         path = {"id": id_of(company), "invitationId": id_of(invitation)}
-        await self._call(operations.delete_invitation, path)
+        await self._end(operations.delete_invitation, path)
 
     async def get_invitation(self, token: str) -> models.ReceivedInvitation:
         """What the user is invited to. `token` is what follows `#` in the link."""

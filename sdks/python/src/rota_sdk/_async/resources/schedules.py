@@ -76,7 +76,7 @@ class Schedules(AsyncResource):
 
     async def delete(self, schedule: ScheduleRef) -> None:
         """Deletes the schedule. Its tasks stay."""
-        await self._call(operations.delete_schedule, {"id": id_of(schedule)})
+        await self._end(operations.delete_schedule, {"id": id_of(schedule)})
 
     async def run(
         self, schedule: ScheduleRef, *, idempotency_key: str | None = None

@@ -69,7 +69,7 @@ class ToolServers(AsyncResource):
         return await self._call(operations.update_server, {"id": id_of(server)}, body=body)
 
     async def disconnect(self, server: ServerRef) -> None:
-        await self._call(operations.disconnect_server, {"id": id_of(server)})
+        await self._end(operations.disconnect_server, {"id": id_of(server)})
 
     async def ping(self, server: ServerRef) -> models.PingResponse:
         """Whether the server answers now. A server that is down is not an error here."""

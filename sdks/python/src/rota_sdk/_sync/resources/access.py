@@ -39,7 +39,7 @@ class Keys(Resource):
 
     def delete(self, key: KeyRef) -> None:
         """Revokes the key. It stops working within a second."""
-        self._call(operations.delete_key, {"id": id_of(key)})
+        self._end(operations.delete_key, {"id": id_of(key)})
 
 
 class Sessions(Resource):
@@ -49,7 +49,7 @@ class Sessions(Resource):
 
     def delete(self, session: SessionRef) -> None:
         """Ends the session and its tokens."""
-        self._call(operations.delete_session, {"id": id_of(session)})
+        self._end(operations.delete_session, {"id": id_of(session)})
 
 
 class Auth(Resource):
@@ -90,7 +90,8 @@ class Auth(Resource):
 
     def logout(self) -> None:
         """Ends the session and all of its tokens."""
-        self._call(operations.logout)
+        # The token of a session that has ended is refused.
+        self._end(operations.logout, gone_status=401)
 
     def public_keys(self) -> models.JsonWebKeySet:
         """The keys that sign session tokens. Needs no credentials."""

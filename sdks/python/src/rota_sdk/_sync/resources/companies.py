@@ -61,7 +61,7 @@ class Companies(Resource):
 
     def remove_member(self, company: CompanyRef, member: MemberRef) -> None:
         """Removes a member, or lets the user leave. Takes effect within one second."""
-        self._call(operations.delete_member, _path_of(company, member))
+        self._end(operations.delete_member, _path_of(company, member))
 
     def invitations(
         self, company: CompanyRef, *, page_size: int | None = None
@@ -100,7 +100,7 @@ class Companies(Resource):
     def delete_invitation(self, company: CompanyRef, invitation: InvitationRef) -> None:
         """Deletes the invitation. Its link stops working."""
         path = {"id": id_of(company), "invitationId": id_of(invitation)}
-        self._call(operations.delete_invitation, path)
+        self._end(operations.delete_invitation, path)
 
     def get_invitation(self, token: str) -> models.ReceivedInvitation:
         """What the user is invited to. `token` is what follows `#` in the link."""

@@ -77,7 +77,7 @@ class Schedules(Resource):
 
     def delete(self, schedule: ScheduleRef) -> None:
         """Deletes the schedule. Its tasks stay."""
-        self._call(operations.delete_schedule, {"id": id_of(schedule)})
+        self._end(operations.delete_schedule, {"id": id_of(schedule)})
 
     def run(self, schedule: ScheduleRef, *, idempotency_key: str | None = None) -> models.Task:
         """Creates a task of the schedule now."""

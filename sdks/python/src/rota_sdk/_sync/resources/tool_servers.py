@@ -68,7 +68,7 @@ class ToolServers(Resource):
         return self._call(operations.update_server, {"id": id_of(server)}, body=body)
 
     def disconnect(self, server: ServerRef) -> None:
-        self._call(operations.disconnect_server, {"id": id_of(server)})
+        self._end(operations.disconnect_server, {"id": id_of(server)})
 
     def ping(self, server: ServerRef) -> models.PingResponse:
         """Whether the server answers now. A server that is down is not an error here."""
