@@ -133,7 +133,8 @@ def connect(found: Target) -> "Rota":
     if renewed is None:
         return client
     _store_token(found.profile, found.token, renewed)
-    return client.with_options(api_key=renewed)
+    client.close()
+    return Rota(base_url=found.url, api_key=renewed, account=found.account)
 
 
 def _renewed(client: "Rota", *, is_needed: bool) -> str | None:

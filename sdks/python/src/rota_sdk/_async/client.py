@@ -25,7 +25,7 @@ class AsyncRota(AsyncResource):
 
     `api_key` is an API key or a session token. Without it, the environment variable ROTA_API_KEY is
     used; without `base_url`, ROTA_BASE_URL. Close the client when you no longer need it, or use it
-    in `async with`.
+    in `async with`. An `http_client` that you pass stays open: close it yourself.
     """
 
     def __init__(
@@ -40,9 +40,10 @@ class AsyncRota(AsyncResource):
         http_client: httpx.AsyncClient | None = None,
     ) -> None:
         options = Options.of(api_key, base_url, account, timeout, max_retries, api_version)
-        self._use(options, http_client or httpx.AsyncClient())
+        self._use(options, http_client or httpx.AsyncClient(), owns_http=http_client is None)
 
-    def _use(self, options: Options, http: httpx.AsyncClient) -> None:
+    def _use(self, options: Options, http: httpx.AsyncClient, *, owns_http: bool) -> None:
+        self._owns_http = owns_http
         self._transport = AsyncTransport(options, http)
         self.tasks = Tasks(self._transport)
         self.approvals = Approvals(self._transport)
@@ -67,7 +68,10 @@ class AsyncRota(AsyncResource):
         timeout: float | httpx.Timeout | Unset = UNSET,
         max_retries: int | Unset = UNSET,
     ) -> "AsyncRota":
-        """A client with other options that shares this one's connections."""
+        """A client with other options that shares this one's connections.
+
+        The connections belong to this client: close it, and not the copy.
+        """
         now = self._transport.options
         copy = AsyncRota.__new__(AsyncRota)
         copy._use(
@@ -80,6 +84,7 @@ class AsyncRota(AsyncResource):
                 now.api_version,
             ),
             self._transport.http,
+            owns_http=False,
         )
         return copy
 
@@ -88,8 +93,9 @@ class AsyncRota(AsyncResource):
         return await self._call(operations.me)
 
     async def aclose(self) -> None:
-        """Closes the connections."""
-        await self._transport.http.aclose()
+        """Closes the connections, if this client has opened them."""
+        if self._owns_http:
+            await self._transport.http.aclose()
 
     async def __aenter__(self) -> Self:
         return self

@@ -26,7 +26,7 @@ class Rota(Resource):
 
     `api_key` is an API key or a session token. Without it, the environment variable ROTA_API_KEY is
     used; without `base_url`, ROTA_BASE_URL. Close the client when you no longer need it, or use it
-    in `with`.
+    in `with`. An `http_client` that you pass stays open: close it yourself.
     """
 
     def __init__(
@@ -41,9 +41,10 @@ class Rota(Resource):
         http_client: httpx.Client | None = None,
     ) -> None:
         options = Options.of(api_key, base_url, account, timeout, max_retries, api_version)
-        self._use(options, http_client or httpx.Client())
+        self._use(options, http_client or httpx.Client(), owns_http=http_client is None)
 
-    def _use(self, options: Options, http: httpx.Client) -> None:
+    def _use(self, options: Options, http: httpx.Client, *, owns_http: bool) -> None:
+        self._owns_http = owns_http
         self._transport = Transport(options, http)
         self.tasks = Tasks(self._transport)
         self.approvals = Approvals(self._transport)
@@ -68,7 +69,10 @@ class Rota(Resource):
         timeout: float | httpx.Timeout | Unset = UNSET,
         max_retries: int | Unset = UNSET,
     ) -> "Rota":
-        """A client with other options that shares this one's connections."""
+        """A client with other options that shares this one's connections.
+
+        The connections belong to this client: close it, and not the copy.
+        """
         now = self._transport.options
         copy = Rota.__new__(Rota)
         copy._use(
@@ -81,6 +85,7 @@ class Rota(Resource):
                 now.api_version,
             ),
             self._transport.http,
+            owns_http=False,
         )
         return copy
 
@@ -89,8 +94,9 @@ class Rota(Resource):
         return self._call(operations.me)
 
     def close(self) -> None:
-        """Closes the connections."""
-        self._transport.http.close()
+        """Closes the connections, if this client has opened them."""
+        if self._owns_http:
+            self._transport.http.close()
 
     def __enter__(self) -> Self:
         return self
