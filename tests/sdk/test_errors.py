@@ -1,5 +1,6 @@
 """Errors: a class for each code, with everything that the response says."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -94,17 +95,34 @@ async def test_a_service_that_does_not_answer_in_time(rota: Door) -> None:
         await hasty(lambda c: c.me())
 
 
-async def test_a_server_that_is_not_rota_is_said_to_be_none(shop: Service, kind: str) -> None:
-    door = Door.open(kind, url_of(shop) + "/docs?", "rota_x", max_retries=0)
-    with pytest.raises(errors.UnreadableResponseError):
-        await door(lambda c: c.tasks.get("task_1"))
-    await door.close()
+async def test_a_server_that_is_not_rota_is_said_to_be_none(kind: str) -> None:
+    page = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\n<html>"
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(page)
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        door = Door.open(kind, f"http://127.0.0.1:{port}", "rota_x", max_retries=0)
+        with pytest.raises(errors.UnreadableResponseError):
+            await door(lambda c: c.tasks.get("task_1"))
+        await door.close()
 
 
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
         ({"base_url": "localhost:8080"}, "must start with https://"),
+        ({"base_url": "user:secret@x"}, "must start with https://"),
+        ({"base_url": "https://user:secret@x"}, "a user or password"),
+        ({"base_url": "https://x?token=secret"}, "a query or fragment"),
+        ({"base_url": "https://x#secret"}, "a query or fragment"),
+        ({"base_url": "https://"}, "no host"),
+        ({"base_url": "https://x/secret\n"}, "not valid"),
+        ({"account": "acct_1\nX-Secret: 1"}, "account contains"),
+        ({"api_version": "2026\n"}, "api_version contains"),
         ({"api_key": "rota_secret\n"}, "a line break"),
         ({"api_key": "rota_sécret"}, "Copy it again"),
         ({"max_retries": -1}, "cannot be negative"),

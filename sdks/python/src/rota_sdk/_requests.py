@@ -76,6 +76,23 @@ def _parameter(value: Any) -> str:
     )
 
 
+def _checked_url(url: str) -> str:
+    """The URL of the service. The errors do not repeat it, because it may contain a password."""
+    if not url.startswith(("http://", "https://")):
+        raise ValueError("The URL of the service must start with https:// or http://.")
+    try:
+        parts = httpx.URL(url)
+    except httpx.InvalidURL:
+        raise ValueError("The URL of the service is not valid.") from None
+    if not parts.host:
+        raise ValueError("The URL of the service has no host.")
+    if parts.userinfo:
+        raise ValueError("The URL of the service contains a user or password. Pass api_key.")
+    if "?" in url or "#" in url:
+        raise ValueError("The URL of the service contains a query or fragment.")
+    return url.rstrip("/")
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """What a client is made with."""
@@ -97,15 +114,14 @@ class Options:
         max_retries: int,
         api_version: str | None,
     ) -> "Options":
-        url = base_url or os.environ.get("ROTA_BASE_URL")
+        url = os.environ.get("ROTA_BASE_URL") if base_url is None else base_url
         if not url:
             raise errors.RotaError(
                 "The URL of the service is missing. Pass base_url, or set ROTA_BASE_URL."
             )
-        if not url.startswith(("http://", "https://")):
-            raise ValueError(f"The URL of the service must start with https:// or http://: {url!r}")
-        key = api_key or os.environ.get("ROTA_API_KEY")
-        return cls(url.rstrip("/"), key, account, timeout, max_retries, api_version)
+        # The empty key is none at all.
+        key = os.environ.get("ROTA_API_KEY") if api_key is None else api_key
+        return cls(_checked_url(url), key, account, timeout, max_retries, api_version)
 
     def __post_init__(self) -> None:
         if self.max_retries < 0:
@@ -113,6 +129,9 @@ class Options:
         # Checked here, because the error of the HTTP library would contain the key.
         if self.api_key and not re.fullmatch(r"[!-~]+", self.api_key):
             raise ValueError("The API key contains a space or a line break. Copy it again.")
+        for name, value in (("account", self.account), ("api_version", self.api_version)):
+            if value and not re.fullmatch(r"[!-~]+", value):
+                raise ValueError(f"{name} contains a space, a line break or another character.")
 
     @property
     def headers(self) -> dict[str, str]:
@@ -166,7 +185,11 @@ class Request:
     ) -> "Request":
         headers = {"Accept": "application/json"}
         if operation.is_keyed:
-            headers["Idempotency-Key"] = idempotency_key or str(uuid4())
+            key = str(uuid4()) if idempotency_key is None else idempotency_key
+            # Another key in its place would not stop the repetition that the caller fears.
+            if not re.fullmatch(r"[!-~](?:[ -~]*[!-~])?", key):
+                raise ValueError("The idempotency_key is empty or not printable ASCII.")
+            headers["Idempotency-Key"] = key
         content = None
         if body is not None:
             headers["Content-Type"] = "application/json"
@@ -175,6 +198,8 @@ class Request:
         for name, value in (path or {}).items():
             if not value:
                 raise ValueError(f"The {name} is empty.")
+            if value in (".", ".."):
+                raise ValueError(f"The {name} is not valid.")
             filled = filled.replace("{" + name + "}", quote(value, safe=""))
         return cls(operation.method, filled, query or {}, headers, content, is_repeatable)
 
@@ -225,7 +250,7 @@ def _retry_after_s(response: httpx.Response) -> float | None:
     return None
 
 
-def connection_error(error: httpx.TransportError, base_url: str) -> errors.APIConnectionError:
+def connection_error(error: httpx.RequestError, base_url: str) -> errors.APIConnectionError:
     unsent = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
     was_sent = not isinstance(error, unsent)
     if isinstance(error, httpx.TimeoutException):
@@ -235,11 +260,12 @@ def connection_error(error: httpx.TransportError, base_url: str) -> errors.APICo
     return errors.APIConnectionError(text, was_sent=was_sent)
 
 
-def read(operation_response: type[T], response: httpx.Response) -> T:
+def read(operation: Operation[T], response: httpx.Response) -> T:
     try:
-        return operation_response.model_validate_json(response.content)
+        return operation.response.model_validate_json(response.content)
     except ValueError as error:
+        # The path without its values: some are secrets, such as the token of an invitation.
         raise errors.UnreadableResponseError(
-            f"The response of {response.request.method} {response.request.url.path} is not what "
-            f"this version of the SDK knows. Update rota-sdk. {error}"
+            f"The response of {operation.method} {operation.path} is not what this version of the "
+            f"SDK knows. Update rota-sdk. {error}"
         ) from error

@@ -26,13 +26,13 @@ class Transport:
         return self if most_s is None else Transport(self.options.within(most_s), self.http)
 
     def call(self, operation: Operation[T], request: Request, max_retries: int | None = None) -> T:
-        return read(operation.response, self.send(request, max_retries))
+        return read(operation, self.send(request, max_retries))
 
     def end(self, operation: Operation[T], request: Request) -> None:
         """Sends a request that ends something. It has worked too if a lost attempt has."""
         response = self.send(request)
         if response.status_code != 204:
-            read(operation.response, response)
+            read(operation, response)
 
     def send(self, request: Request, max_retries: int | None = None) -> httpx.Response:
         """The response. Raises an error if every attempt fails."""
@@ -75,8 +75,10 @@ class Transport:
                 timeout=self.options.timeouts,
                 follow_redirects=False,
             )
-        except httpx.TransportError as error:
+        except httpx.RequestError as error:
             raise connection_error(error, self.options.base_url) from error
+        except httpx.InvalidURL as error:
+            raise ValueError(f"An argument makes the URL of the request invalid: {error}") from None
         if not response.is_success:
             raise error_of(response, self.options)
         return response
@@ -107,5 +109,7 @@ class Transport:
                         "The response is not a stream of events. Check the URL of the service."
                     )
                 yield response
-        except httpx.TransportError as error:
+        except httpx.RequestError as error:
             raise connection_error(error, self.options.base_url) from error
+        except httpx.InvalidURL as error:
+            raise ValueError(f"An argument makes the URL of the request invalid: {error}") from None
