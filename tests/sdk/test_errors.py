@@ -25,6 +25,7 @@ def test_each_code_has_its_class(code: str) -> None:
     [
         (400, errors.ValidationError),
         (402, errors.PaymentRequiredError),
+        (408, errors.RequestTimeoutError),
         (418, errors.APIError),
         (429, errors.RateLimitError),
         (599, errors.InternalServerError),

@@ -69,7 +69,9 @@ create: Callable[[Any], Any] = lambda c: c.tasks.create(name="T")  # noqa: E731
     [
         refusal(429, "RATE_LIMIT_EXCEEDED", Retry_After="0"),
         refusal(429, "RATE_LIMITED", RateLimit_Reset="0"),
+        refusal(429, "RATE_LIMITED", Retry_After="Wed, 21 Oct 2015 07:28:00 GMT"),
         refusal(408, "REQUEST_TIMEOUT"),
+        httpx.Response(408, text="<html>Request timeout</html>"),
         refusal(503, "SERVICE_UNAVAILABLE"),
         refusal(500, "DATABASE_ERROR"),
         httpx.Response(502, text="<html>Bad gateway</html>"),
@@ -96,6 +98,11 @@ async def test_a_request_that_can_pass_later_is_sent_again(
         (create, refusal(409, "CONFLICT", IN_PROGRESS), errors.ConflictError),
         (get, refusal(429, "RATE_LIMITED", Retry_After="3600"), errors.TooManyAtOnceError),
         (
+            get,
+            refusal(503, "SERVICE_UNAVAILABLE", Retry_After="Fri, 31 Dec 2199 23:59:59 GMT"),
+            errors.ServiceUnavailableError,
+        ),
+        (
             lambda c: c.tool_servers.invoke("mcp_1", tool="send"),
             refusal(502, "TOOL_SERVER_ERROR"),
             errors.ToolServerError,
@@ -109,7 +116,7 @@ async def test_a_request_that_can_pass_later_is_sent_again(
         (lambda c: c.tasks.update("task_1", logs="line\n"), CUT, errors.APIConnectionError),
         (lambda c: c.auth.start_session(id_token="t"), CUT, errors.APIConnectionError),
     ],
-    ids=["missing", "conflict", "too long", "tool", "tool timeout", "logs", "id token"],
+    ids=["missing", "conflict", "too long", "too late", "tool", "tool timeout", "logs", "id token"],
 )
 async def test_a_request_that_cannot_or_must_not_be_repeated_is_sent_once(
     use: Callable[[Any], Any],

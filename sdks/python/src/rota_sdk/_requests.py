@@ -4,9 +4,11 @@ import json
 import os
 import platform
 import re
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
+from email.utils import parsedate_to_datetime
 from enum import Enum
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
 from urllib.parse import quote
@@ -243,11 +245,17 @@ def is_gone(error: errors.RotaError, request: Request) -> bool:
 def _retry_after_s(response: httpx.Response) -> float | None:
     names = ("Retry-After", "RateLimit-Reset") if response.status_code == 429 else ("Retry-After",)
     for name in names:
-        try:
-            return max(0.0, float(response.headers[name]))
-        except (KeyError, ValueError):
-            continue
+        value = response.headers.get(name, "")
+        for read_s in (float, _seconds_until):
+            try:
+                return max(0.0, read_s(value))
+            except ValueError:
+                continue
     return None
+
+
+def _seconds_until(date: str) -> float:
+    return parsedate_to_datetime(date).timestamp() - time.time()
 
 
 def connection_error(error: httpx.RequestError, base_url: str) -> errors.APIConnectionError:

@@ -37,9 +37,11 @@ def delay_s(error: errors.RotaError, attempt: int, *, is_repeatable: bool) -> fl
 
 
 def _can_pass_later(error: errors.APIError, is_repeatable: bool) -> bool:
-    # The service did not handle these requests.
-    if isinstance(error, (errors.RateLimitError, errors.RequestTimeoutError)):
+    # The service did not handle these requests. A proxy may have sent a timeout without a code.
+    if isinstance(error, errors.RateLimitError):
         return True
+    if isinstance(error, errors.RequestTimeoutError):
+        return is_repeatable or error.code is not None
     # The tool server may have done the work, and would do it again.
     if isinstance(error, errors.ToolServerError):
         return False

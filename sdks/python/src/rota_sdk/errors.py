@@ -247,6 +247,7 @@ _BY_STATUS: Mapping[int, type[APIError]] = {
         BY_CODE[code].usual_status: BY_CODE[code]
         for code in ("VALIDATION_ERROR", "AUTHENTICATION_ERROR", "AUTHORIZATION_ERROR", "NOT_FOUND")
     },
+    408: RequestTimeoutError,
     409: ConflictError,
     429: RateLimitError,
 }
