@@ -39,11 +39,12 @@ class OnePage(Generic[T]):
 
 
 class Offsets(Generic[T]):
-    """Pages by `offset`. Items are found once, also if the list changes meanwhile.
+    """Pages by `offset`. Items are found once, even if the list changes while it is read.
 
     Where items are added in front, the next page begins with items that were seen. Where items
     leave the list, for example because the caller retries each failed task that it finds, the next
-    page would skip some: then the cursor steps back by as many as are missing.
+    page would skip some: then the cursor steps back by as many as are missing. If as many are added
+    as leave, the total does not show it, and some can be skipped.
     """
 
     def __init__(self, size: int | None, key: Callable[[T], Hashable] | None) -> None:
