@@ -12,6 +12,8 @@ export interface Parts {
   idempotencyKey?: string | undefined;
   /** Whether it has the same effect if it is sent again after the response was lost. Default: true. */
   repeatable?: boolean;
+  /** The status if it was done before. Default: 404 for DELETE. */
+  doneStatus?: number;
 }
 
 /** One call of an operation. Its attempts all send the same. */
@@ -23,6 +25,7 @@ export interface ApiRequest {
   body: string | undefined;
   keyed: boolean;
   repeatable: boolean;
+  doneStatus: number | undefined;
 }
 
 export function requestOf(operation: Operation<unknown>, parts: Parts, json: Json): ApiRequest {
@@ -41,6 +44,7 @@ export function requestOf(operation: Operation<unknown>, parts: Parts, json: Jso
     body,
     keyed,
     repeatable: parts.repeatable ?? true,
+    doneStatus: parts.doneStatus ?? (method === 'DELETE' ? 404 : undefined),
   };
 }
 

@@ -32,7 +32,8 @@ function canPassLater(error: APIError, repeatable: boolean): boolean {
   if (error instanceof RateLimitError || error instanceof RequestTimeoutError) return true;
   // The tool server may have done the work, and would do it again.
   if (error instanceof ToolServerError) return false;
-  return error.status >= 500 && repeatable;
+  // A proxy also sends 408.
+  return repeatable && (error.status >= 500 || error.status === 408);
 }
 
 /** Waits, until the signal ends it. With `online`, it ends early when a browser's network is back. */

@@ -1,3 +1,6 @@
+/** A longer timer fires at once: 24 days. */
+const LONGEST_MS = 2 ** 31 - 1;
+
 /** Ends a request when its time has passed, or when its caller ends it. */
 export class Deadline {
   readonly #cut = new AbortController();
@@ -19,7 +22,7 @@ export class Deadline {
   /** The time begins again. */
   restart(ms: number): void {
     clearTimeout(this.#timer);
-    if (ms === Number.POSITIVE_INFINITY) return;
+    if (ms > LONGEST_MS) return;
     this.#timer = setTimeout(() => {
       this.hasPassed = true;
       this.cut();

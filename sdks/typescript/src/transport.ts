@@ -1,7 +1,7 @@
 /** Sends requests, and sends them again where that helps. */
 import {
   APIConnectionError,
-  type APIError,
+  APIError,
   APITimeoutError,
   AuthenticationError,
   apiError,
@@ -45,16 +45,25 @@ export class Transport {
   ): Promise<R> {
     const { signal, maxRetries = this.settings.maxRetries } = options;
     const timeoutMs = options.timeoutMs ?? this.settings.timeoutMs;
-    const started = performance.now();
+    let patience = Number.NaN;
+    let isLost = false;
     for (let attempt = 0; ; ) {
       try {
         return await this.#attempt(request, read, timeoutMs, signal);
       } catch (error) {
+        const { status = 0, code } = error instanceof APIError ? error : {};
+        // An earlier attempt did it, and its response was lost.
+        if (isLost && code && status === request.doneStatus) return undefined as R;
+        isLost ||= status >= 500 || (error instanceof APIConnectionError && error.wasSent);
         // An earlier attempt was cut off and still runs. Its response is stored at its end.
         const isOwn = error instanceof ConflictError && error.isInProgress && request.keyed;
-        if (isOwn && attempt > 0 && performance.now() - started <= timeoutMs) {
-          await pause(backoffMs(0), signal);
-          continue;
+        if (isOwn && attempt > 0) {
+          const now = performance.now();
+          patience ||= now + timeoutMs;
+          if (now <= patience) {
+            await pause(backoffMs(0), signal);
+            continue;
+          }
         }
         const waitMs = delayMs(error, attempt, request.repeatable);
         if (waitMs === null || attempt >= maxRetries) throw error;
@@ -181,8 +190,11 @@ function errorOf(response: Response, text: string): APIError {
 function retryAfterS({ status, headers }: Response): number | null {
   const names = status === 429 ? ['Retry-After', 'RateLimit-Reset'] : ['Retry-After'];
   for (const name of names) {
-    const value = headers.get(name);
-    if (value?.trim() && Number.isFinite(Number(value))) return Math.max(0, Number(value));
+    const value = headers.get(name)?.trim();
+    // The time of the service, because the clock here may be wrong.
+    const now = Date.parse(headers.get('Date') ?? '') || Date.now();
+    const found = value?.endsWith('GMT') ? (Date.parse(value) - now) / 1_000 : Number(value);
+    if (value && Number.isFinite(found)) return Math.max(0, found);
   }
   return null;
 }

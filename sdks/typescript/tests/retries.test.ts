@@ -31,6 +31,7 @@ test.each<[string, Outcome]>([
   ['a slow request', refusal(408, 'REQUEST_TIMEOUT')],
   ['an outage', refusal(503, 'SERVICE_UNAVAILABLE')],
   ['a database', refusal(500, 'DATABASE_ERROR')],
+  ['a slow request to a proxy', new Response('<html>', { status: 408 })],
   ['a gateway', new Response('<html>', { status: 502 })],
   ['a closed port', cut('ECONNREFUSED')],
   ['a cut', cut()],
@@ -92,6 +93,74 @@ test('an attempt that still runs is waited for', async () => {
   const { client, sent } = stub(cut(), ...busy, answer(TASK, 201));
   await settled(client({ maxRetries: 1 }).tasks.create({ name: 'T' }));
   expect(sent).toHaveLength(5);
+});
+
+test('an attempt that ran into the timeout is waited for, as long as a request may take', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+  const busy = (count: number) =>
+    Array.from({ length: count }, () => refusal(409, 'CONFLICT', {}, IN_PROGRESS));
+  const invoke = ({ client }: ReturnType<typeof stub>) =>
+    settled(client({ timeoutMs: 5_000 }).toolServers.invoke('mcp_1', { tool: 'send' }));
+  const slow = stub('never', ...busy(3), answer({ result: 1 }));
+  expect(await invoke(slow)).toEqual({ result: 1 });
+  expect(new Set(slow.sent.map(({ init }) => init.headers['Idempotency-Key'])).size).toBe(1);
+  const endless = stub('never', ...busy(30));
+  await expect(invoke(endless)).rejects.toThrow(errors.ConflictError);
+  expect(endless.sent.length).toBeGreaterThan(5);
+});
+
+test.each<[string, Use, Response]>([
+  ['a key', (c) => c.keys.delete('k'), refusal(404, 'NOT_FOUND')],
+  ['a schedule', (c) => c.schedules.delete('s'), refusal(404, 'NOT_FOUND')],
+  ['a session', (c) => c.auth.logout(), refusal(401, 'AUTHENTICATION_ERROR')],
+])('what the lost attempt has ended is no error: %s', async (_, use, gone) => {
+  for (const lost of [cut(), new Response('<html>', { status: 504 })]) {
+    const { client, sent } = stub(lost, gone.clone());
+    await expect(settled(use(client()))).resolves.toBeUndefined();
+    expect(sent).toHaveLength(2);
+  }
+  // Nothing was lost, or the answer is not from Rota.
+  const { status } = gone;
+  for (const outcomes of [
+    [gone.clone()],
+    [cut('ECONNREFUSED'), gone.clone()],
+    [cut(), new Response('<html>', { status })],
+  ]) {
+    const { client } = stub(...outcomes);
+    await expect(settled(use(client()))).rejects.toThrow(errors.RotaError);
+  }
+});
+
+test('a missing task stays missing after a lost response', async () => {
+  const { client } = stub(cut(), refusal(404, 'NOT_FOUND'));
+  await expect(settled(client().tasks.get('t'))).rejects.toThrow(errors.NotFoundError);
+});
+
+test('Retry-After can be a date', async () => {
+  const headers = (after: string) => ({
+    'Retry-After': after,
+    Date: 'Sun, 15 Nov 2026 10:00:00 GMT',
+  });
+  const { client } = stub(
+    refusal(503, 'SERVICE_UNAVAILABLE', headers('Sun, 15 Nov 2026 10:00:07 GMT')),
+    refusal(503, 'SERVICE_UNAVAILABLE', headers('Sun, 15 Nov 2026 09:00:00 GMT')),
+    refusal(503, 'SERVICE_UNAVAILABLE', headers('7 apples')),
+  );
+  const rota = client({ maxRetries: 0 });
+  for (const retryAfterS of [7, 0, null]) {
+    await expect(rota.me()).rejects.toMatchObject({ retryAfterS });
+  }
+});
+
+test('a timeout beyond what timers can do is no timeout', async () => {
+  const { client } = stub(answer({ user: {} }));
+  const rota = client({ timeoutMs: 2 ** 31 });
+  const slow: typeof fetch = async (_, init) => {
+    await new Promise((done) => setTimeout(done, 10));
+    if (init?.signal?.aborted) throw init.signal.reason;
+    return answer({ variant: 'a' });
+  };
+  await expect(settled(rota.withOptions({ fetch: slow }).me())).resolves.toEqual({ variant: 'a' });
 });
 
 test('attempts end with the last error', async () => {

@@ -1,7 +1,8 @@
 /** A service that answers with one outcome after the other. */
 import { Rota, type RotaOptions } from '../src/index.ts';
 
-export type Outcome = Response | Error;
+/** `never`: no response until the request is ended. */
+export type Outcome = Response | Error | 'never';
 
 export interface Sent {
   url: string;
@@ -15,6 +16,11 @@ export function stub(...outcomes: Outcome[]) {
     const outcome = outcomes.shift();
     if (!outcome) throw new Error('Nobody expects another request.');
     if (outcome instanceof Error) throw outcome;
+    if (outcome === 'never') {
+      return new Promise((_, reject) => {
+        init?.signal?.addEventListener('abort', () => reject(init.signal?.reason));
+      });
+    }
     return outcome;
   };
   const client = (options: RotaOptions = {}) =>

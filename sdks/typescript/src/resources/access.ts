@@ -72,7 +72,8 @@ export class Auth extends Resource {
 
   /** Ends the session and all of its tokens. */
   async logout(options?: RequestOptions): Promise<void> {
-    await this.call(operations.logout, {}, options);
+    // The token ends with the session.
+    await this.call(operations.logout, { doneStatus: 401 }, options);
   }
 
   /** The keys that sign session tokens. Needs no credentials. */
