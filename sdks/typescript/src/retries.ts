@@ -12,6 +12,13 @@ const MOST_MS = 8_000;
 /** A client that is told to wait longer than this fails instead. A window of the rate limit has 60 s. */
 export const LONGEST_WAIT_MS = 60_000;
 
+/**
+ * How often in a row something that takes long fails before it gives up: a stream that connects, or
+ * `wait`. Together with the time between the attempts, this is more than a minute. A client that
+ * repeats nothing gives up at once.
+ */
+export const patienceOf = (maxRetries: number): number => maxRetries && Math.max(20, maxRetries);
+
 /** Grows with each attempt. It is random, so that clients do not come back together. */
 export const backoffMs = (attempt: number, firstMs = FIRST_MS): number =>
   (0.5 + Math.random() / 2) * Math.min(MOST_MS, firstMs * 2 ** attempt);

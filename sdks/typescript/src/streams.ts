@@ -1,22 +1,16 @@
 /** Streams of events that survive any interruption: every event arrives once and in order. */
-import { APIConnectionError, UnreadableResponseError } from './errors.ts';
+import { APIConnectionError, RateLimitError, UnreadableResponseError } from './errors.ts';
 import { hasEnded, type TaskEvent } from './events.ts';
-import { accountEvents, getTask } from './generated/operations.gen.ts';
+import { accountEvents, getTask, me } from './generated/operations.gen.ts';
 import type { Event } from './generated/types.gen.ts';
 import type { ApiRequest } from './request.ts';
-import { backoffMs, delayMs, pause } from './retries.ts';
+import { backoffMs, delayMs, patienceOf, pause } from './retries.ts';
 import { Decoder, type Message } from './sse.ts';
 import { Deadline } from './timeouts.ts';
-import type { Transport } from './transport.ts';
+import { Transport } from './transport.ts';
 
 /** The service sends something every 15 s, so a stream that is silent for longer is dead. */
 const SILENCE_MS = 40_000;
-/**
- * How often in a row a stream that was open fails to connect again before it gives up. Together with
- * the time between the attempts, this is more than a minute. Connections that open and break later are
- * not counted: a task can wait for a person for hours, and a proxy can cut streams all the time.
- */
-const RECONNECTS = 20;
 /** A cut connection is the usual case, so the first attempt comes soon. */
 const FIRST_MS = 100;
 /** A connection that was open for so long did not fail at once, so the next attempt comes soon again. */
@@ -37,8 +31,8 @@ export interface FollowOptions {
 interface Source<E extends TaskEvent> {
   request: ApiRequest;
   decode(message: Message): E | null;
-  /** Where a stream without a number begins. Null: with the first event. */
-  begin(): Promise<number | null>;
+  /** The number that the stream begins after. Null: it begins with the first event. */
+  begin(after: number | null): Promise<number | null>;
   /** Whether the stream ends after an event with this state of a task. */
   endsWith(status: unknown): boolean;
   /** Whether nothing more can come after the events that are stored now. */
@@ -53,9 +47,16 @@ export class EventStream<E extends TaskEvent> implements AsyncIterable<E> {
   readonly #source: Source<E>;
   readonly #options: FollowOptions;
   readonly #events: AsyncGenerator<E, void, undefined>;
+  #begun: Promise<void> | undefined;
+  #wasOpen = false;
   #status: unknown = null;
   /** How many connections in a row brought no event. */
   #idle = 0;
+  /**
+   * How many attempts in a row opened no connection. Connections that open and break later are not
+   * counted: a task can wait for a person for hours, and a proxy can cut streams all the time.
+   */
+  #refused = 0;
 
   constructor(transport: Transport, source: Source<E>, options: FollowOptions) {
     this.#transport = transport;
@@ -69,37 +70,64 @@ export class EventStream<E extends TaskEvent> implements AsyncIterable<E> {
     return this.#events;
   }
 
-  async *#follow(): AsyncGenerator<E, void, undefined> {
-    const { signal } = this.#options;
-    this.lastSequence ??= await this.#source.begin();
-    let limit = this.#transport.settings.maxRetries;
-    let refused = 0;
-    let isOver = false;
-    const opened = () => {
-      limit = RECONNECTS;
-      refused = 0;
-    };
+  /**
+   * Resolves when the stream knows where it begins: every event after that arrives. Without it, the
+   * events of an account begin when the first one is asked for.
+   */
+  ready(): Promise<void> {
+    this.#begun ??= this.#begin();
+    return this.#begun;
+  }
+
+  async #begin(): Promise<void> {
     for (;;) {
       const started = performance.now();
-      let waitMs: number;
       try {
-        for await (const event of this.#once(opened)) {
+        this.lastSequence = await this.#source.begin(this.lastSequence);
+        return;
+      } catch (error) {
+        await this.#recover(error, started);
+      }
+    }
+  }
+
+  async *#follow(): AsyncGenerator<E, void, undefined> {
+    await this.ready();
+    let isOver = false;
+    for (;;) {
+      const started = performance.now();
+      try {
+        for await (const event of this.#once()) {
           this.#idle = 0;
+          isOver = false;
           yield event;
         }
         // The service ended the stream: because nothing more can come, or because it stops.
         if (isOver || this.#source.endsWith(this.#status)) return;
         isOver = await this.#source.isOver();
-        waitMs = isOver ? 0 : this.#pauseMs(started);
+        if (!isOver) await this.#pause(this.#pauseMs(started), true);
       } catch (error) {
-        const againMs = delayMs(error, this.#idle, true);
-        if (againMs === null || refused >= limit) throw error;
-        refused += 1;
-        waitMs = error instanceof APIConnectionError ? this.#pauseMs(started) : againMs;
+        await this.#recover(error, started);
       }
-      this.#idle += 1;
-      await pause(waitMs, signal, true);
     }
+  }
+
+  /** Waits after an error. Throws it if another attempt does not help. */
+  async #recover(error: unknown, started: number): Promise<void> {
+    const { maxRetries } = this.#transport.settings;
+    const isFull = error instanceof RateLimitError;
+    const limit = this.#wasOpen ? patienceOf(1) : isFull ? maxRetries : patienceOf(maxRetries);
+    const againMs = delayMs(error, this.#idle, true);
+    if (againMs === null || this.#refused >= limit) throw error;
+    this.#refused += 1;
+    const isCut = error instanceof APIConnectionError;
+    // Only a wait that the service did not ask for ends early.
+    await this.#pause(isCut ? this.#pauseMs(started) : againMs, isCut);
+  }
+
+  #pause(ms: number, online: boolean): Promise<void> {
+    this.#idle += 1;
+    return pause(ms, this.#options.signal, online);
   }
 
   /** How long to wait after a connection that broke. */
@@ -109,15 +137,22 @@ export class EventStream<E extends TaskEvent> implements AsyncIterable<E> {
   }
 
   /** The new events of one connection. */
-  async *#once(opened?: () => void): AsyncGenerator<E, void, undefined> {
-    for await (const message of this.#messages(opened)) {
+  async *#once(): AsyncGenerator<E, void, undefined> {
+    for await (const message of this.#messages()) {
+      if (!message) {
+        this.#wasOpen = true;
+        this.#refused = 0;
+        this.#options.onOpen?.();
+        continue;
+      }
       const event = this.#take(message);
       if (event) yield event;
     }
   }
 
-  async *#messages(opened?: () => void): AsyncGenerator<Message, void, undefined> {
-    const { signal, onOpen } = this.#options;
+  /** What one connection brings: null when it is open, and then its messages. */
+  async *#messages(): AsyncGenerator<Message | null, void, undefined> {
+    const { signal } = this.#options;
     const { request } = this.#source;
     const deadline = new Deadline(Math.min(this.#transport.settings.timeoutMs, SILENCE_MS), signal);
     // A network that is gone does not end a stream by itself.
@@ -138,16 +173,16 @@ export class EventStream<E extends TaskEvent> implements AsyncIterable<E> {
       if (!response.body || !kind.startsWith('text/event-stream')) {
         throw new UnreadableResponseError('The response is not a stream of events. Check baseUrl.');
       }
-      deadline.restart(SILENCE_MS);
-      opened?.();
-      onOpen?.();
       reader = response.body.getReader();
+      yield null;
       const texts = new TextDecoder();
       const decoder = new Decoder();
       for (;;) {
-        const { value, done } = await reader.read();
-        if (done) return;
         deadline.restart(SILENCE_MS);
+        const { value, done } = await reader.read();
+        // The caller takes the time that it needs.
+        deadline.restart(Number.POSITIVE_INFINITY);
+        if (done) return;
         yield* decoder.feed(texts.decode(value, { stream: true }));
       }
     } catch (error) {
@@ -185,7 +220,7 @@ export const taskStream = (
     {
       request,
       decode,
-      begin: async () => null,
+      begin: async (after) => after,
       endsWith: hasEnded,
       isOver: async () => {
         const { task } = await transport.call(getTask, { path: { id } }, options);
@@ -207,11 +242,19 @@ export const accountStream = (
     {
       request,
       decode,
-      // A stream without a number begins with the next event, at each connection. So the number of
-      // the newest event is read once, and nothing is missing after a reconnect.
-      begin: async () => {
+      begin: async (after) => {
+        const once = { signal: options.signal, maxRetries: 0 };
+        let own = transport;
+        // After a removal, this could be another company.
+        if (transport.settings.account === 'company') {
+          const { id } = (await transport.call(me, {}, once)).account;
+          request.headers['X-Service-Account'] = id;
+          own = new Transport({ ...transport.settings, account: id });
+        }
+        // A stream without a number begins with the next event, at each connection. So the number of
+        // the newest event is read once, and nothing is missing after a reconnect.
         const query = { after: Number.MAX_SAFE_INTEGER };
-        return (await transport.call(accountEvents, { query }, options)).lastSequence;
+        return after ?? (await own.call(accountEvents, { query }, once)).lastSequence;
       },
       endsWith: () => false,
       isOver: async () => false,

@@ -13,6 +13,31 @@ async function all(events: AsyncIterable<TaskEvent>): Promise<TaskEvent[]> {
   return found;
 }
 
+/** The outcome of a call whose waits pass at once. */
+async function passed<T>(call: Promise<T>): Promise<T> {
+  let done = false;
+  const end = () => {
+    done = true;
+  };
+  call.then(end, end);
+  while (!done) await vi.advanceTimersByTimeAsync(1_000);
+  return call;
+}
+
+/** A stream that sends this and stays open until it is aborted. */
+function open(text: string): (signal: AbortSignal) => Response {
+  return (signal) =>
+    new Response(
+      new ReadableStream<Uint8Array>({
+        start(controller) {
+          controller.enqueue(new TextEncoder().encode(text));
+          signal.addEventListener('abort', () => controller.error(signal.reason));
+        },
+      }),
+      { headers: { 'Content-Type': 'text/event-stream' } },
+    );
+}
+
 const sequences = (events: TaskEvent[]) =>
   events.map((event) => ('sequence' in event ? event.sequence : event.text));
 
@@ -104,14 +129,148 @@ test('a stream that is not of Rota is an error', async () => {
   }
 });
 
-test('a stream that was never open gives up soon', async () => {
-  const { client, sent } = stub(cut(), cut(), cut());
-  await expect(all(client({ maxRetries: 1 }).tasks.follow('t'))).rejects.toThrow(
+test('a client that repeats nothing gives up at once, and a refusal is no outage', async () => {
+  const { client, sent } = stub(cut());
+  await expect(all(client({ maxRetries: 0 }).tasks.follow('t'))).rejects.toThrow(
     errors.APIConnectionError,
   );
-  expect(sent).toHaveLength(2);
+  expect(sent).toHaveLength(1);
   const missing = stub(refusal(404, 'NOT_FOUND'));
   await expect(all(missing.client().tasks.follow('t'))).rejects.toThrow(errors.NotFoundError);
+});
+
+test('an outage of a minute is survived from the start, and a longer one is an error', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+  try {
+    const outage = (count: number) =>
+      Array.from({ length: count }, (_, number) =>
+        number % 2 ? refusal(503, 'SERVICE_UNAVAILABLE') : cut('ECONNREFUSED'),
+      );
+    const short = stub(...outage(12), stream([first, last]));
+    expect(sequences(await passed(all(short.client().tasks.follow('t'))))).toEqual([1, 3]);
+    const before = performance.now();
+    const long = stub(...outage(30));
+    await expect(passed(all(long.client().tasks.follow('t')))).rejects.toThrow(errors.RotaError);
+    expect(performance.now() - before).toBeGreaterThan(60_000);
+    expect(long.sent).toHaveLength(21);
+    const account = stub(...outage(12), answer({ events: [], lastSequence: 1 }), stream([last]));
+    const events = account.client().events.follow()[Symbol.asyncIterator]();
+    expect((await passed(events.next())).value).toMatchObject({ sequence: 3 });
+    // Too many streams at once.
+    const full = stub(...[1, 2, 3].map(() => refusal(429, 'RATE_LIMITED')));
+    await expect(passed(all(full.client().tasks.follow('t')))).rejects.toThrow(
+      errors.TooManyAtOnceError,
+    );
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test('waiting for a task survives an outage, and ends in time', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+  try {
+    const outage = Array.from({ length: 12 }, () => cut('ECONNREFUSED'));
+    const ended = answer({ task: { status: 'COMPLETED' } });
+    const short = stub(running(), ...outage, ended);
+    expect((await passed(short.client().tasks.wait('t'))).status).toBe('COMPLETED');
+    const missing = stub(refusal(404, 'NOT_FOUND'));
+    await expect(missing.client().tasks.wait('t')).rejects.toThrow(errors.NotFoundError);
+    const before = performance.now();
+    const silent = stub(running(), 'never').client();
+    const error = await passed(silent.tasks.wait('t', { timeoutMs: 3_000 }).catch((each) => each));
+    expect(error).toBeInstanceOf(errors.WaitTimeoutError);
+    expect(error.message).toContain('is RUNNING after 3000 ms');
+    expect(performance.now() - before).toBeLessThan(5_000);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test('an account stream begins when it is ready', async () => {
+  const begun = () => answer({ events: [], lastSequence: 1 });
+  const { client, sent } = stub(begun(), stream([second]));
+  const events = client().events.follow();
+  await Promise.all([events.ready(), events.ready()]);
+  expect(sent).toHaveLength(1);
+  expect(events.lastSequence).toBe(1);
+  for await (const { sequence } of events) {
+    expect(sequence).toBe(2);
+    break;
+  }
+  expect(sent[1]?.init.headers['Last-Event-ID']).toBe('1');
+});
+
+test.each([undefined, 4])('the stream of a company stays with it, after %s', async (after) => {
+  const me = answer({ account: { id: 'acct_1' } });
+  const begun = answer({ events: [], lastSequence: 4 });
+  const events = [5, 6].map((number) => stream([eventText(number, 'task.updated')], 'break'));
+  const { client, sent } = stub(me, ...(after ? [] : [begun]), ...events);
+  const found = [];
+  for await (const { sequence } of client({ account: 'company' }).events.follow({ after })) {
+    found.push(sequence);
+    if (sequence === 6) break;
+  }
+  expect(found).toEqual([5, 6]);
+  const [asked, ...connected] = sent.map(({ init }) => init.headers['X-Service-Account']);
+  expect(asked).toBe('company');
+  expect(new Set(connected)).toEqual(new Set(['acct_1']));
+});
+
+test('a slow caller does not end the stream, and silence does', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  try {
+    const { client, sent } = stub(open(first), stream([last]));
+    const events = client().tasks.follow('t')[Symbol.asyncIterator]();
+    await events.next();
+    await vi.advanceTimersByTimeAsync(120_000);
+    expect(sent[0]?.init.signal?.aborted).toBe(false);
+    const next = events.next();
+    await vi.advanceTimersByTimeAsync(41_000);
+    expect(sent[0]?.init.signal?.aborted).toBe(true);
+    expect((await passed(next)).value).toMatchObject({ sequence: 3 });
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test.each<[string, Outcome, boolean]>([
+  ['a cut', cut(), true],
+  ['advice', refusal(503, 'SERVICE_UNAVAILABLE', { 'Retry-After': '0' }), false],
+])('a network that is back ends only a wait of the client: %s', async (_, failure, ends) => {
+  const heard: string[] = [];
+  vi.stubGlobal('addEventListener', (name: string) => heard.push(name));
+  vi.stubGlobal('removeEventListener', () => undefined);
+  try {
+    const { client } = stub(failure, stream([last]));
+    await all(client().tasks.follow('t'));
+    expect(heard.includes('online')).toBe(ends);
+  } finally {
+    vi.unstubAllGlobals();
+  }
+});
+
+test('an error in onOpen ends the stream', async () => {
+  const { client, sent } = stub(stream([first, last]));
+  const onOpen = () => {
+    throw new TypeError('mine');
+  };
+  await expect(all(client().tasks.follow('t', { onOpen }))).rejects.toThrow('mine');
+  expect(sent).toHaveLength(1);
+  expect(sent[0]?.init.signal?.aborted).toBe(true);
+});
+
+test('a task that starts again is followed on', async () => {
+  const ended = () => answer({ task: { status: 'FAILED' } });
+  const retried = eventText(4, 'task.retried', { status: 'RUNNING' });
+  // It had ended, and a retry came before the last look at its events.
+  const { client } = stub(
+    stream([]),
+    ended(),
+    stream([retried]),
+    running(),
+    stream([eventText(5, 'task.completed', { status: 'COMPLETED' })]),
+  );
+  expect(sequences(await all(client().tasks.follow('t', { after: 3 })))).toEqual([4, 5]);
 });
 
 test('leaving the loop or aborting closes the connection', async () => {

@@ -1,8 +1,8 @@
 /** A service that answers with one outcome after the other. */
-import { Rota, type RotaOptions } from '../src/index.ts';
+import { errors, Rota, type RotaOptions } from '../src/index.ts';
 
 /** `never`: no response until the request is ended. */
-export type Outcome = Response | Error | 'never';
+export type Outcome = Response | Error | 'never' | ((signal: AbortSignal) => Response);
 
 export interface Sent {
   url: string;
@@ -14,8 +14,10 @@ export function stub(...outcomes: Outcome[]) {
   const send: typeof fetch = async (url, init) => {
     sent.push({ url: String(url), init: init as Sent['init'] });
     const outcome = outcomes.shift();
-    if (!outcome) throw new Error('Nobody expects another request.');
+    // An error of the SDK, so that it is not taken for a broken connection.
+    if (!outcome) throw new errors.RotaError('Nobody expects another request.');
     if (outcome instanceof Error) throw outcome;
+    if (typeof outcome === 'function') return outcome(init?.signal as AbortSignal);
     if (outcome === 'never') {
       return new Promise((_, reject) => {
         init?.signal?.addEventListener('abort', () => reject(init.signal?.reason));

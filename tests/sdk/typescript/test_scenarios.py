@@ -19,7 +19,6 @@ from tests.sdk.test_errors import (
     test_another_account_is_refused,
 )
 from tests.sdk.test_follow import (
-    test_a_service_that_is_gone_ends_the_stream_with_an_error,
     test_a_task_that_does_not_exist_cannot_be_followed,
     test_an_account_stream_without_a_number_begins_after_the_newest_event,
     test_every_event_arrives_once_and_in_order_however_often_the_connection_breaks,
@@ -77,4 +76,12 @@ async def test_an_account_over_its_limit_is_told_how_long_to_wait(shop: Service,
         await door(lambda c: c.me())
     assert (caught.value.code, caught.value.status) == ("RATE_LIMIT_EXCEEDED", 429)
     assert 0 < (caught.value.retry_after_s or 0) <= 60
+    await door.close()
+
+
+async def test_a_service_that_is_gone_ends_the_stream_with_an_error(kind: str) -> None:
+    # A client that repeats requests would wait for the service for more than a minute.
+    door = Door.open(kind, "http://127.0.0.1:9", "rota_x", max_retries=0)
+    with pytest.raises(errors.APIConnectionError):
+        await door.all(lambda c: c.tasks.follow("task_1"))
     await door.close()

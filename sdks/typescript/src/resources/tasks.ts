@@ -8,7 +8,7 @@ import type { KeyedRequestOptions, RequestOptions } from '../options.ts';
 import type { Pages } from '../pages.ts';
 import { type Filters, idOf } from '../request.ts';
 import { Resource } from '../resource.ts';
-import { pause } from '../retries.ts';
+import { delayMs, patienceOf, pause } from '../retries.ts';
 import { type EventStream, type FollowOptions, taskStream } from '../streams.ts';
 
 /** A task, or its ID. */
@@ -39,6 +39,7 @@ export interface WaitOptions {
 // `wait` asks more and more rarely, so that a long task costs few requests.
 const FIRST_POLL_MS = 250;
 const MOST_POLL_MS = 5_000;
+const LEAST_ASK_MS = 1_000;
 
 // A dry run is not stored, so it has no Idempotency-Key, and its response is a quote.
 const quoteTask = unkeyed<types.QuoteResponse>(operations.createTask);
@@ -218,18 +219,36 @@ export class Tasks extends Resource {
   /** The task when it has ended. */
   async wait(task: TaskRef, options: WaitOptions = {}): Promise<types.Task> {
     const { timeoutMs = Number.POSITIVE_INFINITY, untilReview = false, signal } = options;
+    const { settings } = this.transport;
     const deadline = performance.now() + timeoutMs;
-    for (let pauseMs = FIRST_POLL_MS; ; pauseMs = Math.min(pauseMs * 1.5, MOST_POLL_MS)) {
-      const found = await this.get(task, { signal });
-      if (hasEnded(found.status) || (untilReview && found.status === 'WAITING_APPROVAL'))
-        return found;
+    let status = 'not known';
+    let failures = 0;
+    let pauseMs = FIRST_POLL_MS;
+    for (;;) {
+      let waitMs = pauseMs;
+      let cause: unknown;
+      // Even a short wait asks once.
+      const askMs = Math.max(deadline - performance.now(), LEAST_ASK_MS);
+      const limits = { timeoutMs: Math.min(askMs, settings.timeoutMs), maxRetries: 0 };
+      try {
+        const found = await this.get(task, { signal, ...limits });
+        status = found.status;
+        if (hasEnded(status) || (untilReview && status === 'WAITING_APPROVAL')) return found;
+        failures = 0;
+        pauseMs = Math.min(pauseMs * 1.5, MOST_POLL_MS);
+      } catch (error) {
+        const againMs = delayMs(error, failures, true);
+        if (againMs === null || failures >= patienceOf(settings.maxRetries)) throw error;
+        failures += 1;
+        waitMs = againMs;
+        cause = error;
+      }
       const leftMs = deadline - performance.now();
       if (leftMs <= 0) {
-        throw new WaitTimeoutError(
-          `The task is ${found.status} after ${timeoutMs} ms. It goes on.`,
-        );
+        const message = `The task is ${status} after ${timeoutMs} ms. It continues.`;
+        throw new WaitTimeoutError(message, { cause });
       }
-      await pause(Math.min(pauseMs, leftMs), signal);
+      await pause(Math.min(waitMs, leftMs), signal);
     }
   }
 }
