@@ -1,7 +1,7 @@
 /** The client. */
 import { me } from './generated/operations.gen.ts';
 import type { MeResponse } from './generated/types.gen.ts';
-import { type RequestOptions, type RotaOptions, settingsOf } from './options.ts';
+import { type OtherOptions, type RequestOptions, type RotaOptions, settingsOf } from './options.ts';
 import { Resource } from './resource.ts';
 import { Auth, Keys, Sessions } from './resources/access.ts';
 import { Events, Health } from './resources/account.ts';
@@ -49,9 +49,11 @@ export class Rota extends Resource {
     this.health = new Health(transport);
   }
 
-  /** A client with other options. */
-  withOptions(options: RotaOptions): Rota {
-    return new Rota({ ...this.transport.settings, ...options });
+  /** A client with other options. What is not given stays, and null clears it. */
+  withOptions(options: OtherOptions): Rota {
+    const given = Object.entries(options).filter(([, value]) => value !== undefined);
+    const merged = { ...this.transport.settings, ...Object.fromEntries(given) };
+    return new Rota(merged as RotaOptions);
   }
 
   /** The user, the account and the tier of this client. */

@@ -1,6 +1,7 @@
 /** What a stream of events yields. */
 import { UnreadableResponseError } from './errors.ts';
 import type { Event, TaskStatus } from './generated/types.gen.ts';
+import type { Json } from './options.ts';
 import type { Message } from './sse.ts';
 
 const ENDED: readonly TaskStatus[] = ['COMPLETED', 'FAILED', 'CANCELLED'];
@@ -28,19 +29,20 @@ export interface TextSnapshot extends Text {
 export type TaskEvent = Event | TextDelta | TextSnapshot;
 
 /** The event of a message. Null for a kind that this version does not know. */
-export function decoded(message: Message): TaskEvent | null {
-  if (message.id !== null) return decodedEvent(message);
-  if (message.event === 'delta') return { type: 'delta', ...read<Text>(message, 'text') };
-  return message.event === 'text' ? { type: 'text', ...read<Text>(message, 'text') } : null;
+export function decoded(message: Message, json: Json): TaskEvent | null {
+  const { id, event } = message;
+  if (id !== null) return decodedEvent(message, json);
+  if (event !== 'delta' && event !== 'text') return null;
+  return { type: event, ...read<Text>(message, 'text', json) } as TextDelta | TextSnapshot;
 }
 
 /** The event of a message of an account's stream, which has no texts. */
-export const decodedEvent = (message: Message): Event | null =>
-  message.id === null ? null : read<Event>(message, 'sequence');
+export const decodedEvent = (message: Message, json: Json): Event | null =>
+  message.id === null ? null : read<Event>(message, 'sequence', json);
 
-function read<T>(message: Message, field: string & keyof T): T {
+function read<T>(message: Message, field: string & keyof T, json: Json): T {
   try {
-    const found = JSON.parse(message.data) as T | null;
+    const found = json.parse(message.data) as T | null;
     if (found?.[field] !== undefined) return found;
   } catch {
     // The error below says it.

@@ -4,7 +4,13 @@ export * as errors from './errors.ts';
 export { APIConnectionError, APIError, RotaError, StaleReviewError } from './errors.ts';
 export type { TaskEvent, TextDelta, TextSnapshot } from './events.ts';
 export type * from './generated/types.gen.ts';
-export type { Json, KeyedRequestOptions, RequestOptions, RotaOptions } from './options.ts';
+export type {
+  Json,
+  KeyedRequestOptions,
+  OtherOptions,
+  RequestOptions,
+  RotaOptions,
+} from './options.ts';
 export type { Pages } from './pages.ts';
 export type { FollowEventsOptions } from './resources/account.ts';
 export type {

@@ -41,15 +41,18 @@ export interface KeyedRequestOptions extends RequestOptions {
   idempotencyKey?: string | undefined;
 }
 
+/** Other options of a client: `undefined` keeps what it has, and null clears it. */
+export type OtherOptions = { [Name in keyof RotaOptions]: RotaOptions[Name] | null };
+
 /** The options of a client with every default filled in. */
 export interface Settings {
   apiKey: string | undefined;
   baseUrl: string;
-  account: string | undefined;
+  account: string | null | undefined;
   timeoutMs: number;
   maxRetries: number;
-  apiVersion: string | undefined;
-  fetch: typeof fetch | undefined;
+  apiVersion: string | null | undefined;
+  fetch: typeof fetch | null | undefined;
   json: Json;
 }
 
@@ -57,24 +60,38 @@ export interface Settings {
 const environment = (globalThis as { process?: { env?: Record<string, string | undefined> } })
   .process?.env;
 
-export function settingsOf(options: RotaOptions): Settings {
+/**
+ * Refuses what cannot be sent in a header: `fetch` would fail as if the connection were broken. The
+ * message does not repeat the value.
+ */
+export function headerValue(name: string, value: string): string {
+  if (!/^[!-~]([ -~]*[!-~])?$/.test(value)) {
+    throw new TypeError(`${name} is empty or has an invalid character.`);
+  }
+  return value;
+}
+
+export function settingsOf(options: OtherOptions): Settings {
   const baseUrl = options.baseUrl ?? environment?.ROTA_BASE_URL;
   if (baseUrl === undefined) {
     throw new RotaError('The URL of the service is missing. Pass baseUrl, or set ROTA_BASE_URL.');
   }
   // A page can use paths of its own server.
-  if (!/^https?:\/\//.test(baseUrl) && !('location' in globalThis && /^(\/|$)/.test(baseUrl))) {
-    throw new TypeError(`The URL of the service must start with https:// or http://: ${baseUrl}`);
+  const isOwn = 'location' in globalThis && /^(\/|$)/.test(baseUrl);
+  if (
+    !(isOwn || (/^https?:\/\//.test(baseUrl) && URL.canParse(baseUrl))) ||
+    /[?#]|^(https?:)?\/\/+[^/\\]*@/.test(baseUrl)
+  ) {
+    // The message does not repeat the URL, which may contain a password.
+    throw new TypeError(
+      'baseUrl must start with https:// or http://, without password, query or fragment.',
+    );
   }
-  const { maxRetries = 2 } = options;
+  const maxRetries = options.maxRetries ?? 2;
   if (!(maxRetries >= 0)) throw new TypeError('maxRetries cannot be negative.');
-  const apiKey = options.apiKey ?? environment?.ROTA_API_KEY;
-  // Checked here, because the error of `fetch` would contain the key.
-  if (apiKey && !/^[!-~]+$/.test(apiKey)) {
-    throw new TypeError('The API key contains a space or a line break. Copy it again.');
-  }
-  return {
-    apiKey,
+  const settings: Settings = {
+    // An empty key is none, also if the environment has one.
+    apiKey: options.apiKey === null ? '' : (options.apiKey ?? environment?.ROTA_API_KEY),
     baseUrl: baseUrl.replace(/\/+$/, ''),
     account: options.account,
     timeoutMs: options.timeoutMs ?? 60_000,
@@ -83,4 +100,8 @@ export function settingsOf(options: RotaOptions): Settings {
     fetch: options.fetch,
     json: options.json ?? JSON,
   };
+  for (const name of ['apiKey', 'account', 'apiVersion'] as const) {
+    if (settings[name]) headerValue(name, settings[name]);
+  }
+  return settings;
 }

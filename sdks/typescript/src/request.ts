@@ -1,6 +1,6 @@
 /** What a request consists of, made from the arguments of a method. */
 import { type Operation, partsOf } from './operation.ts';
-import type { Json } from './options.ts';
+import { headerValue, type Json } from './options.ts';
 
 export type Query = Readonly<Record<string, unknown>>;
 
@@ -28,10 +28,16 @@ export interface ApiRequest {
   doneStatus: number | undefined;
 }
 
+/** 128 random bits. Pages without TLS have no `crypto.randomUUID`. */
+const newKey = (): string => crypto.getRandomValues(new Uint32Array(4)).join('-');
+
 export function requestOf(operation: Operation<unknown>, parts: Parts, json: Json): ApiRequest {
   const { method, path, keyed } = partsOf(operation);
   const headers: Record<string, string> = { Accept: 'application/json' };
-  if (keyed) headers['Idempotency-Key'] = parts.idempotencyKey ?? crypto.randomUUID();
+  if (keyed) {
+    const key = parts.idempotencyKey ?? newKey();
+    headers['Idempotency-Key'] = headerValue('idempotencyKey', key);
+  }
   let body: string | undefined;
   if (parts.body !== undefined) {
     headers['Content-Type'] = 'application/json';

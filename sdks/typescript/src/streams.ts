@@ -3,6 +3,7 @@ import { APIConnectionError, RateLimitError, UnreadableResponseError } from './e
 import { hasEnded, type TaskEvent } from './events.ts';
 import { accountEvents, getTask, me } from './generated/operations.gen.ts';
 import type { Event } from './generated/types.gen.ts';
+import type { Json } from './options.ts';
 import type { ApiRequest } from './request.ts';
 import { backoffMs, delayMs, patienceOf, pause } from './retries.ts';
 import { Decoder, type Message } from './sse.ts';
@@ -30,13 +31,11 @@ export interface FollowOptions {
 /** What differs between the streams of a task and of an account. */
 interface Source<E extends TaskEvent> {
   request: ApiRequest;
-  decode(message: Message): E | null;
+  decode(message: Message, json: Json): E | null;
   /** The number that the stream begins after. Null: it begins with the first event. */
   begin(after: number | null): Promise<number | null>;
-  /** Whether the stream ends after an event with this state of a task. */
-  endsWith(status: unknown): boolean;
-  /** Whether nothing more can come after the events that are stored now. */
-  isOver(): Promise<boolean>;
+  /** The task that the stream ends with. */
+  task?: string;
 }
 
 /** Events as they happen, for one `for await`. Leaving the loop closes the connection. */
@@ -80,31 +79,33 @@ export class EventStream<E extends TaskEvent> implements AsyncIterable<E> {
   }
 
   async #begin(): Promise<void> {
-    for (;;) {
-      const started = performance.now();
-      try {
-        this.lastSequence = await this.#source.begin(this.lastSequence);
-        return;
-      } catch (error) {
-        await this.#recover(error, started);
-      }
+    try {
+      this.lastSequence = await this.#source.begin(this.lastSequence);
+    } catch (error) {
+      this.#begun = undefined;
+      throw error;
     }
   }
 
   async *#follow(): AsyncGenerator<E, void, undefined> {
-    await this.ready();
+    const { task: id } = this.#source;
     let isOver = false;
     for (;;) {
       const started = performance.now();
       try {
+        await this.ready();
         for await (const event of this.#once()) {
           this.#idle = 0;
           isOver = false;
           yield event;
         }
         // The service ended the stream: because nothing more can come, or because it stops.
-        if (isOver || this.#source.endsWith(this.#status)) return;
-        isOver = await this.#source.isOver();
+        if (id && (isOver || hasEnded(this.#status))) return;
+        // Events that were stored before the end can still come.
+        if (id) {
+          const { task } = await this.#transport.call(getTask, { path: { id } }, this.#options);
+          isOver = hasEnded(task.status);
+        }
         if (!isOver) await this.#pause(this.#pauseMs(started), true);
       } catch (error) {
         await this.#recover(error, started);
@@ -197,7 +198,7 @@ export class EventStream<E extends TaskEvent> implements AsyncIterable<E> {
 
   /** The event of a message, if it is new. */
   #take(message: Message): E | null {
-    const event = this.#source.decode(message);
+    const event = this.#source.decode(message, this.#transport.settings.json);
     if (event && 'sequence' in event) {
       if (this.lastSequence !== null && event.sequence <= this.lastSequence) return null;
       this.lastSequence = event.sequence;
@@ -211,7 +212,7 @@ export class EventStream<E extends TaskEvent> implements AsyncIterable<E> {
 export const taskStream = (
   transport: Transport,
   request: ApiRequest,
-  decode: (message: Message) => TaskEvent | null,
+  decode: (message: Message, json: Json) => TaskEvent | null,
   id: string,
   options: FollowOptions,
 ): EventStream<TaskEvent> =>
@@ -221,11 +222,7 @@ export const taskStream = (
       request,
       decode,
       begin: async (after) => after,
-      endsWith: hasEnded,
-      isOver: async () => {
-        const { task } = await transport.call(getTask, { path: { id } }, options);
-        return hasEnded(task.status);
-      },
+      task: id,
     },
     options,
   );
@@ -234,7 +231,7 @@ export const taskStream = (
 export const accountStream = (
   transport: Transport,
   request: ApiRequest,
-  decode: (message: Message) => Event | null,
+  decode: (message: Message, json: Json) => Event | null,
   options: FollowOptions,
 ): EventStream<Event> =>
   new EventStream(
@@ -243,21 +240,18 @@ export const accountStream = (
       request,
       decode,
       begin: async (after) => {
-        const once = { signal: options.signal, maxRetries: 0 };
         let own = transport;
         // After a removal, this could be another company.
         if (transport.settings.account === 'company') {
-          const { id } = (await transport.call(me, {}, once)).account;
+          const { id } = (await transport.call(me, {}, options)).account;
           request.headers['X-Service-Account'] = id;
           own = new Transport({ ...transport.settings, account: id });
         }
         // A stream without a number begins with the next event, at each connection. So the number of
         // the newest event is read once, and nothing is missing after a reconnect.
         const query = { after: Number.MAX_SAFE_INTEGER };
-        return after ?? (await own.call(accountEvents, { query }, once)).lastSequence;
+        return after ?? (await own.call(accountEvents, { query }, options)).lastSequence;
       },
-      endsWith: () => false,
-      isOver: async () => false,
     },
     options,
   );

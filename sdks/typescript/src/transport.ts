@@ -10,7 +10,7 @@ import {
   UnreadableResponseError,
 } from './errors.ts';
 import type { Operation } from './operation.ts';
-import type { RequestOptions, Settings } from './options.ts';
+import type { Json, RequestOptions, Settings } from './options.ts';
 import { type ApiRequest, type Parts, requestOf } from './request.ts';
 import { backoffMs, delayMs, pause } from './retries.ts';
 import { Deadline } from './timeouts.ts';
@@ -123,7 +123,7 @@ export class Transport {
 
   /** The error of a response whose body was read. */
   errorOf(response: Response, text: string): APIError {
-    const error = errorOf(response, text);
+    const error = errorOf(response, text, this.settings.json);
     // The service's advice is about a header. A browser can also have a cookie.
     if (error.status !== 401 || this.settings.apiKey || isBrowser) return error;
     return new AuthenticationError(
@@ -167,7 +167,7 @@ function readOf<R>({ headers }: Response, text: string, read: (text: string) => 
   }
 }
 
-function errorOf(response: Response, text: string): APIError {
+function errorOf(response: Response, text: string, json: Json): APIError {
   const { status, headers } = response;
   const about = {
     status,
@@ -175,7 +175,7 @@ function errorOf(response: Response, text: string): APIError {
     retryAfterS: retryAfterS(response),
   };
   try {
-    const { error } = JSON.parse(text) as { error: { message?: unknown } };
+    const { error } = json.parse(text) as { error: { message?: unknown } };
     if (error && typeof error === 'object') return apiError(error, about);
   } catch {
     // Something in between answered.
@@ -191,10 +191,9 @@ function retryAfterS({ status, headers }: Response): number | null {
   const names = status === 429 ? ['Retry-After', 'RateLimit-Reset'] : ['Retry-After'];
   for (const name of names) {
     const value = headers.get(name)?.trim();
-    // The time of the service, because the clock here may be wrong.
-    const now = Date.parse(headers.get('Date') ?? '') || Date.now();
-    const found = value?.endsWith('GMT') ? (Date.parse(value) - now) / 1_000 : Number(value);
-    if (value && Number.isFinite(found)) return Math.max(0, found);
+    if (!value) continue;
+    const found = /GMT$/.test(value) ? (Date.parse(value) - Date.now()) / 1_000 : Number(value);
+    if (Number.isFinite(found)) return Math.max(0, found);
   }
   return null;
 }

@@ -6,6 +6,7 @@
  */
 import { WebhookVerificationError } from './errors.ts';
 import type { Event } from './generated/types.gen.ts';
+import type { Json } from './options.ts';
 
 /** How far the time of a webhook may be from now, in both directions. */
 const TOLERANCE_S = 300;
@@ -25,6 +26,8 @@ export interface VerifyOptions {
   publicKey?: string | readonly string[];
   /** How old a webhook may be, in seconds. Default: 300. */
   toleranceS?: number;
+  /** How the body is read. Default: the global `JSON`. */
+  json?: Pick<Json, 'parse'>;
 }
 
 /** The headers of a request: of `Request`, of Node, or of a framework. */
@@ -55,9 +58,9 @@ export async function verify(
   const bytes = typeof body === 'string' ? new TextEncoder().encode(body) : body;
   const signed = joined(new TextEncoder().encode(`${id}.${timestamp}.`), bytes);
   if (!(await isAnyRight(signatures, signed, secrets, keys))) {
-    throw new WebhookVerificationError('No signature is right. Check the secret or public key.');
+    throw new WebhookVerificationError('No signature matches. Check the secret or public key.');
   }
-  const event = eventOf(bytes);
+  const event = eventOf(bytes, options.json ?? JSON);
   if (event.webhookId !== options.webhookId) {
     throw new WebhookVerificationError('The webhook was sent to another receiver.');
   }
@@ -121,9 +124,9 @@ async function isSignedBy(publicKey: Bytes, signature: Bytes, signed: Bytes): Pr
   return crypto.subtle.verify('Ed25519', key, signature, signed);
 }
 
-function eventOf(body: Uint8Array): WebhookEvent {
+function eventOf(body: Uint8Array, json: Pick<Json, 'parse'>): WebhookEvent {
   try {
-    const event = JSON.parse(new TextDecoder().decode(body)) as WebhookEvent;
+    const event = json.parse(new TextDecoder().decode(body)) as WebhookEvent;
     if (typeof event.type === 'string' && typeof event.webhookId === 'string') return event;
   } catch {
     // The error below says it.

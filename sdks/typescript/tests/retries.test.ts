@@ -137,14 +137,10 @@ test('a missing task stays missing after a lost response', async () => {
 });
 
 test('Retry-After can be a date', async () => {
-  const headers = (after: string) => ({
-    'Retry-After': after,
-    Date: 'Sun, 15 Nov 2026 10:00:00 GMT',
-  });
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.parse('2026-11-15T10:00:00Z') });
+  const asked = ['Sun, 15 Nov 2026 10:00:07 GMT', 'Sun, 15 Nov 2026 09:00:00 GMT', '7 apples'];
   const { client } = stub(
-    refusal(503, 'SERVICE_UNAVAILABLE', headers('Sun, 15 Nov 2026 10:00:07 GMT')),
-    refusal(503, 'SERVICE_UNAVAILABLE', headers('Sun, 15 Nov 2026 09:00:00 GMT')),
-    refusal(503, 'SERVICE_UNAVAILABLE', headers('7 apples')),
+    ...asked.map((after) => refusal(503, 'SERVICE_UNAVAILABLE', { 'Retry-After': after })),
   );
   const rota = client({ maxRetries: 0 });
   for (const retryAfterS of [7, 0, null]) {

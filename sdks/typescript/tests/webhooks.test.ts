@@ -50,6 +50,26 @@ test.each(keys)('a webhook is accepted: %o', async (key) => {
   expect(await webhooks.verify(BODY, new Headers(signed()), options)).toBeTruthy();
 });
 
+test.each([
+  { secret: '' },
+  { secret: 'whsec_' },
+  { secret: [SECRET, ''] },
+  { secret: [] },
+  { publicKey: '' },
+  { publicKey: [PUBLIC, 'whpk_'] },
+])('an empty key is refused, so that nobody can sign with it: %o', async (key) => {
+  const call = webhooks.verify(BODY, signed(), { webhookId: 'wh_1', ...key });
+  await expect(call).rejects.toThrow(TypeError);
+});
+
+test('the body is read as the caller says', async () => {
+  const json = {
+    parse: (text: string) => ({ ...(JSON.parse(text) as object), read: text.length }),
+  };
+  const event = await webhooks.verify(BODY, signed(), { webhookId: 'wh_1', secret: SECRET, json });
+  expect(event).toMatchObject({ sequence: 42, read: BODY.length });
+});
+
 test('a published example is accepted', async () => {
   // The signature is the example in the documentation of the scheme.
   vi.spyOn(Date, 'now').mockReturnValue(1_614_265_330_000);

@@ -8,8 +8,9 @@ import type { KeyedRequestOptions, RequestOptions } from '../options.ts';
 import type { Pages } from '../pages.ts';
 import { type Filters, idOf } from '../request.ts';
 import { Resource } from '../resource.ts';
-import { delayMs, patienceOf, pause } from '../retries.ts';
+import { patienceOf, pause } from '../retries.ts';
 import { type EventStream, type FollowOptions, taskStream } from '../streams.ts';
+import { Deadline } from '../timeouts.ts';
 
 /** A task, or its ID. */
 export type TaskRef = string | { id: string };
@@ -39,7 +40,6 @@ export interface WaitOptions {
 // `wait` asks more and more rarely, so that a long task costs few requests.
 const FIRST_POLL_MS = 250;
 const MOST_POLL_MS = 5_000;
-const LEAST_ASK_MS = 1_000;
 
 // A dry run is not stored, so it has no Idempotency-Key, and its response is a quote.
 const quoteTask = unkeyed<types.QuoteResponse>(operations.createTask);
@@ -219,36 +219,26 @@ export class Tasks extends Resource {
   /** The task when it has ended. */
   async wait(task: TaskRef, options: WaitOptions = {}): Promise<types.Task> {
     const { timeoutMs = Number.POSITIVE_INFINITY, untilReview = false, signal } = options;
-    const { settings } = this.transport;
     const deadline = performance.now() + timeoutMs;
+    // The last look has a second.
+    const limit = new Deadline(timeoutMs + 1_000, signal);
+    const maxRetries = patienceOf(this.transport.settings.maxRetries);
     let status = 'not known';
-    let failures = 0;
-    let pauseMs = FIRST_POLL_MS;
-    for (;;) {
-      let waitMs = pauseMs;
-      let cause: unknown;
-      // Even a short wait asks once.
-      const askMs = Math.max(deadline - performance.now(), LEAST_ASK_MS);
-      const limits = { timeoutMs: Math.min(askMs, settings.timeoutMs), maxRetries: 0 };
-      try {
-        const found = await this.get(task, { signal, ...limits });
+    const late = (cause?: unknown) =>
+      new WaitTimeoutError(`The task is ${status} after ${timeoutMs} ms. It continues.`, { cause });
+    try {
+      for (let pauseMs = FIRST_POLL_MS; ; pauseMs = Math.min(pauseMs * 1.5, MOST_POLL_MS)) {
+        const found = await this.get(task, { signal: limit.signal, maxRetries });
         status = found.status;
         if (hasEnded(status) || (untilReview && status === 'WAITING_APPROVAL')) return found;
-        failures = 0;
-        pauseMs = Math.min(pauseMs * 1.5, MOST_POLL_MS);
-      } catch (error) {
-        const againMs = delayMs(error, failures, true);
-        if (againMs === null || failures >= patienceOf(settings.maxRetries)) throw error;
-        failures += 1;
-        waitMs = againMs;
-        cause = error;
+        const leftMs = deadline - performance.now();
+        if (leftMs <= 0) throw late();
+        await pause(Math.min(pauseMs, leftMs), limit.signal);
       }
-      const leftMs = deadline - performance.now();
-      if (leftMs <= 0) {
-        const message = `The task is ${status} after ${timeoutMs} ms. It continues.`;
-        throw new WaitTimeoutError(message, { cause });
-      }
-      await pause(Math.min(waitMs, leftMs), signal);
+    } catch (error) {
+      throw limit.hasPassed ? late(error) : error;
+    } finally {
+      limit.clear();
     }
   }
 }
