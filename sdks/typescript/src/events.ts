@@ -47,7 +47,5 @@ function read<T>(message: Message, field: string & keyof T, json: Json): T {
   } catch {
     // The error below says it.
   }
-  throw new UnreadableResponseError(
-    'An event is not what this version of the SDK knows. Update @rota/sdk.',
-  );
+  throw new UnreadableResponseError('An event is not readable. Update @rota/sdk.');
 }

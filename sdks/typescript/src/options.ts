@@ -74,7 +74,7 @@ export function headerValue(name: string, value: string): string {
 export function settingsOf(options: OtherOptions): Settings {
   const baseUrl = options.baseUrl ?? environment?.ROTA_BASE_URL;
   if (baseUrl === undefined) {
-    throw new RotaError('The URL of the service is missing. Pass baseUrl, or set ROTA_BASE_URL.');
+    throw new RotaError('baseUrl is missing. Pass baseUrl, or set ROTA_BASE_URL.');
   }
   // A page can use paths of its own server.
   const isOwn = 'location' in globalThis && /^(\/|$)/.test(baseUrl);
@@ -84,7 +84,7 @@ export function settingsOf(options: OtherOptions): Settings {
   ) {
     // The message does not repeat the URL, which may contain a password.
     throw new TypeError(
-      'baseUrl must start with https:// or http://, without password, query or fragment.',
+      'baseUrl must start with https:// or http:// and have no password, query or fragment.',
     );
   }
   const maxRetries = options.maxRetries ?? 2;

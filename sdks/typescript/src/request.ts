@@ -56,10 +56,9 @@ export function requestOf(operation: Operation<unknown>, parts: Parts, json: Jso
 
 function filled(path: string, values: Readonly<Record<string, string>>): string {
   return path.replace(/\{(\w+)\}/g, (_, name: string) => {
-    const value = values[name];
-    if (!value) throw new TypeError(`The ${name} is empty.`);
-    // A URL would take these as a way to another path.
-    if (value === '.' || value === '..') throw new TypeError(`The ${name} is not valid.`);
+    const value = values[name] ?? '';
+    // A URL would take dots as a way to another path.
+    if (/^\.{0,2}$/.test(value)) throw new TypeError(`The ${name} is empty or not valid.`);
     return encodeURIComponent(value);
   });
 }

@@ -2,7 +2,6 @@
 import { APIConnectionError, RateLimitError, UnreadableResponseError } from './errors.ts';
 import { hasEnded, type TaskEvent } from './events.ts';
 import { accountEvents, getTask, me } from './generated/operations.gen.ts';
-import type { Event } from './generated/types.gen.ts';
 import type { Json } from './options.ts';
 import type { ApiRequest } from './request.ts';
 import { backoffMs, delayMs, patienceOf, pause } from './retries.ts';
@@ -28,27 +27,19 @@ export interface FollowOptions {
   onOpen?: (() => void) | undefined;
 }
 
-/** What differs between the streams of a task and of an account. */
-interface Source<E extends TaskEvent> {
-  request: ApiRequest;
-  decode(message: Message, json: Json): E | null;
-  /** The number that the stream begins after. Null: it begins with the first event. */
-  begin(after: number | null): Promise<number | null>;
-  /** The task that the stream ends with. */
-  task?: string;
-}
-
 /** Events as they happen, for one `for await`. Leaving the loop closes the connection. */
 export class EventStream<E extends TaskEvent> implements AsyncIterable<E> {
   /** The sequence number of the last event. Store it to continue after it later. */
   lastSequence: number | null;
   readonly #transport: Transport;
-  readonly #source: Source<E>;
+  readonly #request: ApiRequest;
+  readonly #decode: (message: Message, json: Json) => E | null;
   readonly #options: FollowOptions;
+  readonly #task: string | undefined;
   readonly #events: AsyncGenerator<E, void, undefined>;
   #begun: Promise<void> | undefined;
   #wasOpen = false;
-  #status: unknown = null;
+  #status: unknown;
   /** How many connections in a row brought no event. */
   #idle = 0;
   /**
@@ -57,10 +48,19 @@ export class EventStream<E extends TaskEvent> implements AsyncIterable<E> {
    */
   #refused = 0;
 
-  constructor(transport: Transport, source: Source<E>, options: FollowOptions) {
+  /** The events of a task end with it. Without a task, they are those of the account and have no end. */
+  constructor(
+    transport: Transport,
+    request: ApiRequest,
+    decode: (message: Message, json: Json) => E | null,
+    options: FollowOptions,
+    task?: string,
+  ) {
     this.#transport = transport;
-    this.#source = source;
+    this.#request = request;
+    this.#decode = decode;
     this.#options = options;
+    this.#task = task;
     this.lastSequence = options.after ?? null;
     this.#events = options.reconnect === false ? this.#once() : this.#follow();
   }
@@ -79,8 +79,21 @@ export class EventStream<E extends TaskEvent> implements AsyncIterable<E> {
   }
 
   async #begin(): Promise<void> {
+    if (this.#task) return;
+    let transport = this.#transport;
     try {
-      this.lastSequence = await this.#source.begin(this.lastSequence);
+      // After a removal, this could be another company.
+      if (transport.settings.account === 'company') {
+        const { account } = await transport.call(me, {}, this.#options);
+        this.#request.headers['X-Service-Account'] = account.id;
+        transport = new Transport({ ...transport.settings, account: account.id });
+      }
+      // A stream without a number begins with the next event, at each connection. So the number of
+      // the newest event is read once, and nothing is missing after a reconnect.
+      const query = { after: Number.MAX_SAFE_INTEGER };
+      this.lastSequence ??= (
+        await transport.call(accountEvents, { query }, this.#options)
+      ).lastSequence;
     } catch (error) {
       this.#begun = undefined;
       throw error;
@@ -88,7 +101,7 @@ export class EventStream<E extends TaskEvent> implements AsyncIterable<E> {
   }
 
   async *#follow(): AsyncGenerator<E, void, undefined> {
-    const { task: id } = this.#source;
+    const id = this.#task;
     let isOver = false;
     for (;;) {
       const started = performance.now();
@@ -154,7 +167,7 @@ export class EventStream<E extends TaskEvent> implements AsyncIterable<E> {
   /** What one connection brings: null when it is open, and then its messages. */
   async *#messages(): AsyncGenerator<Message | null, void, undefined> {
     const { signal } = this.#options;
-    const { request } = this.#source;
+    const request = this.#request;
     const deadline = new Deadline(Math.min(this.#transport.settings.timeoutMs, SILENCE_MS), signal);
     // A network that is gone does not end a stream by itself.
     globalThis.addEventListener?.('offline', deadline.cut);
@@ -172,7 +185,7 @@ export class EventStream<E extends TaskEvent> implements AsyncIterable<E> {
       if (!response.ok) throw this.#transport.errorOf(response, await response.text());
       const kind = response.headers.get('Content-Type') ?? '';
       if (!response.body || !kind.startsWith('text/event-stream')) {
-        throw new UnreadableResponseError('The response is not a stream of events. Check baseUrl.');
+        throw new UnreadableResponseError('The response is not from Rota. Check baseUrl.');
       }
       reader = response.body.getReader();
       yield null;
@@ -198,7 +211,7 @@ export class EventStream<E extends TaskEvent> implements AsyncIterable<E> {
 
   /** The event of a message, if it is new. */
   #take(message: Message): E | null {
-    const event = this.#source.decode(message, this.#transport.settings.json);
+    const event = this.#decode(message, this.#transport.settings.json);
     if (event && 'sequence' in event) {
       if (this.lastSequence !== null && event.sequence <= this.lastSequence) return null;
       this.lastSequence = event.sequence;
@@ -207,51 +220,3 @@ export class EventStream<E extends TaskEvent> implements AsyncIterable<E> {
     return event;
   }
 }
-
-/** The events of one task. They end when the task is completed, failed or cancelled. */
-export const taskStream = (
-  transport: Transport,
-  request: ApiRequest,
-  decode: (message: Message, json: Json) => TaskEvent | null,
-  id: string,
-  options: FollowOptions,
-): EventStream<TaskEvent> =>
-  new EventStream(
-    transport,
-    {
-      request,
-      decode,
-      begin: async (after) => after,
-      task: id,
-    },
-    options,
-  );
-
-/** The events of an account. They have no end. */
-export const accountStream = (
-  transport: Transport,
-  request: ApiRequest,
-  decode: (message: Message, json: Json) => Event | null,
-  options: FollowOptions,
-): EventStream<Event> =>
-  new EventStream(
-    transport,
-    {
-      request,
-      decode,
-      begin: async (after) => {
-        let own = transport;
-        // After a removal, this could be another company.
-        if (transport.settings.account === 'company') {
-          const { id } = (await transport.call(me, {}, options)).account;
-          request.headers['X-Service-Account'] = id;
-          own = new Transport({ ...transport.settings, account: id });
-        }
-        // A stream without a number begins with the next event, at each connection. So the number of
-        // the newest event is read once, and nothing is missing after a reconnect.
-        const query = { after: Number.MAX_SAFE_INTEGER };
-        return after ?? (await own.call(accountEvents, { query }, options)).lastSequence;
-      },
-    },
-    options,
-  );

@@ -6,7 +6,7 @@ import type { RequestOptions } from '../options.ts';
 import { type Pages, Sequences } from '../pages.ts';
 import type { Filters } from '../request.ts';
 import { Resource } from '../resource.ts';
-import { accountStream, type EventStream, type FollowOptions } from '../streams.ts';
+import { EventStream, type FollowOptions } from '../streams.ts';
 
 export interface FollowEventsOptions extends FollowOptions {
   /** Only events of this type, or of one of several types. */
@@ -34,7 +34,7 @@ export class Events extends Resource {
    */
   follow({ type, ...options }: FollowEventsOptions = {}): EventStream<types.Event> {
     const request = this.request(operations.accountEvents, { query: { type } });
-    return accountStream(this.transport, request, decodedEvent, options);
+    return new EventStream(this.transport, request, decodedEvent, options);
   }
 }
 

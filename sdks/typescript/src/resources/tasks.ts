@@ -9,7 +9,7 @@ import type { Pages } from '../pages.ts';
 import { type Filters, idOf } from '../request.ts';
 import { Resource } from '../resource.ts';
 import { patienceOf, pause } from '../retries.ts';
-import { type EventStream, type FollowOptions, taskStream } from '../streams.ts';
+import { EventStream, type FollowOptions } from '../streams.ts';
 import { Deadline } from '../timeouts.ts';
 
 /** A task, or its ID. */
@@ -213,7 +213,7 @@ export class Tasks extends Resource {
   follow(task: TaskRef, options: FollowOptions = {}): EventStream<TaskEvent> {
     const id = idOf(task);
     const request = this.request(operations.taskEvents, { path: { id } });
-    return taskStream(this.transport, request, decoded, id, options);
+    return new EventStream(this.transport, request, decoded, options, id);
   }
 
   /** The task when it has ended. */
