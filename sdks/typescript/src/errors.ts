@@ -23,7 +23,7 @@ export class APIConnectionError extends RotaError {
 /** No response arrived within the timeout. */
 export class APITimeoutError extends APIConnectionError {}
 
-/** The task did not end in the time that `tasks.wait` was given. The task goes on. */
+/** The task did not end in the time that `tasks.wait` was given. The task continues. */
 export class WaitTimeoutError extends RotaError {}
 
 /** A webhook's signature, time or receiver is not right. Do not process it. */
@@ -122,7 +122,7 @@ export class ConflictError extends APIError {
   }
 }
 
-/** Another review waits than the one that was shown. Nothing was decided. */
+/** The review has changed since it was shown. Nothing was decided. */
 export class StaleReviewError extends ConflictError {
   /** The review that waits now. */
   get review(): Review {

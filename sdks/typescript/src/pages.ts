@@ -57,11 +57,12 @@ export class OnePage<Item> implements Cursor<Item> {
 }
 
 /**
- * Pages by `offset`. Items are found once, also if the list changes meanwhile.
+ * Pages by `offset`. Items are found once, even if the list changes while it is read.
  *
  * Where items are added in front, the next page begins with items that were seen. Where items leave
  * the list, for example because the caller retries each failed task that it finds, the next page
- * would skip some: then the cursor steps back by as many as are missing.
+ * would skip some: then the cursor steps back by as many as are missing. Only `total` tells, so items
+ * are skipped if as many are added behind them as leave the list between two pages.
  */
 export class Offsets<Item> implements Cursor<Item> {
   query: Query | null;

@@ -30,7 +30,8 @@ export class Events extends Resource {
   /**
    * The events of the account as they happen, from now on or after a sequence number.
    *
-   * It has no end. To follow many tasks, use this instead of one stream for each.
+   * It begins when the first event is asked for, or with `ready()`, and has no end. To follow many
+   * tasks, use this instead of one stream for each.
    */
   follow({ type, ...options }: FollowEventsOptions = {}): EventStream<types.Event> {
     const request = this.request(operations.accountEvents, { query: { type } });

@@ -30,7 +30,7 @@ export type ApproveParams = Omit<types.ApproveTask, 'review'> & { review: ShownR
 export type RejectParams = Omit<types.RejectTask, 'review'> & { review: ShownReview };
 
 export interface WaitOptions {
-  /** After this time, `wait` throws WaitTimeoutError and the task goes on. */
+  /** After this time, `wait` throws WaitTimeoutError and the task continues. */
   timeoutMs?: number | undefined;
   /** Also returns when the task waits for a person. */
   untilReview?: boolean | undefined;
@@ -138,7 +138,7 @@ export class Tasks extends Resource {
     return this.call(operations.approveTask, { path: { id: idOf(task) }, body }, options);
   }
 
-  /** Rejects what the review shows. With `resume`, the agent goes on with the reason. */
+  /** Rejects what the review shows. With `resume`, the agent continues with the reason. */
   async reject(
     task: TaskRef,
     rejection: RejectParams,
@@ -173,7 +173,7 @@ export class Tasks extends Resource {
     return (await this.call(operations.quoteRetry, { path: { id: idOf(task) } }, options)).retry;
   }
 
-  /** Creates a task that takes the steps of this one up to `fromStep` and goes on. */
+  /** Creates a task that takes the steps of this one up to `fromStep` and continues. */
   async fork(task: TaskRef, body: NewFork, options?: KeyedRequestOptions): Promise<types.Task> {
     return (await this.call(operations.forkTask, { path: { id: idOf(task) }, body }, options)).task;
   }
@@ -247,7 +247,8 @@ export class Approvals extends Resource {
   /**
    * Everything that waits for a person, longest wait first.
    *
-   * If `truncated` is true, read the whole review with `tasks.review` before you decide.
+   * If `truncated` is true, read the whole review with `tasks.review` before you decide. If as many
+   * approvals are added as are decided between two pages, some can be skipped: read the list again.
    */
   list(
     query: Filters<types.ListApprovalsData> = {},
