@@ -97,7 +97,8 @@ async def test_a_service_that_does_not_answer_in_time(rota: Door) -> None:
 
 
 async def test_a_server_that_is_not_rota_is_said_to_be_none(kind: str) -> None:
-    page = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\n<html>"
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 6\r\n"
+    page = head + b"Connection: close\r\n\r\n<html>"
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
