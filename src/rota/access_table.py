@@ -44,7 +44,7 @@ HEADER = """\
 # Who can do what
 
 Each operation, and who can use it in a company: with a session and an API key (both), with a
-session only, with a session and for the own membership only (self), or not at all (–). An API key
+session only, with a session and for their own membership only (self), or not at all (–). An API key
 acts for the user who created it, with the user's role, and also needs the scopes in the second
 column. An *approver* is a member with that right. A *stranger* is not a member: all operations of
 the company are refused, with 403, or 404 if the path names the company. Operations that are about

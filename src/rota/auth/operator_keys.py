@@ -29,7 +29,7 @@ OPERATOR = Profile("urn:rota:operator", "operator", None, "Operator")
 class NoOwner(Conflict):
     def __init__(self) -> None:
         super().__init__(
-            "The company has no owner, so nobody can be responsible for the key. Add one with: "
+            "The company has no owner to create the key for. Add one with: "
             "rota admin companies set-member acct_… user_… --role owner"
         )
 
@@ -87,7 +87,7 @@ class OperatorKeys:
 
     async def revoke(self, key_id: UUID) -> UUID:
         """Revokes a key of any account, and returns the account. Also in a company that has no
-        owner, so it is done in nobody's name."""
+        owner, so the event names no user."""
         async with self.db.directory() as connection:
             account_id = await queries.account_of_key(connection, key_id)
         if account_id is None:

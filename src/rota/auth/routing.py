@@ -105,7 +105,7 @@ class allowed:  # noqa: N801
         # Whether it is about the selected account. Otherwise it is about the user alone, and works
         # without a membership.
         self.account = account
-        # Whether a member without the right can use the route for the own membership.
+        # Whether a member without the right can use the route for their own membership.
         self.own = own
 
     @property
@@ -114,7 +114,7 @@ class allowed:  # noqa: N801
         rules = ["Needs a session token."] if self.session else []
         if self.right is not None:
             who = "approvers" if self.right == "approve" else "owners and admins"
-            itself = ", and each member for the own membership" if self.own else ""
+            itself = ", and members for their own membership" if self.own else ""
             rules.append(f"In a company, only {who}{itself} can use it.")
         return " ".join(rules)
 

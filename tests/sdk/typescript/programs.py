@@ -104,7 +104,7 @@ class Chromium(Program):
 
     async def ask(self, number: int, message: dict[str, Any]) -> dict[str, Any]:
         if "options" in message:
-            self._origins[number] = message["options"]["baseUrl"].partition("/docs?")[0]
+            self._origins[number] = message["options"]["baseUrl"]
         return await super().ask(number, message | {"origin": self._origins[number]})
 
     async def _send(self, text: str, message: dict[str, Any]) -> None:
