@@ -93,6 +93,16 @@ async def one_at_a_time() -> AsyncIterator[None]:
         await connection.close()
 
 
+async def show_version() -> None:
+    """Lets the service compare the version of the schema with its own."""
+    connection = await connect()
+    try:
+        if await connection.fetchval("SELECT to_regrole('rota_app') IS NOT NULL"):
+            await connection.execute("GRANT SELECT ON alembic_version TO rota_app")
+    finally:
+        await connection.close()
+
+
 async def main() -> None:
     engine = create_async_engine(
         "postgresql+asyncpg://",
@@ -106,6 +116,7 @@ async def main() -> None:
     async with one_at_a_time(), engine.connect() as connection:
         await connection.run_sync(apply)
         await connection.commit()
+        await show_version()
     await engine.dispose()
 
 

@@ -4,7 +4,6 @@ import gc
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-import structlog
 from fastapi import APIRouter, FastAPI, Response
 from fastapi.responses import PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
@@ -35,14 +34,11 @@ from rota.platform.http.origins import LOOPBACK_ADDRESSES, HostCheck
 from rota.platform.http.responses import add_handlers
 from rota.platform.http.routes import by_name
 from rota.platform.settings import Settings
-from rota.platform.start_checks import StartRefused
 from rota.runs.routes import run_routes
 from rota.schedules.routes import schedule_routes
 from rota.tasks.batch_routes import batch_routes
 from rota.tasks.overview_routes import hold_routes, statistics_routes
 from rota.tasks.routes import task_routes
-
-log = structlog.get_logger()
 
 DESCRIPTION = """\
 Give tasks to AI agents and approve what they do.
@@ -92,16 +88,12 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        try:
-            async with parts:
-                await parts.check_redis()
-                # These objects live as long as the process, so the collector can skip them.
-                gc.collect()
-                gc.freeze()
-                yield
-        except StartRefused as error:
-            log.error("start_refused", reason=str(error))
-            raise
+        async with parts:
+            await parts.check_start()
+            # These objects live as long as the process, so the collector can skip them.
+            gc.collect()
+            gc.freeze()
+            yield
 
     app = FastAPI(
         title="Rota",
@@ -153,7 +145,11 @@ def create_app(
         session_routes(parts.sessions, parts.cookies),
         jwks_routes(parts.key_ring),
         health_routes(
-            {"postgres": parts.db.ping},
+            {
+                "postgres": parts.db.ping,
+                "schema": parts.db.check_version,
+                "secretKey": parts.check_secret_key,
+            },
             {"redis": parts.ping_redis, "temporal": parts.temporal.ping},
         ),
         docs_routes("Rota"),

@@ -15,7 +15,7 @@ from typing import Self
 import httpx
 import structlog
 from redis.asyncio import Redis
-from redis.exceptions import RedisError
+from redis.exceptions import AuthenticationError, RedisError
 
 from rota.agents.catalog import Catalog
 from rota.auth.authenticator import Authenticator
@@ -56,7 +56,8 @@ from rota.plans.reconcile import Reconciliation
 from rota.plans.service import Plans
 from rota.plans.tiers import Tiers
 from rota.platform import redis as redis_clients
-from rota.platform.crypto import Vault
+from rota.platform.crypto import SealBroken, Vault
+from rota.platform.database_errors import explain
 from rota.platform.db import Database, DatabaseTimeouts
 from rota.platform.egress import Bounds, Egress
 from rota.platform.http.origins import OwnOrigin
@@ -64,6 +65,7 @@ from rota.platform.idempotency import Idempotency
 from rota.platform.resolver import Resolver
 from rota.platform.schema import SchemaChecks
 from rota.platform.settings import Settings
+from rota.platform.start_checks import StartRefused
 from rota.platform.temporal import Temporal, temporal_of
 from rota.runs import model_names
 from rota.runs.forks import Forks
@@ -107,11 +109,31 @@ class Composition:
     def _closes(self, close: Callable[[], Awaitable[object]]) -> None:
         self._closing.push_async_callback(close)
 
+    async def check_start(self) -> None:
+        """Refuses a database or a Redis that the service cannot use."""
+        await self.db.check_version()
+        await self.check_secret_key()
+        await self.check_redis()
+
+    async def check_secret_key(self) -> None:
+        """The signing keys are in every database, so they show whether the key is the right one."""
+        try:
+            found = await self.key_ring.public_keys()
+        except SealBroken as error:
+            raise StartRefused(explain(error)) from error
+        if not found:
+            raise StartRefused("The database has no signing key. Run: rota admin migrate")
+
     async def check_redis(self) -> None:
         """Refuses a Redis that the service cannot use. It works without one that is down."""
         try:
             async with asyncio.timeout(2):
                 await self.ping_redis()
+        except AuthenticationError as error:
+            raise StartRefused(
+                f"Redis refuses the login ({error}). Correct the user and the password in "
+                "ROTA_REDIS_URL."
+            ) from error
         except (RedisError, OSError) as error:
             log.warning("redis_unavailable", error=repr(error))
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import structlog
 from temporalio.client import Client
+from temporalio.service import RPCError
 from temporalio.worker import Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
@@ -43,6 +44,7 @@ from rota.runs.workflow import Run
 from rota.schedules.sweep import Sweep as ScheduleSweep
 from rota.tasks import places
 from rota.tasks.cancellation import Cancellation
+from rota.worker_start import WorkerState, check_models
 
 log = structlog.get_logger()
 
@@ -69,7 +71,9 @@ async def run_worker(
         contextlib.AsyncExitStack() as stack,
     ):
         await parts.db.check_relay()
-        await parts.check_redis()
+        await parts.check_start()
+        state = WorkerState(parts, stop)
+        await stack.enter_async_context(state.served())
         dispatcher = RunDispatcher(parts.temporal, parts.db, heartbeat_s=settings.run_heartbeat_s)
         built = _run_parts(parts, sources)
         context, loop, *_ = built
@@ -150,6 +154,7 @@ async def run_worker(
         await ensure_schedule(client, TASK_QUEUE)
         log.info("worker_ready", queue=SLICES_QUEUE)
         async with earlier_runs, runs:
+            state.polls = True
             await stop.wait()
             # Both at the same time: neither takes anything new while the other finishes.
             await asyncio.gather(runs.shutdown(), earlier_runs.shutdown())
@@ -187,7 +192,7 @@ def _run_parts(parts: Composition, sources: Sequence[ToolSource]) -> RunParts:
     context, loop = RunContext(parts.db), AgentLoop(gate_time=parts.gate_time)
     toolbox = Toolbox([*sources, McpTools(parts.db, parts.tool_client)])
     models = Models(settings.models, settings.model_url)
-    models.create_all()
+    check_models(settings, models)
     model_caller = ModelCaller(
         context,
         models,
@@ -220,12 +225,13 @@ async def _end(background: Sequence[asyncio.Task[None]]) -> None:
 
 async def _connected(temporal: Temporal, stop: asyncio.Event) -> Client | None:
     """Connects to Temporal, as soon as it is available. None if `stop` is set before that."""
-    while not stop.is_set():
+    while True:
         try:
+            await temporal.check_namespace()
             return await temporal.connect()
-        except RuntimeError as error:
+        except (RuntimeError, RPCError) as error:
             log.warning("temporal_unavailable", error=str(error))
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(1):
-                    await stop.wait()
-    return None
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(1):
+                await stop.wait()
+                return None

@@ -152,13 +152,12 @@ def test_serve_and_worker_start_with_the_settings(monkeypatch: pytest.MonkeyPatc
         started.append((settings.port, on_stop == app.state.streams.close))
 
     monkeypatch.setattr("rota.platform.telemetry.observe", lambda *_: None)
-    monkeypatch.setattr("rota.cli.check_start", lambda settings: started.append(settings.port))
     monkeypatch.setattr("rota.worker.run_worker", run_worker)
     monkeypatch.setattr("rota.platform.http.server.run", run)
     for command in ("worker", "serve"):
         result = CliRunner().invoke(cli, [command], env={"ROTA_PORT": "8123"})
         assert result.exit_code == 0, result.output
-    assert started == [8123, (8123, False), 8123, (8123, True)]
+    assert started == [(8123, False), (8123, True)]
 
 
 def test_a_file_that_cannot_be_read_is_named(capsys: pytest.CaptureFixture[str]) -> None:

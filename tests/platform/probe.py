@@ -6,11 +6,13 @@ CLIENT_TIMEOUT_S shortens the timeouts for slow clients.
 
 import asyncio
 import os
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Annotated, Literal
 
 import asyncpg
+import typer
 from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
 from prometheus_client import start_http_server
@@ -20,6 +22,7 @@ from starlette.responses import Response
 
 from rota.app import create_app
 from rota.auth.routing import AnyCaller, public_router, secured_router
+from rota.cli.runtime import exit_on_error
 from rota.platform.http import server
 from rota.platform.http.schemas import Body, BodyTimestamp, QueryInt, Text, Timestamp, Wire
 from rota.platform.http.server import ClientTimeouts
@@ -121,7 +124,11 @@ def main() -> None:
         server.Protocol.timeouts = short_timeouts(float(short_s))
     routers = (public_probe(settings.database_url.get_secret_value()), secured_probe())
     app = create_app(settings, extra_routers=routers, ai_prefixes=(AI_PREFIX,))
-    server.run(app, settings, on_stop=app.state.streams.close)
+    try:
+        with exit_on_error():
+            server.run(app, settings, on_stop=app.state.streams.close)
+    except typer.Exit as ended:
+        sys.exit(ended.exit_code)
 
 
 if __name__ == "__main__":

@@ -103,7 +103,7 @@ async def test_json_columns_store_integers_above_64_bits(stack: Stack) -> None:
 async def test_a_service_is_ready_when_all_checks_pass(probed: Service) -> None:
     response = await probed.http.get("/health/ready")
     assert response.status_code == 200
-    checks = {"postgres": "ok", "redis": "ok", "temporal": "ok"}
+    checks = dict.fromkeys(("postgres", "schema", "secretKey", "redis", "temporal"), "ok")
     assert response.json() == {"status": "ready", "checks": checks}
 
 

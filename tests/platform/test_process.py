@@ -85,11 +85,14 @@ async def test_a_port_in_use_is_an_error(probed: Service) -> None:
         "-m",
         *PROBE,
         env=os.environ | environment(probed.settings),
-        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
     )
-    output, _ = await process.communicate()
-    assert process.returncode == 3
-    assert b"address already in use" in output
+    _, error = await process.communicate()
+    assert process.returncode == 1
+    assert error.decode().splitlines() == [
+        f"Cannot listen on 127.0.0.1, port {probed.settings.port} (Address already in use). Set "
+        "ROTA_PORT to a port that is free, or stop the process that uses it."
+    ]
 
 
 @asynccontextmanager

@@ -1,6 +1,7 @@
 """Errors of model providers, mistakes of models, and prices."""
 
 import asyncio
+import sys
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any
@@ -12,7 +13,6 @@ from pydantic_ai.exceptions import (
     ModelHTTPError,
     ModelRequestRejectedError,
     UnexpectedModelBehavior,
-    UserError,
 )
 from pydantic_ai.messages import ModelMessage, ModelRequest, UserPromptPart
 from pydantic_ai.models import ModelRequestParameters
@@ -25,7 +25,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from rota.platform import clock
-from rota.platform.settings import ModelChoice
+from rota.platform.settings import ModelChoice, Settings
+from rota.runs.model_problems import problems
 from rota.runs.models import (
     ContentFiltered,
     ContextTooLong,
@@ -352,15 +353,34 @@ def test_the_local_model_serves_every_name_while_none_is_configured() -> None:
     assert raised.value.code == "MODEL_NOT_CONFIGURED"
 
 
-def test_a_model_that_cannot_be_created_does_not_stop_the_worker(
+@pytest.mark.parametrize(
+    ("choice", "fix"),
+    [
+        ({"provider": "google", "model": "g", "free": True}, "Set apiKey for 'g'"),
+        ({"provider": "anthropic", "model": "claude-sonnet-4-5"}, "Set apiKey"),
+        ({"model": "gpt-5"}, "Set apiKey for 'gpt-5'"),
+        ({"model": "unknown", "apiKey": "k"}, "Set inputUsdPerMillion and outputUsdPerMillion"),
+        (
+            [{"model": "gpt-5", "apiKey": "k"}, {"model": "unknown", "apiKey": "k"}],
+            "the price of the model 'unknown' is unknown",
+        ),
+    ],
+)
+def test_a_model_that_cannot_be_called_is_named_with_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, choice: Any, fix: str
+) -> None:
+    for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "GOOGLE_API_KEY", "GEMINI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    works = {"model": "m", "apiKey": "k", "free": True}
+    found = problems(Settings(models={"broken": choice, "works": works}).models)
+    assert list(found) == ["broken"]
+    assert fix in found["broken"]
+
+
+def test_a_provider_whose_package_is_not_installed_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.delenv("GOOGLE_API_KEY", raising=False)
-    monkeypatch.delenv("GEMINI_API_KEY", raising=False)
-    broken = ModelChoice.model_validate({"provider": "google", "model": "g", "free": True})
-    works = ModelChoice.model_validate({"model": "m", "apiKey": "k", "free": True})
-    models = Models({"broken": broken, "works": works}, None)
-    models.create_all()
-    assert models.chain("works").choose().name == "m"
-    with pytest.raises(UserError):
-        models.chain("broken")
+    monkeypatch.setitem(sys.modules, "anthropic", None)
+    settings = {"provider": "anthropic", "model": "m", "apiKey": "k", "free": True}
+    found = problems({"broken": ModelChoice.model_validate(settings)})
+    assert "pip install 'rota[anthropic]'" in found["broken"]

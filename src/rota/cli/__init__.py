@@ -5,8 +5,6 @@ Commands import what they need when they run, so `rota --help` and `rota dev --s
 the service nor the SDK.
 """
 
-import asyncio
-import signal
 from typing import Annotated
 
 import typer
@@ -14,8 +12,8 @@ import typer
 from rota.cli import admin, agents, decisions, keys, login, schedules, tools
 from rota.cli.inbox.command import inbox
 from rota.cli.listen import listen
-from rota.cli.runtime import check_start, exit_on_error, load_settings
 from rota.cli.session import client_command
+from rota.cli.start import serve, worker
 from rota.cli.usage import usage
 from rota.dev.command import dev
 
@@ -61,51 +59,8 @@ def rota(
     pass
 
 
-@cli.command(rich_help_panel=SERVICE)
-def serve() -> None:
-    """Serve the HTTP API.
-
-    The settings come from ROTA_* environment variables.
-    """
-    from rota.app import create_app
-    from rota.platform.http.server import run
-    from rota.platform.telemetry import observe
-
-    settings = load_settings()
-    with exit_on_error():
-        observe(settings, "rota-serve")
-    check_start(settings)
-    app = create_app(settings)
-    run(app, settings, on_stop=app.state.streams.close)
-
-
-@cli.command(rich_help_panel=SERVICE)
-def worker() -> None:
-    """Run the agents' tasks.
-
-    Start as many workers as you need: they share the work. The settings come from ROTA_*
-    environment variables.
-    """
-    import uvloop
-
-    from rota.platform.telemetry import observe
-    from rota.worker import run_worker
-
-    settings = load_settings()
-    with exit_on_error():
-        observe(settings, "rota-worker")
-    check_start(settings)
-
-    async def work() -> None:
-        stop = asyncio.Event()
-        for name in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(name, stop.set)
-        await run_worker(settings, stop)
-
-    with exit_on_error():
-        uvloop.run(work())
-
-
+cli.command(rich_help_panel=SERVICE)(serve)
+cli.command(rich_help_panel=SERVICE)(worker)
 cli.add_typer(admin.commands, name="admin", rich_help_panel=SERVICE)
 
 

@@ -1,7 +1,6 @@
 """What every command needs: settings, the built service, and errors as one readable line."""
 
 import asyncio
-import errno
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
@@ -12,6 +11,8 @@ from uuid import UUID
 import typer
 
 if TYPE_CHECKING:
+    from pydantic import ValidationError
+
     from rota.composition import Composition
     from rota.platform.settings import Settings
 
@@ -38,13 +39,19 @@ def named_problems(read: Callable[[], S]) -> S:
     try:
         return read()
     except ValidationError as error:
-        for problem in error.errors():
-            # The variable, then the place inside its JSON.
-            variable, *inner = [str(part) for part in problem["loc"]] or [""]
-            names = [f"ROTA_{variable.upper()}"] if variable else []
-            names += [".".join(inner)] if inner else []
-            typer.secho(": ".join([*names, problem["msg"].removeprefix("Value error, ")]), err=True)
+        for problem in problems_of(error):
+            typer.secho(problem, err=True)
         raise typer.Exit(2) from None
+
+
+def problems_of(error: "ValidationError") -> Iterator[str]:
+    """One line for each problem: the variable, the place inside its JSON, and what is wrong."""
+    for problem in error.errors():
+        variable, *inner = [str(part) for part in problem["loc"]] or [""]
+        names = [f"ROTA_{variable.upper()}"] if variable else []
+        names += [".".join(inner)] if inner else []
+        for line in problem["msg"].removeprefix("Value error, ").splitlines():
+            yield ": ".join([*names, line])
 
 
 def operator_settings() -> "Settings":
@@ -89,11 +96,6 @@ def with_composition(settings: "Settings", work: Callable[["Composition"], Await
     return run_or_exit(run())
 
 
-def check_start(settings: "Settings") -> None:
-    """Exits with 1 if the process cannot work with its database or its secret key."""
-    with_composition(settings, lambda parts: parts.key_ring.active())
-
-
 def run_or_exit(work: Coroutine[object, object, T]) -> T:
     with exit_on_error():
         return asyncio.run(work)
@@ -102,10 +104,9 @@ def run_or_exit(work: Coroutine[object, object, T]) -> T:
 @contextmanager
 def exit_on_error() -> Iterator[None]:
     """Exits with 1 and prints one line for an expected error."""
-    import asyncpg
     from sqlalchemy.exc import SQLAlchemyError
 
-    from rota.platform.crypto import SealBroken
+    from rota.platform.database_errors import EXPLAINED, explain
     from rota.platform.errors import ApiError
     from rota.platform.start_checks import StartRefused
 
@@ -115,34 +116,8 @@ def exit_on_error() -> Iterator[None]:
         fail(error.message)
     except StartRefused as error:
         fail(str(error))
-    except SealBroken:
-        fail(
-            "ROTA_SECRET_KEY is not the key that encrypted the secrets in this database. Set that "
-            "key, or add it to ROTA_SECRET_KEYS_OLD. If it is lost: rota admin signing-keys rotate "
-            "--immediately"
-        )
-    except (
-        asyncpg.UndefinedTableError,
-        asyncpg.UndefinedColumnError,
-        asyncpg.UndefinedFunctionError,
-    ) as error:
-        fail(f"The database schema is not up to date ({error}). Run: rota admin migrate")
-    except OSError as error:
-        if error.filename:
-            fail(f"Cannot read {error.filename}: {error.strerror}.")
-        if error.errno == errno.EADDRINUSE:
-            fail(
-                f"A port is in use ({error.strerror}). Check ROTA_METRICS_PORT: each process of a "
-                "machine needs its own."
-            )
-        fail(f"Cannot use the database ({_first_line(error)}). Check ROTA_DATABASE_URL.")
-    except (asyncpg.PostgresError, asyncpg.InterfaceError, SQLAlchemyError) as error:
-        fail(f"Cannot use the database ({_first_line(error)}). Check ROTA_DATABASE_URL.")
-
-
-def _first_line(error: Exception) -> str:
-    # Some drivers describe the statement and link to documentation after the first line.
-    return str(error).partition("\n")[0].strip() or type(error).__name__
+    except (*EXPLAINED, SQLAlchemyError) as error:
+        fail(explain(error))
 
 
 def parse_id(prefix: str, text: str) -> UUID:

@@ -22,6 +22,7 @@ from rota.platform import json, membership
 from rota.platform.connection_shares import ConnectionShares, ShareExceeded
 from rota.platform.membership import NO_USER as NO_USER
 from rota.platform.roles import APPLICATION_ROLE, RELAY_ROLE, check_role
+from rota.platform.schema_version import check_version
 
 TIMEOUTS = Counter(
     "rota_database_timeouts_total",
@@ -215,6 +216,10 @@ class Database:
     async def close(self) -> None:
         if self._pool is not None:
             await self._pool.close()
+
+    async def check_version(self) -> None:
+        """Refuses a schema that is older than this release."""
+        await check_version(self.directory)
 
     async def ping(self) -> None:
         async with self._pool.acquire() as connection:

@@ -11,6 +11,7 @@ from typing_extensions import TypeAliasType
 
 from rota.platform.http.routes import by_name
 from rota.platform.http.schemas import Wire
+from rota.platform.start_checks import StartRefused
 
 Check = Callable[[], Awaitable[object]]
 TIMEOUT_S = 2.0
@@ -32,8 +33,8 @@ Readiness = TypeAliasType(
         Literal["ready", "degraded", "unavailable"],
         Field(
             description="`ready`: every check succeeded. `degraded`: Redis or Temporal is down, "
-            "and "
-            "the service works without it for now. `unavailable`: the database is down.",
+            "and the service works without it for now. `unavailable`: the database is down, its "
+            "schema is older than the service, or the service has another secret key.",
             examples=["ready"],
         ),
     ],
@@ -48,14 +49,29 @@ class ReadyResponse(Wire):
         dict[str, str],
         Field(
             description="The result of each check: `ok`, or why it failed.",
-            examples=[{"postgres": "ok", "redis": "ok", "temporal": "ok"}],
+            examples=[
+                {
+                    "postgres": "ok",
+                    "schema": "ok",
+                    "secretKey": "ok",
+                    "redis": "ok",
+                    "temporal": "ok",
+                }
+            ],
         ),
     ]
 
 
 _UNAVAILABLE = {
     "status": "unavailable",
-    "checks": {"postgres": "failed: ConnectionRefusedError", "redis": "ok", "temporal": "ok"},
+    "checks": {
+        "postgres": "ok",
+        "schema": "failed: The database schema has version 0023, and this release needs 0024. "
+        "Run: rota admin migrate",
+        "secretKey": "ok",
+        "redis": "ok",
+        "temporal": "ok",
+    },
 }
 
 
@@ -65,6 +81,9 @@ async def _outcome(check: Check) -> str:
             await check()
     except TimeoutError:
         return f"no response within {TIMEOUT_S:g} s"
+    except StartRefused as error:
+        # Written for the operator, and without secrets.
+        return f"failed: {error}"
     except Exception as error:
         return f"failed: {type(error).__name__}"
     return "ok"
@@ -107,15 +126,15 @@ def health_routes(essential: Mapping[str, Check], others: Mapping[str, Check]) -
         responses={
             503: {
                 "model": ReadyResponse,
-                "description": "PostgreSQL is down.",
+                "description": "An essential check failed.",
                 "content": {"application/json": {"example": _UNAVAILABLE}},
             }
         },
     )
     async def ready(response: Response) -> ReadyResponse:
-        """For readiness probes. Checks PostgreSQL, Redis and Temporal, at most once a second.
-        Returns 503 if PostgreSQL is down. If Redis or Temporal is down, returns 200 and
-        `degraded`."""
+        """For readiness probes. Checks PostgreSQL, the version of its schema, the secret key, Redis
+        and Temporal, at most once a second. Returns 503 if one of the first three fails. If Redis
+        or Temporal is down, returns 200 and `degraded`."""
         outcomes = await checks.outcomes()
         if any(outcomes[name] != "ok" for name in essential):
             response.status_code = 503

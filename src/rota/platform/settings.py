@@ -20,11 +20,18 @@ from pydantic.alias_generators import to_camel
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from rota.platform.issuer import Issuer
-from rota.platform.start_checks import is_loopback, production_problems, storage_problems
+from rota.platform.start_checks import (
+    general_problems,
+    is_loopback,
+    production_problems,
+    storage_problems,
+)
 from rota.platform.strict import StrictModel, nearest
 
 DAY_S = 86_400
 _ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]+)?|https?://\[[0-9a-f:]+\](:[0-9]+)?")
+
+Port = Annotated[int, Field(ge=1, le=65_535)]
 
 PREFIX = "ROTA_"
 # What clients of a service read: the command line and the SDKs. They are not settings.
@@ -111,9 +118,13 @@ class Settings(BaseSettings):
     variant: Literal["a", "b"] = "a"
 
     host: str = "127.0.0.1"
-    port: int = 8080
+    port: Port = 8080
     # The port of /metrics. If it is not set, /metrics is on the main port. Required in production.
-    metrics_port: int | None = None
+    metrics_port: Port | None = None
+    # Where a worker serves /health/live, /health/ready and /metrics. The defaults are `host` and
+    # `metrics_port`. A worker without a port serves nothing.
+    worker_host: str | None = None
+    worker_port: Port | None = None
     public_url: str = "http://127.0.0.1:8080"
     # How many `rota serve` processes run in total. While Redis is down, each process enforces its
     # share of the rate limits.
@@ -312,7 +323,7 @@ class Settings(BaseSettings):
 
     @model_validator(mode="after")
     def _is_safe(self) -> Self:
-        problems: list[str] = []
+        problems = list(general_problems(self))
         if self.env == "production":
             problems += self._production_problems()
         elif not is_loopback(self.host) and (
@@ -321,10 +332,6 @@ class Settings(BaseSettings):
             problems.append(
                 f"ROTA_SECRET_KEY must be set if ROTA_HOST is {self.host}: the default is public. "
                 "Create one with: openssl rand -base64 32"
-            )
-        if (self.temporal_tls_cert_file is None) != (self.temporal_tls_key_file is None):
-            problems.append(
-                "set both ROTA_TEMPORAL_TLS_CERT_FILE and ROTA_TEMPORAL_TLS_KEY_FILE, or neither"
             )
         if problems:
             raise ValueError("\n".join(problems))

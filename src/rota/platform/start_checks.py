@@ -1,6 +1,7 @@
 """What a process refuses to start with."""
 
 import os
+import re
 from collections.abc import Iterator
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
 # The values of sslmode with which a PostgreSQL connection is always encrypted.
 _ENCRYPTED = ("require", "verify-ca", "verify-full")
 _OTHERWISE = ", or set ROTA_ALLOW_PLAINTEXT=true if the network is private"
+_REDIS_SCHEMES = ("redis://", "rediss://", "unix://")
+_HOST_AND_PORT = re.compile(r"[^\s/]+:[0-9]{1,5}")
 
 
 class StartRefused(Exception):
@@ -25,6 +28,21 @@ def is_loopback(host: str) -> bool:
         return ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
+
+
+def general_problems(settings: "Settings") -> Iterator[str]:
+    """Every reason why these settings cannot work in any environment."""
+    if not settings.public_url.startswith(("http://", "https://")):
+        yield "ROTA_PUBLIC_URL must start with https://, or with http:// in development"
+    if not settings.redis_url.get_secret_value().startswith(_REDIS_SCHEMES):
+        yield f"ROTA_REDIS_URL must start with one of {', '.join(_REDIS_SCHEMES)}"
+    if not _HOST_AND_PORT.fullmatch(settings.temporal_address):
+        yield (
+            "ROTA_TEMPORAL_ADDRESS must be a host and a port without a scheme, such as "
+            "temporal.example.com:7233"
+        )
+    if (settings.temporal_tls_cert_file is None) != (settings.temporal_tls_key_file is None):
+        yield "set both ROTA_TEMPORAL_TLS_CERT_FILE and ROTA_TEMPORAL_TLS_KEY_FILE, or neither"
 
 
 def storage_problems(settings: "Settings", development_key: str) -> Iterator[str]:

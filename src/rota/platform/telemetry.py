@@ -12,7 +12,9 @@ import structlog
 from prometheus_client import Counter, Histogram, start_http_server
 
 from rota.platform import tracing
-from rota.platform.settings import Settings, unknown_variables
+from rota.platform.settings import Settings
+from rota.platform.start_checks import StartRefused
+from rota.platform.start_log import log_start
 
 REQUESTS = Counter(
     "rota_http_requests_total",
@@ -123,11 +125,27 @@ class _ToStructlog(logging.Handler):
         )
 
 
-def observe(settings: Settings, service: str) -> None:
-    """Sets up logging, tracing and the metrics port of a process, as the settings say."""
+def observe(settings: Settings, process: str) -> None:
+    """Sets up the logs and traces of a process, and logs its configuration."""
     configure_logging(settings.log_level, settings.log_format)
-    tracing.configure(settings.otlp_endpoint, service)
-    for name, nearest in unknown_variables().items():
-        structlog.get_logger().warning("unknown_setting", name=name, did_you_mean=nearest)
-    if settings.metrics_port is not None:
+    log_start(settings, process)
+    try:
+        tracing.configure(settings.otlp_endpoint, process)
+    except ImportError as error:
+        raise StartRefused(
+            "ROTA_OTLP_ENDPOINT needs a package: pip install 'rota[tracing]'"
+        ) from error
+
+
+def serve_metrics(settings: Settings) -> None:
+    """Serves /metrics on a port of its own, if the settings have one."""
+    if settings.metrics_port is None:
+        return
+    try:
         start_http_server(settings.metrics_port, addr=settings.host)
+    except OSError as error:
+        raise StartRefused(
+            f"Cannot listen on {settings.host}, port {settings.metrics_port} ({error.strerror}). "
+            "Set ROTA_METRICS_PORT to a port that is free. A worker on the same machine needs "
+            "another one: ROTA_WORKER_PORT."
+        ) from error

@@ -1,15 +1,41 @@
 """The connection to Temporal, opened on first use."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client, TLSConfig
 from temporalio.converter import DataConverter
+from temporalio.runtime import (
+    LogForwardingConfig,
+    LoggingConfig,
+    Runtime,
+    TelemetryConfig,
+    TelemetryFilter,
+)
+from temporalio.service import RPCError, RPCStatusCode
 
 from rota.platform.settings import Settings
+from rota.platform.start_checks import StartRefused
 from rota.platform.temporal_codec import encrypting_converter
+
+
+def forward_logs() -> None:
+    """Sends the logs of Temporal's library through the logs of the process. By default it prints
+    coloured text. Call it before the first connection."""
+    forwarding = LogForwardingConfig(
+        logging.getLogger("temporalio"),
+        append_target_to_name=False,
+        prepend_target_on_message=False,
+    )
+    levels = TelemetryFilter(core_level="WARN", other_level="ERROR")
+    logs = LoggingConfig(filter=levels, forwarding=forwarding)
+    Runtime.set_default(
+        Runtime(telemetry=TelemetryConfig(logging=logs)), error_if_already_set=False
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +97,27 @@ class Temporal:
     async def connect(self) -> Client:
         """A connected client, as a worker needs it. Fails while Temporal is down."""
         return await Client.connect(self._address, **self._options())
+
+    async def check_namespace(self) -> None:
+        """Fails while Temporal is down. Refuses a namespace that does not exist, and a credential
+        that Temporal does not accept."""
+        service = (await self.client()).workflow_service
+        try:
+            await service.describe_namespace(DescribeNamespaceRequest(namespace=self._namespace))
+        except RPCError as error:
+            if error.status == RPCStatusCode.NOT_FOUND:
+                raise StartRefused(
+                    f"Temporal has no namespace {self._namespace!r}. Correct "
+                    "ROTA_TEMPORAL_NAMESPACE, or create it: temporal operator namespace create "
+                    f"--namespace {self._namespace} --retention 3d"
+                ) from error
+            if error.status in (RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNAUTHENTICATED):
+                raise StartRefused(
+                    f"Temporal refuses the credential ({error.message}). Correct "
+                    "ROTA_TEMPORAL_API_KEY, or the client certificate in "
+                    "ROTA_TEMPORAL_TLS_CERT_FILE."
+                ) from error
+            raise
 
     async def ping(self) -> None:
         if not await (await self.client()).service_client.check_health():

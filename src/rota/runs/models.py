@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import ClassVar, cast
 
-import structlog
 from pydantic import SecretStr
 from pydantic_ai.exceptions import (
     ContentFilterError,
@@ -28,8 +27,6 @@ from rota.runs.compaction import Window
 from rota.runs.model_chain import ModelChain
 from rota.runs.model_names import ALIASES
 from rota.runs.prices import Price, TokenUsage, fixed_price, table_price, table_window
-
-log = structlog.get_logger()
 
 
 class GiveUp(Exception):
@@ -245,11 +242,7 @@ class Models:
     def create_all(self) -> None:
         """Creates every model now: importing the client of a provider blocks the process."""
         for name in self._choices:
-            try:
-                self.chain(name)
-            except Exception as error:
-                # The runs that use it fail with the reason.
-                log.warning("model_not_created", name=name, error=repr(error))
+            self.chain(name)
 
     def chain(self, name: str) -> ModelChain:
         if name not in self._created:

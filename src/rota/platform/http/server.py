@@ -5,14 +5,15 @@ import asyncio
 import re
 import signal
 import socket
-import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from types import FrameType
 from typing import cast
 
+import structlog
 import uvicorn
+import uvloop
+from fastapi import FastAPI
 from prometheus_client import Counter
 from starlette.types import ASGIApp, Scope
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
@@ -20,6 +21,9 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from rota.platform.errors import ApiError, HeadersTooLarge, RequestTimeout, ValidationFailed
 from rota.platform.http.edge import REFUSAL
 from rota.platform.settings import Settings
+from rota.platform.start_checks import StartRefused
+
+log = structlog.get_logger()
 
 MAX_HEAD_BYTES = 64 * 1024
 # The kernel takes this much of a response ahead of the network. With its own, much larger default,
@@ -275,24 +279,62 @@ class Protocol(HttpToolsProtocol):
             self.pipeline.appendleft((self.cycle, self.app))
 
 
-def run(app: ASGIApp, settings: Settings, *, on_stop: Callable[[], None]) -> None:
+def run(app: FastAPI, settings: Settings, *, on_stop: Callable[[], None]) -> None:
     """Serves until a signal arrives, then finishes the requests in progress.
 
     `on_stop` runs when the signal arrives. It ends responses that would otherwise stay open.
+    Raises what makes the application refuse to start.
     """
+    uvloop.run(_run(app, settings, on_stop))
 
-    class Server(uvicorn.Server):
-        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-            on_stop()
-            super().handle_exit(sig, frame)
 
-    # After a clean shutdown uvicorn raises the signal again. Without this handler the process would
-    # exit with an error status.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    server = Server(server_config(app, settings))
-    server.run()
-    if not server.started:
-        sys.exit(3)
+async def _run(app: FastAPI, settings: Settings, on_stop: Callable[[], None]) -> None:
+    sockets = listen(settings.host, settings.port, "ROTA_PORT")
+    config = server_config(app, settings)
+    # uvicorn would log a traceback for an application that refuses to start.
+    config.lifespan = "off"
+    server = Server(config)
+
+    def stop(number: int) -> None:
+        on_stop()
+        server.handle_exit(number, None)
+
+    async with app.router.lifespan_context(app):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, stop, number)
+        log.info("ready", host=settings.host, port=settings.port)
+        await server.serve(sockets)
+
+
+class Server(uvicorn.Server):
+    """Leaves signals to its caller."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def listen(host: str, port: int, variable: str) -> list[socket.socket]:
+    """Sockets for every address of the host. `variable` is the setting that has the port."""
+    sockets: list[socket.socket] = []
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        for family, kind, protocol, _, address in dict.fromkeys(found):
+            opened = socket.socket(family, kind, protocol)
+            sockets.append(opened)
+            opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                # The addresses of IPv4 have a socket of their own.
+                opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            opened.bind(address)
+    except OSError as error:
+        for opened in sockets:
+            opened.close()
+        raise StartRefused(
+            f"Cannot listen on {host}, port {port} ({error.strerror}). Set {variable} to a port "
+            "that is free, or stop the process that uses it."
+        ) from error
+    return sockets
 
 
 def server_config(app: ASGIApp, settings: Settings) -> uvicorn.Config:

@@ -1,0 +1,36 @@
+"""Which version the database schema has, and which one this release needs."""
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from functools import cache
+from typing import Any
+
+import asyncpg
+
+from rota.platform.migrate import migrations_folder
+from rota.platform.start_checks import StartRefused
+
+
+@cache
+def needed() -> str:
+    """The number of the newest migration of this release."""
+    files = (migrations_folder() / "versions").glob("[0-9]*_*.py")
+    return max(file.name.partition("_")[0] for file in files)
+
+
+async def check_version(begin: Callable[[], AbstractAsyncContextManager[Any]]) -> None:
+    """Refuses a schema that is older than this release. A newer one is fine: during an upgrade,
+    older processes run until they are replaced."""
+    try:
+        async with begin() as connection:
+            found = await connection.fetchval("SELECT version_num FROM alembic_version")
+    except (asyncpg.UndefinedTableError, asyncpg.InsufficientPrivilegeError):
+        # A migration that this release makes also gives the right to read the version.
+        found = None
+    if found is None:
+        raise StartRefused("The database schema is missing or older. Run: rota admin migrate")
+    if found < needed():
+        raise StartRefused(
+            f"The database schema has version {found}, and this release needs {needed()}. "
+            "Run: rota admin migrate"
+        )
