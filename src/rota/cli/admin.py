@@ -11,6 +11,7 @@ import typer
 
 from rota.cli import admin_agents, admin_keys
 from rota.cli.accounts import accounts, companies
+from rota.cli.doctor import doctor
 from rota.cli.runtime import (
     exit_on_error,
     fail,
@@ -40,6 +41,9 @@ commands.add_typer(admin_keys.commands, name="keys")
 ledger = _group("ledger", "Check the ledger.")
 payments = _group("payments", "Set up Stripe and compare its records with the ledger.")
 outbox = _group("outbox", "Look at instructions to the worker, and retry those that failed.")
+
+
+commands.command()(doctor)
 
 
 @commands.command()

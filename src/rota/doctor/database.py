@@ -1,0 +1,126 @@
+"""PostgreSQL: the server, the rights of the login, the schema, the key and the catalog."""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import asyncpg
+
+from rota.agents import queries as agent_queries
+from rota.agents.model import Agent
+from rota.composition import Composition
+from rota.doctor.finding import Finding, failed, findings, ok, warning
+from rota.platform import clock
+from rota.platform.database_errors import EXPLAINED, explain
+from rota.platform.schema_version import needed
+from rota.platform.settings import Settings
+
+OLDEST_SERVER = 15
+# Tokens of identity providers are refused if the clocks differ by more than this.
+MAX_CLOCK_DIFFERENCE_S = 5.0
+
+_SERVER = """
+SELECT current_setting('server_version_num')::int / 10000 AS version,
+       current_setting('max_connections')::int AS connections,
+       clock_timestamp() AS now
+"""
+
+
+async def check_server(settings: Settings) -> AsyncIterator[Finding]:
+    async for finding in _connect(settings.database_url.get_secret_value(), "ROTA_DATABASE_URL"):
+        if isinstance(finding, Finding):
+            yield finding
+            return
+        if finding["version"] < OLDEST_SERVER:
+            yield failed(
+                "postgres",
+                f"PostgreSQL {finding['version']} is too old. Use {OLDEST_SERVER} or newer.",
+            )
+            return
+        if settings.database_pool_size >= finding["connections"]:
+            yield warning(
+                "postgres",
+                f"One process opens up to {settings.database_pool_size} connections, and "
+                f"PostgreSQL allows {finding['connections']} in total. Lower "
+                "ROTA_DATABASE_POOL_SIZE, raise max_connections, or use PgBouncer.",
+            )
+        difference_s = abs((clock.now() - finding["now"]).total_seconds())
+        if difference_s > MAX_CLOCK_DIFFERENCE_S:
+            yield warning(
+                "postgres",
+                f"The clocks of this machine and of PostgreSQL differ by {difference_s:.0f} s. "
+                "Synchronize them, for example with chrony.",
+            )
+        yield ok("postgres", f"PostgreSQL {finding['version']}")
+    if settings.migration_database_url:
+        url = settings.migration_database_url.get_secret_value()
+        async for finding in _connect(url, "ROTA_MIGRATION_DATABASE_URL"):
+            if isinstance(finding, Finding):
+                # The service runs without it.
+                yield warning("migration login", finding.message)
+            else:
+                yield ok("migration login", "the owner's login works")
+
+
+async def _connect(url: str, variable: str) -> AsyncIterator[Any]:
+    """The facts about the server, or a finding about the connection."""
+    try:
+        connection = await asyncpg.connect(url, timeout=5, statement_cache_size=0)
+    except EXPLAINED as error:
+        yield failed("postgres", explain(error, variable))
+        return
+    try:
+        yield await connection.fetchrow(_SERVER)
+    finally:
+        await connection.close()
+
+
+@dataclass(slots=True)
+class Contents:
+    findings: list[Finding] = field(default_factory=list)
+    # None if the catalog cannot be read.
+    agents: Sequence[Agent] | None = None
+
+
+async def check_contents(parts: Composition) -> Contents:
+    """The checks that need the tables. Each needs the one before."""
+    found = Contents()
+    try:
+        opened = await findings("login", lambda: _check_login(parts))
+        found.findings += opened
+        for name, check in (
+            ("schema", lambda: _check_schema(parts)),
+            ("secret key", lambda: _check_key(parts)),
+            ("agents", lambda: _check_agents(parts, found)),
+        ):
+            if any(finding.status == "failed" for finding in found.findings):
+                break
+            found.findings += await findings(name, check)
+    finally:
+        await parts.__aexit__(None, None, None)
+    return found
+
+
+async def _check_login(parts: Composition) -> AsyncIterator[Finding]:
+    await parts.__aenter__()
+    await parts.db.check_relay()
+    yield ok("login", "has the roles of serve and worker, and no other rights in production")
+
+
+async def _check_schema(parts: Composition) -> AsyncIterator[Finding]:
+    await parts.db.check_version()
+    yield ok("schema", f"has version {needed()} or newer")
+
+
+async def _check_key(parts: Composition) -> AsyncIterator[Finding]:
+    await parts.check_secret_key()
+    yield ok("secret key", "decrypts the signing keys")
+
+
+async def _check_agents(parts: Composition, found: Contents) -> AsyncIterator[Finding]:
+    async with parts.db.directory() as connection:
+        found.agents = await agent_queries.by_department(connection)
+    if found.agents:
+        yield ok("agents", f"{len(found.agents)} agents in the catalog")
+    else:
+        yield failed("agents", "The catalog has no agents. Run: rota admin agents sync")
