@@ -7,7 +7,7 @@ NODE := PATH="$(CURDIR)/.venv/node:$$PATH"
 ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dashboard dev lint actionlint test vitest fuzz chaos bench attacks openapi screenshots lighthouse firefox lock audit wheel sdk sbom
+.PHONY: help setup dashboard dev lint actionlint test vitest fuzz chaos bench attacks openapi screenshots lighthouse firefox lock audit wheel sdk sbom image
 
 help:  ## List the targets
 	@awk 'BEGIN { FS = ":.*## " } \
@@ -125,6 +125,15 @@ sdk: setup  ## Build the packages of the Python SDK and of the TypeScript SDK in
 	rm -f dist/rota_sdk-* dist/rota-sdk-*
 	$(UV) build --quiet --no-build-isolation --python $(BIN)/python --out-dir dist sdks/python
 	$(NODE) npm pack --silent --workspace @rota/sdk --pack-destination dist
+
+# BASE is another base image, for a machine that cannot pull the one in Containerfile. The commit's
+# time makes images of the same commit equal.
+IMAGE ?= rota:latest
+image: .venv/.ready  ## Build the container image and check it; needs buildah and podman
+	buildah bud --isolation=chroot --network=host --layers --timestamp $$(git log -1 --format=%ct) \
+	    $(if $(BASE),--build-arg PYTHON=$(BASE)) --build-arg REVISION=$$(git rev-parse HEAD) \
+	    --ignorefile .containerignore --file Containerfile --tag $(IMAGE) .
+	ROTA_TEST_IMAGE=$(IMAGE) $(BIN)/pytest tests/packaging/test_image.py
 
 # The wheel and what it needs, in an environment that has nothing else.
 sbom: wheel sdk  ## Write dist/rota.cdx.json, the software bill of materials (CycloneDX) of the wheel

@@ -1,0 +1,98 @@
+"""The container image. `make image` builds it and runs this."""
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+IMAGE = os.environ.get("ROTA_TEST_IMAGE")
+MAX_BYTES = 250_000_000
+
+needs_image = pytest.mark.skipif(
+    IMAGE is None,
+    reason="the container image was NOT tested: run `make image`, which needs buildah",
+)
+# For a machine on which podman's own choice does not work, such as runc.
+RUNTIME = os.environ.get("ROTA_TEST_RUNTIME")
+# Nothing is writable, and no right is left.
+RUN = (
+    *("podman", *(("--runtime", RUNTIME) if RUNTIME else ()), "run", "--rm"),
+    *("--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges"),
+    *("--network", "none", "--ulimit", "nofile=10000:10000", "--ulimit", "nproc=8000:8000"),
+)
+
+
+def run(*arguments: str, entrypoint: str | None = None) -> subprocess.CompletedProcess[str]:
+    options = ("--entrypoint", entrypoint) if entrypoint else ()
+    assert IMAGE
+    return subprocess.run([*RUN, *options, IMAGE, *arguments], capture_output=True, text=True)
+
+
+def inspected() -> dict[str, Any]:
+    found = subprocess.run(
+        ["podman", "image", "inspect", str(IMAGE)], capture_output=True, text=True, check=True
+    )
+    image: dict[str, Any] = json.loads(found.stdout)[0]
+    return image
+
+
+@needs_image
+def test_the_image_is_small_and_does_not_run_as_root() -> None:
+    image = inspected()
+    assert image["Size"] <= MAX_BYTES, f"{image['Size'] / 1e6:.0f} MB"
+    assert image["Config"]["User"] == "65532:65532"
+    labels = image["Config"]["Labels"]
+    for name in ("title", "description", "licenses", "version", "revision"):
+        assert labels[f"org.opencontainers.image.{name}"]
+
+
+@needs_image
+def test_the_commands_run_on_a_read_only_file_system_without_rights() -> None:
+    version = run("--version")
+    assert version.stdout.startswith("rota "), version.stderr
+    described = run("admin", "openapi")
+    assert json.loads(described.stdout) == json.loads(
+        (ROOT / "openapi" / "variant-a.json").read_text()
+    )
+    refused = run("serve")
+    assert refused.returncode == 1
+    assert "Check that PostgreSQL runs" in refused.stderr, refused
+    assert "Traceback" not in refused.stdout + refused.stderr
+
+
+@needs_image
+def test_every_module_can_be_imported_in_the_image() -> None:
+    script = (
+        "import importlib, pkgutil, rota, rota_sdk, anthropic, opentelemetry.sdk\n"
+        "for found in pkgutil.walk_packages(rota.__path__, 'rota.'):\n"
+        "    if not found.name.endswith('__main__') and 'migrations' not in found.name:\n"
+        "        importlib.import_module(found.name)\n"
+        "print('imported')\n"
+    )
+    done = run("-c", script, entrypoint="/opt/rota/bin/python")
+    assert done.stdout.strip() == "imported", done.stderr
+
+
+@needs_image
+def test_the_image_has_its_bill_of_materials_and_no_shell() -> None:
+    script = "print(open('/opt/rota/share/rota.cdx.json').read())"
+    bill = json.loads(run("-c", script, entrypoint="/opt/rota/bin/python").stdout)
+    names = {component["name"] for component in bill["components"]}
+    assert {"fastapi", "asyncpg", "temporalio"} <= names
+    for shell in ("/bin/sh", "/bin/bash", "/bin/busybox"):
+        assert run("-c", "true", entrypoint=shell).returncode != 0
+
+
+def test_containerfile_copies_only_what_exists_and_is_sent_to_the_builder() -> None:
+    sent = (ROOT / ".containerignore").read_text().split()
+    copied = re.findall(r"^COPY (?!--from)(.+) \S+$", (ROOT / "Containerfile").read_text(), re.M)
+    sources = [source for line in copied for source in line.split()]
+    assert len(sources) > 10
+    for source in sources:
+        assert (ROOT / source).exists(), source
+        assert any(f"!{part}" in sent for part in (source, str(Path(source).parent))), source
