@@ -1,0 +1,65 @@
+"""The files of deploy/compose.yaml agree with Rota and with each other."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from rota.platform.settings import Settings
+from rota.probe import __name__ as probe
+
+ROOT = Path(__file__).parents[2]
+KNOWN = {f"ROTA_{name.upper()}" for name in Settings.model_fields}
+COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "deploy" / "compose.yaml").read_text())
+
+
+def test_compose_uses_only_settings_that_exist() -> None:
+    services = COMPOSE["services"]
+    used = {
+        name
+        for service in services.values()
+        for name in service.get("environment", {})
+        if name.startswith("ROTA_")
+    }
+    assert "ROTA_DATABASE_URL" in used
+    assert used <= KNOWN
+
+
+def test_compose_gives_rota_no_rights_and_publishes_only_on_this_machine() -> None:
+    services = COMPOSE["services"]
+    for name in ("serve", "worker", "migrate", "agents"):
+        assert services[name]["read_only"]
+        assert services[name]["cap_drop"] == ["ALL"]
+    for service in services.values():
+        for port in service.get("ports", []):
+            assert port.startswith("127.0.0.1:")
+    for name in ("serve", "worker"):
+        assert probe in services[name]["healthcheck"]["test"]
+
+
+def test_compose_syncs_agents_without_a_question() -> None:
+    assert "--add-only" in COMPOSE["services"]["agents"]["command"]
+
+
+def test_compose_mounts_files_that_exist() -> None:
+    for service in COMPOSE["services"].values():
+        for volume in service.get("volumes", []):
+            if volume.startswith("./"):
+                assert (ROOT / "deploy" / volume.partition(":")[0]).is_file(), volume
+
+
+def test_the_identity_provider_and_rota_agree_on_each_other() -> None:
+    dex = yaml.safe_load((ROOT / "deploy" / "compose" / "dex.yaml").read_text())
+    serve = COMPOSE["services"]["serve"]["environment"]
+    [issuer] = json.loads(serve["ROTA_OIDC_ISSUERS"])
+    [client] = dex["staticClients"]
+    assert (dex["issuer"], client["id"]) == (issuer["issuer"], issuer["clientId"])
+    assert client["redirectURIs"] == [f"{serve['ROTA_PUBLIC_URL']}/signin/callback"]
+
+
+def test_prometheus_asks_the_ports_that_serve_metrics() -> None:
+    asked = yaml.safe_load((ROOT / "deploy" / "compose" / "prometheus.yaml").read_text())
+    targets = {each["static_configs"][0]["targets"][0] for each in asked["scrape_configs"]}
+    port = COMPOSE["services"]["serve"]["environment"]["ROTA_METRICS_PORT"]
+    assert {f"serve:{port}", f"worker:{port}"} <= targets
