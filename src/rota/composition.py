@@ -4,21 +4,13 @@ A part is built when it is first used, so a command pays only for what it needs.
 before `open`, so the API can be described without a running database.
 """
 
-import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import timedelta
 from functools import cached_property
-from typing import Self
 
 import httpx
-import structlog
-from redis.asyncio import Redis
-from redis.exceptions import AuthenticationError, RedisError
 
 from rota.agents.catalog import Catalog
-from rota.auth.authenticator import Authenticator
 from rota.auth.codes import CodeExchange
 from rota.auth.cookies import Cookies
 from rota.auth.issuers import Issuers
@@ -26,7 +18,6 @@ from rota.auth.keys import Keys
 from rota.auth.operator_keys import OperatorKeys
 from rota.auth.profiles import Profiles
 from rota.auth.sessions import Sessions
-from rota.auth.tokens import KeyRing, SessionTokens
 from rota.companies.invitations import Invitations, end_invitations
 from rota.companies.members import Members
 from rota.companies.service import Companies
@@ -34,12 +25,8 @@ from rota.credits.allowance import AllowanceOf
 from rota.credits.payers import Payers
 from rota.credits.service import Credits
 from rota.events import journal
-from rota.events.fanout import Fanout
-from rota.events.live_text import LiveTexts
-from rota.events.live_watch import LiveWatch
 from rota.events.stream import Streams
-from rota.events.wakes import Wakes
-from rota.limits import window
+from rota.foundation import Foundation
 from rota.limits.window import Window
 from rota.mcp import sessions as tool_sessions
 from rota.mcp.client import ToolClient
@@ -55,18 +42,12 @@ from rota.plans.purchases import Purchases
 from rota.plans.reconcile import Reconciliation
 from rota.plans.service import Plans
 from rota.plans.tiers import Tiers
-from rota.platform import redis as redis_clients
-from rota.platform.crypto import SealBroken, Vault
-from rota.platform.database_errors import explain
-from rota.platform.db import Database, DatabaseTimeouts
 from rota.platform.egress import Bounds, Egress
 from rota.platform.http.origins import OwnOrigin
 from rota.platform.idempotency import Idempotency
 from rota.platform.resolver import Resolver
 from rota.platform.schema import SchemaChecks
 from rota.platform.settings import Settings
-from rota.platform.start_checks import StartRefused
-from rota.platform.temporal import Temporal, temporal_of
 from rota.runs import model_names
 from rota.runs.forks import Forks
 from rota.runs.retries import Retries
@@ -82,85 +63,14 @@ from rota.tasks.reviews import Reviews
 from rota.tasks.service import Tasks
 from rota.variants import VARIANTS
 
-log = structlog.get_logger()
 
-
-class Composition:
+class Composition(Foundation):
     def __init__(
         self, settings: Settings, *, pool_size: int | None = None, for_worker: bool = False
     ) -> None:
-        self.settings = settings
+        super().__init__(settings, pool_size=pool_size)
         self._for_worker = for_worker
         self.variant = VARIANTS[settings.variant]
-        self._pool_size = pool_size or settings.database_pool_size
-        self._closing = AsyncExitStack()
-
-    async def __aenter__(self) -> Self:
-        await self.db.open()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        # The database last: the other parts may still use it while they close.
-        try:
-            await self._closing.aclose()
-        finally:
-            await self.db.close()
-
-    def _closes(self, close: Callable[[], Awaitable[object]]) -> None:
-        self._closing.push_async_callback(close)
-
-    async def check_start(self) -> None:
-        """Refuses a database or a Redis that the service cannot use."""
-        await self.db.check_version()
-        await self.check_secret_key()
-        await self.check_redis()
-
-    async def check_secret_key(self) -> None:
-        """The signing keys are in every database, so they show whether the key is the right one."""
-        try:
-            found = await self.key_ring.public_keys()
-        except SealBroken as error:
-            raise StartRefused(explain(error)) from error
-        if not found:
-            raise StartRefused("The database has no signing key. Run: rota admin migrate")
-
-    async def check_redis(self) -> None:
-        """Refuses a Redis that the service cannot use. It works without one that is down."""
-        try:
-            async with asyncio.timeout(2):
-                await self.ping_redis()
-        except AuthenticationError as error:
-            raise StartRefused(
-                f"Redis refuses the login ({error}). Correct the user and the password in "
-                "ROTA_REDIS_URL."
-            ) from error
-        except (RedisError, OSError) as error:
-            log.warning("redis_unavailable", error=repr(error))
-
-    async def ping_redis(self) -> None:
-        await redis_clients.check(self.limiter_redis)
-
-    @cached_property
-    def db(self) -> Database:
-        settings = self.settings
-        return Database(
-            settings.database_url.get_secret_value(),
-            pool_size=self._pool_size,
-            announce=self.fanout.announce,
-            wake=self.wakes.announce,
-            timeouts=DatabaseTimeouts(
-                pool_s=settings.database_pool_timeout_s,
-                lock_s=settings.database_lock_timeout_s,
-                statement_s=settings.database_statement_timeout_s,
-                idle_s=settings.database_idle_timeout_s,
-            ),
-            statement_cache=settings.database_statement_cache,
-            production=settings.env == "production",
-        )
-
-    @cached_property
-    def vault(self) -> Vault:
-        return Vault(*self.settings.secret_keys)
 
     @cached_property
     def idempotency(self) -> Idempotency:
@@ -171,43 +81,6 @@ class Composition:
         checks = SchemaChecks()
         self._closes(checks.aclose)
         return checks
-
-    @cached_property
-    def temporal(self) -> Temporal:
-        return temporal_of(self.settings)
-
-    @cached_property
-    def redis(self) -> Redis:
-        settings = self.settings
-        redis = redis_clients.connect(settings.redis_url.get_secret_value(), settings.redis_ca_file)
-        self._closes(redis.aclose)
-        return redis
-
-    @cached_property
-    def fanout(self) -> Fanout:
-        fanout = Fanout(
-            self.redis, on_removal=lambda *removed: self.authenticator.forget_member(*removed)
-        )
-        self._closes(fanout.aclose)
-        return fanout
-
-    @cached_property
-    def wakes(self) -> Wakes:
-        wakes = Wakes(self.redis, lambda: self.db.identity())
-        self._closes(wakes.aclose)
-        return wakes
-
-    @cached_property
-    def live_texts(self) -> LiveTexts:
-        texts = LiveTexts(self.redis)
-        self._closes(texts.aclose)
-        return texts
-
-    @cached_property
-    def live_watch(self) -> LiveWatch:
-        watch = LiveWatch(self.redis)
-        self._closes(watch.aclose)
-        return watch
 
     @cached_property
     def streams(self) -> Streams:
@@ -222,31 +95,10 @@ class Composition:
         )
 
     @cached_property
-    def limiter_redis(self) -> Redis:
-        settings = self.settings
-        redis = window.connect(settings.redis_url.get_secret_value(), settings.redis_ca_file)
-        self._closes(redis.aclose)
-        return redis
-
-    @cached_property
     def limiter(self) -> Window:
         limiter = Window(self.limiter_redis, processes=self.settings.processes)
         self._closes(limiter.aclose)
         return limiter
-
-    @cached_property
-    def key_ring(self) -> KeyRing:
-        return KeyRing(self.db, self.vault)
-
-    @cached_property
-    def session_tokens(self) -> SessionTokens:
-        return SessionTokens(self.key_ring, self.settings.public_url)
-
-    @cached_property
-    def authenticator(self) -> Authenticator:
-        return Authenticator(
-            self.db, self.session_tokens, idle_days=self.settings.session_idle_days
-        )
 
     @cached_property
     def cookies(self) -> Cookies:
