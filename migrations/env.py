@@ -17,6 +17,8 @@ from sqlalchemy import Connection, pool
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.util import await_only
 
+from rota.platform.db import record
+
 URL: str = context.config.attributes["url"]
 # A statement that waits for a lock blocks everybody behind it, so it waits only this long. Then
 # the migration is tried again.
@@ -31,20 +33,30 @@ def run_sql(migration: str) -> None:
     driver = connection.connection.driver_connection
     assert driver is not None
     await_only(driver.execute(_sql(migration)))
+    await_only(_record(driver, Path(migration).stem))
+
+
+async def _record(driver: Any, migration: str) -> None:
+    """Migrations are in the audit trail from the one on that creates it."""
+    if await driver.fetchval("SELECT to_regproc('append_audit') IS NOT NULL"):
+        await record(driver, "schema.migrated", {"migration": migration})
 
 
 def run_concurrently(migration: str) -> None:
     """Sends each statement by itself and outside a transaction, as CREATE INDEX CONCURRENTLY
     needs. Every statement ends with a semicolon at the end of a line."""
-    await_only(_run_each(re.split(r";[ \t]*$", _sql(migration), flags=re.MULTILINE)))
+    statements = re.split(r";[ \t]*$", _sql(migration), flags=re.MULTILINE)
+    await_only(_run_each(statements, Path(migration).stem))
 
 
-async def _run_each(statements: list[str]) -> None:
+async def _run_each(statements: list[str], migration: str) -> None:
     connection = await connect()
     try:
         for statement in statements:
             if statement.strip():
                 await connection.execute(statement)
+        async with connection.transaction():
+            await _record(connection, migration)
     finally:
         await connection.close()
 

@@ -29,6 +29,10 @@ from rota.platform.crypto import Vault
 from rota.platform.http.server import server_config
 from rota.platform.migrate import migrate
 from rota.platform.settings import Settings
+from tests.audit import watch
+
+# Every test then also checks that no change is missing in the audit trail.
+WATCHED = bool(os.environ.get("ROTA_TEST_WATCHED"))
 
 # The logs of the service under test. By default structlog formats exceptions with all local
 # variables, which takes longer than most tests.
@@ -117,7 +121,15 @@ class Service:
         settings = await prepared_settings(stack, variant, name or f"variant_{variant}", **changes)
         app = create_app(settings, extra_routers=routers, ai_prefixes=ai_prefixes)
         async with serving(app, settings), _client(settings) as http:
-            yield cls(stack, settings, http)
+            service = cls(stack, settings, http)
+            if WATCHED:
+                async with service.owner() as connection:
+                    await watch.install(connection)
+            yield service
+        if WATCHED:
+            async with service.owner() as connection:
+                forgotten = await watch.forgotten(connection)
+            assert not forgotten, "\n".join(forgotten)
 
     @asynccontextmanager
     async def process(
@@ -256,6 +268,7 @@ async def _create_database(url: str, name: str) -> int:
 
 SECRETS = (
     *("database_url", "migration_database_url", "redis_url", "secret_key", "stripe_secret_key"),
+    "audit_key",
     *("temporal_api_key", "temporal_codec_key"),
 )
 
@@ -276,6 +289,7 @@ def environment(settings: Settings) -> Mapping[str, str]:
         "trusted_proxies": ",".join(settings.trusted_proxies),
         "cors_origins": ",".join(settings.cors_origins),
         "egress_allow": ",".join(settings.egress_allow),
+        "audit_keys_old": ",".join(settings.audit_keys_old),
         "secret_keys_old": ",".join(k.get_secret_value() for k in settings.secret_keys_old),
         "temporal_codec_keys_old": ",".join(
             key.get_secret_value() for key in settings.temporal_codec_keys_old

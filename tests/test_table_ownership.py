@@ -16,6 +16,7 @@ TABLES: dict[str, set[str]] = {
     "platform": {"idempotency_keys"},
     "accounts": {"accounts", "identities", "members", "users"},
     "auth": {"api_key_hashes", "api_keys", "sessions", "signing_keys", "used_id_tokens"},
+    "audit": {"audit_entries", "audit_heads"},
     "payments": {"customers"},
     "companies": {"invitations"},
     "events": {"account_heads", "events", "outbox"},

@@ -14,7 +14,7 @@ from rota.auth import tokens
 from rota.mcp import model as mcp
 from rota.platform import idempotency
 from rota.platform.crypto import SealBroken, Vault
-from rota.platform.db import Database, owner_connection
+from rota.platform.db import Database, owner_connection, record
 
 log = structlog.get_logger()
 
@@ -34,6 +34,7 @@ class Counts(NamedTuple):
 class _SealedColumn:
     """A column of sealed values in an account's table. `select` aliases it as `sealed`."""
 
+    name: str
     select: str
     update: str
     context: Callable[[Mapping[str, Any]], str]
@@ -43,6 +44,7 @@ class _SealedColumn:
 
 
 _TOOL_SERVERS = _SealedColumn(
+    name="tool servers",
     select="""
         SELECT account_id, id, sealed_headers AS sealed FROM mcp_servers
         WHERE sealed_headers IS NOT NULL AND substring(sealed_headers FOR 9) <> $1
@@ -58,6 +60,7 @@ _TOOL_SERVERS = _SealedColumn(
     first_key=_FIRST_ID,
 )
 _STORED_RESPONSES = _SealedColumn(
+    name="stored responses",
     select="""
         SELECT account_id, key, sealed_body AS sealed FROM idempotency_keys
         WHERE substring(sealed_body FOR 9) <> $1 AND (account_id, key) > ($2, $3)
@@ -98,6 +101,8 @@ async def _rotate(db: Database, vault: Vault, column: _SealedColumn) -> Counts:
                     continue
                 updates.append((row["account_id"], row[column.key], row["sealed"], sealed))
             await connection.executemany(column.update, updates)
+            if updates:
+                connection.record("secrets.rotated", {column.name: len(updates)})
         rewrapped += len(updates)
         if len(rows) < BATCH:
             return Counts(rewrapped, unreadable)
@@ -126,4 +131,6 @@ async def _rotate_signing_keys(owner_url: str, vault: Vault) -> Counts:
                 current,
             )
             rewrapped += 1
+        if rewrapped:
+            await record(connection, "secrets.rotated", {"signing keys": rewrapped})
     return Counts(rewrapped, unreadable)

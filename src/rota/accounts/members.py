@@ -39,6 +39,8 @@ async def put(tx: AccountTransaction, user_id: UUID, role: Role, approver: bool 
         VALUES ($1, $2, $3, $3 = 'member' AND coalesce($4, false))
         ON CONFLICT (account_id, user_id) DO UPDATE SET role = $3,
             approver = $3 = 'member' AND coalesce($4, m.role = 'member' AND m.approver)
+        WHERE (m.role, m.approver)
+            <> ($3, $3 = 'member' AND coalesce($4, m.role = 'member' AND m.approver))
         RETURNING xmax = 0
         """,
         tx.account_id,

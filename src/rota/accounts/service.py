@@ -12,7 +12,7 @@ from rota.platform.db import (
     AccountTransaction,
     Database,
     ReadConnection,
-    WriteConnection,
+    UnboundTransaction,
     bind_account,
 )
 from rota.platform.errors import Conflict, NotFound
@@ -54,7 +54,7 @@ class Profile:
 
 
 async def sign_in(
-    connection: WriteConnection,
+    connection: UnboundTransaction,
     profile: Profile,
     verified_email: str | None,
     signup_trial: timedelta | None,
@@ -88,6 +88,8 @@ async def create_company(
     async with db.write(account_id, owner_id, check_member=False) as tx:
         await check_user(tx, owner_id)
         await found_company(tx, name, tier, seats)
+        owner = to_wire("user", owner_id)
+        tx.record("company.created", {"owner": owner, "tier": tier, "seats": seats})
     return account_id
 
 
@@ -112,7 +114,9 @@ async def put_member(
         if not await queries.lock_company(tx):
             raise CompanyNotFound(account_id)
         await check_user(tx, user_id)
-        await add_member(tx, user_id, role, approver)
+        is_new = await add_member(tx, user_id, role, approver)
+        details = {"role": role, "approver": approver}
+        tx.record("member.added" if is_new else "member.updated", details, to_wire("user", user_id))
 
 
 async def add_member(
@@ -134,6 +138,7 @@ async def set_tier(db: Database, account_id: UUID, tier: str) -> None:
     async with db.write(account_id) as tx:
         if not await queries.set_tier(tx, tier):
             raise AccountNotFound(account_id)
+        tx.record("account.tier_set", {"tier": tier})
 
 
 async def check_user(connection: ReadConnection, user_id: UUID) -> None:

@@ -13,7 +13,7 @@ from rota.agents.files import read_files
 from rota.agents.model import Definition
 from rota.agents.output_schemas import check_catalog
 from rota.agents.queries import Known
-from rota.platform.db import WriteConnection, owner_connection
+from rota.platform.db import WriteConnection, owner_connection, record
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,14 @@ class Report:
     changed: tuple[Change, ...]
     unchanged: tuple[Change, ...]
     retired: tuple[Change, ...]
+
+    def names(self) -> dict[str, list[str]]:
+        """The agents that a sync changed."""
+        groups = {"added": self.added, "changed": self.changed, "retired": self.retired}
+        return {
+            group: [f"{change.name}@{change.version}" for change in changes]
+            for group, changes in groups.items()
+        }
 
 
 class UnconfirmedRetirement(Exception):
@@ -57,9 +65,12 @@ async def sync(
         owner_connection(database_url) as connection,
         connection.transaction(readonly=dry_run),
     ):
-        return await _apply(
+        report = await _apply(
             connection, definitions, dry_run=dry_run, add_only=add_only, may_retire=may_retire
         )
+        if not dry_run:
+            await record(connection, "agents.synced", report.names())
+        return report
 
 
 async def _apply(

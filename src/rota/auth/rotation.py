@@ -7,7 +7,7 @@ from rota.auth import queries
 from rota.auth.queries import SigningKeyRow
 from rota.auth.tokens import LIFETIME_S, add_key, seal_context
 from rota.platform.crypto import Vault
-from rota.platform.db import owner_connection
+from rota.platform.db import owner_connection, record
 from rota.platform.settings import DAY_S, Settings
 
 
@@ -20,6 +20,7 @@ async def rotate(database_url: str, vault: Vault, *, overlap_s: int) -> str:
             _check_vault(await queries.signing_keys(connection), vault)
         await queries.retire_signing_keys(connection, overlap_s)
         await add_key(connection, vault, kid)
+        await record(connection, "signing_key.rotated", {"kid": kid, "overlapS": overlap_s})
     return kid
 
 
@@ -30,7 +31,9 @@ async def ensure_key(database_url: str, vault: Vault) -> None:
         found = await queries.signing_keys(connection)
         _check_vault(found, vault)
         if not found:
-            await add_key(connection, vault, secrets.token_hex(6))
+            kid = secrets.token_hex(6)
+            await add_key(connection, vault, kid)
+            await record(connection, "signing_key.created", {"kid": kid})
 
 
 def _check_vault(keys: Sequence[SigningKeyRow], vault: Vault) -> None:

@@ -124,6 +124,7 @@ class Sessions:
             if await queries.personal_access(tx, claims.user_id) is None:
                 raise SessionAccountNotFound
             await queries.record_refresh(tx, claims.user_id, claims.session_id)
+            tx.record("session.refreshed", {}, to_wire("sess", claims.session_id))
         return await self._tokens.issue(claims.user_id, claims.session_id)
 
     async def all(self, caller: Caller) -> list[Session]:

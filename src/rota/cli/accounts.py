@@ -4,13 +4,17 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from rota.cli.runtime import operator_settings, parse_id, with_composition
+from rota.cli.runtime import act_as_operator, operator_settings, parse_id, with_composition
 
 if TYPE_CHECKING:
     from rota.platform.settings import Settings
 
-companies = typer.Typer(no_args_is_help=True, help="Create companies and manage their members.")
-accounts = typer.Typer(no_args_is_help=True, help="Manage accounts.")
+companies = typer.Typer(
+    no_args_is_help=True,
+    help="Create companies and manage their members.",
+    callback=act_as_operator,
+)
+accounts = typer.Typer(no_args_is_help=True, help="Manage accounts.", callback=act_as_operator)
 
 
 @companies.command("create")

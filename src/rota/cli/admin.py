@@ -13,6 +13,7 @@ from rota.cli import admin_agents, admin_keys
 from rota.cli.accounts import accounts, companies
 from rota.cli.doctor import doctor
 from rota.cli.runtime import (
+    act_as_operator,
     exit_on_error,
     fail,
     named_problems,
@@ -23,11 +24,13 @@ from rota.cli.runtime import (
     with_composition,
 )
 
-commands = typer.Typer(no_args_is_help=True, help="Commands for operators.")
+commands = typer.Typer(
+    no_args_is_help=True, help="Commands for operators.", callback=act_as_operator
+)
 
 
 def _group(name: str, description: str) -> typer.Typer:
-    group = typer.Typer(no_args_is_help=True, help=description)
+    group = typer.Typer(no_args_is_help=True, help=description, callback=act_as_operator)
     commands.add_typer(group, name=name)
     return group
 

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from rota.cli.runtime import (
+    act_as_operator,
     exit_on_error,
     operator_settings,
     owner_url,
@@ -14,7 +15,9 @@ from rota.cli.runtime import (
 )
 
 commands = typer.Typer(
-    no_args_is_help=True, help="Load the catalog of agents, and compare versions."
+    no_args_is_help=True,
+    help="Load the catalog of agents, and compare versions.",
+    callback=act_as_operator,
 )
 
 

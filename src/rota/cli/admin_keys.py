@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rota.cli.output import print_json, print_note, print_table, print_text
-from rota.cli.runtime import operator_settings, parse_id, with_composition
+from rota.cli.runtime import act_as_operator, operator_settings, parse_id, with_composition
 from rota.cli.text import moment
 
 if TYPE_CHECKING:
     from rota.platform.settings import Settings
 
 commands = typer.Typer(
-    no_args_is_help=True, help="Create the first API key of an account, and revoke keys."
+    no_args_is_help=True,
+    help="Create the first API key of an account, and revoke keys.",
+    callback=act_as_operator,
 )
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 

@@ -1,11 +1,13 @@
 """What every command needs: settings, the built service, and errors as one readable line."""
 
 import asyncio
+import getpass
 import os
+import platform
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 from uuid import UUID
 
 import typer
@@ -99,6 +101,25 @@ def with_composition(settings: "Settings", work: Callable[["Composition"], Await
 def run_or_exit(work: Coroutine[object, object, T]) -> T:
     with exit_on_error():
         return asyncio.run(work)
+
+
+def act_as_operator(context: typer.Context) -> None:
+    """What the command does is recorded for its name and the login that runs it.
+
+    The callback of each group of commands. The arguments are not recorded: they can be secrets.
+    """
+    from rota.platform import audit
+
+    try:
+        login = getpass.getuser()
+    except (OSError, KeyError):
+        login = "unknown"  # The user of a container may have no name.
+    names, at = [context.invoked_subcommand or ""], context
+    while (above := at.parent) is not None:
+        names.insert(0, at.info_name or "")
+        at = cast(typer.Context, above)
+    command = " ".join(["rota", *names])
+    audit.act_as(audit.Actor("operator", name=f"{command} by {login}@{platform.node()}"))
 
 
 @contextmanager

@@ -129,6 +129,7 @@ async def _start_month(
             at=now,
         )
         await add_entry(tx, entry, used_micros=debt_paid)
+    tx.record("credits.month_started", {"period": period, "allowanceMicros": total})
     # Only now, because the old month's expiry alone does not say how much is available.
     await alerts.report(tx)
 

@@ -105,6 +105,8 @@ class Credits:
             if "alert_below_cents" in body.model_fields_set:
                 cents = body.alert_below_cents
                 await alerts.set_amount(tx, None if cents is None else of_cents(cents))
+            changed = body.model_dump(mode="json", by_alias=True, exclude_unset=True)
+            tx.record("credits.settings_updated", changed)
             return await queries.balance(tx)
 
     async def top_up(self, caller: Caller, body: TopUp, idempotency_key: str | None) -> Outcome:
@@ -120,10 +122,11 @@ class Credits:
         )
 
         async def response() -> TopUpResponse:
+            writing.record("credits.checkout_created", {"amountCents": body.amount_cents})
             return TopUpResponse(checkout_url=checkout.url, amount=body.amount_cents)
 
-        async with self._db.write(account_id, caller.user_id, right=caller.right) as tx:
-            return await self._idempotency.once(tx, idempotency_key, request, 200, response)
+        async with self._db.write(account_id, caller.user_id, right=caller.right) as writing:
+            return await self._idempotency.once(writing, idempotency_key, request, 200, response)
 
     async def take_payment(self, payment: Payment) -> None:
         """Records a payment. It counts once, no matter how often the processor reports it."""

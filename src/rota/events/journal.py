@@ -9,11 +9,21 @@ from uuid import UUID
 from rota.events.access import Sight
 from rota.platform import json
 from rota.platform.db import AccountReader, AccountTransaction
-from rota.platform.ids import new_uuid
+from rota.platform.ids import new_uuid, to_wire
 
 # A call of a run begins or ends. `kind` in their data says whether it is a model call.
 STEP_STARTED, STEP_FINISHED = "step.started", "step.finished"
 MEMBER_REMOVED = "member.removed"
+
+# What events of a family are about: the field of their data that has its ID.
+_RESOURCE_FIELD = {
+    "invitation": "invitationId",
+    "key": "keyId",
+    "mcp": "serverId",
+    "member": "userId",
+    "schedule": "scheduleId",
+    "session": "sessionId",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +44,23 @@ async def lock_account(tx: AccountTransaction) -> bool:
     return bool(found)
 
 
+def note(
+    tx: AccountTransaction, kind: str, data: Mapping[str, Any], task_id: UUID | None = None
+) -> None:
+    """For every event that a statement appends: announces it after the commit, and records it in
+    the audit trail."""
+    tx.has_events = True
+    tx.record(kind, data, resource_of(kind, data, task_id))
+
+
+def resource_of(kind: str, data: Mapping[str, Any], task_id: UUID | None) -> str | None:
+    """What the event is about. None: the account."""
+    if task_id is not None:
+        return to_wire("task", task_id)
+    field = _RESOURCE_FIELD.get(kind.partition(".")[0])
+    return data.get(field) if field else None
+
+
 async def append(
     tx: AccountTransaction,
     kind: str,
@@ -41,7 +68,7 @@ async def append(
     task_id: UUID | None = None,
 ) -> None:
     """Appends an event. It becomes visible when the transaction commits."""
-    tx.has_events = True
+    note(tx, kind, data, task_id)
     await tx.execute(
         """
         WITH head AS (
@@ -65,7 +92,8 @@ async def append_all(
     """Appends several events of one task, each a type and its data, in one statement."""
     if not new:
         return
-    tx.has_events = True
+    for kind, data in new:
+        note(tx, kind, data, task_id)
     await tx.execute(
         """
         WITH head AS (

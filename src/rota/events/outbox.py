@@ -157,6 +157,8 @@ async def revive(db: Database, instruction_id: int | None) -> int:
             """,
             instruction_id,
         )
+        if rows:
+            connection.record("outbox.retried", {"instructions": [row["id"] for row in rows]})
     return len(rows)
 
 

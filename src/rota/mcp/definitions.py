@@ -7,6 +7,7 @@ from rota.mcp import queries
 from rota.mcp.errors import MAX_DEFINITIONS_MIB, DefinitionsTooLarge
 from rota.mcp.model import Acceptance, Definition, ServerTool, definition_hash
 from rota.platform.db import AccountTransaction
+from rota.platform.ids import to_wire
 
 MAX_BYTES = MAX_DEFINITIONS_MIB * 1024 * 1024
 
@@ -33,3 +34,5 @@ async def save(
     bytes_after = await queries.definition_bytes(tx)
     if bytes_after > max(MAX_BYTES, bytes_before):
         raise DefinitionsTooLarge
+    details = {"hashes": sorted(hashes.values())}
+    tx.record("mcp.tools_saved", details, to_wire("mcp", server_id))

@@ -280,6 +280,8 @@ class Servers:
 
     async def ping(self, caller: Caller, server_id: UUID | None) -> PingResponse:
         server = await self._find(caller, server_id)
+        async with self._db.write(caller.account_id, caller.user_id, right=caller.right) as tx:
+            tx.record("mcp.pinged", {}, ids.to_wire("mcp", server.id))
         check = await self._refresh(server)
         after = check.server
         if after is None:

@@ -22,8 +22,9 @@ from rota.mcp.model import Server, ServerTool
 from rota.mcp.request_schemas import InvokeTool
 from rota.mcp.results import content_blocks
 from rota.mcp.schemas import InvokedResponse
-from rota.platform import ids, membership
+from rota.platform import ids
 from rota.platform.cache import ExpiringCache
+from rota.platform.canonical import canonical_json, digest
 from rota.platform.db import Database
 from rota.platform.errors import ApiError, FieldError, ValidationFailed
 from rota.platform.idempotency import Idempotency, Outcome
@@ -89,7 +90,7 @@ class ToolCalls:
     ) -> InvokedResponse:
         server, tool = await self._find_tool(caller, server_id, body.tool)
         await self._check_arguments(caller, tool, body.arguments)
-        await self._check_right(caller)
+        await self._record(caller, server, body)
         started = time.perf_counter()
         try:
             result = await self._tool_client.call(server, tool, body.arguments)
@@ -117,12 +118,15 @@ class ToolCalls:
             latency_ms=round(latency_ms, 3),
         )
 
-    async def _check_right(self, caller: Caller) -> None:
-        """Refuses a user who has left the company or lost the right since the request began. Its
-        body may have arrived slowly, and the server may have been asked for its tools."""
-        if membership.is_needed(caller.account_id, caller.user_id):
-            async with self._db.write(caller.account_id, caller.user_id, right=caller.right):
-                pass
+    async def _record(self, caller: Caller, server: Server, body: InvokeTool) -> None:
+        """Before the call: one that cannot be recorded is not made.
+
+        Nor is one of a user who has left the company or lost the right since the request began. Its
+        body may have arrived slowly, and the server may have been asked for its tools.
+        """
+        details = {"tool": body.tool, "arguments": digest(canonical_json(body.arguments))}
+        async with self._db.write(caller.account_id, caller.user_id, right=caller.right) as tx:
+            tx.record("tool.invoked", details, ids.to_wire("mcp", server.id))
 
     async def _check_arguments(
         self, caller: Caller, tool: ServerTool, arguments: dict[str, Any]

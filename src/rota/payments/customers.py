@@ -11,11 +11,15 @@ async def find(tx: AccountReader) -> str | None:
 
 
 async def remember(tx: AccountTransaction, customer_id: str) -> None:
-    await tx.execute(
+    changed = await tx.fetchval(
         """
-        INSERT INTO customers (account_id, customer_id) VALUES ($1, $2)
+        INSERT INTO customers AS c (account_id, customer_id) VALUES ($1, $2)
         ON CONFLICT (account_id) DO UPDATE SET customer_id = excluded.customer_id
+        WHERE c.customer_id <> excluded.customer_id
+        RETURNING true
         """,
         tx.account_id,
         customer_id,
     )
+    if changed:
+        tx.record("payments.customer_set", {})

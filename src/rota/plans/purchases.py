@@ -230,6 +230,7 @@ class Purchases:
         """Stores the response for the idempotency key."""
 
         async def work() -> Wire:
+            tx.record("subscription.checkout_created", {"operation": request[0]})
             return response
 
         async with self._db.write(caller.account_id, caller.user_id, right=caller.right) as tx:

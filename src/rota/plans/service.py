@@ -113,6 +113,8 @@ class Plans:
         data = self.event_payload(product, state)
         if current is None or data != self.event_payload(product, current):
             await journal.append(tx, "subscription.updated", data)
+        elif state != current:
+            tx.record("subscription.synced", {"product": product})
         return state
 
     def event_payload(self, product: ProductKind, state: State) -> dict[str, Any]:

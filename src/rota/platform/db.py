@@ -9,20 +9,46 @@ no state, and a pooler such as PgBouncer can give each transaction another one.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 from uuid import UUID
 
 import asyncpg
 from prometheus_client import Counter
 
-from rota.platform import json, membership
+from rota.platform import audit, json, membership
 from rota.platform.connection_shares import ConnectionShares, ShareExceeded
-from rota.platform.membership import NO_USER as NO_USER
+from rota.platform.membership import NO_USER
 from rota.platform.roles import APPLICATION_ROLE, RELAY_ROLE, check_role
 from rota.platform.schema_version import check_version
+from rota.platform.transactions import (
+    AccountReader,
+    AccountTransaction,
+    ReadConnection,
+    UnboundTransaction,
+    WriteConnection,
+    bind_account,
+)
+
+__all__ = [
+    "DATABASE_ERRORS",
+    "NO_USER",
+    "REJECTED_VALUES",
+    "AccountReader",
+    "AccountTransaction",
+    "Database",
+    "DatabaseTimeouts",
+    "PoolExhausted",
+    "ReadConnection",
+    "UnboundTransaction",
+    "WriteConnection",
+    "bind_account",
+    "owner_connection",
+    "record",
+    "use_json",
+]
 
 TIMEOUTS = Counter(
     "rota_database_timeouts_total",
@@ -60,69 +86,6 @@ class DatabaseTimeouts:
 
 
 DEFAULT_TIMEOUTS = DatabaseTimeouts()
-
-
-class ReadConnection(Protocol):
-    """What a read-only query needs."""
-
-    async def fetch(self, query: str, *args: object) -> list[Any]: ...
-    async def fetchrow(self, query: str, *args: object) -> Any: ...
-    async def fetchval(self, query: str, *args: object) -> Any: ...
-
-
-class WriteConnection(ReadConnection, Protocol):
-    """What a query that writes needs."""
-
-    async def execute(self, query: str, *args: object) -> str: ...
-    async def executemany(self, query: str, args: Any) -> None: ...
-
-
-class AccountReader:
-    """A read-only transaction on one account's rows."""
-
-    __slots__ = ("_connection", "account_id", "user_id")
-
-    def __init__(self, connection: Any, account_id: UUID, user_id: UUID) -> None:
-        self._connection = connection
-        self.account_id = account_id
-        self.user_id = user_id
-
-    # Plain functions that return the driver's coroutine: one coroutine less for every statement.
-    def fetch(self, query: str, *args: object) -> Coroutine[Any, Any, list[Any]]:
-        found: Coroutine[Any, Any, list[Any]] = self._connection.fetch(query, *args)
-        return found
-
-    def fetchrow(self, query: str, *args: object) -> Coroutine[Any, Any, Any]:
-        found: Coroutine[Any, Any, Any] = self._connection.fetchrow(query, *args)
-        return found
-
-    def fetchval(self, query: str, *args: object) -> Coroutine[Any, Any, Any]:
-        found: Coroutine[Any, Any, Any] = self._connection.fetchval(query, *args)
-        return found
-
-
-class AccountTransaction(AccountReader):
-    """A transaction that changes one account.
-
-    Its events and instructions are announced after the commit.
-    """
-
-    __slots__ = ("has_events", "wakes")
-
-    def __init__(self, connection: Any, account_id: UUID, user_id: UUID) -> None:
-        super().__init__(connection, account_id, user_id)
-        # Set by the code that appends to the event journal.
-        self.has_events = False
-        # The lanes of the outbox that the transaction writes to.
-        self.wakes: frozenset[str] = frozenset()
-
-    def execute(self, query: str, *args: object) -> Coroutine[Any, Any, str]:
-        done: Coroutine[Any, Any, str] = self._connection.execute(query, *args)
-        return done
-
-    def executemany(self, query: str, args: Any) -> Coroutine[Any, Any, None]:
-        done: Coroutine[Any, Any, None] = self._connection.executemany(query, args)
-        return done
 
 
 def _announce_nothing(_: object) -> None:
@@ -235,7 +198,12 @@ class Database:
 
     @asynccontextmanager
     async def _of_account(
-        self, mode: str, account_id: UUID, user_id: UUID, check: str = ""
+        self,
+        mode: str,
+        account_id: UUID,
+        user_id: UUID,
+        check: str = "",
+        entries: Sequence[audit.Entry] = (),
     ) -> AsyncIterator[WriteConnection]:
         """A transaction on one account's rows, with a connection of the account's share."""
         # One simple query, so that all of it takes one round trip. A UUID prints as hexadecimal
@@ -244,7 +212,10 @@ class Database:
             f"BEGIN {mode}; {self._application}; SET LOCAL rota.account_id = '{account_id}'; "
             f"SET LOCAL rota.user_id = '{user_id}'{check}"
         )
-        async with self._shares.of(account_id), self._transaction(begin) as connection:
+        async with (
+            self._shares.of(account_id),
+            self._transaction(begin, entries, account_id) as connection,
+        ):
             yield connection
 
     @asynccontextmanager
@@ -275,8 +246,9 @@ class Database:
         check = ""
         if check_member and membership.is_needed(account_id, user_id):
             check = membership.checked(account_id, user_id, right)
-        async with self._of_account("", account_id, user_id, check) as connection:
-            tx = AccountTransaction(connection, account_id, user_id)
+        entries: list[audit.Entry] = []
+        async with self._of_account("", account_id, user_id, check, entries) as connection:
+            tx = AccountTransaction(connection, account_id, user_id, entries)
             yield tx
         if tx.has_events:
             self._announce(account_id)
@@ -284,13 +256,13 @@ class Database:
             self._wake(tx.wakes)
 
     @asynccontextmanager
-    async def directory(self) -> AsyncIterator[WriteConnection]:
+    async def directory(self) -> AsyncIterator[UnboundTransaction]:
         """A transaction without an account: it can find accounts but reads no tenant's rows."""
-        async with self._transaction(f"BEGIN; {self._application}") as connection:
-            yield connection
+        async with self._unbound(f"BEGIN; {self._application}") as tx:
+            yield tx
 
     @asynccontextmanager
-    async def relay(self, *, by_index: bool = False) -> AsyncIterator[WriteConnection]:
+    async def relay(self, *, by_index: bool = False) -> AsyncIterator[UnboundTransaction]:
         """A transaction of the relay, which can read the instructions of every account.
 
         With `by_index`, plans use indexes only. A queue is usually empty when a plan is made or
@@ -303,16 +275,26 @@ class Database:
                 "; SET LOCAL enable_sort = off; SET LOCAL enable_hashjoin = off"
                 "; SET LOCAL enable_mergejoin = off"
             )
-        async with self._transaction(begin) as connection:
-            yield connection
+        async with self._unbound(begin) as tx:
+            yield tx
 
     @asynccontextmanager
-    async def _transaction(self, begin: str) -> AsyncIterator[WriteConnection]:
+    async def _unbound(self, begin: str) -> AsyncIterator[UnboundTransaction]:
+        tx = UnboundTransaction(None)
+        async with self._transaction(begin, tx.entries) as tx._connection:
+            yield tx
+
+    @asynccontextmanager
+    async def _transaction(
+        self, begin: str, entries: Sequence[audit.Entry] = (), bound_to: UUID | None = None
+    ) -> AsyncIterator[WriteConnection]:
+        """Runs the statement `begin`, and commits with the audit entries that were added."""
         connection = await self._acquire()
         try:
             await self._start(connection, begin)
             yield connection
-            if await connection.execute("COMMIT") != "COMMIT":
+            appended = audit.append_statements(entries, bound_to) if entries else ""
+            if await connection.execute(f"{appended}COMMIT") != "COMMIT":
                 # PostgreSQL responds to a COMMIT after a failed statement with "ROLLBACK".
                 raise asyncpg.InFailedSQLTransactionError(
                     "nothing was committed because an earlier statement failed"
@@ -323,6 +305,7 @@ class Database:
             raise
         finally:
             await self._pool.release(connection)
+        audit.count(entries)
 
     async def _start(self, connection: Any, begin: str) -> None:
         try:
@@ -388,11 +371,9 @@ async def _abandon(connection: Any) -> None:
         connection.terminate()
 
 
-async def bind_account(
-    connection: WriteConnection, account_id: UUID, user_id: UUID
-) -> AccountTransaction:
-    """Limits a transaction that began without an account to one that was just found or created."""
-    await connection.execute(
-        f"SET LOCAL rota.account_id = '{account_id}'; SET LOCAL rota.user_id = '{user_id}'"
-    )
-    return AccountTransaction(connection, account_id, user_id)
+async def record(connection: Any, action: str, details: Mapping[str, Any]) -> None:
+    """Appends an audit entry about the installation in a transaction of the owner. It must be the
+    last statement of the transaction."""
+    entry = audit.Entry.of(audit.INSTALLATION, None, action, None, details)
+    await connection.execute(audit.append_statements([entry], None))
+    audit.count([entry])

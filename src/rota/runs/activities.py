@@ -34,7 +34,7 @@ from rota.runs.contracts import (
 from rota.runs.heartbeat import heartbeats, retry_database
 from rota.runs.model_call import ModelCaller
 from rota.runs.models import GiveUp, TryAgain
-from rota.runs.run_context import FencedOut, RunContext
+from rota.runs.run_context import FencedOut, RunContext, act_as_agent
 from rota.runs.tool_call import ToolCaller
 from rota.runs.tools import ToolUnavailable
 from rota.tasks import transitions
@@ -64,6 +64,7 @@ class Activities:
 
     @activity.defn(name=BEGIN)
     async def begin(self, run_input: RunInput) -> NextStep:
+        act_as_agent(run_input)
         async with self._context.locked(run_input) as (tx, task):
             if task is None:
                 return NextStep("end")
@@ -76,6 +77,7 @@ class Activities:
 
     @activity.defn(name=ADVANCE)
     async def advance(self, run_input: RunInput) -> NextStep:
+        act_as_agent(run_input)
         async with self._context.locked(run_input) as (tx, task):
             if task is None:
                 return NextStep("end")
@@ -83,6 +85,7 @@ class Activities:
 
     @activity.defn(name=FAIL)
     async def fail(self, fail_input: FailInput) -> NextStep:
+        act_as_agent(fail_input.run)
         async with self._context.locked(fail_input.run) as (tx, task):
             if task is None:
                 return NextStep("end")
@@ -101,6 +104,7 @@ class Activities:
 
     @activity.defn(name=CALL_MODEL)
     async def call_model(self, call_input: CallInput) -> NextStep:
+        act_as_agent(call_input.run)
         async with heartbeats():
             try:
                 with span_of(CALL_MODEL, call_input):
@@ -124,6 +128,7 @@ class Activities:
 
     @activity.defn(name=CALL_TOOL)
     async def call_tool(self, call_input: CallInput) -> NextStep:
+        act_as_agent(call_input.run)
         async with heartbeats():
             try:
                 with span_of(CALL_TOOL, call_input):

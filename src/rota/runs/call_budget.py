@@ -7,7 +7,7 @@ from uuid import UUID
 from rota.agents.model import AgentVersion
 from rota.credits import holds
 from rota.events import journal
-from rota.platform import clock
+from rota.platform import clock, ids
 from rota.runs import steps
 from rota.runs.heartbeat import retry_database
 from rota.runs.model_request import ModelCallRequest
@@ -82,8 +82,12 @@ class CallBudgets:
                     wait_s = _wait_s(start)
                     await transitions.enqueue(tx, WAKE, start.task, delay_s=wait_s, again=True)
                     return None
+                moved = "credits.hold_detached"
             else:
                 await holds.draw(tx, run_id, amount_micros)
+                moved = "credits.hold_drawn"
+            resource = ids.to_wire("task", start.task.id)
+            tx.record(moved, {"run": run_id.run, "amountMicros": amount_micros}, resource)
             return await holds.left(tx, run_id)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from rota.platform.db import AccountTransaction
+from rota.platform.ids import to_wire
 from rota.runs.prices import TokenUsage
 from rota.runs.steps import ModelCallKind
 
@@ -95,4 +96,6 @@ async def count_failure(
         model,
     )
     assert attempts is not None
+    details = {"run": run, "step": step, "call": 0, "kind": "model"}
+    tx.record("step.attempt_failed", details, to_wire("task", task_id))
     return attempts

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from rota.agents import queries as agents
 from rota.agents.model import AgentVersion
-from rota.platform import clock, ids
+from rota.platform import audit, clock, ids
 from rota.platform.db import AccountReader, AccountTransaction, Database, ReadConnection
 from rota.runs import steps
 from rota.runs.contracts import RunInput
@@ -73,6 +73,9 @@ class RunContext:
                     tx, current, current, Trigger.CANCEL, reason=why
                 )
             yield tx, current
+            if current is not None and not tx.entries:
+                # The state of its calls may have changed, or another slice has taken it over.
+                tx.record("run.advanced", {"run": run_input.run}, run_input.task_id)
 
     async def holds_fence(self, run_input: RunInput) -> bool:
         """Whether the slice with this input still carries its run."""
@@ -118,6 +121,11 @@ async def has_worked_longer_than(tx: AccountReader, task: Task, limit: timedelta
     waiting = [task.id, *await steps.delegated_tasks(tx, task.id, task.run)]
     waited = await review_queries.time_waited(tx, waiting, started_at)
     return clock.now() - started_at - waited > limit
+
+
+def act_as_agent(run_input: RunInput) -> None:
+    """What the activity does from now on is recorded for the agent of this task."""
+    audit.act_as(audit.Actor("agent", via=run_input.task_id))
 
 
 def ids_of(run_input: RunInput) -> tuple[UUID, UUID]:

@@ -43,7 +43,7 @@ from rota.runs.contracts import (
 from rota.runs.heartbeat import Pulse, heartbeats, retry_database
 from rota.runs.model_call import ModelCaller
 from rota.runs.models import GiveUp, TryAgain
-from rota.runs.run_context import FencedOut, History, RunContext, ids_of
+from rota.runs.run_context import FencedOut, History, RunContext, act_as_agent, ids_of
 from rota.runs.slots import Slots
 from rota.runs.steps import Step
 from rota.runs.tool_call import WAITS_FOR_PERSON, Started, ToolCaller
@@ -94,6 +94,7 @@ class Slices:
 
     @activity.defn(name=SLICE)
     async def run(self, run_input: RunInput) -> SliceEnd:
+        act_as_agent(run_input)
         async with heartbeats() as pulse:
             if activity.is_worker_shutdown():
                 end = SliceEnd("again", stopped=True)

@@ -11,6 +11,7 @@ from rota.credits.ledger import RunId
 from rota.events import journal
 from rota.events.journal import STEP_FINISHED, STEP_STARTED
 from rota.platform.db import AccountReader, AccountTransaction
+from rota.platform.ids import to_wire
 from rota.runs import steps, transcript
 from rota.runs.steps import Step
 
@@ -44,6 +45,9 @@ async def tool_calls_start(tx: AccountTransaction, task_id: UUID, rows: Sequence
     """Leaves out the calls that have started before."""
     first = [row for row in rows if row.attempts == 0 and not row.may_have_effect]
     await journal.append_all(tx, [(STEP_STARTED, of_tool(row)) for row in first], task_id)
+    for row in rows:
+        if row not in first:
+            tx.record("step.repeated", of_tool(row), to_wire("task", task_id))
 
 
 async def tool_calls_finished(tx: AccountTransaction, task_id: UUID, rows: Sequence[Step]) -> None:

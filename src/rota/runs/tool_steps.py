@@ -8,6 +8,7 @@ from uuid import UUID
 
 from rota.platform import json
 from rota.platform.db import AccountTransaction
+from rota.platform.ids import to_wire
 from rota.runs import step_events
 from rota.runs.steps import COLUMNS, State, Step
 
@@ -102,6 +103,7 @@ async def count_failure(tx: AccountTransaction, task_id: UUID, at: Step) -> int:
         at.step,
         at.call,
     )
+    tx.record("step.attempt_failed", step_events.of_tool(at), to_wire("task", task_id))
     return attempts
 
 

@@ -118,6 +118,8 @@ class Sweep:
             due_at = times.newest(schedule.cron, schedule.time_zone, schedule.next_at, now)
             after = _after_time(schedule, now, due_at, outcome, error)
             await queries.update(tx, after)
+            details = {"outcome": outcome, "dueAt": clock.to_wire(due_at)}
+            tx.record("schedule.ran", details, ids.to_wire("sched", after.id))
             if error is not None:
                 await _record_failure(tx, after)
         RUNS.labels(outcome).inc()

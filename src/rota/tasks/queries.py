@@ -104,7 +104,7 @@ async def insert(
     `created_by` is the transaction's user unless given.
     """
     kind, payload = instruction or (None, {})
-    tx.has_events = True
+    journal.note(tx, "task.created", event_data, task.id)
     if kind is not None:
         outbox.note(tx, kind)
     await tx.execute(
@@ -354,7 +354,7 @@ async def _append_event(
     source, target = STATUS_COLUMN[before.status], STATUS_COLUMN[after.status]
     moved = f", {source} = {source} - 1, {target} = {target} + 1" if source != target else ""
     kind, data = event
-    tx.has_events = True
+    journal.note(tx, kind, data, after.id)
     await tx.execute(
         f"""
         WITH head AS (

@@ -84,14 +84,17 @@ class Reviews:
             task = await queries.get_for_change(tx, task_id)
             if task.status != "WAITING_APPROVAL":
                 raise NothingWaits(task)
+            resource = ids.to_wire("task", task.id)
             if until is None:
                 await review_queries.delete_snooze(tx, task.id)
+                tx.record("task.unsnoozed", {}, resource)
                 return None
             if until <= clock.now():
                 raise ValidationFailed.of(FieldError("until", "must be in the future"))
             review = (await review_queries.pending(tx, [task.id]))[task.id]
             until = min(until, review.expires_at)
             await review_queries.save_snooze(tx, task.id, review.number, until)
+            tx.record("task.snoozed", {"until": clock.to_wire(until)}, resource)
             return until
 
     async def approve(
@@ -367,6 +370,8 @@ async def _add_answer(
     answer = {"by": by, "decision": decision, "items": list(items), "at": at}
     answers = [*_recent_answers(review), answer]
     await review_queries.save_answers(tx, task.id, review.number, answers)
+    decided = {"number": review.number, "digest": review.digest, "items": list(items)}
+    tx.record(f"review.{decision}", decided, ids.to_wire("task", task.id))
 
 
 def _wire(found: TaskReviews) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from rota.dev.demo.plans import PLANS, Plan
 from rota.dev.demo.prices import NAMES, PRICES
 from rota.dev.demo.rules import Turn, next_turn
 from rota.dev.demo.shop import Shop, ToolFailed
-from rota.platform import clock, ids
+from rota.platform import audit, clock, ids
 from rota.platform.db import AccountTransaction, Database, owner_connection
 from rota.runs import model_steps, planning, step_events, steps, structured, tool_steps, transcript
 from rota.runs.agent_loop import AgentLoop
@@ -89,7 +89,10 @@ class OneTransaction:
         await self.connection.execute(
             f"SET LOCAL rota.account_id = '{account_id}'; SET LOCAL rota.user_id = '{user_id}'"
         )
-        yield AccountTransaction(self.connection, account_id, user_id)
+        tx = AccountTransaction(self.connection, account_id, user_id)
+        yield tx
+        if tx.entries:
+            await self.connection.execute(audit.append_statements(tx.entries, account_id))
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ import structlog
 from opentelemetry.trace import SpanKind
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from rota.platform import tracing
+from rota.platform import audit, tracing
 from rota.platform.db import DATABASE_ERRORS
 from rota.platform.errors import (
     ApiError,
@@ -93,6 +93,8 @@ class Edge:
         request_id = _request_id(headers)
         # Every line that is logged during the request includes its ID.
         structlog.contextvars.bind_contextvars(request_id=request_id)
+        # Until the guard knows who it is.
+        audit.act_as(audit.Actor("service", request_id=request_id))
         writer = _ResponseWriter(receive, send, request_id, headers_only=method == "HEAD")
         writer.headers += [*self._headers, *self._cors.headers(headers)]
         bounded = _bounded(receive, scope)

@@ -1,0 +1,207 @@
+"""Audit entries: who did what to which resource.
+
+A transaction collects its entries, and the statement that commits it appends them to the chain of
+their account. The hash of an entry covers the hash of the entry before it, so no entry can be
+changed, removed, inserted or moved without a trace.
+
+The hash covers IDs and a commitment to everything else: the details, the address, the request ID.
+They can be erased together with the salt of the commitment, and the chain can still be verified.
+"""
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal, Protocol, get_args
+from uuid import UUID
+
+from prometheus_client import Counter
+
+from rota.platform import clock, json
+from rota.platform.ids import to_wire
+
+ActorKind = Literal["user", "key", "agent", "operator", "service"]
+ACTOR_KINDS: tuple[ActorKind, ...] = get_args(ActorKind)
+
+# The chain of what operators do to the installation, and not to one account.
+INSTALLATION = UUID(int=0)
+# The hash before the first entry.
+NO_HASH = bytes(32)
+# Events can list many tools, and a committed text is stored twice: here and in the event.
+MAX_DETAILS_CHARACTERS = 4_000
+_SALT = 16
+
+ENTRIES = Counter("rota_audit_entries_total", "Audit entries, by the kind of the actor.", ["actor"])
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who acts. The user of an operator or a service is unknown."""
+
+    kind: ActorKind
+    user_id: UUID | None = None
+    # The session or the API key, or the task of an agent.
+    via: str | None = None
+    request_id: str | None = None
+    address: str | None = None
+    # The agent and its version, or the operator's command and login.
+    name: str | None = None
+
+
+# Code without an actor is the service's own work: sweeps, relays, webhooks.
+_SERVICE = Actor("service")
+_actor: ContextVar[Actor] = ContextVar("rota_actor", default=_SERVICE)
+
+
+def actor() -> Actor:
+    return _actor.get()
+
+
+def act_as(actor: Actor) -> None:
+    """From now on, what this task of the event loop does is recorded for this actor."""
+    _actor.set(actor)
+
+
+class Sealed(Protocol):
+    """What the hash of an entry covers, apart from its place in the chain."""
+
+    @property
+    def account_id(self) -> UUID: ...
+    @property
+    def at(self) -> datetime: ...
+    @property
+    def actor(self) -> str: ...
+    @property
+    def user_id(self) -> UUID | None: ...
+    @property
+    def via(self) -> str | None: ...
+    @property
+    def action(self) -> str: ...
+    @property
+    def resource(self) -> str: ...
+    @property
+    def commitment(self) -> bytes: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An entry that has no place in the chain yet."""
+
+    account_id: UUID
+    at: datetime
+    actor: ActorKind
+    user_id: UUID | None
+    via: str | None
+    action: str
+    resource: str
+    commitment: bytes
+    salt: bytes
+    private: str
+
+    @classmethod
+    def of(
+        cls,
+        account_id: UUID,
+        user_id: UUID | None,
+        action: str,
+        resource: str | None,
+        details: Mapping[str, Any],
+    ) -> "Entry":
+        who, now = _actor.get(), clock.now()
+        salt, private = os.urandom(_SALT), _private(who, details)
+        return cls(
+            account_id=account_id,
+            # As on the wire, so that an exported entry has all that was hashed.
+            at=now.replace(microsecond=now.microsecond // 1000 * 1000),
+            actor=who.kind,
+            user_id=who.user_id or (user_id if who.kind != "operator" else None),
+            via=who.via,
+            action=action,
+            resource=resource or to_wire("acct", account_id),
+            commitment=commitment_of(salt, private),
+            salt=salt,
+            private=private,
+        )
+
+
+def _private(who: Actor, details: Mapping[str, Any]) -> str:
+    shown = {
+        "address": who.address,
+        "requestId": who.request_id,
+        "name": who.name,
+        "details": details,
+    }
+    text = json.dumps({name: value for name, value in shown.items() if value}).decode()
+    if len(text) > MAX_DETAILS_CHARACTERS and details:
+        return _private(who, {"digest": hashlib.sha256(json.dumps(details)).hexdigest()})
+    return text
+
+
+def commitment_of(salt: bytes, private: str) -> bytes:
+    return hashlib.sha256(salt + private.encode()).digest()
+
+
+def canonical(entry: Sealed) -> bytes:
+    """The JSON that is hashed: sorted names, no white space."""
+    return json.dumps(
+        {
+            "account": to_wire("acct", entry.account_id),
+            "action": entry.action,
+            "actor": entry.actor,
+            "at": clock.to_wire(entry.at),
+            "commitment": entry.commitment.hex(),
+            "resource": entry.resource,
+            "user": to_wire("user", entry.user_id) if entry.user_id else None,
+            "via": entry.via,
+        },
+        sort_keys=True,
+    )
+
+
+def digest_of(entry: Sealed) -> bytes:
+    return hashlib.sha256(canonical(entry)).digest()
+
+
+def linked(previous: bytes, sequence: int, digest: bytes) -> bytes:
+    """The hash of the entry with this digest at this place. The database computes the same."""
+    return hashlib.sha256(previous + sequence.to_bytes(8, "big") + digest).digest()
+
+
+def _row(entry: Entry) -> dict[str, str | None]:
+    return {
+        "at": entry.at.isoformat(),
+        "actor": entry.actor,
+        "user_id": str(entry.user_id) if entry.user_id else None,
+        "via": entry.via,
+        "action": entry.action,
+        "resource": entry.resource,
+        "commitment": f"\\x{entry.commitment.hex()}",
+        "salt": f"\\x{entry.salt.hex()}",
+        "private": entry.private,
+        "digest": f"\\x{digest_of(entry).hex()}",
+    }
+
+
+def append_statements(entries: Sequence[Entry], bound_to: UUID | None) -> str:
+    """Statements that append the entries, each with a semicolon. `bound_to` is the account of the
+    transaction.
+
+    They are sent together with COMMIT, in one message, so the head of the chain is locked last and
+    as briefly as possible. Such a message has no arguments. Hexadecimal digits need no quoting.
+    """
+    statements = ""
+    for account_id in dict.fromkeys(entry.account_id for entry in entries):
+        if account_id != bound_to:
+            statements += f"SET LOCAL rota.account_id = '{account_id}'; "
+            bound_to = account_id
+        rows = [_row(entry) for entry in entries if entry.account_id == account_id]
+        statements += f"SELECT append_audit('\\x{json.dumps(rows).hex()}'); "
+    return statements
+
+
+def count(entries: Sequence[Entry]) -> None:
+    """Counts entries that were committed."""
+    for entry in entries:
+        ENTRIES.labels(entry.actor).inc()
