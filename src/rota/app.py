@@ -9,6 +9,7 @@ from fastapi.responses import PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from rota.agents.routes import agent_routes
+from rota.audit.routes import audit_key_routes, audit_routes
 from rota.auth.routes import (
     jwks_routes,
     key_routes,
@@ -34,6 +35,7 @@ from rota.platform.http.origins import LOOPBACK_ADDRESSES, HostCheck
 from rota.platform.http.responses import add_handlers
 from rota.platform.http.routes import by_name
 from rota.platform.settings import Settings
+from rota.receipts.routes import receipt_routes
 from rota.runs.routes import run_routes
 from rota.schedules.routes import schedule_routes
 from rota.tasks.batch_routes import batch_routes
@@ -144,6 +146,9 @@ def create_app(
         sign_in_routes(parts.sessions, parts.issuers, parts.cookies, variant.name),
         session_routes(parts.sessions, parts.cookies),
         jwks_routes(parts.key_ring),
+        audit_routes(parts.audit_trail, parts.authenticator),
+        audit_key_routes(parts.audit_trail),
+        receipt_routes(parts.receipts),
         health_routes(
             {
                 "postgres": parts.db.ping,

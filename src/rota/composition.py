@@ -11,6 +11,7 @@ from functools import cached_property
 import httpx
 
 from rota.agents.catalog import Catalog
+from rota.audit.service import AuditTrail
 from rota.auth.codes import CodeExchange
 from rota.auth.cookies import Cookies
 from rota.auth.issuers import Issuers
@@ -48,6 +49,8 @@ from rota.platform.idempotency import Idempotency
 from rota.platform.resolver import Resolver
 from rota.platform.schema import SchemaChecks
 from rota.platform.settings import Settings
+from rota.platform.signatures import Signer
+from rota.receipts.service import Receipts
 from rota.runs import model_names
 from rota.runs.forks import Forks
 from rota.runs.retries import Retries
@@ -283,6 +286,18 @@ class Composition(Foundation):
     @cached_property
     def timelines(self) -> Timelines:
         return Timelines(self.db)
+
+    @cached_property
+    def signer(self) -> Signer:
+        return Signer(self.settings.audit_key_bytes, self.settings.audit_keys_old)
+
+    @cached_property
+    def audit_trail(self) -> AuditTrail:
+        return AuditTrail(self.db, self.signer, self.settings.public_url)
+
+    @cached_property
+    def receipts(self) -> Receipts:
+        return Receipts(self.db, self.signer, self.settings.public_url)
 
     @cached_property
     def retries(self) -> Retries:

@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 
 from rota.auth import secrets
-from rota.auth.caller import ALL_SCOPES, Scope
+from rota.auth.caller import ALL_SCOPES, DEFAULT_SCOPES, Scope
 from rota.auth.routing import caller_of
 from rota.dev.stack import Stack
 from rota.platform.errors import AuthenticationFailed
@@ -53,7 +53,7 @@ async def test_keys_are_created_listed_and_deleted(service: Service) -> None:
     assert re.fullmatch(r"rota_[0-9A-Za-z]{38}", secret)
     assert secret.startswith(key["prefix"])
     assert key["name"] == "ci"
-    assert key["scopes"] == [scope for scope in ALL_SCOPES if scope != "tasks:approve"]
+    assert key["scopes"] == list(DEFAULT_SCOPES)
     assert MOMENT.fullmatch(key["createdAt"])
     assert (key["lastUsedAt"], key["expiresAt"]) == (None, None)
     creator = (to_wire("user", person.user_id), person.subject.title(), "session", None)
@@ -104,14 +104,14 @@ async def test_a_scope_allows_only_its_own_route(
     assert refused.json()["error"]["code"] == "AUTHORIZATION_ERROR"
 
 
-async def test_a_session_has_all_scopes_and_a_key_must_ask_for_approvals(
+async def test_a_session_has_all_scopes_and_a_key_must_ask_for_approvals_and_audits(
     scoped: Service, person: Person
 ) -> None:
     secret = (await create_key(person, scopes=None))["secret"]
     approver = (await create_key(person, scopes=["tasks:approve"]))["secret"]
     for needed in ALL_SCOPES:
         path = f"/api/needs/{needed}"
-        expected = 403 if needed == "tasks:approve" else 200
+        expected = 403 if needed in ("tasks:approve", "audit:read") else 200
         assert (await with_key(scoped, secret, path)).status_code == expected
         assert (await person.get(path)).status_code == 200
     opened = await with_key(scoped, approver, "/api/needs/tasks:approve")

@@ -21,7 +21,7 @@ from rota.platform.settings import Settings
 # Port 1 of this machine, where no database listens.
 UNREACHABLE = {"ROTA_DATABASE_URL": "postgresql://rota@127.0.0.1:1/rota"}
 GROUPS = (
-    *("accounts", "agents", "companies", "keys", "ledger", "payments", "secrets"),
+    *("accounts", "agents", "audit", "companies", "keys", "ledger", "payments", "secrets"),
     "signing-keys",
 )
 
@@ -37,7 +37,10 @@ def test_the_top_level_lists_the_commands_by_what_they_are_for() -> None:
         for title, panel in zip(panels[1::2], panels[2::2], strict=True)
     }
     assert listed == {
-        "Work with agents": ["inbox", "usage", "listen", "tasks", "agents", "tools", "schedules"],
+        "Work with agents": [
+            *("inbox", "usage", "listen", "tasks", "agents", "tools", "schedules"),
+            "receipt",
+        ],
         "Sign in": ["login", "logout", "whoami", "profiles", "keys"],
         "Run the service": ["dev", "serve", "worker", "admin"],
     }

@@ -137,6 +137,7 @@ async def production(
                 "ROTA_VARIANT": variant,
                 "ROTA_PUBLIC_URL": "https://rota.example.test",
                 "ROTA_SECRET_KEY": KEY,
+                "ROTA_AUDIT_KEY": KEY,
                 "ROTA_OIDC_ISSUERS": json.dumps([issuer]),
                 "ROTA_METRICS_PORT": str(free_port()),
                 "ROTA_MODELS": scripted.models(),

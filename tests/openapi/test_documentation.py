@@ -29,7 +29,7 @@ ENUMS = {
     *("ServerStatus", "Transport", "SubscriptionStatus"),
     *("TransactionKind", "AllowanceStatus", "GroupBy", "ToolApproval"),
     *("StepKind", "StepState", "StepOutcome", "Readiness", "RateLimitCode"),
-    *("CutText", "StepCut"),
+    *("CutText", "StepCut", "AuditActor"),
 }
 
 

@@ -21,6 +21,7 @@ ISSUER = {"issuer": "https://id.example.test", "clientId": "rota", "name": "Exam
 PRODUCTION: dict[str, str] = {
     "ROTA_ENV": "production",
     "ROTA_SECRET_KEY": KEY,
+    "ROTA_AUDIT_KEY": KEY,
     "ROTA_OIDC_ISSUERS": json.dumps([ISSUER]),
     "ROTA_METRICS_PORT": "9100",
     "ROTA_PUBLIC_URL": "https://rota.example.test",
@@ -66,6 +67,7 @@ def test_production_with_everything_set_starts(environment: pytest.MonkeyPatch) 
         ("ROTA_OIDC_ISSUERS", json.dumps([ISSUER, ISSUER | {"issuer": "http://id.example.test"}])),
         ("ROTA_METRICS_PORT", None),
         ("ROTA_SECRET_KEY", ZERO_KEY),
+        ("ROTA_AUDIT_KEY", None),
         ("ROTA_PUBLIC_URL", None),
         ("ROTA_PUBLIC_URL", "http://rota.example.test"),
         ("ROTA_DATABASE_URL", "postgresql://rota@db.example.test/rota"),
@@ -94,7 +96,7 @@ def test_production_shows_all_problems_at_once(environment: pytest.MonkeyPatch) 
         ROTA_TEMPORAL_ADDRESS="temporal.example.test:7233",
     )
     for name in (
-        *("SECRET_KEY", "OIDC_ISSUERS", "METRICS_PORT", "PUBLIC_URL"),
+        *("SECRET_KEY", "AUDIT_KEY", "OIDC_ISSUERS", "METRICS_PORT", "PUBLIC_URL"),
         *("DATABASE_URL", "REDIS_URL", "TEMPORAL_TLS", "ALLOW_PLAINTEXT"),
     ):
         assert f"ROTA_{name}" in error

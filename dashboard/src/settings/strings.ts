@@ -174,6 +174,16 @@ export const scopeGroups: {
       },
     ],
   },
+  {
+    name: 'Audit',
+    scopes: [
+      {
+        scope: 'audit:read',
+        label: 'Read the audit trail',
+        does: 'What everybody in the account did.',
+      },
+    ],
+  },
 ];
 
 /** What most programs need. A decision is for people, so it must be chosen. */

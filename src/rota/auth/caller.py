@@ -17,11 +17,14 @@ Scope = Literal[
     "mcp:invoke",
     "billing:read",
     "billing:write",
+    "audit:read",
 ]
 ALL_SCOPES: tuple[Scope, ...] = get_args(Scope)
-# The scopes of a key that names none. A key is a program, and an approval is a decision of a
-# person, so `tasks:approve` must be named.
-DEFAULT_SCOPES = tuple(scope for scope in ALL_SCOPES if scope != "tasks:approve")
+# These must be named: a key is a program, and an approval is a decision of a person. The audit
+# trail shows what everybody does.
+_NAMED_SCOPES = ("tasks:approve", "audit:read")
+# The scopes of a key that names none.
+DEFAULT_SCOPES = tuple(scope for scope in ALL_SCOPES if scope not in _NAMED_SCOPES)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from rota.accounts.model import Role
 
-Right = Literal["approve", "keys", "servers", "billing", "members"]
+Right = Literal["approve", "keys", "servers", "billing", "members", "audit"]
 ALL_RIGHTS: tuple[Right, ...] = get_args(Right)
 
 # For the message of an error: only owners and admins of a company can …
@@ -16,6 +16,7 @@ ACTIONS: dict[Right, str] = {
     "servers": "manage its tool servers",
     "billing": "change its plan and billing",
     "members": "manage the company and its members",
+    "audit": "read its audit trail",
 }
 
 

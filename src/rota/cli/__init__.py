@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from rota.cli import admin, agents, decisions, keys, login, schedules, tools
+from rota.cli.audit import receipt
 from rota.cli.inbox.command import inbox
 from rota.cli.listen import listen
 from rota.cli.session import client_command
@@ -29,6 +30,7 @@ for group, name in (
     (agents.commands, "agents"),
     (tools.commands, "tools"),
     (schedules.commands, "schedules"),
+    (receipt, "receipt"),
 ):
     cli.add_typer(group, name=name, rich_help_panel=WORK)
 client_command(cli, panel=WORK)(inbox)

@@ -32,7 +32,10 @@ def create(
     ] = None,
     scope: Annotated[
         list[str] | None,
-        typer.Option(help="What the key can do. Can be repeated. Default: all but tasks:approve."),
+        typer.Option(
+            help="What the key can do. Can be repeated. Default: all but tasks:approve and"
+            " audit:read."
+        ),
     ] = None,
     days: Annotated[
         int | None,

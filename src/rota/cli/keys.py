@@ -44,7 +44,10 @@ def create(
     name: Annotated[str, typer.Argument(help="What the key is for.")],
     scope: Annotated[
         list[str] | None,
-        typer.Option(help="What the key can do. Can be repeated. Default: all but tasks:approve."),
+        typer.Option(
+            help="What the key can do. Can be repeated. Default: all but tasks:approve and"
+            " audit:read."
+        ),
     ] = None,
     days: Annotated[
         int | None,

@@ -20,6 +20,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from rota.platform.issuer import Issuer
+from rota.platform.signatures import is_public_key
 from rota.platform.start_checks import (
     general_problems,
     is_loopback,
@@ -43,6 +44,8 @@ CLIENT_VARIABLES = frozenset(
 )
 # For development only. It is public, so it is accepted on a loopback address only.
 DEVELOPMENT_SECRET_KEY = base64.b64encode(b"rota-development-key-not-secret!").decode()
+# Also public. What it signs proves nothing.
+DEVELOPMENT_AUDIT_KEY = base64.b64encode(b"rota-development-key-for-audits!").decode()
 
 
 NESTED_CHAIN = (
@@ -179,6 +182,11 @@ class Settings(BaseSettings):
     secret_key: SecretStr = SecretStr(DEVELOPMENT_SECRET_KEY)
     # Previous keys, separated by commas. They still open the values that they sealed.
     secret_keys_old: Annotated[tuple[SecretStr, ...], NoDecode] = ()
+    # 32 bytes in base64: the key that signs heads of the audit trail and receipts.
+    audit_key: SecretStr = SecretStr(DEVELOPMENT_AUDIT_KEY)
+    # Public keys of the past, separated by commas: `x` in /.well-known/audit-keys.json. They stay
+    # published, because documents that they signed are still valid.
+    audit_keys_old: Annotated[tuple[str, ...], NoDecode] = ()
     session_idle_days: Annotated[int, Field(ge=1)] = 30
     # Variant B: how many days a new account can use the connect pass for free.
     signup_trial_days: Annotated[int, Field(ge=0)] = 14
@@ -261,6 +269,7 @@ class Settings(BaseSettings):
         "cors_origins",
         "egress_allow",
         "secret_keys_old",
+        "audit_keys_old",
         "temporal_codec_keys_old",
         "stripe_webhook_secrets",
         mode="before",
@@ -310,7 +319,15 @@ class Settings(BaseSettings):
     def _is_key_or_none(cls, value: SecretStr | None) -> SecretStr | None:
         return cls._is_key(value) if value is not None else None
 
-    @field_validator("secret_key")
+    @field_validator("audit_keys_old")
+    @classmethod
+    def _are_public_keys(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for key in value:
+            if not is_public_key(key):
+                raise ValueError("must be public keys: copy `x` from /.well-known/audit-keys.json")
+        return value
+
+    @field_validator("secret_key", "audit_key")
     @classmethod
     def _is_key(cls, value: SecretStr) -> SecretStr:
         try:
@@ -338,7 +355,7 @@ class Settings(BaseSettings):
         return self
 
     def _production_problems(self) -> Iterator[str]:
-        return production_problems(self, DEVELOPMENT_SECRET_KEY)
+        return production_problems(self, DEVELOPMENT_SECRET_KEY, DEVELOPMENT_AUDIT_KEY)
 
     @property
     def uses_temporal_tls(self) -> bool:
@@ -371,6 +388,10 @@ class Settings(BaseSettings):
         """The current key, then the previous ones."""
         old = (base64.b64decode(key.get_secret_value()) for key in self.secret_keys_old)
         return (self.secret_key_bytes, *old)
+
+    @cached_property
+    def audit_key_bytes(self) -> bytes:
+        return base64.b64decode(self.audit_key.get_secret_value())
 
     @cached_property
     def secret_key_bytes(self) -> bytes:

@@ -59,9 +59,13 @@ def storage_problems(settings: "Settings", development_key: str) -> Iterator[str
             yield f"ROTA_{name.upper()} must have sslmode=verify-full in production{_OTHERWISE}"
 
 
-def production_problems(settings: "Settings", development_key: str) -> Iterator[str]:
+def production_problems(
+    settings: "Settings", development_key: str, development_audit_key: str
+) -> Iterator[str]:
     """Every reason why these settings are not safe in production."""
     yield from storage_problems(settings, development_key)
+    if settings.audit_key.get_secret_value() == development_audit_key:
+        yield "ROTA_AUDIT_KEY must be set in production: openssl rand -base64 32"
     if not settings.oidc_issuers:
         yield "ROTA_OIDC_ISSUERS must have at least one issuer in production"
     if insecure := [i.issuer for i in settings.oidc_issuers if not i.issuer.startswith("https://")]:

@@ -30,6 +30,7 @@ TAGS = {
     "Subscriptions": "The tier of the account and the plan that pays for it.",
     "Connect pass": "A paid add-on for personal accounts. It allows more than one tool server.",
     "Companies": "Accounts that several users share, with roles. They need a session token.",
+    "Audit": "Who did what: a chain of entries that can be verified.",
     "Account": "The user and the accounts behind a credential.",
     "API keys": "Credentials for programs. Only a session token can manage them.",
     "Auth": "Sign in with an ID token, renew the session, and sign out.",

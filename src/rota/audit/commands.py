@@ -1,0 +1,101 @@
+"""`rota admin audit`: verifies and exports trails, and signs their heads."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+from uuid import UUID
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from rota.audit import export, heads, queries
+from rota.audit.export import NotAnExport
+from rota.audit.queries import Head
+from rota.audit.service import AuditTrail
+from rota.audit.verify import Problem, verify
+from rota.platform import ids
+from rota.platform.db import Database
+from rota.platform.signatures import NotSigned
+
+
+async def verify_command(
+    db: Database, account_id: UUID | None, kept_files: Sequence[Path], keys: list[dict[str, Any]]
+) -> None:
+    """Checks one account or all of them. Prints the problems and exits with 1 if there are any."""
+    kept: dict[UUID, dict[int, bytes]] = {}
+    for path in kept_files:
+        try:
+            of_account, place, digest = heads.read(path.read_text(), keys)
+        except NotSigned as error:
+            typer.secho(f"{path}: {error}", err=True)
+            raise typer.Exit(2) from None
+        if place:
+            kept.setdefault(of_account, {})[place] = digest
+    async with db.relay() as connection:
+        known = await queries.account_ids(connection)
+    # An account whose whole trail is gone has only the head that was kept.
+    chosen = [account_id] if account_id is not None else sorted({*known, *kept})
+    found: list[Problem] = []
+    entries = 0
+    async for count, problems in verify(db, chosen, kept):
+        entries += count
+        found += problems
+    _report(found, f"{_many(len(chosen), 'account')} and {_many(entries, 'entry')} checked")
+
+
+def verify_file_command(path: Path, keys: list[dict[str, Any]]) -> None:
+    """Checks an export, without a database."""
+    try:
+        with path.open("rb") as lines:
+            head, found = export.check(lines, keys)
+    except NotAnExport as error:
+        typer.secho(str(error), err=True)
+        raise typer.Exit(1) from None
+    account = ids.to_wire("acct", head.account_id)
+    _report(found, f"{_many(head.sequence, 'entry')} of {account} checked")
+
+
+def _report(found: list[Problem], checked: str) -> None:
+    console = Console()
+    if not found:
+        console.print(f"{checked}, no problems.", highlight=False)
+        return
+    table = Table("Account", "Entry", "Problem")
+    for problem in found:
+        account = ids.to_wire("acct", problem.account_id)
+        table.add_row(account, str(problem.sequence), problem.description)
+    Console(width=max(120, console.width)).print(table)
+    console.print(f"{checked}, {_many(len(found), 'problem')}.", highlight=False)
+    raise typer.Exit(1)
+
+
+def _many(count: int, noun: str) -> str:
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{count} {noun if count == 1 else plural}"
+
+
+async def export_command(
+    db: Database, trail: AuditTrail, account_id: UUID, path: Path | None
+) -> None:
+    """Writes the trail as lines of JSON. An operator who reads it leaves an entry."""
+    async with db.write(account_id) as tx:
+        tx.record("audit.exported", {})
+    head = await _head(db, account_id)
+    output: BinaryIO = path.open("wb") if path else sys.stdout.buffer
+    try:
+        async for page in export.lines(db, head, trail.sign(head)):
+            output.write(page)
+    finally:
+        if path:
+            output.close()
+
+
+async def head_command(db: Database, trail: AuditTrail, account_id: UUID) -> None:
+    typer.echo(trail.sign(await _head(db, account_id)))
+
+
+async def _head(db: Database, account_id: UUID) -> Head:
+    async with db.read(account_id) as tx:
+        return await queries.head(tx)

@@ -1,0 +1,105 @@
+"""Checks the chain of an account: every entry, its place, and the head."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from rota.audit import queries
+from rota.audit.queries import Head, Stored
+from rota.platform.audit import NO_HASH, commitment_of, digest_of, linked
+from rota.platform.db import AccountReader, Database
+
+PAGE = 1_000
+# After this entry, the private parts of all entries before it may be gone.
+ERASED = "account.erased"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    account_id: UUID
+    # The entry that it is about, or the first of them.
+    sequence: int
+    description: str
+
+
+@dataclass(slots=True)
+class Chain:
+    """The entries of an account, checked one after the other."""
+
+    account_id: UUID
+    sequence: int = 0
+    hash: bytes = NO_HASH
+    problems: list[Problem] = field(default_factory=list)
+    # Hashes at these places, which somebody else has kept.
+    kept: dict[int, bytes] = field(default_factory=dict)
+    # Entries without their private part that no later entry explains.
+    _without_private: list[int] = field(default_factory=list)
+
+    def add(self, entry: Stored) -> None:
+        expected = self.sequence + 1
+        follows = entry.sequence == expected
+        if not follows:
+            gap = f"to {entry.sequence - 1} are" if entry.sequence - 1 > expected else "is"
+            self._report(expected, f"{expected} {gap} missing")
+        if entry.account_id != self.account_id:
+            self._report(entry.sequence, "it belongs to another account")
+        if entry.at.microsecond % 1000:
+            self._report(entry.sequence, "its time was changed")
+        if follows and linked(self.hash, entry.sequence, digest_of(entry)) != entry.hash:
+            self._report(entry.sequence, "it was changed, or the one before it was")
+        if entry.action == ERASED:
+            self._without_private.clear()
+        self._check_private(entry)
+        if entry.sequence in self.kept and self.kept[entry.sequence] != entry.hash:
+            self._report(entry.sequence, "it differs from the head that was kept")
+        self.sequence, self.hash = entry.sequence, entry.hash
+
+    def _check_private(self, entry: Stored) -> None:
+        if entry.private is None and entry.salt is None:
+            self._without_private.append(entry.sequence)
+        elif entry.private is None or entry.salt is None:
+            self._report(entry.sequence, "a part of its details is missing")
+        elif commitment_of(entry.salt, entry.private) != entry.commitment:
+            self._report(entry.sequence, "its details were changed")
+
+    def finish(self, head: Head | None) -> list[Problem]:
+        """All problems, after the last entry."""
+        for sequence in self._without_private:
+            self._report(
+                sequence, "its details are missing, and no entry says that they were erased"
+            )
+        if head is None:
+            self._report(self.sequence, "the account has entries and no head")
+        elif head.sequence > self.sequence:
+            self._report(self.sequence + 1, f"{self.sequence + 1} to {head.sequence} are missing")
+        elif head.sequence < self.sequence or head.hash != self.hash:
+            self._report(head.sequence, "the head is not the newest entry")
+        for sequence in self.kept:
+            if sequence > self.sequence:
+                self._report(sequence, "the trail ends before the head that was kept")
+        return self.problems
+
+    def _report(self, sequence: int, description: str) -> None:
+        self.problems.append(Problem(self.account_id, sequence, description))
+
+
+async def problems(tx: AccountReader, kept: dict[int, bytes] | None = None) -> list[Problem]:
+    """Every problem in an account's chain. Needs a snapshot."""
+    chain = Chain(tx.account_id, kept=kept or {})
+    # An entry before the first one is found, too.
+    last = -(2**63)
+    while entries := await queries.after(tx, last, PAGE):
+        for entry in entries:
+            chain.add(entry)
+        last = entries[-1].sequence
+    return chain.finish(await queries.find_head(tx))
+
+
+async def verify(
+    db: Database, account_ids: list[UUID], kept: dict[UUID, dict[int, bytes]]
+) -> AsyncIterator[tuple[int, list[Problem]]]:
+    """Yields how many entries each account has, and its problems."""
+    for account_id in account_ids:
+        async with db.snapshot(account_id) as tx:
+            found = await problems(tx, kept.get(account_id))
+            yield (await queries.head(tx)).sequence, found

@@ -1,0 +1,114 @@
+"""`rota admin audit`, and the entries of other operator commands."""
+
+from pathlib import Path
+
+from rota.agents.files import catalog_folder
+from rota.platform import ids
+from rota.platform.audit import INSTALLATION
+from tests.audit.world import entries_of, problems_of, rota
+from tests.service import Service
+from tests.tasks.world import newcomer
+
+
+async def test_verify_checks_all_accounts_and_names_what_is_wrong(
+    service_a: Service, tmp_path: Path
+) -> None:
+    person = await newcomer(service_a)
+    for number in range(3):
+        await person.post("/api/tasks", {"name": str(number)})
+    account = ids.to_wire("acct", person.user_id)
+    kept = await rota(service_a, "admin", "audit", "head", "--account", account)
+    (tmp_path / "kept.jws").write_text(kept.output)
+    head = ("--head", str(tmp_path / "kept.jws"))
+    found = await rota(service_a, "admin", "audit", "verify", *head)
+    assert (found.exit_code, "no problems" in found.output) == (0, True), found.output
+    async with service_a.owner() as connection:
+        await connection.execute(
+            "DELETE FROM audit_entries WHERE account_id = $1 AND sequence = 3", person.user_id
+        )
+        found = await rota(service_a, "admin", "audit", "verify")
+        assert found.exit_code == 1
+        assert account in found.output
+        assert "3 to 3 are missing" in found.output
+        # Without the head of the database, the one that was kept still tells.
+        await connection.execute(
+            """
+            UPDATE audit_heads h SET sequence = e.sequence, hash = e.hash FROM audit_entries e
+            WHERE e.account_id = h.account_id AND e.sequence = 2 AND h.account_id = $1
+            """,
+            person.user_id,
+        )
+    only = ("--account", account)
+    assert (await rota(service_a, "admin", "audit", "verify", *only)).exit_code == 0
+    found = await rota(service_a, "admin", "audit", "verify", *only, *head)
+    assert (found.exit_code, "head that was kept" in found.output) == (1, True)
+    (tmp_path / "kept.jws").write_text(kept.output.replace(".", "", 1))
+    found = await rota(service_a, "admin", "audit", "verify", *head)
+    assert (found.exit_code, "not a signed document" in found.output) == (2, True)
+    async with service_a.owner() as connection:
+        await connection.execute("DELETE FROM audit_entries WHERE account_id = $1", person.user_id)
+        await connection.execute("DELETE FROM audit_heads WHERE account_id = $1", person.user_id)
+
+
+async def test_an_operator_who_exports_a_trail_leaves_an_entry(
+    service_a: Service, tmp_path: Path
+) -> None:
+    person = await newcomer(service_a)
+    account = ids.to_wire("acct", person.user_id)
+    path = tmp_path / "trail.ndjson"
+    options = ("--account", account, "--output", str(path))
+    assert (await rota(service_a, "admin", "audit", "export", *options)).exit_code == 0
+    [entry] = await entries_of(service_a, person.user_id)
+    assert (entry["action"], entry["actor"], entry["user_id"]) == (
+        "audit.exported",
+        "operator",
+        None,
+    )
+    assert entry["private"]["name"].startswith("rota admin audit export by ")
+    found = await rota(service_a, "admin", "audit", "verify", "--file", str(path))
+    assert found.exit_code == 0, found.output
+    both = ("--file", str(path), "--account", account)
+    assert (await rota(service_a, "admin", "audit", "verify", *both)).exit_code == 2
+    printed = await rota(service_a, "admin", "audit", "export", "--account", account)
+    assert printed.output.count("\n") == 3
+
+
+async def test_commands_about_an_account_are_in_its_trail(service: Service) -> None:
+    owner, member = await newcomer(service), await newcomer(service)
+    user, other = ids.to_wire("user", owner.user_id), ids.to_wire("user", member.user_id)
+    made = await rota(service, "admin", "companies", "create", "Acme", "--owner", user)
+    account = made.output.strip()
+    for arguments in (
+        ("companies", "set-member", account, other),
+        ("companies", "set-member", account, other, "--role", "admin"),
+        ("accounts", "set-tier", account, "basic"),
+    ):
+        result = await rota(service, "admin", *arguments)
+        assert result.exit_code == 0, result.output
+    account_id = ids.from_wire("acct", account)
+    assert account_id is not None
+    entries = await entries_of(service, account_id)
+    assert [each["action"] for each in entries] == [
+        "company.created",
+        "member.added",
+        "member.updated",
+        "account.tier_set",
+    ]
+    assert {each["actor"] for each in entries} == {"operator"}
+
+
+async def test_commands_about_the_installation_have_a_trail_of_their_own(
+    service_a: Service,
+) -> None:
+    before = len(await entries_of(service_a, INSTALLATION))
+    for arguments in (
+        ("agents", "sync", str(catalog_folder()), "--add-only"),
+        ("signing-keys", "rotate"),
+    ):
+        result = await rota(service_a, "admin", *arguments)
+        assert result.exit_code == 0, result.output
+    entries = (await entries_of(service_a, INSTALLATION))[before:]
+    assert [each["action"] for each in entries] == ["agents.synced", "signing_key.rotated"]
+    assert {each["actor"] for each in entries} == {"operator"}
+    async with service_a.owner() as connection:
+        assert await problems_of(connection, INSTALLATION) == []
