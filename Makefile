@@ -91,7 +91,7 @@ chaos: setup  ## Run the long fault tests: outages, kills and pauses at every co
 	$(BIN)/python -m tests.chaos.endurance
 
 bench: setup  ## Measure against bare code and other engines, fairness, latency, and 10 million tasks
-	failed=0; for part in bench runs_bench latency_bench live_bench fairness comparison mcp_bench \
+	failed=0; for part in bench audit_bench runs_bench latency_bench live_bench fairness comparison mcp_bench \
 	    hostile_bench credits_bench size; do \
 	    $(BIN)/python -m tests.load.$$part || failed=1; done; exit $$failed
 
