@@ -1,9 +1,11 @@
 """Everything besides tasks: schedules, agents, tool servers, money, keys, events."""
 
+import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from rota.platform.signatures import verified
 from rota_sdk import errors
 from tests.mcp.peers import Peer
 from tests.sdk.doors import Door, url_of
@@ -154,6 +156,33 @@ async def test_a_company_invites_changes_and_removes_a_member(shop: Service, kin
     with pytest.raises(errors.NotFoundError):
         await other(lambda c: c.companies.get(company))
     await door.close()
+
+
+async def test_the_audit_trail_and_a_receipt_are_read(rota: Door) -> None:
+    before = datetime.now(UTC)
+    task = await rota(lambda c: c.tasks.create(name="Check the trail"))
+    entries = await rota.all(
+        lambda c: c.audit.list(
+            action=["task", "key"],
+            actor="key",
+            resource=task.id,
+            from_=before - timedelta(minutes=1),
+            to=before + timedelta(minutes=1),
+            page_size=1,
+        )
+    )
+    assert [entry.action for entry in entries] == ["task.created"]
+    of_user = await rota.all(lambda c: c.audit.list(user_id=entries[0].user_id))
+    assert entries[0].sequence in {entry.sequence for entry in of_user}
+    head = await rota(lambda c: c.audit.head())
+    lines = (await rota(lambda c: c.audit.export())).splitlines()
+    assert len(lines) == head.sequence + 1
+    receipt = await rota(lambda c: c.tasks.receipt(task))
+    assert receipt.receipt["task"] == task.id
+    keys = (await rota(lambda c: c.audit.public_keys())).keys
+    for signed in (head.jws, json.loads(lines[-1])["head"]):
+        assert verified(signed, "rota-audit-head", map(dict, keys))["sequence"] == head.sequence
+    assert verified(receipt.jws, "rota-receipt", map(dict, keys)) == receipt.receipt
 
 
 async def test_signing_in_needs_no_key(shop: Service, kind: str) -> None:

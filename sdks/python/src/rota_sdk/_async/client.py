@@ -10,6 +10,7 @@ from rota_sdk._async.resource import AsyncResource
 from rota_sdk._async.resources.access import Auth, Keys, Sessions
 from rota_sdk._async.resources.account import Events, Health
 from rota_sdk._async.resources.agents import Agents
+from rota_sdk._async.resources.audit import Audit
 from rota_sdk._async.resources.companies import Companies
 from rota_sdk._async.resources.money import ConnectPass, Credits, Subscriptions
 from rota_sdk._async.resources.schedules import Schedules
@@ -54,6 +55,7 @@ class AsyncRota(AsyncResource):
         self.subscriptions = Subscriptions(self._transport)
         self.connect_pass = ConnectPass(self._transport)
         self.events = Events(self._transport)
+        self.audit = Audit(self._transport)
         self.companies = Companies(self._transport)
         self.keys = Keys(self._transport)
         self.sessions = Sessions(self._transport)

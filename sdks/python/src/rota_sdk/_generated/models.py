@@ -24,6 +24,12 @@ __all__ = [
     "ApprovalPolicy",
     "ApprovalsResponse",
     "ApproveTask",
+    "AuditActor",
+    "AuditEntry",
+    "AuditHead",
+    "AuditKey",
+    "AuditKeysResponse",
+    "AuditResponse",
     "AuthConfigResponse",
     "BalanceAmounts",
     "BalanceResponse",
@@ -106,6 +112,7 @@ __all__ = [
     "QuotedTool",
     "Readiness",
     "ReadyResponse",
+    "ReceiptResponse",
     "ReceivedInvitation",
     "ReceivedInvitationResponse",
     "RejectTask",
@@ -197,6 +204,13 @@ AccountKind: TypeAlias = Annotated[Literal["personal", "company"], OpenEnum()]
 AllowanceStatus: TypeAlias = Annotated[Literal["normal", "warning", "depleted"], OpenEnum()]
 """`warning` from 80 percent, `depleted` at 100 percent."""
 
+AuditActor: TypeAlias = Annotated[
+    Literal["user", "key", "agent", "operator", "service"], OpenEnum()
+]
+"""Who acts: a `user` with a session, an API `key`, an `agent`, an `operator` with a command, or the
+`service` itself.
+"""
+
 CredentialKind: TypeAlias = Annotated[Literal["session", "key"], OpenEnum()]
 """`session`: the user was signed in. `key`: an API key of the user."""
 
@@ -264,6 +278,7 @@ Scope: TypeAlias = Annotated[
         "mcp:invoke",
         "billing:read",
         "billing:write",
+        "audit:read",
     ],
     OpenEnum(),
 ]
@@ -459,6 +474,69 @@ class ReviewRef(Body):
     """The digest of the review."""
 
 
+class AuditEntry(Model):
+    """Who did what to which resource."""
+
+    sequence: int
+    """The number of the entry in the account, starting at 1, without gaps."""
+    at: datetime
+    """When it happened."""
+    actor: AuditActor
+    """Who acted."""
+    user_id: str | None
+    """The user, also of an API key. Null if there is none."""
+    via: str | None
+    """The session, the API key, or the task of the agent."""
+    action: str
+    """What was done: the type of an event, such as `task.approved`, or an action without one, such
+    as `tool.invoked`. Ignore actions that you do not know.
+    """
+    resource: str
+    """The ID of what it was done to."""
+    address: str | None
+    """The address of the client."""
+    request_id: str | None
+    """The X-Request-Id of the request."""
+    actor_name: str | None
+    """The command and the login of an operator."""
+    details: dict[str, Any]
+    """More about it; the fields depend on `action`."""
+    erased: bool
+    """Whether `address`, `requestId`, `actorName` and `details` were erased. The chain can still be
+    verified.
+    """
+    hash: str
+    """Covers this entry and all before it, in hexadecimal."""
+
+
+class AuditHead(Model):
+    """The newest entry of the trail. Keep `jws`: it shows later whether the trail was changed."""
+
+    sequence: int
+    """The number of the newest entry. 0: there is none."""
+    hash: str
+    """Its hash, in hexadecimal."""
+    jws: str
+    """The head with a signature of a key in /.well-known/audit-keys.json."""
+
+
+class AuditKey(Model):
+    """A public key, as a JSON web key."""
+
+    kty: str
+    """Always `OKP`."""
+    crv: str
+    """Always `Ed25519`."""
+    x: str
+    """The key."""
+    kid: str
+    """Which key signed a document."""
+    use: str
+    """Always `sig`."""
+    alg: str
+    """Always `Ed25519`."""
+
+
 class Issuer(Model):
     """An identity provider that this deployment accepts."""
 
@@ -635,8 +713,8 @@ class CreateKey(Body):
     name: str
     """A display name, 1 to 100 characters."""
     scopes: list[Scope] | None = None
-    """What the key can do. Default: every scope except `tasks:approve`, which must be named: a key
-    is a program, and an approval is a decision of a person.
+    """What the key can do. Default: every scope except `tasks:approve` and `audit:read`, which must
+    be named: a key is a program, and an approval is a decision of a person.
     """
     expires_at: AwareDatetime | None = None
     """When the key stops working: an ISO 8601 time with an offset, in the future. Default: never."""
@@ -1222,6 +1300,19 @@ class ReadyResponse(Model):
     """The result of each check: `ok`, or why it failed."""
 
 
+class ReceiptResponse(Model):
+    """What a task did, who decided about it and what it cost, in one signed document."""
+
+    receipt: dict[str, Any]
+    """The document, to read: `decisions`, `calls`, `ledger` and `audit`, each item with its hash.
+    It has IDs, times, amounts and hashes, and no texts.
+    """
+    jws: str
+    """The same document, signed with a key in /.well-known/audit-keys.json. `rota receipt verify`
+    checks it.
+    """
+
+
 class ReceivedInvitation(Model):
     """An open invitation, as the person who has the link sees it."""
 
@@ -1746,6 +1837,24 @@ class RejectTask(Body):
     """The reason. With `resume`, the agent reads it. At most 2,000 characters."""
     resume: bool = False
     """True: the task continues, and its agent reads the reason. False: the task is cancelled."""
+
+
+class AuditResponse(Model):
+    """A page of the audit trail."""
+
+    entries: list[AuditEntry]
+    """The entries on this page, newest first."""
+    total: int
+    """The number of items on all pages, not only this one."""
+    head: AuditHead
+    """The newest entry of the whole trail, signed."""
+
+
+class AuditKeysResponse(Model):
+    """The keys that sign heads and receipts, also those of the past."""
+
+    keys: list[AuditKey]
+    """The key that signs now is the first."""
 
 
 class AuthConfigResponse(Model):

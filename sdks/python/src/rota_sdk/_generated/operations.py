@@ -15,6 +15,9 @@ agent_statistics = Operation(
     "GET", "/api/agents/{name}/statistics", models.StatisticsResponse, is_keyed=False
 )
 approve_task = Operation("POST", "/api/tasks/{id}/approve", models.DecisionResponse, is_keyed=True)
+audit_keys = Operation(
+    "GET", "/.well-known/audit-keys.json", models.AuditKeysResponse, is_keyed=False
+)
 auth_config = Operation("GET", "/api/auth/config", models.AuthConfigResponse, is_keyed=False)
 cancel_connect_pass = Operation(
     "POST", "/api/addons/connect-pass/cancel", models.BillingResponse, is_keyed=True
@@ -81,6 +84,7 @@ list_agent_versions = Operation(
 )
 list_agents = Operation("GET", "/api/agents", models.AgentsResponse, is_keyed=False)
 list_approvals = Operation("GET", "/api/approvals", models.ApprovalsResponse, is_keyed=False)
+list_audit = Operation("GET", "/api/audit", models.AuditResponse, is_keyed=False)
 list_checks = Operation("GET", "/api/mcp/{id}/checks", models.ChecksResponse, is_keyed=False)
 list_departments = Operation(
     "GET", "/api/agents/departments", models.DepartmentsResponse, is_keyed=False
@@ -137,6 +141,7 @@ subscribe = Operation(
     "POST", "/api/subscriptions/subscribe", models.SubscribeResponse, is_keyed=True
 )
 task_events = Operation("GET", "/api/tasks/{id}/events", models.Event, is_keyed=False)
+task_receipt = Operation("GET", "/api/tasks/{id}/receipt", models.ReceiptResponse, is_keyed=False)
 task_timeline = Operation(
     "GET", "/api/tasks/{id}/timeline", models.TimelineResponse, is_keyed=False
 )

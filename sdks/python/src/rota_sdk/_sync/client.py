@@ -13,6 +13,7 @@ from rota_sdk._sync.resource import Resource
 from rota_sdk._sync.resources.access import Auth, Keys, Sessions
 from rota_sdk._sync.resources.account import Events, Health
 from rota_sdk._sync.resources.agents import Agents
+from rota_sdk._sync.resources.audit import Audit
 from rota_sdk._sync.resources.companies import Companies
 from rota_sdk._sync.resources.money import ConnectPass, Credits, Subscriptions
 from rota_sdk._sync.resources.schedules import Schedules
@@ -55,6 +56,7 @@ class Rota(Resource):
         self.subscriptions = Subscriptions(self._transport)
         self.connect_pass = ConnectPass(self._transport)
         self.events = Events(self._transport)
+        self.audit = Audit(self._transport)
         self.companies = Companies(self._transport)
         self.keys = Keys(self._transport)
         self.sessions = Sessions(self._transport)

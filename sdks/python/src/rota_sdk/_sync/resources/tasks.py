@@ -305,6 +305,13 @@ class Tasks(Resource):
             operations.task_timeline, lambda r: r.steps, page_size, lambda step: step.id, path
         )
 
+    def receipt(self, task: TaskRef) -> models.ReceiptResponse:
+        """What the task did, who decided about it and what it cost, in one signed document.
+
+        `rota receipt verify` checks it.
+        """
+        return self._call(operations.task_receipt, {"id": id_of(task)})
+
     def follow(self, task: TaskRef, *, after: int | None = None) -> TaskEvents:
         """The events of the task, from the first one or after a sequence number, until it ends.
 
