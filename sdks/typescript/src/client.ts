@@ -6,6 +6,7 @@ import { Resource } from './resource.ts';
 import { Auth, Keys, Sessions } from './resources/access.ts';
 import { Events, Health } from './resources/account.ts';
 import { Agents } from './resources/agents.ts';
+import { Audit } from './resources/audit.ts';
 import { Companies } from './resources/companies.ts';
 import { ConnectPass, Credits, Subscriptions } from './resources/money.ts';
 import { Schedules } from './resources/schedules.ts';
@@ -24,6 +25,7 @@ export class Rota extends Resource {
   readonly subscriptions: Subscriptions;
   readonly connectPass: ConnectPass;
   readonly events: Events;
+  readonly audit: Audit;
   readonly companies: Companies;
   readonly keys: Keys;
   readonly sessions: Sessions;
@@ -42,6 +44,7 @@ export class Rota extends Resource {
     this.subscriptions = new Subscriptions(transport);
     this.connectPass = new ConnectPass(transport);
     this.events = new Events(transport);
+    this.audit = new Audit(transport);
     this.companies = new Companies(transport);
     this.keys = new Keys(transport);
     this.sessions = new Sessions(transport);

@@ -36,6 +36,7 @@ from tests.sdk.test_resources import (
     test_events_are_listed_in_order,
     test_money_is_read_and_a_top_up_begins,
     test_signing_in_needs_no_key,
+    test_the_audit_trail_and_a_receipt_are_read,
 )
 from tests.sdk.test_retries import (
     test_a_lost_response_does_not_make_a_second_task,

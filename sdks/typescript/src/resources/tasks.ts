@@ -205,6 +205,15 @@ export class Tasks extends Resource {
   }
 
   /**
+   * What the task did, who decided about it and what it cost, in one signed document.
+   *
+   * `rota receipt verify` checks it.
+   */
+  receipt(task: TaskRef, options?: RequestOptions): Promise<types.ReceiptResponse> {
+    return this.call(operations.taskReceipt, { path: { id: idOf(task) } }, options);
+  }
+
+  /**
    * The events of the task, from the first one or after a sequence number, until it ends.
    *
    * Every event comes once and in order, however often the connection breaks. Between them come
