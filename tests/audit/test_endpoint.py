@@ -109,6 +109,22 @@ async def test_only_owners_and_admins_of_a_company_read_it(service: Service) -> 
     assert actions[-1] == "company.created"
 
 
+async def test_who_removes_a_member_is_known_even_if_another_account_is_selected(
+    service: Service,
+) -> None:
+    company = await busy_company(service)
+    member = await company.join()
+    # An account that the owner cannot select: routes of companies ignore it.
+    lost = {"X-Service-Account": f"acct_{member.user_id.hex}"}
+    removed = await company.owner.delete(company.member_path(member), headers=lost)
+    assert removed.status_code == 200, removed.text
+    newest = (await trail(company.owner, "?limit=1", **company.selected))["entries"][0]
+    assert (newest["action"], newest["actor"]) == ("member.removed", "user")
+    assert newest["userId"] == f"user_{company.owner.user_id.hex}"
+    assert newest["via"].startswith("sess_")
+    assert newest["resource"] == f"user_{member.user_id.hex}"
+
+
 async def test_a_key_needs_the_scope_and_does_not_get_it_by_default(service_a: Service) -> None:
     person = await service_a.sign_in()
     for scopes, status in ((None, 403), (["audit:read"], 200)):

@@ -7,11 +7,12 @@ matter here, even if it names an account that the user has lost.
 from starlette.requests import Request
 from starlette.types import Scope
 
+from rota.auth.actor import act_as
 from rota.auth.authenticator import Authenticator
 from rota.auth.caller import Caller
 from rota.auth.errors import AccountNotSelectable, SelectionRefused, SessionRequired
 from rota.auth.rights import Right
-from rota.auth.routing import AUTHORIZATION, CALLER, SecuredRoute, allowed, caller_of
+from rota.auth.routing import ADDRESS, AUTHORIZATION, CALLER, SecuredRoute, allowed, caller_of
 from rota.companies.errors import CompanyNotFound
 from rota.platform import ids
 
@@ -44,7 +45,10 @@ class as_user(allowed):  # noqa: N801
         refused = isinstance(scope.get(CALLER), SelectionRefused)
         if not refused and caller_of(scope).session_id is None:
             raise SessionRequired
-        return await self._authenticator.authenticate(scope.get(AUTHORIZATION), selection)
+        caller = await self._authenticator.authenticate(scope.get(AUTHORIZATION), selection)
+        # The request guard did not know the caller if the selection was refused.
+        act_as(caller, scope[ADDRESS])
+        return caller
 
 
 class in_company(as_user):  # noqa: N801

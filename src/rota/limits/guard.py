@@ -12,6 +12,7 @@ from ipaddress import IPv4Network, IPv6Network
 from starlette.responses import Response
 from starlette.types import Scope
 
+from rota.auth.actor import act_as
 from rota.auth.authenticator import Authenticator
 from rota.auth.caller import Caller
 from rota.auth.cookies import Cookies
@@ -19,7 +20,7 @@ from rota.auth.routing import ADDRESS, AUTHORIZATION, CALLER, RENEWAL
 from rota.limits.client import client_ip
 from rota.limits.result import Ceilings, LimitResult, full_window, rate_limit_headers
 from rota.limits.window import Window
-from rota.platform import audit, ids
+from rota.platform import ids
 from rota.platform.errors import ApiError, AuthenticationFailed
 from rota.platform.http.cors import PREFLIGHT
 from rota.platform.http.edge import Admission, as_api_error
@@ -77,7 +78,7 @@ class RequestGuard:
 
         scope[CALLER] = caller = await authenticate()
         scope[RENEWAL] = (time.monotonic(), authenticate)
-        audit.act_as(_actor(caller, address))
+        act_as(caller, address)
         ai = is_below(path, self._ai_prefixes)
         if isinstance(caller, Caller):
             ceilings = self._ceilings_of(caller.tier)
@@ -137,20 +138,6 @@ async def charge(scope: Scope, requests: int) -> Response | None:
         return None
     refusal: Response | None = await scope[CHARGE](requests)
     return refusal
-
-
-def _actor(caller: Caller | ApiError, address: str) -> audit.Actor:
-    """Who is recorded for what the request does."""
-    request_id = audit.actor().request_id
-    if not isinstance(caller, Caller):
-        # A sign-in has no credential before it ends.
-        return audit.Actor("user", request_id=request_id, address=address)
-    if caller.key_id is not None:
-        via = ids.to_wire("key", caller.key_id)
-        return audit.Actor("key", caller.user_id, via, request_id, address)
-    assert caller.session_id is not None
-    via = ids.to_wire("sess", caller.session_id)
-    return audit.Actor("user", caller.user_id, via, request_id, address)
 
 
 def _count(scope: Scope, header: bytes) -> int:
