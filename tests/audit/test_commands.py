@@ -1,5 +1,6 @@
 """`rota admin audit`, and the entries of other operator commands."""
 
+import json
 from pathlib import Path
 
 from rota.agents.files import catalog_folder
@@ -95,6 +96,24 @@ async def test_commands_about_an_account_are_in_its_trail(service: Service) -> N
         "account.tier_set",
     ]
     assert {each["actor"] for each in entries} == {"operator"}
+
+
+async def test_a_key_that_the_operator_creates_and_revokes_is_in_the_trail(
+    service: Service,
+) -> None:
+    made = await rota(service, "admin", "keys", "create", "First", "--json")
+    assert made.exit_code == 0, made.output
+    found = json.loads(made.stdout)
+    revoked = await rota(service, "admin", "keys", "revoke", found["key"]["id"])
+    assert revoked.exit_code == 0, revoked.output
+    account_id = ids.from_wire("acct", found["account"])
+    assert account_id is not None
+    entries = await entries_of(service, account_id)
+    # The account of the operator exists once in a deployment.
+    assert entries[0]["action"] == "account.created"
+    assert [each["action"] for each in entries[-2:]] == ["key.created", "key.revoked"]
+    assert {each["resource"] for each in entries[-2:]} == {found["key"]["id"]}
+    assert {(each["actor"], each["user_id"]) for each in entries} == {("operator", None)}
 
 
 async def test_commands_about_the_installation_have_a_trail_of_their_own(

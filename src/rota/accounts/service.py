@@ -71,6 +71,7 @@ async def sign_in(
             ends = clock.now() + signup_trial if signup_trial else None
             await queries.create_user(tx, candidate, profile.email, profile.name, ends)
             await queries.set_verified_email(tx, verified_email)
+            tx.record("account.created", {})
             return tx
         # A concurrent first sign-in created the user, and its commit has made the row visible.
         user_id = await queries.user_of_identity(connection, profile.issuer, profile.subject)
