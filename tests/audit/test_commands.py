@@ -1,14 +1,24 @@
 """`rota admin audit`, and the entries of other operator commands."""
 
+import asyncio
+import base64
 import json
 from pathlib import Path
 
+from typer.testing import CliRunner
+
 from rota.agents.files import catalog_folder
-from rota.platform import ids
+from rota.audit import heads
+from rota.audit.queries import Head
+from rota.cli import cli
+from rota.platform import clock, ids
 from rota.platform.audit import INSTALLATION
+from rota.platform.signatures import Signer
 from tests.audit.world import entries_of, problems_of, rota
-from tests.service import Service
+from tests.service import Service, environment
 from tests.tasks.world import newcomer
+
+KEY = base64.b64encode(bytes(range(32))).decode()
 
 
 async def test_verify_checks_all_accounts_and_names_what_is_wrong(
@@ -49,6 +59,42 @@ async def test_verify_checks_all_accounts_and_names_what_is_wrong(
     async with service_a.owner() as connection:
         await connection.execute("DELETE FROM audit_entries WHERE account_id = $1", person.user_id)
         await connection.execute("DELETE FROM audit_heads WHERE account_id = $1", person.user_id)
+
+
+async def test_every_head_that_was_kept_is_checked(service_a: Service, tmp_path: Path) -> None:
+    one, other = await newcomer(service_a), await newcomer(service_a)
+    accounts = [ids.to_wire("acct", each.user_id) for each in (one, other)]
+    signer = Signer(service_a.settings.audit_key_bytes)
+    options: list[str] = []
+    for number, digest in enumerate((b"1" * 32, b"2" * 32)):
+        head = Head(other.user_id, 7, digest)
+        path = tmp_path / f"{number}.jws"
+        path.write_text(heads.sign(signer, "https://rota.example", head, clock.now()))
+        options += ["--head", str(path)]
+    found = await rota(service_a, "admin", "audit", "verify", "--account", accounts[0], *options)
+    assert found.exit_code == 1
+    assert accounts[1] in found.output
+    assert "two heads that were kept differ" in found.output
+    assert "the trail ends before the head that was kept" in found.output
+
+
+async def test_an_entry_without_a_head_is_found(service_a: Service) -> None:
+    person = await newcomer(service_a)
+    await person.post("/api/tasks", {"name": "A"})
+    async with service_a.owner() as connection:
+        await connection.execute("DELETE FROM audit_heads WHERE account_id = $1", person.user_id)
+        found = await rota(service_a, "admin", "audit", "verify")
+        assert (found.exit_code, "entries and no head" in found.output) == (1, True)
+        await connection.execute("DELETE FROM audit_entries WHERE account_id = $1", person.user_id)
+
+
+async def test_in_production_nothing_is_signed_with_the_public_key(service_a: Service) -> None:
+    person = await newcomer(service_a)
+    env = dict(environment(service_a.settings)) | {"ROTA_ENV": "production", "ROTA_SECRET_KEY": KEY}
+    env.pop("ROTA_AUDIT_KEY", None)
+    arguments = ["admin", "audit", "head", "--account", ids.to_wire("acct", person.user_id)]
+    found = await asyncio.to_thread(lambda: CliRunner().invoke(cli, arguments, env=env))
+    assert (found.exit_code, "Set ROTA_AUDIT_KEY" in found.output) == (1, True), found.output
 
 
 async def test_an_operator_who_exports_a_trail_leaves_an_entry(

@@ -25,19 +25,19 @@ async def verify_command(
 ) -> None:
     """Checks one account or all of them. Prints the problems and exits with 1 if there are any."""
     kept: dict[UUID, dict[int, bytes]] = {}
+    found: list[Problem] = []
     for path in kept_files:
         try:
             of_account, place, digest = heads.read(path.read_text(), keys)
         except NotSigned as error:
             typer.secho(f"{path}: {error}", err=True)
             raise typer.Exit(2) from None
-        if place:
-            kept.setdefault(of_account, {})[place] = digest
-    async with db.relay() as connection:
+        if place and kept.setdefault(of_account, {}).setdefault(place, digest) != digest:
+            found.append(Problem(of_account, place, "two heads that were kept differ"))
+    async with db.relay(by_index=True) as connection:
         known = await queries.account_ids(connection)
     # An account whose whole trail is gone has only the head that was kept.
-    chosen = [account_id] if account_id is not None else sorted({*known, *kept})
-    found: list[Problem] = []
+    chosen = sorted({*known, *kept} if account_id is None else {account_id, *kept})
     entries = 0
     async for count, problems in verify(db, chosen, kept):
         entries += count

@@ -134,10 +134,18 @@ async def of_resource(tx: AccountReader, resource: str) -> list[tuple[Stored, by
 
 async def account_ids(connection: ReadConnection) -> list[UUID]:
     """Every account with a head or an entry. Needs the role of the relay."""
+    # Reads one entry of each account.
     rows = await connection.fetch(
         """
+        WITH RECURSIVE found AS (
+            (SELECT account_id FROM audit_entries ORDER BY account_id LIMIT 1)
+            UNION ALL
+            SELECT (SELECT e.account_id FROM audit_entries e WHERE e.account_id > found.account_id
+                    ORDER BY e.account_id LIMIT 1)
+            FROM found WHERE found.account_id IS NOT NULL
+        )
         SELECT account_id FROM audit_heads
-        UNION SELECT account_id FROM audit_entries ORDER BY account_id
+        UNION SELECT account_id FROM found WHERE account_id IS NOT NULL ORDER BY account_id
         """
     )
     return [row["account_id"] for row in rows]

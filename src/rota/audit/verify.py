@@ -69,7 +69,8 @@ class Chain:
                 sequence, "its details are missing, and no entry says that they were erased"
             )
         if head is None:
-            self._report(self.sequence, "the account has entries and no head")
+            if self.sequence:
+                self._report(self.sequence, "the account has entries and no head")
         elif head.sequence > self.sequence:
             self._report(self.sequence + 1, f"{self.sequence + 1} to {head.sequence} are missing")
         elif head.sequence < self.sequence or head.hash != self.hash:
