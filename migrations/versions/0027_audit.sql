@@ -52,38 +52,47 @@ $$;
 -- The service can read the trail, and append with the function below. It cannot change anything.
 GRANT SELECT ON audit_entries, audit_heads TO rota_app;
 
--- Appends entries, a list of JSON objects, to the chain of the transaction's account. Other
--- transactions that append to it wait until this one ends, so call it last.
-CREATE FUNCTION append_audit(new_entries bytea) RETURNS void
-    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public AS $$
+-- Appends entries to the chain of the transaction's account. The arrays have one item for each. Other
+-- transactions that append to the chain wait until this one ends, so call it last.
+CREATE FUNCTION append_audit(
+    account uuid, times timestamptz[], actors text[], users uuid[], vias text[], actions text[],
+    resources text[], commitments bytea[], salts bytea[], privates text[], digests bytea[])
+    RETURNS void LANGUAGE plpgsql
+    SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE
-    account  uuid := current_account_id();
-    place    bigint;
-    previous bytea;
-    entry    record;
+    place  bigint;
+    linked bytea;
+    total  integer := cardinality(digests);
 BEGIN
-    IF account IS NULL THEN
-        RAISE EXCEPTION 'an audit entry needs an account';
+    IF account IS DISTINCT FROM current_account_id() THEN
+        RAISE EXCEPTION 'an audit entry needs a transaction of its account';
     END IF;
-    SELECT h.sequence, h.hash INTO place, previous FROM audit_heads h
-    WHERE h.account_id = account FOR UPDATE;
+    UPDATE audit_heads h
+    SET sequence = h.sequence + 1,
+        hash = sha256(h.hash || int8send(h.sequence + 1) || digests[1])
+    WHERE h.account_id = account RETURNING h.sequence, h.hash INTO place, linked;
     IF NOT FOUND THEN
-        INSERT INTO audit_heads VALUES (account, 0, decode(repeat('00', 32), 'hex'))
-        ON CONFLICT DO NOTHING;
-        SELECT h.sequence, h.hash INTO place, previous FROM audit_heads h
-        WHERE h.account_id = account FOR UPDATE;
+        -- Another transaction may add the first entry at the same time.
+        INSERT INTO audit_heads AS h
+        VALUES (account, 1, sha256(decode(repeat('00', 32), 'hex') || int8send(1) || digests[1]))
+        ON CONFLICT (account_id) DO UPDATE
+        SET sequence = h.sequence + 1,
+            hash = sha256(h.hash || int8send(h.sequence + 1) || digests[1])
+        RETURNING h.sequence, h.hash INTO place, linked;
     END IF;
-    FOR entry IN SELECT * FROM json_to_recordset(convert_from(new_entries, 'UTF8')::json) AS e (
-        at timestamptz, actor text, user_id uuid, via text, action text, resource text,
-        commitment bytea, salt bytea, private text, digest bytea)
-    LOOP
-        place := place + 1;
-        previous := sha256(previous || int8send(place) || entry.digest);
+    FOR i IN 1..total LOOP
+        IF i > 1 THEN
+            place := place + 1;
+            linked := sha256(linked || int8send(place) || digests[i]);
+        END IF;
         INSERT INTO audit_entries VALUES (
-            account, place, entry.at, entry.actor, entry.user_id, entry.via, entry.action,
-            entry.resource, entry.commitment, entry.salt, entry.private, previous);
+            account, place, times[i], actors[i], users[i], vias[i], actions[i], resources[i],
+            commitments[i], salts[i], privates[i], linked);
     END LOOP;
-    UPDATE audit_heads h SET sequence = place, hash = previous WHERE h.account_id = account;
+    -- One entry is the usual case. For several, each update of the head would find all before it.
+    IF total > 1 THEN
+        UPDATE audit_heads h SET sequence = place, hash = linked WHERE h.account_id = account;
+    END IF;
 END
 $$;
 REVOKE ALL ON FUNCTION append_audit FROM PUBLIC;

@@ -278,7 +278,34 @@ async def test_the_service_can_only_append(person: Person, statement: str) -> No
             await connection.execute(statement)
 
 
-async def test_an_entry_needs_an_account(service_a: Service) -> None:
-    async with application(service_a) as connection:
-        with pytest.raises(asyncpg.RaiseError, match="needs an account"):
-            await connection.execute(r"SELECT append_audit('\x5b5d')")
+async def test_an_entry_needs_a_transaction_of_its_account(person: Person) -> None:
+    entry = audit.Entry.of(person.user_id, None, "test.lost", None, {})
+    statement = audit.append_statements([entry], person.user_id)
+    for bound in ((), as_person(await newcomer(person.service))):
+        async with application(person.service, *bound) as connection:
+            with pytest.raises(asyncpg.RaiseError, match="a transaction of its account"):
+                await connection.execute(statement)
+
+
+async def test_many_entries_of_many_transactions_make_one_chain(service_a: Service) -> None:
+    person = await newcomer(service_a)
+    db = Database(service_a.database_url, pool_size=8)
+    await db.open()
+
+    async def append(count: int) -> None:
+        async with db.write(person.user_id) as tx:
+            for number in range(count):
+                tx.record("test.many", {"text": f"{count}: {number} of '\\' \0 \u2028 \U0001f600"})
+
+    counts = [1, 2, 300, 1, 40, 7, 1, 1]
+    await asyncio.gather(*map(append, counts))
+    await db.close()
+    entries = await entries_of(service_a, person.user_id)
+    assert [each["sequence"] for each in entries] == list(range(1, sum(counts) + 1))
+    # The entries of a transaction stay together and in order.
+    texts = [each["private"]["details"]["text"] for each in entries]
+    assert [text for text in texts if text.startswith("300:")] == [
+        f"300: {number} of '\\' \0 \u2028 \U0001f600" for number in range(300)
+    ]
+    async with service_a.owner() as connection:
+        assert await problems_of(connection, person.user_id) == []

@@ -10,7 +10,7 @@ They can be erased together with the salt of the commitment, and the chain can s
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
@@ -169,36 +169,46 @@ def linked(previous: bytes, sequence: int, digest: bytes) -> bytes:
     return hashlib.sha256(previous + sequence.to_bytes(8, "big") + digest).digest()
 
 
-def _row(entry: Entry) -> dict[str, str | None]:
-    return {
-        "at": entry.at.isoformat(),
-        "actor": entry.actor,
-        "user_id": str(entry.user_id) if entry.user_id else None,
-        "via": entry.via,
-        "action": entry.action,
-        "resource": entry.resource,
-        "commitment": f"\\x{entry.commitment.hex()}",
-        "salt": f"\\x{entry.salt.hex()}",
-        "private": entry.private,
-        "digest": f"\\x{digest_of(entry).hex()}",
-    }
-
-
 def append_statements(entries: Sequence[Entry], bound_to: UUID | None) -> str:
     """Statements that append the entries, each with a semicolon. `bound_to` is the account of the
     transaction.
 
     They are sent together with COMMIT, in one message, so the head of the chain is locked last and
-    as briefly as possible. Such a message has no arguments. Hexadecimal digits need no quoting.
+    as briefly as possible. Such a message has no arguments, so the values are literals.
     """
     statements = ""
     for account_id in dict.fromkeys(entry.account_id for entry in entries):
         if account_id != bound_to:
             statements += f"SET LOCAL rota.account_id = '{account_id}'; "
             bound_to = account_id
-        rows = [_row(entry) for entry in entries if entry.account_id == account_id]
-        statements += f"SELECT append_audit('\\x{json.dumps(rows).hex()}'); "
+        own = [entry for entry in entries if entry.account_id == account_id]
+        statements += f"SELECT append_audit('{account_id}', {_arrays(own)}); "
     return statements
+
+
+def _arrays(entries: Sequence[Entry]) -> str:
+    """The entries as arguments of `append_audit`: one array for each column."""
+    columns: tuple[tuple[str, Iterable[str | None]], ...] = (
+        ("timestamptz", (entry.at.isoformat() for entry in entries)),
+        ("text", (entry.actor for entry in entries)),
+        ("uuid", (str(entry.user_id) if entry.user_id else None for entry in entries)),
+        ("text", (entry.via for entry in entries)),
+        ("text", (entry.action for entry in entries)),
+        ("text", (entry.resource for entry in entries)),
+        ("bytea", (f"\\x{entry.commitment.hex()}" for entry in entries)),
+        ("bytea", (f"\\x{entry.salt.hex()}" for entry in entries)),
+        ("text", (entry.private for entry in entries)),
+        ("bytea", (f"\\x{digest_of(entry).hex()}" for entry in entries)),
+    )
+    return ", ".join(f"ARRAY[{','.join(map(_literal, each))}]::{kind}[]" for kind, each in columns)
+
+
+def _literal(text: str | None) -> str:
+    """A string in SQL. This form does not depend on the settings of the server."""
+    if text is None:
+        return "NULL"
+    escaped = text.replace("\\", "\\\\").replace("'", "''")
+    return f"E'{escaped}'"
 
 
 def count(entries: Sequence[Entry]) -> None:
