@@ -24,7 +24,15 @@ TABLES: dict[str, set[str]] = {
     "mcp": {"mcp_checks", "mcp_servers", "mcp_tools"},
     "plans": {"subscriptions"},
     "agents": {"agent_terms", "agent_versions", "agents", "current_agents"},
-    "tasks": {"places", "review_snoozes", "reviews", "task_counts", "task_words", "tasks"},
+    "tasks": {
+        "places",
+        "review_snoozes",
+        "reviews",
+        "task_counts",
+        "task_shapers",
+        "task_words",
+        "tasks",
+    },
     "runs": {"steps"},
     "schedules": {"schedule_tasks", "schedules"},
 }

@@ -35,6 +35,7 @@ from rota.platform.http.origins import LOOPBACK_ADDRESSES, HostCheck
 from rota.platform.http.responses import add_handlers
 from rota.platform.http.routes import by_name
 from rota.platform.settings import Settings
+from rota.policies.routes import policy_routes
 from rota.receipts.routes import receipt_routes
 from rota.runs.routes import run_routes
 from rota.schedules.routes import schedule_routes
@@ -143,6 +144,7 @@ def create_app(
         key_routes(parts.keys),
         company_routes(parts.companies, parts.members, parts.authenticator),
         invitation_routes(parts.invitations, parts.authenticator),
+        policy_routes(parts.policies),
         sign_in_routes(parts.sessions, parts.issuers, parts.cookies, variant.name),
         session_routes(parts.sessions, parts.cookies),
         jwks_routes(parts.key_ring),

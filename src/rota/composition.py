@@ -50,6 +50,7 @@ from rota.platform.resolver import Resolver
 from rota.platform.schema import SchemaChecks
 from rota.platform.settings import Settings
 from rota.platform.signatures import Signer
+from rota.policies.service import Policies
 from rota.receipts.service import Receipts
 from rota.runs import model_names
 from rota.runs.forks import Forks
@@ -278,6 +279,10 @@ class Composition(Foundation):
         return Reviews(
             self.db, self.idempotency, self.schema_checks, weight_of=self.variant.weight_of
         )
+
+    @cached_property
+    def policies(self) -> Policies:
+        return Policies(self.db)
 
     @cached_property
     def overview(self) -> Overview:

@@ -27,7 +27,7 @@ from rota.agents.sync import sync
 from rota.composition import Composition
 from rota.dev.stack import Stack
 from rota.platform.canonical import canonical_json
-from rota.tasks import reviews
+from rota.tasks import review_checks
 from tests.runs.gated_run import GatedRun, MadeCall
 from tests.runs.runner import shown
 from tests.service import Person, Service
@@ -265,7 +265,7 @@ async def test_only_calls_that_were_shown_are_made(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # On a busy machine, a repeated click can come later than that.
-    monkeypatch.setattr(reviews, "REPEAT_TIME", timedelta(hours=1))
+    monkeypatch.setattr(review_checks, "REPEAT_TIME", timedelta(hours=1))
     profile = settings(
         max_examples=EXAMPLES,
         stateful_step_count=STEPS,

@@ -1,6 +1,8 @@
 """SQL for the members of a company."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 from asyncpg import LockNotAvailableError
@@ -95,6 +97,37 @@ async def is_member(tx: AccountReader, user_id: UUID) -> bool:
         "SELECT true FROM members WHERE account_id = $1 AND user_id = $2", tx.account_id, user_id
     )
     return user_id == tx.account_id or bool(found)
+
+
+async def approvers(tx: AccountReader, *, anyone: bool) -> int:
+    """How many users can approve: approvers, or all members. A personal account has one user."""
+    count: int = await tx.fetchval(
+        """
+        SELECT count(*) FROM members
+        WHERE account_id = $1 AND (role <> 'member' OR approver OR $2)
+        """,
+        tx.account_id,
+        anyone,
+    )
+    return max(count, 1)
+
+
+async def approving_since(
+    tx: AccountReader, user_ids: Sequence[UUID]
+) -> dict[UUID, datetime | None]:
+    """Those of these users who can approve now, with the time at which they joined. Exact if the
+    transaction has locked the event journal. The user of a personal account has not joined."""
+    rows = await tx.fetch(
+        """
+        SELECT m.user_id, m.created_at FROM members m JOIN accounts a ON a.id = m.account_id
+        WHERE m.account_id = $1 AND m.user_id = ANY($2)
+          AND (m.role <> 'member' OR m.approver OR a.anyone_approves)
+        """,
+        tx.account_id,
+        list(user_ids),
+    )
+    found: dict[UUID, datetime | None] = {row["user_id"]: row["created_at"] for row in rows}
+    return found | {user_id: None for user_id in user_ids if user_id == tx.account_id}
 
 
 async def owners(tx: AccountReader) -> int:

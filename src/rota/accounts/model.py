@@ -31,6 +31,18 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
+class Policy:
+    """Who can decide in an account."""
+
+    # Whether nobody can approve what they shaped.
+    second_person: bool
+    # Whether every member can approve, and not only approvers.
+    anyone_approves: bool
+    # A run with a higher budget waits at a run gate. None: no limit.
+    max_cost_cents: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Account:
     """An account, with the role of the user that it was loaded for."""
 

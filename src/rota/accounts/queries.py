@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from rota.accounts.model import Account, Kind, User
+from rota.accounts.model import Account, Kind, Policy, User
 from rota.platform.db import AccountReader, AccountTransaction, ReadConnection, WriteConnection
 
 
@@ -122,7 +122,8 @@ async def user_with_accounts(
         """
         SELECT u.email AS user_email, u.name AS user_name, u.created_at AS user_created_at,
                a.id, a.kind, a.name, a.tier, coalesce(m.role, 'owner') AS role,
-               coalesce(m.role, 'owner') <> 'member' OR m.approver AS approver,
+               coalesce(m.role, 'owner') <> 'member' OR m.approver OR a.anyone_approves
+                   AS approver,
                a.trial_ends_at, a.created_at
         FROM users u
         JOIN accounts a ON a.id = u.id
@@ -225,6 +226,28 @@ async def name(tx: AccountReader) -> str:
 
 async def set_name(tx: AccountTransaction, name: str) -> None:
     await tx.execute("UPDATE accounts SET name = $2 WHERE id = $1", tx.account_id, name)
+
+
+async def policy(tx: AccountReader) -> Policy:
+    """The account's policy. It is exact if the transaction has locked the event journal."""
+    row = await tx.fetchrow(
+        "SELECT second_person, anyone_approves, max_cost_cents FROM accounts WHERE id = $1",
+        tx.account_id,
+    )
+    return Policy(**row)
+
+
+async def set_policy(tx: AccountTransaction, policy: Policy) -> None:
+    await tx.execute(
+        """
+        UPDATE accounts SET second_person = $2, anyone_approves = $3, max_cost_cents = $4
+        WHERE id = $1
+        """,
+        tx.account_id,
+        policy.second_person,
+        policy.anyone_approves,
+        policy.max_cost_cents,
+    )
 
 
 async def tier(tx: AccountReader) -> str:

@@ -137,6 +137,12 @@ class ApproverRequired(Forbidden):
         )
 
 
+class SecondPersonRequired(Forbidden):
+    """The policy of the account: nobody approves what they shaped."""
+
+    code = "SECOND_PERSON_REQUIRED"
+
+
 class PersonalRequired(Forbidden):
     def __init__(self) -> None:
         super().__init__("This is for personal accounts only. Send X-Service-Account: personal.")

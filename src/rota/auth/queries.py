@@ -206,7 +206,8 @@ async def session_access(
 async def company_access(connection: ReadConnection, user_id: UUID) -> list[AccountAccess]:
     rows = await connection.fetch(
         """
-        SELECT a.id AS account_id, a.kind, m.role, m.approver, a.tier, p.tier AS user_tier
+        SELECT a.id AS account_id, a.kind, m.role,
+               m.approver OR a.anyone_approves AS approver, a.tier, p.tier AS user_tier
         FROM members m
         JOIN accounts a ON a.id = m.account_id
         JOIN accounts p ON p.id = m.user_id

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from rota.accounts.model import Role
 
-Right = Literal["approve", "keys", "servers", "billing", "members", "audit"]
+Right = Literal["approve", "keys", "servers", "billing", "members", "audit", "policies"]
 ALL_RIGHTS: tuple[Right, ...] = get_args(Right)
 
 # For the message of an error: only owners and admins of a company can …
@@ -17,6 +17,7 @@ ACTIONS: dict[Right, str] = {
     "billing": "change its plan and billing",
     "members": "manage the company and its members",
     "audit": "read its audit trail",
+    "policies": "change its policies",
 }
 
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from rota.accounts.model import Kind
+from rota.auth.errors import SecondPersonRequired
 from rota.mcp.model import Server, ServerTool, Status
 from rota.platform import ids
 from rota.platform.errors import ApiError, Conflict, Forbidden, NotFound
@@ -131,6 +132,14 @@ class ToolNotAllowed(Forbidden):
         super().__init__(
             f"The tool {name} is not in the allowedTools of the server {server.name}. To use it, "
             f"add it to allowedTools with PATCH /api/mcp/{ids.to_wire('mcp', server.id)}."
+        )
+
+
+class DirectCallRefused(SecondPersonRequired):
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            "This account requires that a second person approves what a person shaped, so tools "
+            f"that write cannot be called directly. Let an agent call {name} in a task."
         )
 
 

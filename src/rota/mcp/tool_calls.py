@@ -4,11 +4,13 @@ import time
 from typing import Any
 from uuid import UUID
 
+from rota.accounts import queries as accounts
 from rota.auth.caller import Caller
 from rota.mcp import queries, schemas
 from rota.mcp.client import DefinitionChanged, ToolClient, ToolRemoved
 from rota.mcp.errors import (
     CallRejected,
+    DirectCallRefused,
     ServerError,
     ServerNotFound,
     ToolNotAccepted,
@@ -18,7 +20,7 @@ from rota.mcp.errors import (
     api_error,
     tool_lookup_failed,
 )
-from rota.mcp.model import Server, ServerTool
+from rota.mcp.model import Server, ServerTool, is_read_only
 from rota.mcp.request_schemas import InvokeTool
 from rota.mcp.results import content_blocks
 from rota.mcp.schemas import InvokedResponse
@@ -89,6 +91,7 @@ class ToolCalls:
         self, caller: Caller, server_id: UUID | None, body: InvokeTool
     ) -> InvokedResponse:
         server, tool = await self._find_tool(caller, server_id, body.tool)
+        await self._check_policy(caller, tool)
         await self._check_arguments(caller, tool, body.arguments)
         await self._record(caller, server, body)
         started = time.perf_counter()
@@ -117,6 +120,14 @@ class ToolCalls:
             ),
             latency_ms=round(latency_ms, 3),
         )
+
+    async def _check_policy(self, caller: Caller, tool: ServerTool) -> None:
+        """A direct call has no second person, so it can only read if the account requires one."""
+        if caller.account_kind != "company" or is_read_only(tool.accepted or {}):
+            return
+        async with self._db.read(caller.account_id) as tx:
+            if (await accounts.policy(tx)).second_person:
+                raise DirectCallRefused(tool.name)
 
     async def _record(self, caller: Caller, server: Server, body: InvokeTool) -> None:
         """Before the call: one that cannot be recorded is not made.

@@ -12,21 +12,27 @@ import structlog
 from prometheus_client import Counter
 from pydantic_ai.messages import ModelResponse
 
-from rota.agents import templates
 from rota.agents.model import AgentVersion
 from rota.platform.canonical import digest
 from rota.platform.db import AccountTransaction
-from rota.runs import answers, step_events, steps, structured, tool_steps, transcript
+from rota.runs import (
+    answers,
+    gate_items,
+    step_events,
+    steps,
+    structured,
+    tool_steps,
+    transcript,
+)
 from rota.runs.answers import UnusableAnswer
 from rota.runs.bounds import DeadlineExceeded, is_past_deadline
 from rota.runs.contracts import NextStep
 from rota.runs.steps import State, Step
 from rota.runs.structured import Answer
 from rota.runs.tool_steps import PlannedCall
-from rota.runs.tools import ANSWER_SCHEMA, ASK_PERSON, READ_RESULT, Tool, model_name
+from rota.runs.tools import ASK_PERSON, READ_RESULT, Tool, model_name
 from rota.tasks import cancellation, places, queries, review_queries, seals, transitions
 from rota.tasks.model import Review, Task
-from rota.tasks.schemas import MAX_TEXT
 from rota.tasks.states import TERMINAL, Gate, Trigger
 
 log = structlog.get_logger()
@@ -164,17 +170,17 @@ class AgentLoop:
         rows = await tool_steps.plan_calls(tx, task.id, task.run, step, planned)
         refused = [row for row in rows if row.state == "finished"]
         await step_events.tool_calls_finished(tx, task.id, refused)
-        gated: list[dict[str, Any]] = []
+        items: list[dict[str, Any]] = []
         ready: list[Step] = []
         words = transcript.words_beside_calls(response)
         for row in rows:
-            if row.state == "gated":
-                tool = tools[model_name(row.server, row.name)]
-                gated.append(_review_item(agent, row, tool, words, None))
-            elif row.state == "planned":
+            if row.state == "planned":
                 ready.append(row)
-        if gated:
-            return await self._open_gate(tx, task, "tool", gated)
+            elif row.state == "gated":
+                tool = tools[model_name(row.server, row.name)]
+                items.append(gate_items.of_call(agent, row, tool, words, None))
+        if items:
+            return await self._open_gate(tx, task, "tool", items)
         if not ready:
             return NextStep("think", step + 1)
         if start is not None:
@@ -196,10 +202,10 @@ class AgentLoop:
             arguments = answer.data if has_schema else {"output": answer.output}
             sealed = seals.output(arguments)
             item = {
-                **_EMPTY_ITEM,
+                **gate_items.EMPTY,
                 "id": f"output-{task.run}-{step}",
                 "arguments": arguments,
-                "argumentsSchema": task.output_schema if has_schema else OUTPUT_SCHEMA,
+                "argumentsSchema": task.output_schema if has_schema else gate_items.OUTPUT_SCHEMA,
                 "reason": "The agent's policy requires approval of its output.",
                 "sealed": sealed,
                 "digest": digest(sealed),
@@ -299,8 +305,8 @@ class AgentLoop:
         await tool_steps.gate_again(
             tx, task.id, row, sealed, read_only=tool.read_only, maybe_made=maybe_made
         )
-        words = await _words_beside(tx, task, row)
-        item = _review_item(agent, replace(row, sealed=sealed), tool, words, reason)
+        words = await gate_items.words_beside(tx, task, row)
+        item = gate_items.of_call(agent, replace(row, sealed=sealed), tool, words, reason)
         return await self._open_gate(tx, task, "tool", [item])
 
     async def _open_gate(
@@ -324,81 +330,3 @@ def needs_approval(agent: AgentVersion, tool: Tool) -> bool:
         # It returns only what this run has already read.
         return False
     return agent.asks_before(tool.full_name, read_only=tool.read_only)
-
-
-OUTPUT_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {"output": {"type": "string", "maxLength": MAX_TEXT}},
-    "required": ["output"],
-    "additionalProperties": False,
-}
-
-_EMPTY_ITEM: dict[str, Any] = {
-    "tool": None,
-    "server": None,
-    "serverId": None,
-    "decision": None,
-    "decidedBy": None,
-    "decidedAt": None,
-}
-
-
-async def _words_beside(tx: AccountTransaction, task: Task, row: Step) -> str | None:
-    """What the model wrote beside an earlier call. None also if its answer was not stored."""
-    model_call = await steps.one(tx, task.id, row.run, row.step, 0)
-    if model_call is None or model_call.result is None:
-        return None
-    return transcript.words_beside_calls(transcript.response_of(model_call))
-
-
-def _template(agent: AgentVersion, tool: Tool) -> str | None:
-    template = agent.describe.get(tool.full_name) if tool.server else tool.describe
-    known = tool.arguments_schema.get("properties")
-    if template is not None and isinstance(known, dict):
-        unknown = [name for name in templates.arguments_of(template) if name not in known]
-        if unknown:
-            log.warning(
-                "describe_argument_unknown",
-                agent=agent.name,
-                version=agent.version,
-                tool=tool.full_name,
-                arguments=unknown,
-            )
-    return template
-
-
-def _policy_reason(agent: AgentVersion, tool: Tool) -> str:
-    if agent.approval.asks_before(tool.full_name, read_only=tool.read_only):
-        return "The agent's policy requires approval of this call."
-    return (
-        "Approval is required because this task is a fork, belongs to one, or inherits the policy "
-        "of a task above it."
-    )
-
-
-def _review_item(
-    agent: AgentVersion, row: Step, tool: Tool, words: str | None, reason: str | None
-) -> dict[str, Any]:
-    assert row.sealed is not None
-    asks = tool is ASK_PERSON
-    return {
-        **_EMPTY_ITEM,
-        "id": row.item_id,
-        "tool": row.name,
-        "server": row.server,
-        "serverId": tool.server_revision[0] if tool.server_revision else None,
-        "serverRevision": tool.server_revision[1] if tool.server_revision else None,
-        "serverUrl": tool.server_url,
-        "toolDescription": tool.description,
-        "toolTitle": tool.title,
-        "annotations": tool.annotations,
-        "definitionHash": tool.server_definition_hash,
-        # The summary is made from this template when the review is shown.
-        "describe": _template(agent, tool),
-        "agentSays": words,
-        "arguments": row.sealed_arguments,
-        "argumentsSchema": ANSWER_SCHEMA if asks else tool.arguments_schema,
-        "reason": reason or ("The agent asks a question." if asks else _policy_reason(agent, tool)),
-        "sealed": row.sealed,
-        "digest": digest(row.sealed),
-    }

@@ -12,7 +12,7 @@ from uuid import UUID
 from rota.agents.model import AgentVersion
 from rota.platform.canonical import canonical_json, digest
 from rota.platform.db import AccountTransaction
-from rota.tasks import seals
+from rota.tasks import questions, seals
 
 
 def model_name(server: str | None, name: str) -> str:
@@ -120,7 +120,7 @@ class ToolSource(Protocol):
 
 
 ASK_PERSON = Tool(
-    name="ask_person",
+    name=questions.ASK,
     server=None,
     description="Ask the person who owns the task a question and wait for the answer. Use it when "
     "a decision is theirs to make or information is missing.",

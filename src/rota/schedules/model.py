@@ -26,6 +26,8 @@ class Schedule:
     # The user who saved it last, and the API key that was used.
     saved_by: UUID
     saved_with: UUID | None
+    # Everyone who saved it before.
+    shaped_by: list[UUID]
     last_due_at: datetime | None
     last_outcome: Outcome | None
     # Code and message of the last failure, until a task is created.

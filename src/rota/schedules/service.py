@@ -17,7 +17,7 @@ from rota.schedules.bodies import CreateSchedule, PatchSchedule
 from rota.schedules.errors import InvalidTimes, ScheduleNotFound, TooManySchedules
 from rota.schedules.model import Schedule
 from rota.schedules.schemas import ScheduleResponse
-from rota.tasks import list_queries, requested
+from rota.tasks import list_queries, requested, shaping
 from rota.tasks import queries as tasks
 from rota.tasks import schemas as task_schemas
 from rota.tasks.bodies import TaskBody
@@ -79,6 +79,7 @@ class Schedules:
                     check_at=None,
                     saved_by=caller.user_id,
                     saved_with=caller.key_id,
+                    shaped_by=[],
                     last_due_at=None,
                     last_outcome=None,
                     last_error=None,
@@ -130,7 +131,11 @@ class Schedules:
             now = self._now()
             # The tasks are from now on those of the user who shaped them last.
             after = replace(
-                after, saved_by=caller.user_id, saved_with=caller.key_id, updated_at=now
+                after,
+                saved_by=caller.user_id,
+                saved_with=caller.key_id,
+                shaped_by=sorted({*before.shaped_by, before.saved_by}),
+                updated_at=now,
             )
             if after.paused:
                 after = replace(after, next_at=None, check_at=None)
@@ -155,6 +160,7 @@ class Schedules:
                 schedule = await _get_for_change(tx, schedule_id)
                 task = await requested.create(tx, self._creation, task_body(schedule), caller.tier)
                 await queries.add_task(tx, schedule.id, task.id)
+                await record_shapers(tx, schedule, task.id)
                 return TaskResponse(task=task_schemas.Task.of(task))
 
             operation = f"POST /api/schedules/{schedule_id}/run"
@@ -170,6 +176,11 @@ def planned(schedule: Schedule, now: datetime) -> Schedule:
     """The schedule with its next time after now."""
     next_at = times.next_after(schedule.cron, schedule.time_zone, now)
     return replace(schedule, next_at=next_at, check_at=next_at)
+
+
+async def record_shapers(tx: AccountTransaction, schedule: Schedule, task_id: UUID) -> None:
+    """Everyone who has saved the schedule shaped its tasks."""
+    await shaping.record(tx, task_id, "scheduled", {*schedule.shaped_by, schedule.saved_by})
 
 
 def stored_task(body: TaskBody) -> dict[str, Any]:

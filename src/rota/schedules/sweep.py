@@ -23,7 +23,7 @@ from rota.platform.errors import ApiError
 from rota.schedules import queries, times
 from rota.schedules.errors import OwnerCannotAct
 from rota.schedules.model import Outcome, Schedule
-from rota.schedules.service import planned, task_body
+from rota.schedules.service import planned, record_shapers, task_body
 from rota.tasks import queries as tasks
 from rota.tasks import requested
 from rota.tasks.creation import TaskCreation
@@ -139,6 +139,7 @@ class Sweep:
             tx, self._creation, task_body(schedule), tier, created_by=schedule.saved_by
         )
         await queries.add_task(tx, schedule.id, task.id)
+        await record_shapers(tx, schedule, task.id)
         return "created"
 
 

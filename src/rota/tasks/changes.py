@@ -7,9 +7,9 @@ from typing import Any
 
 from rota.platform import clock, ids
 from rota.platform.db import AccountReader, AccountTransaction
-from rota.tasks import queries, review_queries
+from rota.tasks import approval_policies, queries, review_queries
 from rota.tasks.bodies import PatchTask
-from rota.tasks.creation import MAX_DEPTH, check_accepts_subtasks, inherited_approval
+from rota.tasks.creation import MAX_DEPTH, check_accepts_subtasks
 from rota.tasks.errors import (
     ActionsTooLarge,
     DeadlineInPast,
@@ -143,5 +143,5 @@ async def _moved(tx: AccountTransaction, task: Task, body: PatchTask) -> Task:
         raise NestingTooDeep(MAX_DEPTH)
     await queries.move_subtasks(tx, task.id, depth - task.depth)
     # For subtasks that are created below it from now on.
-    inherited = await inherited_approval(tx, parent)
+    inherited = await approval_policies.inherited(tx, parent)
     return replace(task, parent_task_id=parent_id, depth=depth, inherited_approval=inherited)

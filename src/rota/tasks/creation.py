@@ -1,7 +1,7 @@
 """Creates tasks, both for clients and for runs that delegate work."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -15,7 +15,14 @@ from rota.credits.money import of_cents
 from rota.events import journal
 from rota.platform import clock, ids
 from rota.platform.db import AccountReader, AccountTransaction, Database
-from rota.tasks import places, queries, review_queries, seals, transitions
+from rota.tasks import (
+    approval_policies,
+    places,
+    queries,
+    review_queries,
+    seals,
+    transitions,
+)
 from rota.tasks.errors import (
     AgentNotInCatalog,
     AgentRetired,
@@ -32,10 +39,6 @@ from rota.tasks.states import EVENT_OF, TERMINAL, Status, TransitionRefused
 
 # A task without a parent has depth 0, so the deepest subtask has depth 7.
 MAX_DEPTH = 8
-
-
-# A fork asks before each call that writes, whatever its agent's policy says.
-FORK_POLICY = asdict(Approval(tools="writes"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +154,7 @@ class TaskCreation:
         run uses the newest version and every gate opens again. A retired agent has no newer
         version, and a fork keeps the version that it was made for.
         """
-        before = await _version_of(tx, task)
+        before = await approval_policies.version_of(tx, task)
         agent = before
         if start_at == "start" and task.forked_from is None:
             agent = await agents.find(tx, before.name) or before
@@ -160,7 +163,13 @@ class TaskCreation:
         approved = await review_queries.approved_run(tx, task.id)
         if start_at == "start" or approved is None:
             # A deadline can end a task before anyone has decided about its run.
-            opens_run_gate = agent.asks_before_run or await review_queries.has_run_gate(tx, task.id)
+            opens_run_gate = (
+                agent.asks_before_run
+                or await review_queries.has_run_gate(tx, task.id)
+                or await approval_policies.is_above_cost_limit(
+                    tx, run_budget_cents(agent, task.budget_limit_cents)
+                )
+            )
         else:
             opens_run_gate = not seals.is_same_work(approved.sealed, task, agent)
         text_changed = approved is not None and not seals.has_same_texts(approved.sealed, task)
@@ -214,10 +223,19 @@ class TaskCreation:
             if parent.depth + 1 >= MAX_DEPTH:
                 raise NestingTooDeep(MAX_DEPTH)
         _check_options(new)
-        inherited = await inherited_approval(tx, parent)
+        inherited = await approval_policies.inherited(tx, parent)
         if new.fork is not None:
-            inherited = await _policies_of_fork(tx, new.fork)
-        gated = new.is_hosted and agent is not None and _asks_before_run(agent, inherited)
+            inherited = await approval_policies.of_fork(tx, new.fork.original)
+        gated = (
+            new.is_hosted
+            and agent is not None
+            and (
+                approval_policies.asks_before_run(agent, inherited)
+                or await approval_policies.is_above_cost_limit(
+                    tx, run_budget_cents(agent, new.budget_cents)
+                )
+            )
+        )
         status: Status = "WAITING_APPROVAL" if gated else new.status
         return _build(new, status, inherited_approval=inherited)
 
@@ -274,38 +292,6 @@ def run_budget_cents(agent: AgentVersion, limit_cents: int | None) -> int:
     return agent.budget_cents if limit_cents is None else min(limit_cents, agent.budget_cents)
 
 
-async def inherited_approval(tx: AccountReader, parent: Task | None) -> list[dict[str, Any]] | None:
-    """The policies of the tasks above a task: of the parent's agent, and what it inherits."""
-    if parent is None:
-        return None
-    policies = list(parent.inherited_approval or [])
-    if parent.hosted:
-        policy = asdict((await _version_of(tx, parent)).approval)
-        if policy not in policies:
-            policies.append(policy)
-    return policies or None
-
-
-async def _policies_of_fork(tx: AccountReader, fork: Fork) -> list[dict[str, Any]]:
-    """What the original inherits, the policy of the agent as it is now, and that of all forks."""
-    assert fork.original.agent is not None
-    policies = list(fork.original.inherited_approval or [])
-    current = await agents.find(tx, fork.original.agent)
-    # An earlier version must not avoid gates that the agent has gained since.
-    for policy in ([asdict(current.approval)] if current else []) + [FORK_POLICY]:
-        if policy not in policies:
-            policies.append(policy)
-    return policies
-
-
-async def _version_of(tx: AccountReader, task: Task) -> AgentVersion:
-    assert task.agent is not None
-    assert task.agent_version is not None
-    agent = await agents.find_version(tx, task.agent, task.agent_version)
-    assert agent is not None
-    return agent
-
-
 def for_task(agent: AgentVersion, task: Task) -> AgentVersion:
     """The agent as the task's run uses it: with the policies and the model of the task."""
     policies = tuple(Approval.from_json(policy) for policy in task.inherited_approval or ())
@@ -343,10 +329,6 @@ def _check_options(new: NewTask) -> None:
         raise BudgetAboveAgents(new.agent.name, new.agent.budget_cents)
     if new.deadline is not None and new.deadline <= clock.now():
         raise DeadlineInPast
-
-
-def _asks_before_run(agent: AgentVersion, inherited: list[dict[str, Any]] | None) -> bool:
-    return agent.approval.run or any(policy["run"] for policy in inherited or ())
 
 
 def _build(

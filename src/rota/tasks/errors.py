@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+from rota.auth.errors import SecondPersonRequired
 from rota.platform.errors import Conflict, FieldError, NotFound, ValidationFailed
 from rota.tasks.model import Task
 from rota.tasks.states import Status
@@ -256,6 +257,30 @@ class ReviewStale(Conflict):
             "Check it, then decide again with its number and digest.",
             details={"review": review},
         )
+
+
+class ShapedByCaller(SecondPersonRequired):
+    """Nobody approves what they shaped, in an account with this policy."""
+
+    def __init__(self, how: Iterable[str]) -> None:
+        reasons = sorted(how)
+        did = " and ".join(_SHAPED[each] for each in reasons)
+        super().__init__(
+            f"You {did}, and this account requires that a second person approves. Ask another "
+            "approver.",
+            details={"because": reasons},
+        )
+
+
+_SHAPED = {
+    "created": "created this task, a task above it or the task that it was forked from",
+    "edited": "changed what waits here, or a task above it",
+    "retried": "retried this task or a task above it",
+    "scheduled": "saved the schedule of this task",
+    "answered": "answered a question of the agent",
+    "instructed": "told the agent what to do instead",
+    "acceptedTool": "accepted the definition of the tool",
+}
 
 
 class InvalidArguments(ValidationFailed):

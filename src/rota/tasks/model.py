@@ -110,6 +110,8 @@ class Review:
     # What is decided, as canonical JSON, and its SHA-256.
     sealed: str
     digest: str
+    # Whether nobody can approve it who shaped it, also after the account's policy has changed.
+    second_person: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,9 +141,15 @@ class ReviewItem(Wire):
             _ARGUMENTS,
         ),
     ]
-    edited: Annotated[
-        bool, doc("Whether the arguments were changed when the item was approved.", False)
-    ] = False
+    edited: Annotated[bool, doc("Whether a person has changed the arguments.", False)] = False
+    edited_by: Annotated[
+        Actor | None,
+        doc(
+            "Who changed the arguments before this review, so that a second person approves them. "
+            "Null otherwise.",
+            None,
+        ),
+    ] = None
     digest: Annotated[
         str | None,
         doc(

@@ -1,6 +1,6 @@
 """The items of a review: single calls or an output, and what was decided about each of them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rota.platform import clock
@@ -9,9 +9,15 @@ from rota.tasks import seals
 from rota.tasks.edits import CheckedEdits, NotChecked
 from rota.tasks.errors import InvalidArguments, ItemDecided, ItemNamedTwice, ItemsNotPending
 from rota.tasks.model import Review, Task
+from rota.tasks.questions import is_question
 from rota.tasks.review_item_schemas import Decision
 
 Items = list[dict[str, Any]]
+
+
+def edited_by_decider(item: Mapping[str, Any]) -> bool:
+    """Whether whoever approved the item also changed it. Then nobody else has seen the change."""
+    return bool(item.get("edited")) and item.get("editedBy") is None
 
 
 def is_same(item: dict[str, Any], decision: Decision) -> bool:
@@ -19,7 +25,7 @@ def is_same(item: dict[str, Any], decision: Decision) -> bool:
     if item["decision"] != "approved":
         return False
     if decision.arguments is None:
-        return not item.get("edited")
+        return not edited_by_decider(item)
     if "sealed" not in item:  # It was made by an earlier version.
         return canonical_json(item["arguments"]) == canonical_json(decision.arguments)
     return bool(seals.with_arguments(item["sealed"], decision.arguments) == item["sealed"])
@@ -60,6 +66,22 @@ def _approve_item(
     raise ItemDecided(item)
 
 
+def edited_items(review: Review, approved: Items, by: dict[str, Any]) -> Items:
+    """The items for a second person, if an approval changes arguments: the changed ones wait, and
+    the others are as they were. Empty if it changes none. An answer to a question is no change."""
+    items = [
+        {**after, "decision": None, "decidedBy": None, "decidedAt": None, "editedBy": by}
+        if _has_other_arguments(before, after) and not is_question(before)
+        else before
+        for before, after in zip(review.items, approved, strict=True)
+    ]
+    return items if items != review.items else []
+
+
+def _has_other_arguments(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    return canonical_json(before["arguments"]) != canonical_json(after["arguments"])
+
+
 def reject_items(review: Review, by: dict[str, Any]) -> Items:
     """The items after rejecting all pending ones."""
     return [_decide(item, "rejected", by) for item in review.items]
@@ -71,9 +93,11 @@ def withdraw(review: Review, user_id: str) -> Items:
 
 
 def is_by(item: dict[str, Any], user_id: str) -> bool:
-    # In an item of an earlier version, it is only the ID.
     by = item["decidedBy"]
-    return bool((by["userId"] if isinstance(by, dict) else by) == user_id)
+    if not isinstance(by, dict):
+        return bool(by == user_id)  # In an item of an earlier version, it is only the ID.
+    # What a rule approved does not wait. Whether the rule still works is checked at the start.
+    return bool(by["userId"] == user_id) and by["via"] != "rule"
 
 
 def all_decided(items: Items) -> bool:
@@ -118,7 +142,7 @@ def _decide(item: dict[str, Any], decision: str, by: dict[str, Any]) -> dict[str
 
 def _undecide(review: Review, item: dict[str, Any]) -> dict[str, Any]:
     undecided = item | {"decision": None, "decidedBy": None, "decidedAt": None}
-    if not item.get("edited") or "sealed" not in item:
+    if not edited_by_decider(item) or "sealed" not in item:
         return undecided
     # The edit is part of the decision. Who decides now may have seen only the first arguments.
     sealed = seals.item(review.sealed, item["id"])

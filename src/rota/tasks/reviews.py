@@ -8,17 +8,16 @@ it within a few seconds means the same decision, and not the next review.
 import random
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
 import structlog
 
-from rota.accounts import queries as accounts
 from rota.auth.caller import Caller
 from rota.events import journal
 from rota.platform import clock, ids
-from rota.platform.db import AccountReader, AccountTransaction, Database
+from rota.platform.db import AccountTransaction, Database
 from rota.platform.errors import FieldError, ValidationFailed
 from rota.platform.http.schemas import Body
 from rota.platform.idempotency import Idempotency, Outcome
@@ -27,24 +26,26 @@ from rota.tasks import (
     cancellation,
     edits,
     queries,
+    review_checks,
     review_items,
     review_queries,
     review_reading,
     review_schemas,
     schemas,
     seals,
+    shaping,
     transitions,
 )
 from rota.tasks.edits import CheckedEdits, NotChecked
 from rota.tasks.errors import NothingWaits, NotWaiting, ReviewStale
 from rota.tasks.model import Review, Task
+from rota.tasks.questions import is_question
 from rota.tasks.review_items import Items
 from rota.tasks.review_reading import TaskReviews
 from rota.tasks.review_schemas import (
     ApproveTask,
     DecisionResponse,
     RejectTask,
-    ReviewRef,
 )
 from rota.tasks.states import APPROVAL_OF, Status, TransitionRefused, Trigger, target_of
 from rota.tasks.transitions import START, WAKE
@@ -53,8 +54,6 @@ log = structlog.get_logger()
 
 # Reviews of one account that expire in one transaction, which locks the account.
 EXPIRE_AT_ONCE = 50
-# A caller who decides again this soon repeats the decision: a retry, or a double click.
-REPEAT_TIME = timedelta(seconds=10)
 
 
 class Reviews:
@@ -136,30 +135,73 @@ class Reviews:
     ) -> TaskReviews:
         found = await review_reading.read(tx, await queries.get_for_change(tx, task_id))
         before, reviews = found.task, found.reviews
-        by = await _decider(tx, caller)
+        await shaping.check_approver(tx)
+        by = await review_checks.decider(tx, caller)
         named = [decision.id for decision in body.decisions or ()]
         if before.status != "WAITING_APPROVAL":
-            if _was_approved(before, reviews, body):
-                await _add_answer(tx, before, reviews[0], by, "approved", named)
+            if review_checks.was_approved(before, reviews, body):
+                await self._check_second_person(tx, found, named)
+                await review_checks.add_answer(tx, before, reviews[0], by, "approved", named)
                 return found
-            _check_shown(found, body.review)
-            raise NotWaiting(before, _approved_target(before, reviews), _wire(found))
-        _check_shown(found, body.review)
-        _check_not_expired(found, _approved_target(before, reviews))
+            review_checks.check_shown(found, body.review)
+            target = review_checks.approved_target(before, reviews)
+            raise NotWaiting(before, target, review_checks.wire(found))
+        review_checks.check_shown(found, body.review)
+        review_checks.check_not_expired(found, review_checks.approved_target(before, reviews))
         if body.review is None:
-            _check_not_repeated(found, by, "approved", named)
+            review_checks.check_not_repeated(found, by, "approved", named)
         if not named:
-            _check_edits_seen(found, by)
-        await _add_answer(tx, before, reviews[0], by, "approved", named)
+            review_checks.check_edits_seen(found, by)
         try:
             items = review_items.approve_items(reviews[0], body.decisions, checked, by)
         except NotChecked:
-            raise ReviewStale(_wire(found)) from None
+            raise ReviewStale(review_checks.wire(found)) from None
+        edited = review_items.edited_items(reviews[0], items, by)
+        if edited:
+            await shaping.record(tx, before.id, "edited")
+            if await shaping.needs_second_person(tx, reviews[0]):
+                return await self._replace_edited(tx, found, edited)
+        await self._check_second_person(tx, found, named)
+        await self._record_answers(tx, before, reviews[0], items)
+        await review_checks.add_answer(tx, before, reviews[0], by, "approved", named)
         await review_queries.save_items(tx, before.id, items)
         after = before
         if review_items.all_decided(items):
             after = await self._approve_gate(tx, caller, before, reviews[0], items, by)
         return replace(found, task=after, reviews=await review_queries.of_task(tx, before.id))
+
+    async def _check_second_person(
+        self, tx: AccountTransaction, found: TaskReviews, named: Sequence[str]
+    ) -> None:
+        """Refuses the approval of what the caller shaped, if the account's policy does."""
+        review = found.reviews[0]
+        if not await shaping.needs_second_person(tx, review):
+            return
+        pending = [item for item in review.items if item["decision"] is None]
+        items = [item for item in review.items if item["id"] in named] or pending or review.items
+        await shaping.check_second_person(
+            tx, found.task, items, found.definitions, is_gate_without_items=not review.items
+        )
+
+    async def _record_answers(
+        self, tx: AccountTransaction, task: Task, review: Review, items: Items
+    ) -> None:
+        """The agent works with the answers to its questions, so they shape the task."""
+        for before, after in zip(review.items, items, strict=True):
+            if is_question(after) and after.get("edited") and before["decision"] is None:
+                await shaping.record(tx, task.id, "answered")
+                return
+
+    async def _replace_edited(
+        self, tx: AccountTransaction, found: TaskReviews, items: Items
+    ) -> TaskReviews:
+        """Opens a new review with changed arguments, for a second person. Nothing is approved."""
+        task = found.task
+        reason = "The arguments were changed, so a second person has to approve them."
+        await transitions.replace_review(tx, task, seals.items(items), items, reason)
+        data = transitions.event_data(tx, task.status, task.status) | {"fields": ["review"]}
+        await journal.append(tx, "task.updated", data, task.id)
+        return replace(found, reviews=await review_queries.of_task(tx, task.id))
 
     async def _approve_gate(
         self,
@@ -175,7 +217,9 @@ class Reviews:
         changed = before
         if gate == "output":
             changed = replace(before, output=review_items.output_of(before, items[0]))
-        await transitions.close_review(tx, before, "approved", decided_with=_credential(by))
+        await transitions.close_review(
+            tx, before, "approved", decided_with=review_checks.credential(by)
+        )
         trigger = APPROVAL_OF[gate]
         target = target_of(before.status, trigger, hosted=before.hosted)
         assert target is not None
@@ -207,29 +251,33 @@ class Reviews:
     ) -> TaskReviews:
         found = await review_reading.read(tx, await queries.get_for_change(tx, task_id))
         before, reviews = found.task, found.reviews
+        await shaping.check_approver(tx)
         target: Status = "RUNNING" if body.resume else "CANCELLED"
-        by = await _decider(tx, caller)
+        by = await review_checks.decider(tx, caller)
         if before.status != "WAITING_APPROVAL":
-            if _was_rejected(before, reviews, body):
-                await _add_answer(tx, before, reviews[0], by, "rejected")
+            if review_checks.was_rejected(before, reviews, body):
+                await review_checks.add_answer(tx, before, reviews[0], by, "rejected")
                 return found
-            _check_shown(found, body.review)
-            raise NotWaiting(before, target, _wire(found))
-        _check_shown(found, body.review)
-        _check_not_expired(found, target)
+            review_checks.check_shown(found, body.review)
+            raise NotWaiting(before, target, review_checks.wire(found))
+        review_checks.check_shown(found, body.review)
+        review_checks.check_not_expired(found, target)
         if body.review is None:
-            _check_not_repeated(found, by, "rejected")
+            review_checks.check_not_repeated(found, by, "rejected")
         if body.resume and reviews[0].gate == "run":
             raise TransitionRefused(
                 before.status, target, "Its run has not started, so it cannot resume."
             )
-        await _add_answer(tx, before, reviews[0], by, "rejected")
+        await review_checks.add_answer(tx, before, reviews[0], by, "rejected")
         await review_queries.save_items(tx, before.id, review_items.reject_items(reviews[0], by))
         await transitions.close_review(
-            tx, before, "rejected", body.reason, _credential(by), resumed=body.resume
+            tx, before, "rejected", body.reason, review_checks.credential(by), resumed=body.resume
         )
         event = "task.rejected"
         if body.resume:
+            if body.reason is not None:
+                # The agent reads the reason and does what it says.
+                await shaping.record(tx, before.id, "instructed")
             after = await transitions.apply(
                 tx,
                 before,
@@ -285,120 +333,3 @@ class Reviews:
         await transitions.close_review(tx, task, "expired", reason)
         await cancellation.cancel(tx, task, task, Trigger.EXPIRE, reason=reason, at_once=at_once)
         return True
-
-
-async def _decider(tx: AccountReader, caller: Caller) -> dict[str, Any]:
-    """Who decides, and with which credential."""
-    return {
-        "userId": ids.to_wire("user", caller.user_id),
-        "name": await accounts.own_name(tx),
-        "via": "session" if caller.key_id is None else "key",
-        "keyId": ids.to_wire("key", caller.key_id) if caller.key_id else None,
-    }
-
-
-def _credential(by: dict[str, Any]) -> dict[str, Any]:
-    """What a review stores beside the user's ID."""
-    return {name: by[name] for name in ("name", "via", "keyId")}
-
-
-def _check_shown(found: TaskReviews, shown: ReviewRef | None) -> None:
-    """Refuses a decision about another review than the newest one."""
-    if shown is not None and not _is_shown(found.reviews, shown):
-        raise ReviewStale(_wire(found))
-
-
-def _is_shown(reviews: list[Review], shown: ReviewRef) -> bool:
-    newest = reviews[0] if reviews else None
-    return newest is not None and (newest.number, newest.digest) == (shown.number, shown.digest)
-
-
-def _approved_target(task: Task, reviews: list[Review]) -> Status:
-    """The status after an approval: of the newest review, or of the first gate."""
-    gate = reviews[0].gate if reviews else "run" if task.hosted else None
-    target = target_of("WAITING_APPROVAL", APPROVAL_OF[gate], hosted=task.hosted)
-    assert target is not None
-    return target
-
-
-def _check_not_expired(found: TaskReviews, target: Status) -> None:
-    """Refuses a decision that comes too late, also before the sweep closes the review."""
-    now, deadline = clock.now(), found.task.deadline
-    if found.reviews[0].expires_at <= now or (deadline is not None and deadline <= now):
-        raise NotWaiting(found.task, target, _wire(found))
-
-
-def _check_edits_seen(found: TaskReviews, by: dict[str, Any]) -> None:
-    """Refuses to approve all at once if another person has changed one of the calls."""
-    for item in found.reviews[0].items:
-        if item.get("edited") and item["decidedBy"] != by:
-            raise ReviewStale(_wire(found))
-
-
-def _check_not_repeated(
-    found: TaskReviews,
-    by: dict[str, Any],
-    decision: str,
-    items: Sequence[str] = (),
-) -> None:
-    """Refuses a repeated decision that would decide a review opened after the first one.
-
-    A decision that names other items than the earlier one is a new decision.
-    """
-    for answer in (each for review in found.reviews[1:] for each in _recent_answers(review)):
-        if (answer["by"], answer["decision"]) != (by, decision):
-            continue
-        if not items or not answer["items"] or set(items) & set(answer["items"]):
-            raise ReviewStale(_wire(found))
-
-
-def _recent_answers(review: Review) -> Items:
-    since = clock.to_wire(clock.now() - REPEAT_TIME)
-    return [answer for answer in review.answers if answer["at"] > since]
-
-
-async def _add_answer(
-    tx: AccountTransaction,
-    task: Task,
-    review: Review,
-    by: dict[str, Any],
-    decision: str,
-    items: Sequence[str] = (),
-) -> None:
-    """Stores a decision that was accepted, also if another one was first."""
-    at = clock.to_wire(clock.now())
-    answer = {"by": by, "decision": decision, "items": list(items), "at": at}
-    answers = [*_recent_answers(review), answer]
-    await review_queries.save_answers(tx, task.id, review.number, answers)
-    decided = {"number": review.number, "digest": review.digest, "items": list(items)}
-    tx.record(f"review.{decision}", decided, ids.to_wire("task", task.id))
-
-
-def _wire(found: TaskReviews) -> dict[str, Any]:
-    return review_schemas.Review.of(found).model_dump(mode="json", by_alias=True)
-
-
-def _was_approved(task: Task, reviews: list[Review], body: ApproveTask) -> bool:
-    """Whether the newest review was approved with the very same decisions."""
-    if not reviews:
-        return False
-    if body.review is None and task.status in ("CANCELLED", "FAILED"):
-        return False  # Something else has happened since, and the caller may not know it.
-    if body.review is not None and not _is_shown(reviews, body.review):
-        return False
-    items = {item["id"]: item for item in reviews[0].items}
-    if body.decisions is None:
-        edited = any(item.get("edited") for item in items.values())
-        return reviews[0].state == "approved" and not edited
-    return all(
-        decision.id in items and review_items.is_same(items[decision.id], decision)
-        for decision in body.decisions
-    )
-
-
-def _was_rejected(task: Task, reviews: list[Review], body: RejectTask) -> bool:
-    if not reviews or reviews[0].state != "rejected" or reviews[0].resumed != body.resume:
-        return False
-    if body.review is not None:
-        return _is_shown(reviews, body.review)
-    return task.status != "FAILED" and (task.status == "CANCELLED") != body.resume

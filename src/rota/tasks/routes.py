@@ -218,6 +218,9 @@ def task_routes(
         gate the calls are made, at an output gate the task is completed. If another person has
         just made the same decision, the response is the same. Returns 409 if the task is not
         waiting.
+
+        If the account requires a second person, you cannot approve what you shaped (403
+        `SECOND_PERSON_REQUIRED`), and changed arguments open a new review for another approver.
         """
         return respond(
             await reviews.approve(

@@ -22,6 +22,7 @@ from rota.tasks import (
     review_reading,
     schemas,
     seals,
+    shaping,
     transitions,
 )
 from rota.tasks.bodies import CreateTask, PatchTask
@@ -116,6 +117,8 @@ class Tasks:
             if after != before:
                 after = replace(after, updated_at=clock.now())
                 await transitions.update(tx, before, after)
+                if shaping.is_edit(before, after):
+                    await shaping.record(tx, before.id, "edited")
             if after.limited:
                 after = await places.set_priority(tx, after)
             if after.deadline != before.deadline:
@@ -149,6 +152,7 @@ class Tasks:
         self, tx: AccountTransaction, caller: Caller, before: Task, start_at: str
     ) -> Task:
         parent = await check_can_retry(tx, before)
+        await shaping.record(tx, before.id, "retried")
         fresh = replace(before, run=before.run + 1, started_at=None, finished_at=None, error=None)
         if not before.hosted:
             # A client writes the output of an external task, so it stays.

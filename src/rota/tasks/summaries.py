@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Any
 
 from rota.agents import templates
+from rota.tasks.questions import is_question
 
 MAX_SUMMARY = 200
 
@@ -43,7 +44,7 @@ def of_item(item: Mapping[str, Any], arguments: Mapping[str, Any]) -> str:
     """Describes an item of a review. `arguments` are the sealed ones."""
     if item["tool"] is None:
         return "Accept the result"
-    if item["tool"] == "ask_person" and item.get("server") is None:
+    if is_question(item):
         # The question is shown whole.
         return "Answer a question"
     template = item.get("describe")

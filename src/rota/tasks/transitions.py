@@ -8,6 +8,7 @@ from uuid import UUID
 
 from pydantic.alias_generators import to_camel
 
+from rota.accounts import queries as accounts
 from rota.credits import holds
 from rota.events import outbox
 from rota.events.outbox import Instruction
@@ -152,15 +153,23 @@ async def open_gate(
     await _open_review(tx, task, gate, (now, now + gate_time), subject, items)
 
 
-async def replace_review(tx: AccountTransaction, task: Task, subject: Mapping[str, Any]) -> None:
+async def replace_review(
+    tx: AccountTransaction,
+    task: Task,
+    subject: Mapping[str, Any],
+    items: Sequence[dict[str, Any]] = (),
+    reason: str = "The task was changed.",
+) -> None:
     """Opens a new review in place of the pending one, because what it was about has changed.
 
     The task has waited since the first one, and expires with it.
     """
     pending = (await review_queries.of_task(tx, task.id))[0]
-    await close_review(tx, task, "cancelled", "The task was changed.")
+    await close_review(tx, task, "cancelled", reason)
     waits = (pending.requested_at, pending.expires_at)
-    await _open_review(tx, task, pending.gate, waits, subject)
+    await _open_review(
+        tx, task, pending.gate, waits, subject, items, second_person=pending.second_person
+    )
 
 
 async def _open_review(
@@ -170,8 +179,11 @@ async def _open_review(
     waits: tuple[datetime, datetime],
     subject: Mapping[str, Any],
     items: Sequence[dict[str, Any]] = (),
+    *,
+    second_person: bool = False,
 ) -> None:
     number = await review_queries.next_number(tx, task.id)
+    policy = await accounts.policy(tx)
     sealed = seals.review(tx.account_id, task, number, gate, subject)
     review = Review(
         number=number,
@@ -189,6 +201,7 @@ async def _open_review(
         items=list(items),
         sealed=sealed,
         digest=digest(sealed),
+        second_person=policy.second_person or second_person,
     )
     await review_queries.insert(tx, task.id, review)
 

@@ -31,6 +31,8 @@ TAGS = {
     "Connect pass": "A paid add-on for personal accounts. It allows more than one tool server.",
     "Companies": "Accounts that several users share, with roles. They need a session token.",
     "Audit": "Who did what: a chain of entries that can be verified.",
+    "Policies": "Who can decide in the account, and what waits for a decision. They need a session "
+    "token.",
     "Account": "The user and the accounts behind a credential.",
     "API keys": "Credentials for programs. Only a session token can manage them.",
     "Auth": "Sign in with an ID token, renew the session, and sign out.",

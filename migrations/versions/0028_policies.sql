@@ -1,0 +1,55 @@
+-- The policies of an account. `anyone_approves`: every member can approve, not only approvers. A run
+-- with a higher budget than `max_cost_cents` waits at a run gate. NULL: no limit.
+ALTER TABLE accounts
+    ADD COLUMN second_person boolean NOT NULL DEFAULT false,
+    ADD COLUMN anyone_approves boolean NOT NULL DEFAULT false,
+    ADD COLUMN max_cost_cents integer;
+
+CREATE OR REPLACE FUNCTION require_member(needed text) RETURNS void LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    member members;
+BEGIN
+    SELECT * INTO member FROM members
+    WHERE account_id = current_account_id() AND user_id = current_user_id();
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'the user is not a member of the account' USING ERRCODE = 'RT403';
+    END IF;
+    IF needed IS NULL OR member.role <> 'member' THEN
+        RETURN;
+    END IF;
+    IF needed = 'approve' AND (member.approver OR EXISTS (
+        SELECT FROM accounts WHERE id = current_account_id() AND anyone_approves)) THEN
+        RETURN;
+    END IF;
+    RAISE EXCEPTION 'the member lacks the right: %', needed USING ERRCODE = 'RT405';
+END
+$$;
+
+-- Whether the review was opened while the account required a second person. It keeps the rule.
+ALTER TABLE reviews ADD COLUMN second_person boolean NOT NULL DEFAULT false;
+
+-- Everyone who saved the schedule before the user who saved it last.
+ALTER TABLE schedules ADD COLUMN shaped_by uuid[] NOT NULL DEFAULT '{}';
+
+-- Who shaped a task after or besides its creation. The creator is in `tasks`.
+CREATE TABLE task_shapers (
+    account_id uuid NOT NULL,
+    task_id    uuid NOT NULL,
+    user_id    uuid NOT NULL,
+    how        text NOT NULL,
+    PRIMARY KEY (account_id, task_id, user_id, how)
+);
+GRANT SELECT, INSERT, DELETE ON task_shapers TO rota_app;
+
+DO $$
+DECLARE
+    tenant text;
+BEGIN
+    FOREACH tenant IN ARRAY ARRAY['task_shapers'] LOOP
+        EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', tenant);
+        EXECUTE format('ALTER TABLE %I FORCE ROW LEVEL SECURITY', tenant);
+        EXECUTE format(
+            'CREATE POLICY own ON %I USING (account_id = current_account_id())', tenant);
+    END LOOP;
+END
+$$;

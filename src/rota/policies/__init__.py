@@ -1,0 +1,1 @@
+"""Policies of an account: who can decide, and about what."""

@@ -1,0 +1,38 @@
+"""Reads and changes the policies of an account."""
+
+from rota.accounts import members, queries
+from rota.accounts.model import Policy
+from rota.auth.caller import Caller
+from rota.events import journal
+from rota.platform.db import Database
+from rota.platform.ids import to_wire
+from rota.policies.errors import TooFewApprovers
+from rota.policies.schemas import PoliciesResponse
+
+
+class Policies:
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    async def get(self, caller: Caller) -> Policy:
+        async with self._db.read(caller.account_id, caller.user_id) as tx:
+            return await queries.policy(tx)
+
+    async def put(self, caller: Caller, policy: Policy) -> Policy:
+        """Replaces the policies. Decisions and calls that start later are made under them."""
+        async with self._db.write(caller.account_id, caller.user_id, right=caller.right) as tx:
+            await queries.lock(tx)
+            # A decision locks the journal before it reads the policies.
+            await journal.lock_account(tx)
+            before = await queries.policy(tx)
+            if policy == before:
+                return policy
+            if policy.second_person and not before.second_person:
+                approvers = await members.approvers(tx, anyone=policy.anyone_approves)
+                if approvers < 2:
+                    raise TooFewApprovers(approvers)
+            await queries.set_policy(tx, policy)
+            shown = PoliciesResponse.of(policy).model_dump(mode="json", by_alias=True)
+            data = shown | {"by": to_wire("user", caller.user_id)}
+            await journal.append(tx, "policy.updated", data)
+        return policy

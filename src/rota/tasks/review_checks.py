@@ -1,0 +1,137 @@
+"""Whether a decision about a review is valid: about what was shown, in time and not repeated."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from rota.accounts import queries as accounts
+from rota.auth.caller import Caller
+from rota.platform import clock, ids
+from rota.platform.db import AccountReader, AccountTransaction
+from rota.tasks import review_items, review_queries, review_schemas
+from rota.tasks.errors import NotWaiting, ReviewStale
+from rota.tasks.model import Review, Task
+from rota.tasks.review_items import Items
+from rota.tasks.review_reading import TaskReviews
+from rota.tasks.review_schemas import ApproveTask, RejectTask, ReviewRef
+from rota.tasks.states import APPROVAL_OF, Status, target_of
+
+# A caller who decides again this soon repeats the decision: a retry, or a double click.
+REPEAT_TIME = timedelta(seconds=10)
+
+
+async def decider(tx: AccountReader, caller: Caller) -> dict[str, Any]:
+    """Who decides, and with which credential."""
+    return {
+        "userId": ids.to_wire("user", caller.user_id),
+        "name": await accounts.own_name(tx),
+        "via": "session" if caller.key_id is None else "key",
+        "keyId": ids.to_wire("key", caller.key_id) if caller.key_id else None,
+    }
+
+
+def credential(by: dict[str, Any]) -> dict[str, Any]:
+    """What a review stores beside the user's ID."""
+    return {name: by[name] for name in ("name", "via", "keyId")}
+
+
+def check_shown(found: TaskReviews, shown: ReviewRef | None) -> None:
+    """Refuses a decision about another review than the newest one."""
+    if shown is not None and not _is_shown(found.reviews, shown):
+        raise ReviewStale(wire(found))
+
+
+def _is_shown(reviews: list[Review], shown: ReviewRef) -> bool:
+    newest = reviews[0] if reviews else None
+    return newest is not None and (newest.number, newest.digest) == (shown.number, shown.digest)
+
+
+def approved_target(task: Task, reviews: list[Review]) -> Status:
+    """The status after an approval: of the newest review, or of the first gate."""
+    gate = reviews[0].gate if reviews else "run" if task.hosted else None
+    target = target_of("WAITING_APPROVAL", APPROVAL_OF[gate], hosted=task.hosted)
+    assert target is not None
+    return target
+
+
+def check_not_expired(found: TaskReviews, target: Status) -> None:
+    """Refuses a decision that comes too late, also before the sweep closes the review."""
+    now, deadline = clock.now(), found.task.deadline
+    if found.reviews[0].expires_at <= now or (deadline is not None and deadline <= now):
+        raise NotWaiting(found.task, target, wire(found))
+
+
+def check_edits_seen(found: TaskReviews, by: dict[str, Any]) -> None:
+    """Refuses to approve all at once if another person has changed one of the calls."""
+    for item in found.reviews[0].items:
+        if review_items.edited_by_decider(item) and item["decidedBy"] != by:
+            raise ReviewStale(wire(found))
+
+
+def check_not_repeated(
+    found: TaskReviews,
+    by: dict[str, Any],
+    decision: str,
+    items: Sequence[str] = (),
+) -> None:
+    """Refuses a repeated decision that would decide a review opened after the first one.
+
+    A decision that names other items than the earlier one is a new decision.
+    """
+    for answer in (each for review in found.reviews[1:] for each in _recent_answers(review)):
+        if (answer["by"], answer["decision"]) != (by, decision):
+            continue
+        if not items or not answer["items"] or set(items) & set(answer["items"]):
+            raise ReviewStale(wire(found))
+
+
+def _recent_answers(review: Review) -> Items:
+    since = clock.to_wire(clock.now() - REPEAT_TIME)
+    return [answer for answer in review.answers if answer["at"] > since]
+
+
+async def add_answer(
+    tx: AccountTransaction,
+    task: Task,
+    review: Review,
+    by: dict[str, Any],
+    decision: str,
+    items: Sequence[str] = (),
+) -> None:
+    """Stores a decision that was accepted, also if another one was first."""
+    at = clock.to_wire(clock.now())
+    answer = {"by": by, "decision": decision, "items": list(items), "at": at}
+    answers = [*_recent_answers(review), answer]
+    await review_queries.save_answers(tx, task.id, review.number, answers)
+    decided = {"number": review.number, "digest": review.digest, "items": list(items)}
+    tx.record(f"review.{decision}", decided, ids.to_wire("task", task.id))
+
+
+def wire(found: TaskReviews) -> dict[str, Any]:
+    return review_schemas.Review.of(found).model_dump(mode="json", by_alias=True)
+
+
+def was_approved(task: Task, reviews: list[Review], body: ApproveTask) -> bool:
+    """Whether the newest review was approved with the very same decisions."""
+    if not reviews:
+        return False
+    if body.review is None and task.status in ("CANCELLED", "FAILED"):
+        return False  # Something else has happened since, and the caller may not know it.
+    if body.review is not None and not _is_shown(reviews, body.review):
+        return False
+    items = {item["id"]: item for item in reviews[0].items}
+    if body.decisions is None:
+        edited = any(map(review_items.edited_by_decider, items.values()))
+        return reviews[0].state == "approved" and not edited
+    return all(
+        decision.id in items and review_items.is_same(items[decision.id], decision)
+        for decision in body.decisions
+    )
+
+
+def was_rejected(task: Task, reviews: list[Review], body: RejectTask) -> bool:
+    if not reviews or reviews[0].state != "rejected" or reviews[0].resumed != body.resume:
+        return False
+    if body.review is not None:
+        return _is_shown(reviews, body.review)
+    return task.status != "FAILED" and (task.status == "CANCELLED") != body.resume
