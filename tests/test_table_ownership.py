@@ -33,6 +33,7 @@ TABLES: dict[str, set[str]] = {
         "task_words",
         "tasks",
     },
+    "rules": {"rules"},
     "runs": {"steps"},
     "schedules": {"schedule_tasks", "schedules"},
 }

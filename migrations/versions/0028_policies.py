@@ -1,4 +1,4 @@
-"""Policies of an account, and who shaped a task."""
+"""Policies of an account, who shaped a task, and standing rules."""
 
 from alembic import context
 

@@ -41,11 +41,38 @@ CREATE TABLE task_shapers (
 );
 GRANT SELECT, INSERT, DELETE ON task_shapers TO rota_app;
 
+-- Standing rules: calls of one tool that an agent can make without a review.
+CREATE TABLE rules (
+    account_id      uuid NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
+    id              uuid NOT NULL,
+    server_id       uuid NOT NULL,
+    tool            text NOT NULL,
+    agent           text NOT NULL,
+    -- What the rule is bound to. With another revision, definition or version, it does not work.
+    server_revision integer NOT NULL,
+    definition_hash text NOT NULL,
+    agent_version   integer NOT NULL,
+    -- A condition for each argument. As text, because jsonb changes some numbers.
+    arguments       text NOT NULL,
+    expires_at      timestamptz NOT NULL,
+    max_uses        integer NOT NULL CHECK (max_uses > 0),
+    uses            integer NOT NULL DEFAULT 0 CHECK (uses BETWEEN 0 AND max_uses),
+    created_by      uuid NOT NULL,
+    created_by_name text,
+    created_at      timestamptz NOT NULL,
+    revoked_at      timestamptz,
+    revoked_by      uuid,
+    PRIMARY KEY (account_id, id)
+);
+-- The rules that may cover a call.
+CREATE INDEX rules_in_force ON rules (account_id, server_id, tool, agent) WHERE revoked_at IS NULL;
+GRANT SELECT, INSERT, UPDATE ON rules TO rota_app;
+
 DO $$
 DECLARE
     tenant text;
 BEGIN
-    FOREACH tenant IN ARRAY ARRAY['task_shapers'] LOOP
+    FOREACH tenant IN ARRAY ARRAY['task_shapers', 'rules'] LOOP
         EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', tenant);
         EXECUTE format('ALTER TABLE %I FORCE ROW LEVEL SECURITY', tenant);
         EXECUTE format(

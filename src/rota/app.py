@@ -37,6 +37,7 @@ from rota.platform.http.routes import by_name
 from rota.platform.settings import Settings
 from rota.policies.routes import policy_routes
 from rota.receipts.routes import receipt_routes
+from rota.rules.routes import rule_routes
 from rota.runs.routes import run_routes
 from rota.schedules.routes import schedule_routes
 from rota.tasks.batch_routes import batch_routes
@@ -145,6 +146,7 @@ def create_app(
         company_routes(parts.companies, parts.members, parts.authenticator),
         invitation_routes(parts.invitations, parts.authenticator),
         policy_routes(parts.policies),
+        rule_routes(parts.rules),
         sign_in_routes(parts.sessions, parts.issuers, parts.cookies, variant.name),
         session_routes(parts.sessions, parts.cookies),
         jwks_routes(parts.key_ring),

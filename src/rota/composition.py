@@ -52,6 +52,7 @@ from rota.platform.settings import Settings
 from rota.platform.signatures import Signer
 from rota.policies.service import Policies
 from rota.receipts.service import Receipts
+from rota.rules.service import Rules
 from rota.runs import model_names
 from rota.runs.forks import Forks
 from rota.runs.retries import Retries
@@ -283,6 +284,10 @@ class Composition(Foundation):
     @cached_property
     def policies(self) -> Policies:
         return Policies(self.db)
+
+    @cached_property
+    def rules(self) -> Rules:
+        return Rules(self.db, self.idempotency)
 
     @cached_property
     def overview(self) -> Overview:

@@ -124,7 +124,13 @@ async def test_the_list_says_who_accepted_a_tool_and_with_which_credential(
     created = await person.post("/api/keys", {"name": "deploy"})
     program = Person(mcp_service, "key", created.json()["secret"], person.user_id)
     user_id = ids.to_wire("user", person.user_id)
-    by_session = {"userId": user_id, "name": "Ada Lovelace", "via": "session", "keyId": None}
+    by_session = {
+        "userId": user_id,
+        "name": "Ada Lovelace",
+        "via": "session",
+        "keyId": None,
+        "ruleId": None,
+    }
     by_key = by_session | {"via": "key", "keyId": created.json()["key"]["id"]}
 
     server = await connect(person, peer.url)

@@ -1,7 +1,8 @@
 """The example of every request body works when it is sent as the description shows it.
 
-Four examples cannot: an ID token and a code work once, the example of a tool server has to be
-replaced with one that exists, and so has the hash of a definition. The description says so.
+Five examples cannot: an ID token and a code work once, the example of a tool server has to be
+replaced with one that exists, and so have the hash of a definition and the server of a rule. The
+description says so.
 """
 
 from collections.abc import Awaitable, Callable
@@ -11,7 +12,7 @@ import httpx
 
 from rota.platform import ids
 from tests.auth.browser import Browser
-from tests.mcp.peers import Peer
+from tests.mcp.peers import Peer, definition
 from tests.openapi.document import operations, shapes
 from tests.service import Person, Service
 from tests.tasks.world import create
@@ -37,6 +38,9 @@ class Sender:
                 body = body | browser.body(await browser.code(), cookie=body["cookie"])
         if operation == "connect_server":
             body = body | {"url": self._peer.url}
+        if operation == "create_rule":
+            servers = (await self._person.get("/api/mcp")).json()["servers"]
+            body = body | {"serverId": servers[0]["id"]}
         if "{id}" in path:
             path = path.replace("{id}", await self._resource(operation))
             path = path.replace("{userId}", ids.to_wire("user", self._person.user_id))
@@ -67,6 +71,8 @@ async def test_every_request_example_works_as_shown(furnished: Service) -> None:
     description = (await furnished.http.get("/openapi.json")).json()
     sent = set()
     async with Peer().serve() as peer:
+        # The tool that the examples are about.
+        peer.tools["create_draft"] = definition("create_draft")
         sender = Sender(furnished, await furnished.sign_in(), peer)
         for method, path, operation in operations(description):
             for name, shape in shapes(description, operation):

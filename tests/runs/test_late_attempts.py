@@ -213,5 +213,5 @@ async def test_processes_of_the_previous_version_still_open_and_decide_reviews(
     review = await run.review(run.one)
     assert (review["number"], len(review["digest"])) == (2, 64)
     by = review["items"][0]["decidedBy"]
-    assert by == {"userId": "user_x", "name": None, "via": None, "keyId": None}
+    assert by == {"userId": "user_x", "name": None, "via": None, "keyId": None, "ruleId": None}
     assert (await run.one.get("/api/approvals")).status_code == 200

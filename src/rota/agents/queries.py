@@ -203,6 +203,14 @@ async def find(connection: ReadConnection, name: str) -> AgentVersion | None:
     return _version(row) if row else None
 
 
+async def current_versions(connection: ReadConnection, names: Sequence[str]) -> dict[str, int]:
+    """The versions of those of these agents that are in the catalog."""
+    rows = await connection.fetch(
+        "SELECT name, version FROM current_agents WHERE name = ANY($1)", list(names)
+    )
+    return {row["name"]: row["version"] for row in rows}
+
+
 async def max_concurrent(connection: ReadConnection, name: str) -> int | None:
     """How many of the agent's tasks can run at the same time in one account. None: no limit.
 

@@ -50,8 +50,12 @@ Scope = TypeAliasType(
 CredentialKind = TypeAliasType(
     "CredentialKind",
     Annotated[
-        Literal["session", "key"],
-        doc("`session`: the user was signed in. `key`: an API key of the user.", "session"),
+        Literal["session", "key", "rule"],
+        doc(
+            "`session`: the user was signed in. `key`: an API key of the user. `rule`: a standing "
+            "rule that the user made.",
+            "session",
+        ),
     ],
 )
 
@@ -70,6 +74,10 @@ class Actor(Wire):
     key_id: Annotated[
         str | None, doc("The ID of the API key. Null for a session.", None, examples.KEY_ID)
     ]
+    rule_id: Annotated[
+        str | None,
+        doc("The ID of the standing rule. Null for a session and a key.", None, examples.RULE_ID),
+    ] = None
 
 
 _SCOPES = ["tasks:read", "tasks:write", "agents:read"]

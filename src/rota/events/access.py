@@ -10,6 +10,7 @@ SCOPE_OF: dict[str, Scope] = {
     "task": "tasks:read",
     "schedule": "tasks:read",
     "step": "tasks:read",
+    "rule": "tasks:read",
     "credits": "billing:read",
     "subscription": "billing:read",
     "mcp": "mcp:read",

@@ -32,7 +32,7 @@ class Event(Wire):
             "`mcp.connected`, `mcp.disconnected`, `mcp.changed`, `key.created`, `key.revoked`, "
             "`company.created`, `company.updated`, `company.seats_exceeded`, `member.added`, "
             "`member.updated`, `member.removed`, `invitation.created`, `invitation.deleted`, "
-            "`policy.updated`, "
+            "`policy.updated`, `rule.created`, `rule.used`, `rule.revoked`, "
             "`session.created` or `session.revoked`. Ignore types that you do not know.",
             "task.completed",
         ),

@@ -223,6 +223,16 @@ async def accepted_definitions(
     }
 
 
+async def revisions(tx: AccountReader, server_ids: Sequence[UUID]) -> dict[UUID, int]:
+    """The revisions of those of these servers that exist."""
+    rows = await tx.fetch(
+        "SELECT id, revision FROM mcp_servers WHERE account_id = $1 AND id = ANY($2)",
+        tx.account_id,
+        list(server_ids),
+    )
+    return {row["id"]: row["revision"] for row in rows}
+
+
 async def usage(tx: AccountReader, name: str, url: str, *, without: UUID | None = None) -> Usage:
     """The servers of the account, without the one that is about to change."""
     row = await tx.fetchrow(

@@ -18,6 +18,7 @@ from rota.platform.db import AccountTransaction
 from rota.runs import (
     answers,
     gate_items,
+    standing_rules,
     step_events,
     steps,
     structured,
@@ -167,6 +168,11 @@ class AgentLoop:
             assert model_call is not None
             note = transcript.too_many_calls(requested, len(planned))
             await steps.add_note(tx, task.id, model_call, note)
+        covered = await standing_rules.covered_calls(tx, task, planned, tools)
+        planned = [
+            replace(call, gated=False) if number in covered else call
+            for number, call in enumerate(planned, 1)
+        ]
         rows = await tool_steps.plan_calls(tx, task.id, task.run, step, planned)
         refused = [row for row in rows if row.state == "finished"]
         await step_events.tool_calls_finished(tx, task.id, refused)
@@ -176,10 +182,12 @@ class AgentLoop:
         for row in rows:
             if row.state == "planned":
                 ready.append(row)
-            elif row.state == "gated":
+            if row.state == "gated" or row.call in covered:
                 tool = tools[model_name(row.server, row.name)]
-                items.append(gate_items.of_call(agent, row, tool, words, None))
-        if items:
+                item = gate_items.of_call(agent, row, tool, words, None)
+                rule = covered.get(row.call)
+                items.append(standing_rules.approved(item, rule) if rule else item)
+        if any(row.state == "gated" for row in rows):
             return await self._open_gate(tx, task, "tool", items)
         if not ready:
             return NextStep("think", step + 1)

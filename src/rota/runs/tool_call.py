@@ -15,7 +15,7 @@ from rota.credits.ledger import RunId
 from rota.events import journal
 from rota.platform import clock, tracing
 from rota.platform.db import AccountTransaction
-from rota.runs import step_events, steps, stored_results, tool_steps
+from rota.runs import standing_rules, step_events, steps, stored_results, tool_steps
 from rota.runs.agent_loop import AgentLoop, needs_approval
 from rota.runs.bounds import is_past_deadline
 from rota.runs.contracts import CALL_FINISHED, TOOL_FAILED, CallInput, NextStep, RunInput
@@ -209,7 +209,10 @@ class ToolCaller:
         if tool.seal(arguments) != row.sealed:
             return await self._loop.reopen_gate(tx, task, agent, row, tool, _CHANGED)
         if needs_approval(agent, tool) and not row.is_approved:
-            return await self._loop.reopen_gate(tx, task, agent, row, tool, None)
+            approved = await standing_rules.use(tx, task, agent, row, tool)
+            if approved is None:
+                return await self._loop.reopen_gate(tx, task, agent, row, tool, None)
+            row = approved
         return Started(row, tool, source, arguments, row.planned_at, checked_s)
 
     async def make(self, call_input: CallInput, call: "Started") -> NextStep:

@@ -280,6 +280,7 @@ _SHAPED = {
     "answered": "answered a question of the agent",
     "instructed": "told the agent what to do instead",
     "acceptedTool": "accepted the definition of the tool",
+    "madeRule": "made a standing rule that a call of this task used",
 }
 
 

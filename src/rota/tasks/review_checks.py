@@ -113,7 +113,7 @@ def wire(found: TaskReviews) -> dict[str, Any]:
 
 def was_approved(task: Task, reviews: list[Review], body: ApproveTask) -> bool:
     """Whether the newest review was approved with the very same decisions."""
-    if not reviews:
+    if not reviews or (reviews[0].decided_with or {}).get("via") == "rule":
         return False
     if body.review is None and task.status in ("CANCELLED", "FAILED"):
         return False  # Something else has happened since, and the caller may not know it.

@@ -27,7 +27,7 @@ REFUSED = Counter(
 )
 
 # How a user shapes a task, besides creating it.
-How = Literal["edited", "retried", "scheduled", "answered", "instructed"]
+How = Literal["edited", "retried", "scheduled", "answered", "instructed", "madeRule"]
 # The fields of a task that are not shaped: what a client may change about waiting work.
 _NOT_SHAPED = ("priority", "project_id", "updated_at")
 

@@ -153,6 +153,37 @@ async def open_gate(
     await _open_review(tx, task, gate, (now, now + gate_time), subject, items)
 
 
+async def record_approval(
+    tx: AccountTransaction,
+    task: Task,
+    item: dict[str, Any],
+    decided_by: UUID,
+    decided_with: Mapping[str, Any],
+) -> None:
+    """Stores a review of a call that a standing rule has approved. The task does not wait."""
+    now = clock.now()
+    number = await review_queries.next_number(tx, task.id)
+    sealed = seals.review(tx.account_id, task, number, "tool", seals.items([item]))
+    review = Review(
+        number=number,
+        run=task.run,
+        state="approved",
+        gate="tool",
+        requested_at=now,
+        expires_at=now,
+        decided_at=now,
+        decided_by=decided_by,
+        decided_with=dict(decided_with),
+        resumed=False,
+        answers=[],
+        reason=None,
+        items=[item],
+        sealed=sealed,
+        digest=digest(sealed),
+    )
+    await review_queries.insert(tx, task.id, review)
+
+
 async def replace_review(
     tx: AccountTransaction,
     task: Task,

@@ -33,6 +33,7 @@ TAGS = {
     "Audit": "Who did what: a chain of entries that can be verified.",
     "Policies": "Who can decide in the account, and what waits for a decision. They need a session "
     "token.",
+    "Rules": "Standing rules: calls of a tool that need no review. They need a session token.",
     "Account": "The user and the accounts behind a credential.",
     "API keys": "Credentials for programs. Only a session token can manage them.",
     "Auth": "Sign in with an ID token, renew the session, and sign out.",

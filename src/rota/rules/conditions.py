@@ -1,0 +1,43 @@
+"""The conditions of a rule on the arguments of a call.
+
+Each argument that the rule names has one: `const`, `enum`, `min` and `max`, or `any`. A call with
+an argument that the rule does not name is not covered.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rota.platform.canonical import canonical_json
+
+
+def cover(conditions: Mapping[str, Mapping[str, Any]], arguments: Mapping[str, Any]) -> bool:
+    """Whether a call with these arguments is covered."""
+    if arguments.keys() - conditions.keys():
+        return False
+    return all(
+        _holds(condition, arguments[name]) if name in arguments else "any" in condition
+        for name, condition in conditions.items()
+    )
+
+
+def exactly(arguments: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Conditions that cover a call with exactly these arguments."""
+    return {name: {"const": value} for name, value in arguments.items()}
+
+
+def _holds(condition: Mapping[str, Any], value: Any) -> bool:
+    if "any" in condition:
+        return True
+    if "const" in condition:
+        return _same(condition["const"], value)
+    if "enum" in condition:
+        return any(_same(each, value) for each in condition["enum"])
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    low, high = condition.get("min"), condition.get("max")
+    return (low is None or value >= low) and (high is None or value <= high)
+
+
+def _same(one: Any, other: Any) -> bool:
+    """As JSON: 1 is neither true nor 1.0."""
+    return canonical_json(one) == canonical_json(other)

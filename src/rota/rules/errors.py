@@ -1,0 +1,44 @@
+"""Why a request about rules is refused."""
+
+from rota.auth.errors import SecondPersonRequired
+from rota.platform.errors import Conflict, FieldError, NotFound, ValidationFailed
+
+
+class RuleNotFound(NotFound):
+    def __init__(self) -> None:
+        super().__init__("Rule not found.")
+
+
+class TooManyRules(Conflict):
+    def __init__(self, limit: int) -> None:
+        super().__init__(
+            f"The account has {limit} rules in force, which is the limit. Delete one that is not "
+            "needed."
+        )
+
+
+class InvalidRule(ValidationFailed):
+    """One field is wrong."""
+
+    def __init__(self, field: str, problem: str) -> None:
+        invalid = ValidationFailed.of(FieldError(field, problem))
+        super().__init__(invalid.message, details=invalid.details)
+
+
+class ReviewOutdated(Conflict):
+    """The rule would be bound to something else than what the review shows."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"The {what} has changed since the review. Make the rule from a newer review, or "
+            "without one."
+        )
+
+
+class AcceptedToolOfRule(SecondPersonRequired):
+    def __init__(self) -> None:
+        super().__init__(
+            "You accepted the definition of this tool, and this account requires that a second "
+            "person approves its calls. Ask another approver to make the rule.",
+            details={"because": ["acceptedTool"]},
+        )

@@ -1,0 +1,90 @@
+"""Finds the rule that covers a call, and counts its use when the call starts.
+
+A rule stands for an approval by the user who made it. So it works only while that user can approve,
+and where a second person is required, not for what the user shaped.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from prometheus_client import Counter
+
+from rota.accounts import members
+from rota.agents import queries as agents
+from rota.events import journal
+from rota.mcp import queries as mcp
+from rota.platform import ids
+from rota.platform.db import AccountReader, AccountTransaction
+from rota.rules import conditions, queries
+from rota.rules.model import Rule, Surroundings
+from rota.tasks import shaping
+from rota.tasks.model import Task
+
+USES = Counter("rota_rule_uses_total", "Tool calls that a standing rule has approved.")
+
+
+async def surroundings(tx: AccountReader, rules: Sequence[Rule]) -> Surroundings:
+    """What these rules depend on."""
+    tools = list({(rule.server_id, rule.tool) for rule in rules})
+    accepted = await mcp.accepted_definitions(tx, tools)
+    return Surroundings(
+        server_revisions=await mcp.revisions(tx, [server_id for server_id, _ in tools]),
+        definition_hashes={tool: definition.hash for tool, definition in accepted.items()},
+        agent_versions=await agents.current_versions(tx, list({rule.agent for rule in rules})),
+        approving_since=await members.approving_since(
+            tx, list({rule.created_by for rule in rules})
+        ),
+    )
+
+
+async def covering(
+    tx: AccountReader, task: Task, server_id: str, tool: str, arguments: dict[str, Any]
+) -> list[Rule]:
+    """The rules that approve this call of the task's run now. The account must be locked."""
+    row_id = ids.from_wire("mcp", server_id)
+    if row_id is None or task.agent is None:
+        return []
+    found = [
+        rule
+        for rule in await queries.in_force(tx, row_id, tool, task.agent)
+        if rule.agent_version == task.agent_version and conditions.cover(rule.conditions, arguments)
+    ]
+    if not found:
+        return []
+    now = await surroundings(tx, found)
+    found = [rule for rule in found if now.why_void(rule) is None]
+    if not found or not await shaping.needs_second_person(tx):
+        return found
+    shaped = await _shapers(tx, task, row_id, tool)
+    return [rule for rule in found if rule.created_by not in shaped]
+
+
+async def _shapers(tx: AccountReader, task: Task, server_id: UUID, tool: str) -> set[UUID]:
+    """Who shaped the task, apart from those whose rules it has used, and who accepted the tool."""
+    shapers = await shaping.shapers(tx, task.id)
+    users = {user_id for user_id, how in shapers.items() if how - {"madeRule"}}
+    accepted = await mcp.accepted_definitions(tx, [(server_id, tool)])
+    acceptances = [each.acceptance for each in accepted.values()]
+    return users | {acceptance.user_id for acceptance in acceptances if acceptance}
+
+
+async def use(
+    tx: AccountTransaction,
+    task: Task,
+    call: str,
+    server_id: str,
+    tool: str,
+    arguments: dict[str, Any],
+) -> Rule | None:
+    """Counts a use of a rule that approves the call, which starts in this transaction. None if
+    there is none."""
+    for rule in await covering(tx, task, server_id, tool, arguments):
+        uses = await queries.use(tx, rule.id)
+        if uses is not None:
+            data = {"ruleId": ids.to_wire("rule", rule.id), "call": call, "uses": uses}
+            await journal.append(tx, "rule.used", data, task.id)
+            await shaping.record(tx, task.id, "madeRule", {rule.created_by})
+            USES.inc()
+            return rule
+    return None

@@ -1,0 +1,78 @@
+"""Calls that a standing rule approves instead of a person.
+
+A call that a rule covers is planned like one that needs no approval. When it starts, a use of the
+rule is counted and the approval is stored, in the transaction that marks the call as started. If no
+rule covers it by then, a gate opens.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from rota.agents.model import AgentVersion
+from rota.platform import clock
+from rota.platform.canonical import digest
+from rota.platform.db import AccountTransaction
+from rota.rules import use as rules
+from rota.rules.model import Rule
+from rota.runs import gate_items, tool_steps
+from rota.runs.steps import Step
+from rota.runs.tool_steps import PlannedCall
+from rota.runs.tools import Tool, model_name
+from rota.tasks import review_queries, transitions
+from rota.tasks.model import Task
+
+
+async def covered_calls(
+    tx: AccountTransaction, task: Task, calls: Sequence[PlannedCall], tools: Mapping[str, Tool]
+) -> dict[int, Rule]:
+    """The calls that a rule covers now, by their numbers from 1."""
+    found: dict[int, Rule] = {}
+    for number, call in enumerate(calls, 1):
+        if not call.gated:
+            continue
+        server = tools[model_name(call.server, call.name)].server_revision
+        if server is None:
+            continue
+        covering = await rules.covering(tx, task, server[0], call.name, call.arguments)
+        if covering:
+            found[number] = covering[0]
+    return found
+
+
+def approved(item: dict[str, Any], rule: Rule) -> dict[str, Any]:
+    """The item of a review, as the rule decides about it."""
+    return item | {
+        "decision": "approved",
+        "decidedBy": rule.decider,
+        "decidedAt": clock.to_wire(clock.now()),
+    }
+
+
+async def use(
+    tx: AccountTransaction, task: Task, agent: AgentVersion, row: Step, tool: Tool
+) -> Step | None:
+    """Approves a call that starts now, if a rule covers it. Never a call that was started before:
+    whether to repeat it is a decision of a person."""
+    if row.state != "planned" or row.may_have_effect or row.attempts or not tool.server_revision:
+        return None
+    server_id, arguments = tool.server_revision[0], row.sealed_arguments
+    rule = await rules.use(tx, task, row.item_id, server_id, tool.name, arguments)
+    if rule is None:
+        return None
+    words = await gate_items.words_beside(tx, task, row)
+    item = approved(gate_items.of_call(agent, row, tool, words, None), rule)
+    if not await _is_shown(tx, task, item):
+        decider = {name: value for name, value in rule.decider.items() if name != "userId"}
+        await transitions.record_approval(tx, task, item, rule.created_by, decider)
+    await tool_steps.approve(tx, task.id, row, item)
+    assert row.sealed is not None
+    return replace(row, approved_digest=digest(row.sealed))
+
+
+async def _is_shown(tx: AccountTransaction, task: Task, item: dict[str, Any]) -> bool:
+    """Whether a review of other calls has shown this decision already."""
+    reviews = await review_queries.of_task(tx, task.id)
+    shown = (each for review in reviews for each in review.items if each["id"] == item["id"])
+    newest = next(shown, None)
+    return newest is not None and newest["decidedBy"] == item["decidedBy"]
