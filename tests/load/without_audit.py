@@ -1,6 +1,6 @@
 """`rota serve` without audit entries, to measure what they cost."""
 
-from rota.cli import serve
+from rota.cli.start import serve
 from rota.platform.db import AccountTransaction
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from rota.runs.model_request import ModelCallRequest
 from rota.runs.models import PricedModel, max_answer_tokens
 from rota.runs.run_context import RunContext
 from rota.runs.steps import Step
-from rota.tasks import queries, transitions
+from rota.tasks import transitions, trees
 from rota.tasks.model import Task
 from rota.tasks.transitions import WAKE
 
@@ -74,7 +74,7 @@ class CallBudgets:
         async with self._context.db.write(start.account_id) as tx:
             # While the account is locked, none of the runs can end.
             await journal.lock_account(tx)
-            ancestors = await queries.running_ancestors(tx, start.task.id)
+            ancestors = await trees.running_ancestors(tx, start.task.id)
             if await holds.has_open_parent(tx, run_id) and await steps.any_without_open_tool_call(
                 tx, ancestors
             ):

@@ -7,7 +7,7 @@ from rota.credits.holds import InsufficientCredits
 from rota.platform.db import AccountTransaction
 from rota.runs import step_events, tool_steps
 from rota.runs.steps import Step
-from rota.tasks import queries
+from rota.tasks import queries, trees
 from rota.tasks.creation import NewTask, TaskCreation
 from rota.tasks.errors import InvalidField
 from rota.tasks.model import Task
@@ -44,7 +44,7 @@ class Delegation:
         if helper.rank <= agent.rank:
             raise InvalidField("agent", f"The rank of {helper.name} is not lower than yours.")
         if helper.max_concurrent is not None:
-            above = [parent, *await queries.running_ancestors(tx, parent.id)]
+            above = [parent, *await trees.running_ancestors(tx, parent.id)]
             if helper.name in {task.agent for task in above}:
                 # Its rank has changed. The subtask could wait for the place of a task above it.
                 raise InvalidField(

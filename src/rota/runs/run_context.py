@@ -17,7 +17,7 @@ from rota.platform.db import AccountReader, AccountTransaction, Database, ReadCo
 from rota.runs import steps
 from rota.runs.contracts import RunInput
 from rota.runs.steps import Step
-from rota.tasks import cancellation, queries, review_queries
+from rota.tasks import cancellation, queries, review_queries, trees
 from rota.tasks.creation import for_task
 from rota.tasks.model import Task
 from rota.tasks.states import TERMINAL, Trigger
@@ -102,7 +102,7 @@ async def _is_below_cancelled(tx: AccountReader, task: Task) -> bool:
     """Whether the task is still open although a task above it is cancelled."""
     if task.status in TERMINAL:
         return False
-    return await queries.cancelled_ancestor(tx, task) is not None
+    return await trees.cancelled_ancestor(tx, task) is not None
 
 
 def check_fence(run_input: RunInput, task: Task | None) -> None:

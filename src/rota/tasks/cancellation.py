@@ -13,7 +13,7 @@ from uuid import UUID
 from rota.events import journal, outbox
 from rota.events.outbox import Handler, Instruction, Reschedule
 from rota.platform.db import AccountTransaction, Database
-from rota.tasks import queries, transitions
+from rota.tasks import queries, transitions, trees
 from rota.tasks.model import Task
 from rota.tasks.states import EVENT_OF, TERMINAL, Trigger
 
@@ -54,7 +54,7 @@ async def cancel(
         await journal.append(tx, EVENT_OF["CANCELLED"], data, before.id)
     if trigger is Trigger.CANCEL:
         await transitions.close_review(tx, before, "cancelled", "The task was cancelled.")
-    below = await queries.open_subtasks(tx, before.id, limit=at_once + 1)
+    below = await trees.open_subtasks(tx, before.id, limit=at_once + 1)
     if len(below) <= at_once:
         await _cancel_all(tx, below)
     else:
@@ -99,7 +99,7 @@ class Cancellation:
         assert root_id is not None
         ends_at = time.monotonic() + TURN_S
         async with self._db.read(account_id) as tx:
-            below = await queries.open_subtasks(tx, root_id)
+            below = await trees.open_subtasks(tx, root_id)
         for start in range(0, len(below), BATCH):
             if start and time.monotonic() >= ends_at:
                 return False

@@ -7,7 +7,7 @@ from typing import Any
 
 from rota.platform import clock, ids
 from rota.platform.db import AccountReader, AccountTransaction
-from rota.tasks import approval_policies, queries, review_queries
+from rota.tasks import approval_policies, queries, review_queries, trees
 from rota.tasks.bodies import PatchTask
 from rota.tasks.creation import MAX_DEPTH, check_accepts_subtasks
 from rota.tasks.errors import (
@@ -135,13 +135,13 @@ async def _moved(tx: AccountTransaction, task: Task, body: PatchTask) -> Task:
         parent = await queries.find(tx, parent_id)
         if parent is None:
             raise ParentNotFound(ids.to_wire("task", parent_id))
-        if parent_id == task.id or await queries.is_below(tx, parent_id, task.id):
+        if parent_id == task.id or await trees.is_below(tx, parent_id, task.id):
             raise ParentIsBelow
         check_accepts_subtasks(parent)
         depth = parent.depth + 1
-    if depth + await queries.subtree_height(tx, task.id) >= MAX_DEPTH:
+    if depth + await trees.subtree_height(tx, task.id) >= MAX_DEPTH:
         raise NestingTooDeep(MAX_DEPTH)
-    await queries.move_subtasks(tx, task.id, depth - task.depth)
+    await trees.move_subtasks(tx, task.id, depth - task.depth)
     # For subtasks that are created below it from now on.
     inherited = await approval_policies.inherited(tx, parent)
     return replace(task, parent_task_id=parent_id, depth=depth, inherited_approval=inherited)
