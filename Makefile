@@ -7,7 +7,7 @@ NODE := PATH="$(CURDIR)/.venv/node:$$PATH"
 ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dashboard dev lint actionlint test vitest fuzz chaos bench attacks openapi screenshots lighthouse firefox lock audit wheel sdk sbom image
+.PHONY: help setup dashboard dev lint actionlint test vitest fuzz chaos proofs bench attacks openapi screenshots lighthouse firefox lock audit wheel sdk sbom image
 
 help:  ## List the targets
 	@awk 'BEGIN { FS = ":.*## " } \
@@ -76,19 +76,21 @@ lighthouse: setup  ## Measure the dashboard as a phone with Lighthouse; needs Ch
 	$(NODE) $(BIN)/python -m tools.lighthouse
 
 fuzz: setup  ## Send 500 generated requests to every operation of both variants
-	ROTA_FUZZ_EXAMPLES=500 $(BIN)/pytest tests/fuzz
+	ROTA_TEST_FULL=1 $(BIN)/pytest tests/fuzz
 
 chaos: setup  ## Run the long fault tests: outages, kills and pauses at every commit, restarts, endurance
 	ROTA_TEST_REDIS_OUTAGE_S=20 ROTA_TEST_BROWSER_LONG=1 $(BIN)/pytest tests/e2e
-	ROTA_TEST_LIVE_KILLS=10 ROTA_TEST_LIVE_CUTS=1000 $(BIN)/pytest tests/runs/test_live_text.py tests/runs/test_live_text_kills.py
-	ROTA_TEST_SDK_CUTS=100 $(BIN)/pytest tests/sdk/test_follow.py tests/sdk/test_runs.py tests/sdk/typescript/test_scenarios.py
-	ROTA_TEST_LONG_PARTS=300 ROTA_TEST_LONG_WINDOW=32000 $(BIN)/pytest tests/runs/test_long_runs.py
 	$(BIN)/python -m tests.chaos.boundaries --times 10
 	$(BIN)/python -m tests.chaos.pauses --times 10
 	$(BIN)/python -m tests.chaos.deploys --restarts 20
 	$(BIN)/python -m tests.chaos.storm --tasks 1008 --kills 120
 	$(BIN)/python -m tests.chaos.storm --tasks 512 --kills 100 --victims worker api postgres
 	$(BIN)/python -m tests.chaos.endurance
+
+# Every test with a size of its own, but the fuzzer, which has a target.
+proofs: setup  ## Run the tests that CI runs in a short form at their full size; takes hours
+	ROTA_TEST_FULL=1 $(BIN)/pytest $$(grep -rl "import size$$" tests --include='test_*.py' | grep -v tests/fuzz) \
+	    tests/sdk/test_runs.py tests/sdk/typescript/test_scenarios.py
 
 bench: setup  ## Measure against bare code and other engines, fairness, latency, and 10 million tasks
 	failed=0; for part in bench audit_bench runs_bench latency_bench live_bench fairness comparison mcp_bench \

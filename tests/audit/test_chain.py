@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import os
 import random
 from typing import Any
 from uuid import UUID, uuid4
@@ -16,9 +15,10 @@ from rota.platform.db import NO_USER, AccountReader, Database
 from tests.audit.world import entries_of, problems_of
 from tests.platform.test_row_security import application, as_person
 from tests.service import Person, Service
+from tests.sizes import size
 from tests.tasks.world import newcomer
 
-MUTATIONS = int(os.environ.get("ROTA_TEST_AUDIT_MUTATIONS", "100"))
+MUTATIONS = size(100, 1_000)
 ENTRIES = 30
 
 

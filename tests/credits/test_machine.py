@@ -3,12 +3,9 @@
 Hypothesis generates sequences for one account: runs that hold, draw, spend, end and are cancelled,
 payments, refunds that can fail, disputes that can be won, months that pass and plans that change.
 After every step, each book equals the model's and the sum of its entries.
-`ROTA_TEST_LEDGER_EXAMPLES` and `ROTA_TEST_LEDGER_STEPS` make it run longer. The full size is 2,000
-examples of 50 steps.
 """
 
 import asyncio
-import os
 from collections.abc import Coroutine
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
@@ -40,9 +37,10 @@ from rota.platform.db import (
 )
 from rota.platform.roles import APPLICATION_ROLE
 from tests.credits.model import Books, Hold, allowance_of
+from tests.sizes import size
 
-EXAMPLES = int(os.environ.get("ROTA_TEST_LEDGER_EXAMPLES", "100"))
-STEPS = int(os.environ.get("ROTA_TEST_LEDGER_STEPS", "30"))
+EXAMPLES = size(100, 2_000)
+STEPS = size(30, 50)
 
 number = st.integers(0, 10_000)
 amounts = st.integers(0, 90_000) | st.sampled_from([0, 1, 9_999, 10_000, 35_000, 70_000])

@@ -1,6 +1,5 @@
 """Schemathesis reads the OpenAPI description and searches for responses that contradict it.
 
-`ROTA_FUZZ_EXAMPLES` is the number of examples per operation: 10 by default, 500 in `make fuzz`.
 `ROTA_FUZZ_SEED` changes the seed.
 """
 
@@ -14,8 +13,9 @@ from pathlib import Path
 from rota.dev.stack import Stack
 from tests.payments.stripe_server import StripeServer
 from tests.service import Service
+from tests.sizes import size
 
-EXAMPLES = os.environ.get("ROTA_FUZZ_EXAMPLES", "10")
+EXAMPLES = str(size(8, 500))
 SEED = os.environ.get("ROTA_FUZZ_SEED", "20261101")
 HIGHEST_TIER = {"a": "enterprise", "b": "business"}
 CHECKS = (

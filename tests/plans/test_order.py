@@ -1,7 +1,6 @@
 """Webhooks in any order, repeated and concurrent: every customer gets what they paid for once."""
 
 import asyncio
-import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from random import Random
@@ -9,8 +8,9 @@ from typing import Any
 
 from tests.plans.world import World, overview
 from tests.service import Person
+from tests.sizes import size
 
-CHECKOUTS = int(os.environ.get("ROTA_TEST_CHECKOUTS", "50"))
+CHECKOUTS = size(15, 50)
 CONCURRENCY = 16
 
 

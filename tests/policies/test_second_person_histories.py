@@ -4,7 +4,6 @@ Nobody approves what they shaped. A model in plain Python knows who shaped what,
 must be refused if and only if the model says so. `ROTA_TEST_HISTORIES` is the number of histories.
 """
 
-import os
 import random
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
@@ -21,9 +20,10 @@ from tests.policies.conftest import CATALOG
 from tests.policies.world import Office, OfficeRun, Seat, because, review_of
 from tests.runs.runner import shown
 from tests.service import Service
+from tests.sizes import size
 from tests.tasks.world import patch
 
-HISTORIES = int(os.environ.get("ROTA_TEST_HISTORIES", "5"))
+HISTORIES = size(5, 1_000)
 OPERATIONS = 25
 # A company has so many histories, so that its rate limit and its credits are not reached.
 PER_COMPANY = 5

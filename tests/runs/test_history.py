@@ -28,6 +28,7 @@ from tests.runs.changed_workflow import ChangedRun
 from tests.runs.runner import Runner, until
 from tests.runs.scripted import Scripted, calls, says
 from tests.service import Person
+from tests.sizes import size
 
 HISTORIES = Path(__file__).parent / "histories"
 SLICES = HISTORIES / "slices"
@@ -126,8 +127,8 @@ async def test_a_run_of_five_hundred_steps_stays_within_temporals_limits(
     runner: Runner, scripted: Scripted, person: Person
 ) -> None:
     # Every step adds the same amount to the history, so a few steps are enough to compute the
-    # total. ROTA_TEST_RUN_STEPS=500 runs all of them.
-    count = int(os.environ.get("ROTA_TEST_RUN_STEPS", "25"))
+    # total. The full size runs all of them.
+    count = size(25, 500)
     turn = calls(("no_such_tool", {}), inputTokens=1, outputTokens=1)
     script = await scripted.script(*[turn] * (count - 1), says("The last."))
     task = await runner.begin(person, "endless", script)

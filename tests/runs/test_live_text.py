@@ -1,7 +1,6 @@
 """The text of a model call reaches its watchers while it is written, whole and in order."""
 
 import asyncio
-import os
 import random
 from typing import Any
 
@@ -13,8 +12,9 @@ from tests.runs.live_client import LiveClient
 from tests.runs.runner import Runner, until
 from tests.runs.scripted import Scripted, calls, says
 from tests.service import Person
+from tests.sizes import size
 
-CUTS = int(os.environ.get("ROTA_TEST_LIVE_CUTS", "200"))
+CUTS = size(200, 1_000)
 PROSE = "".join(f"Sentence {number} has an ü and a 🜁.\n" for number in range(150))
 
 

@@ -1,7 +1,6 @@
 """A worker, a service and a Redis that die while a text is written: the watcher still gets it."""
 
 import asyncio
-import os
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,9 +13,10 @@ from tests.limits.server import RedisServer
 from tests.runs.live_client import LiveClient
 from tests.runs.runner import until
 from tests.runs.scripted import says
+from tests.sizes import size
 
 # How often each of them dies.
-KILLS = int(os.environ.get("ROTA_TEST_LIVE_KILLS", "1"))
+KILLS = size(1, 10)
 PROSE = "".join(f"Sentence {number} has an ü and a 🜁.\n" for number in range(200))
 
 

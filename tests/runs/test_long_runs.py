@@ -1,7 +1,6 @@
 """Runs whose conversation is longer than the window of their model."""
 
 import json
-import os
 import random
 from collections.abc import AsyncIterator
 from decimal import Decimal
@@ -19,10 +18,11 @@ from tests.runs.runner import Runner, until
 from tests.runs.scripted import Scripted, calls, conversation, says
 from tests.runs.test_comparison import compared
 from tests.service import Person
+from tests.sizes import size
 
 # `make chaos` reads 300 parts with a window of 32,000 tokens.
-PARTS = int(os.environ.get("ROTA_TEST_LONG_PARTS", "30"))
-WINDOW = int(os.environ.get("ROTA_TEST_LONG_WINDOW", "8000"))
+PARTS = size(30, 300)
+WINDOW = size(8_000, 32_000)
 PART_CHARACTERS = 10_000
 MODELS: dict[str, Any] = {
     "contextWindow": WINDOW,

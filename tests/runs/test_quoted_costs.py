@@ -1,18 +1,15 @@
-"""The real cost of a task never passes its quote.
-
-`ROTA_TEST_QUOTES` is the number of random tasks. The full size is 500.
-"""
+"""The real cost of a task never passes its quote."""
 
 import asyncio
-import os
 import random
 from decimal import Decimal
 from typing import Any
 
 from tests.runs.runner import Runner
 from tests.runs.scripted import Scripted, Turn, calls, delegates, says
+from tests.sizes import size
 
-TASKS = int(os.environ.get("ROTA_TEST_QUOTES", "16"))
+TASKS = size(16, 500)
 
 
 async def test_the_real_cost_of_random_tasks_never_passes_the_quote(

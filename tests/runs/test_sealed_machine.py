@@ -1,11 +1,9 @@
 """Two approvers, an editor and the run in random order: only calls that were shown are made.
 
-Hypothesis generates the order. `ROTA_TEST_EXAMPLES` is the number of interleavings. Each has its
-own account, task and tool server.
+Hypothesis generates the order. Each one has its own account, task and tool server.
 """
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Coroutine
 from dataclasses import dataclass
 from datetime import timedelta
@@ -31,10 +29,11 @@ from rota.tasks import review_checks
 from tests.runs.gated_run import GatedRun, MadeCall
 from tests.runs.runner import shown
 from tests.service import Person, Service
+from tests.sizes import size
 from tests.tasks.world import patch
 
 CATALOG = Path(__file__).parents[1] / "mcp" / "catalog"
-EXAMPLES = int(os.environ.get("ROTA_TEST_EXAMPLES", "40"))
+EXAMPLES = size(40, 2_000)
 STEPS = 30
 
 T = TypeVar("T")

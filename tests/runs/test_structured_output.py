@@ -1,11 +1,7 @@
-"""Structured output: an answer matches the task's schema, or the task does not complete.
-
-`ROTA_TEST_SCHEMAS` is the number of generated schemas. The full size is 200.
-"""
+"""Structured output: an answer matches the task's schema, or the task does not complete."""
 
 import asyncio
 import json
-import os
 from typing import Any
 
 import pytest
@@ -20,9 +16,10 @@ from tests.runs.runner import Runner, shown
 from tests.runs.scripted import Scripted, calls, conversation, delegates, last_message, says
 from tests.runs.test_ends import failed
 from tests.service import Person
+from tests.sizes import size
 from tests.tasks.world import create, uuid_of
 
-SCHEMAS = int(os.environ.get("ROTA_TEST_SCHEMAS", "6"))
+SCHEMAS = size(6, 200)
 MAX_REPAIRS = 3
 
 INVOICE: dict[str, Any] = {

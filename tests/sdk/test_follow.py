@@ -3,7 +3,6 @@
 import asyncio
 import copy
 import json
-import os
 import random
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
@@ -18,9 +17,10 @@ from tests.sdk.doors import Door
 from tests.sdk.proxy import CuttingProxy
 from tests.sdk.test_contract import DESCRIPTIONS
 from tests.service import Person
+from tests.sizes import size
 from tests.tasks.world import create, patch
 
-CUTS = int(os.environ.get("ROTA_TEST_SDK_CUTS", "10"))
+CUTS = size(10, 100)
 
 
 async def work(person: Person, task: dict[str, Any], changes: int) -> None:

@@ -1,13 +1,13 @@
 """POST /api/tasks/batch: many tasks with one request, each created once."""
 
 import asyncio
-import os
 from typing import Any
 
 import pytest
 
 from tests.assertions import assert_error
 from tests.service import Person, Service
+from tests.sizes import size
 from tests.tasks.test_idempotency import KillableService
 from tests.tasks.wire import wires
 from tests.tasks.world import (
@@ -19,10 +19,9 @@ from tests.tasks.world import (
     picture,
 )
 
-# How many tasks the timed test creates, and how often a batch is killed. The full size is 10,000
-# tasks and 5 kills.
-TASKS = int(os.environ.get("ROTA_TEST_BATCH_TASKS", "2000"))
-KILLS = int(os.environ.get("ROTA_TEST_BATCH_KILLS", "1"))
+# How many tasks the timed test creates, and how often a batch is killed.
+TASKS = size(2_000, 10_000)
+KILLS = size(1, 5)
 BATCH = "/api/tasks/batch"
 
 

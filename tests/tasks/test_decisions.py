@@ -1,7 +1,6 @@
 """Concurrent decisions about one task, and reviews that expire."""
 
 import asyncio
-import os
 from collections import Counter
 
 import structlog
@@ -9,6 +8,7 @@ import structlog
 from rota.platform import ids
 from rota.tasks.reviews import Reviews
 from tests.service import Person, Service
+from tests.sizes import size
 from tests.tasks.wire import HttpResponse, Wire, wires
 from tests.tasks.world import (
     AGENT,
@@ -20,8 +20,7 @@ from tests.tasks.world import (
     until_waiting_for_locks,
 )
 
-# The long form is 50 rounds.
-ROUNDS = int(os.environ.get("ROTA_TEST_ROUNDS", "10"))
+ROUNDS = size(10, 50)
 EACH = 100
 ACCOUNTS = 2
 CONNECTIONS = 20

@@ -1,11 +1,10 @@
 """Compares tasks with a model in plain Python: statuses, totals, order, pages and events.
 
 Hypothesis generates requests of several clients of one account, and each response must match the
-model. `ROTA_TEST_EXAMPLES` is the number of generated sequences. Each has its own account.
+model. Each sequence has its own account.
 """
 
 import asyncio
-import os
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 from uuid import UUID, uuid4
@@ -26,9 +25,10 @@ from rota.auth import secrets
 from rota.auth.caller import ALL_SCOPES
 from rota.platform import ids
 from tests.service import Service
+from tests.sizes import size
 from tests.tasks.world import AGENT, NEW_ACCOUNT, STATUSES
 
-EXAMPLES = int(os.environ.get("ROTA_TEST_EXAMPLES", "25"))
+EXAMPLES = size(25, 2_000)
 STEPS = 30
 CLIENTS = 3
 OTHER_AGENT = "meeting-scribe"
