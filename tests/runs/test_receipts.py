@@ -45,6 +45,10 @@ async def test_a_receipt_has_the_decisions_the_calls_the_money_and_the_trail(
     [decision] = receipt["decisions"]
     assert (decision["gate"], decision["state"]) == ("tool", "approved")
     assert decision["decidedBy"] == f"user_{person.user_id.hex}"
+    [item] = decision["items"]
+    by = {name: decision[name] for name in ("via", "keyId", "ruleId")}
+    assert item["decidedBy"] == by | {"userId": decision["decidedBy"]}
+    assert (by["via"], by["ruleId"], item["editedBy"]) == ("key", None, None)
     assert decision["digest"] == (await runner.review(person, task))["history"][0]["digest"]
     assert [(each["kind"], each["outcome"]) for each in receipt["calls"]] == [
         ("model", "ok"),
@@ -66,6 +70,23 @@ async def test_a_receipt_has_the_decisions_the_calls_the_money_and_the_trail(
     # No texts.
     assert "Please" not in json.dumps(receipt)
     assert "Sent." not in json.dumps(receipt)
+
+
+async def test_a_decision_that_an_earlier_version_stored_is_in_the_receipt(
+    runner: Runner, person: Person, task: Json
+) -> None:
+    user = f"user_{person.user_id.hex}"
+    async with runner.service.owner() as connection:
+        await connection.execute(
+            """
+            UPDATE reviews SET items = jsonb_set(items, '{0,decidedBy}', to_jsonb($2::text))
+            WHERE account_id = $1
+            """,
+            person.user_id,
+            user,
+        )
+    [decision] = (await receipt_of(person, task))["receipt"]["decisions"]
+    assert decision["items"][0]["decidedBy"]["userId"] == user
 
 
 async def test_a_receipt_is_checked_without_the_service(

@@ -81,6 +81,7 @@ def _decision(review: Review) -> dict[str, Any]:
         "decidedBy": to_wire("user", review.decided_by) if review.decided_by else None,
         "via": by.get("via"),
         "keyId": by.get("keyId"),
+        "ruleId": by.get("ruleId"),
         # Of what the person saw and decided about.
         "digest": review.digest,
         "items": [
@@ -88,11 +89,21 @@ def _decision(review: Review) -> dict[str, Any]:
                 "id": item.get("id"),
                 "decision": item.get("decision"),
                 "edited": bool(item.get("edited")),
-                "decidedBy": (item.get("decidedBy") or {}).get("userId"),
+                "decidedBy": _actor(item.get("decidedBy")),
+                "editedBy": _actor(item.get("editedBy")),
             }
             for item in review.items
         ],
     }
+
+
+def _actor(by: Mapping[str, Any] | str | None) -> dict[str, Any] | None:
+    """The user and the credential or rule, without the name. An earlier version stored only the
+    user."""
+    if by is None:
+        return None
+    stored = {"userId": by} if isinstance(by, str) else by
+    return {name: stored.get(name) for name in ("userId", "via", "keyId", "ruleId")}
 
 
 def _call(step: Step) -> dict[str, Any]:
