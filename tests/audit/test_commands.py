@@ -21,6 +21,16 @@ from tests.tasks.world import newcomer
 KEY = base64.b64encode(bytes(range(32))).decode()
 
 
+async def test_an_account_without_a_trail_is_refused(service_a: Service) -> None:
+    unknown = ids.to_wire("acct", ids.new_uuid())
+    for command in ("verify", "export", "head"):
+        found = await rota(service_a, "admin", "audit", command, "--account", unknown)
+        assert (found.exit_code, "has no audit trail" in found.output) == (1, True), command
+    # Refusing it founds none.
+    found = await rota(service_a, "admin", "audit", "verify", "--account", unknown)
+    assert found.exit_code == 1
+
+
 async def test_verify_checks_all_accounts_and_names_what_is_wrong(
     service_a: Service, tmp_path: Path
 ) -> None:
@@ -63,6 +73,7 @@ async def test_verify_checks_all_accounts_and_names_what_is_wrong(
 
 async def test_every_head_that_was_kept_is_checked(service_a: Service, tmp_path: Path) -> None:
     one, other = await newcomer(service_a), await newcomer(service_a)
+    await one.post("/api/tasks", {"name": "Tidy up"})
     accounts = [ids.to_wire("acct", each.user_id) for each in (one, other)]
     signer = Signer(service_a.settings.audit_key_bytes)
     options: list[str] = []
@@ -101,11 +112,12 @@ async def test_an_operator_who_exports_a_trail_leaves_an_entry(
     service_a: Service, tmp_path: Path
 ) -> None:
     person = await newcomer(service_a)
+    await person.post("/api/tasks", {"name": "Tidy up"})
     account = ids.to_wire("acct", person.user_id)
     path = tmp_path / "trail.ndjson"
     options = ("--account", account, "--output", str(path))
     assert (await rota(service_a, "admin", "audit", "export", *options)).exit_code == 0
-    [entry] = await entries_of(service_a, person.user_id)
+    [*_, entry] = await entries_of(service_a, person.user_id)
     assert (entry["action"], entry["actor"], entry["user_id"]) == (
         "audit.exported",
         "operator",
@@ -117,7 +129,7 @@ async def test_an_operator_who_exports_a_trail_leaves_an_entry(
     both = ("--file", str(path), "--account", account)
     assert (await rota(service_a, "admin", "audit", "verify", *both)).exit_code == 2
     printed = await rota(service_a, "admin", "audit", "export", "--account", account)
-    assert printed.output.count("\n") == 3
+    assert printed.output.count("\n") == 4
 
 
 async def test_commands_about_an_account_are_in_its_trail(service: Service) -> None:

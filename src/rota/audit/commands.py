@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NoReturn
 from uuid import UUID
 
 import typer
@@ -36,6 +36,8 @@ async def verify_command(
             found.append(Problem(of_account, place, "two heads that were kept differ"))
     async with db.relay(by_index=True) as connection:
         known = await queries.account_ids(connection)
+    if account_id is not None and account_id not in {*known, *kept}:
+        _refuse(account_id)
     # An account whose whole trail is gone has only the head that was kept.
     chosen = sorted({*known, *kept} if account_id is None else {account_id, *kept})
     entries = 0
@@ -80,6 +82,7 @@ async def export_command(
     db: Database, trail: AuditTrail, account_id: UUID, path: Path | None
 ) -> None:
     """Writes the trail as lines of JSON. An operator who reads it leaves an entry."""
+    await _require_trail(db, account_id)
     async with db.write(account_id) as tx:
         tx.record("audit.exported", {})
     head = await _head(db, account_id)
@@ -93,7 +96,20 @@ async def export_command(
 
 
 async def head_command(db: Database, trail: AuditTrail, account_id: UUID) -> None:
+    await _require_trail(db, account_id)
     typer.echo(trail.sign(await _head(db, account_id)))
+
+
+async def _require_trail(db: Database, account_id: UUID) -> None:
+    async with db.relay(by_index=True) as connection:
+        if account_id not in await queries.account_ids(connection):
+            _refuse(account_id)
+
+
+def _refuse(account_id: UUID) -> NoReturn:
+    account = ids.to_wire("acct", account_id)
+    typer.secho(f"{account} has no audit trail. Check the ID of the account.", err=True)
+    raise typer.Exit(1)
 
 
 async def _head(db: Database, account_id: UUID) -> Head:

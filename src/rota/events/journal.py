@@ -21,6 +21,7 @@ _RESOURCE_FIELD = {
     "key": "keyId",
     "mcp": "serverId",
     "member": "userId",
+    "rule": "ruleId",
     "schedule": "scheduleId",
     "session": "sessionId",
 }

@@ -133,10 +133,12 @@ def _private(who: Actor, details: Mapping[str, Any]) -> str:
         "name": who.name,
         "details": details,
     }
-    text = json.dumps({name: value for name, value in shown.items() if value}).decode()
-    if len(text) > MAX_DETAILS_CHARACTERS and details:
-        return _private(who, {"digest": hashlib.sha256(json.dumps(details)).hexdigest()})
-    return text
+    known = {name: value for name, value in shown.items() if value}
+    text = json.dumps(known).decode()
+    if len(text) <= MAX_DETAILS_CHARACTERS:
+        return text
+    digest = hashlib.sha256(json.dumps(details, sort_keys=True)).hexdigest()
+    return json.dumps(known | {"details": {"digest": digest}}).decode()
 
 
 def commitment_of(salt: bytes, private: str) -> bytes:
