@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import socket
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,9 @@ import httpx
 import pytest
 from pydantic import SecretStr
 
+from rota.platform.http.server import listen
 from rota.platform.settings import Settings
+from rota.platform.start_checks import StartRefused
 from rota.platform.start_log import place
 from tests.service import Service, environment, free_port
 
@@ -159,6 +162,33 @@ async def test_a_process_listens_on_every_address_of_its_host(probed: Service) -
         assert (await http.get(url)).status_code == 200
 
 
+def test_an_address_that_the_machine_lacks_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    port = free_port()
+    here = (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))
+    elsewhere = (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("192.0.2.1", port))
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [elsewhere, here])
+    [opened] = listen("localhost", port, "ROTA_PORT")
+    assert opened.getsockname() == ("127.0.0.1", port)
+    opened.close()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [elsewhere])
+    with pytest.raises(StartRefused, match="Set ROTA_WORKER_HOST to an address of this machine"):
+        listen("elsewhere", port, "ROTA_WORKER_PORT")
+
+
+def test_a_host_without_an_address_is_named() -> None:
+    with pytest.raises(StartRefused, match="Set ROTA_HOST to an address of this machine"):
+        listen("no host", free_port(), "ROTA_PORT")
+
+
+async def test_a_password_that_is_not_escaped_is_not_shown(probed: Service) -> None:
+    code, output, error = await ended(
+        "serve", probed.settings, ROTA_DATABASE_URL="postgresql://rota:s3cret/x@db/rota"
+    )
+    assert code == 2
+    assert "ROTA_DATABASE_URL cannot be read: write special characters" in error
+    assert "s3cret" not in output + error
+
+
 async def test_the_service_may_read_the_version_of_the_schema(probed: Service) -> None:
     connection = await asyncpg.connect(probed.database_url)
     async with connection.transaction():
@@ -178,6 +208,8 @@ async def test_a_probe_exits_with_the_health_of_a_url(probed: Service) -> None:
         ("nothing", 1),
     ):
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "rota.probe", url), stderr=asyncio.subprocess.DEVNULL
+            *(sys.executable, "-m", "rota.probe", url),
+            env=os.environ | {"http_proxy": "http://127.0.0.1:1"},
+            stderr=asyncio.subprocess.DEVNULL,
         )
         assert await process.wait() == expected

@@ -28,11 +28,15 @@ def ok(check: str, message: str) -> Finding:
 
 
 def warning(check: str, message: str) -> Finding:
-    return Finding(check, "warning", message)
+    return Finding(check, "warning", _line(message))
 
 
 def failed(check: str, message: str) -> Finding:
-    return Finding(check, "failed", " ".join(without_secrets(message).split()))
+    return Finding(check, "failed", _line(message))
+
+
+def _line(message: str) -> str:
+    return " ".join(without_secrets(message).split())
 
 
 def detail(error: BaseException) -> str:

@@ -30,8 +30,31 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def is_unclear(url: str) -> bool:
+    """Whether it cannot be said where the password of a URL ends and the host begins, because a
+    character of the password should be escaped."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return True
+    hosts = parts.netloc.rpartition("@")[2]
+    return "@" in parts.path + parts.query or not all(map(_is_host, hosts.split(",")))
+
+
+def _is_host(text: str) -> bool:
+    port = text.rpartition("]")[2].partition(":")[2] if "]" in text else text.partition(":")[2]
+    return port == "" or port.isdecimal()
+
+
 def general_problems(settings: "Settings") -> Iterator[str]:
     """Every reason why these settings cannot work in any environment."""
+    for name in ("database_url", "migration_database_url", "redis_url"):
+        url = getattr(settings, name)
+        if url is not None and is_unclear(url.get_secret_value()):
+            yield (
+                f"ROTA_{name.upper()} cannot be read: write special characters of the password "
+                "with %, such as %2F for /"
+            )
     if not settings.public_url.startswith(("http://", "https://")):
         yield "ROTA_PUBLIC_URL must start with https://, or with http:// in development"
     if not settings.redis_url.get_secret_value().startswith(_REDIS_SCHEMES):
@@ -66,6 +89,8 @@ def production_problems(
     yield from storage_problems(settings, development_key)
     if settings.audit_key.get_secret_value() == development_audit_key:
         yield "ROTA_AUDIT_KEY must be set in production: openssl rand -base64 32"
+    elif settings.audit_key.get_secret_value() == settings.secret_key.get_secret_value():
+        yield "ROTA_AUDIT_KEY must not be ROTA_SECRET_KEY: openssl rand -base64 32"
     if not settings.oidc_issuers:
         yield "ROTA_OIDC_ISSUERS must have at least one issuer in production"
     if insecure := [i.issuer for i in settings.oidc_issuers if not i.issuer.startswith("https://")]:

@@ -11,6 +11,7 @@ from pydantic import SecretStr
 
 from rota.platform.schema_version import needed
 from rota.platform.settings import PREFIX, Settings, unknown_variables
+from rota.platform.start_checks import is_unclear
 
 log = structlog.get_logger()
 
@@ -44,22 +45,13 @@ def place(url: str | None) -> str:
     """Where a URL points to, without a login, a path that could be secret, or options."""
     if url is None:
         return ""
-    try:
-        parts = urlsplit(url)
-        hosts = parts.netloc.rpartition("@")[2]
-        # A password with a character that must be escaped puts a part of it elsewhere.
-        unclear = "@" in parts.path + parts.query or not all(map(_is_host, hosts.split(",")))
-    except ValueError:
-        unclear = True
-    if unclear:
+    if is_unclear(url):
+        # A part of the password would be shown as the host or the path.
         return "unclear: escape special characters of the password"
+    parts = urlsplit(url)
+    hosts = parts.netloc.rpartition("@")[2]
     keeps_path = parts.scheme in ("postgresql", "postgres", "redis", "rediss")
     return hosts + (parts.path if keeps_path else "")
-
-
-def _is_host(text: str) -> bool:
-    port = text.rpartition("]")[2].partition(":")[2] if "]" in text else text.partition(":")[2]
-    return port == "" or port.isdecimal()
 
 
 def _changed(settings: Settings) -> Iterator[str]:

@@ -32,10 +32,10 @@ HIDDEN = "[hidden]"
 _SECRET_NAMES = re.compile(
     r"authorization|cookie|password|secret|token|api_?key|private|credential", re.IGNORECASE
 )
-# API keys, keys and webhook secrets of the payment processor, JSON web tokens, the text after
-# "Bearer", and passwords in URLs.
+# API keys, keys and webhook secrets of the payment processor, keys of model providers, JSON web
+# tokens, the text after "Bearer", and passwords in URLs.
 _SECRET_TEXTS = re.compile(
-    r"rota_[0-9A-Za-z]{20,}|[sr]k_(?:live|test)_\w+|whsec_\w+|eyJ[\w-]{8,}\.[\w-]*\.?[\w-]*"
+    r"rota_[0-9A-Za-z]{20,}|[sr]k_(?:live|test)_\w+|whsec_\w+|(?<!\w)sk-[\w-]{16,}|AIza[\w-]{30,}|eyJ[\w-]{8,}\.[\w-]*\.?[\w-]*"
     r"|(?<=[Bb]earer )\S+|(?<=://)[^/@\s:]*:[^/@\s]+(?=@)"
 )
 
@@ -53,6 +53,8 @@ def _may_hold_secret(text: str) -> bool:
         or "k_live_" in text
         or "k_test_" in text
         or "whsec_" in text
+        or "sk-" in text
+        or "AIza" in text
         or "eyJ" in text
         or "earer " in text
         or "://" in text

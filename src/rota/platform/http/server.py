@@ -2,13 +2,14 @@
 shutdown."""
 
 import asyncio
+import errno
 import re
 import signal
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 import structlog
 import uvicorn
@@ -24,6 +25,9 @@ from rota.platform.settings import Settings
 from rota.platform.start_checks import StartRefused
 
 log = structlog.get_logger()
+
+# The machine has no such address: IPv6 is off, or the host belongs to another machine.
+_NO_SUCH_ADDRESS = (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL)
 
 MAX_HEAD_BYTES = 64 * 1024
 # The kernel takes this much of a response ahead of the network. With its own, much larger default,
@@ -317,24 +321,49 @@ class Server(uvicorn.Server):
 def listen(host: str, port: int, variable: str) -> list[socket.socket]:
     """Sockets for every address of the host. `variable` is the setting that has the port."""
     sockets: list[socket.socket] = []
+    missing: OSError | None = None
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         for family, kind, protocol, _, address in dict.fromkeys(found):
-            opened = socket.socket(family, kind, protocol)
-            sockets.append(opened)
-            opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if family == socket.AF_INET6:
-                # The addresses of IPv4 have a socket of their own.
-                opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-            opened.bind(address)
+            try:
+                sockets.append(_bound(family, kind, protocol, address))
+            except OSError as error:
+                if error.errno not in _NO_SUCH_ADDRESS:
+                    raise
+                missing = error
+        if missing is not None and not sockets:
+            raise missing
     except OSError as error:
         for opened in sockets:
             opened.close()
+        fix = _listen_fix(error, variable)
         raise StartRefused(
-            f"Cannot listen on {host}, port {port} ({error.strerror}). Set {variable} to a port "
-            "that is free, or stop the process that uses it."
+            f"Cannot listen on {host}, port {port} ({error.strerror}). {fix}"
         ) from error
     return sockets
+
+
+def _bound(family: int, kind: int, protocol: int, address: Any) -> socket.socket:
+    opened = socket.socket(family, kind, protocol)
+    try:
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            # The addresses of IPv4 have a socket of their own.
+            opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        opened.bind(address)
+    except OSError:
+        opened.close()
+        raise
+    return opened
+
+
+def _listen_fix(error: OSError, variable: str) -> str:
+    if isinstance(error, socket.gaierror) or error.errno in _NO_SUCH_ADDRESS:
+        host = "ROTA_WORKER_HOST" if variable == "ROTA_WORKER_PORT" else "ROTA_HOST"
+        return f"Set {host} to an address of this machine."
+    if error.errno == errno.EACCES:
+        return f"Set {variable} to a port above 1023, or allow the process to use lower ones."
+    return f"Set {variable} to a port that is free, or stop the process that uses it."
 
 
 def server_config(app: ASGIApp, settings: Settings) -> uvicorn.Config:
