@@ -24,8 +24,12 @@ UNUSED_MODULES = (
     *("config-", "_curses", "_dbm", "_gdbm", "_sqlite3", "_test", "_tkinter", "nis.", "readline."),
 )
 # Tests of packages, what only installers read, and what only compilers and editors read.
-UNREAD = frozenset(("__pycache__", "tests", "testing", "sdk-core", "RECORD"))
-UNREAD_TYPES = (".pyi", ".pyx", ".pxd", ".pxi", ".c", ".h", ".a")
+UNREAD = frozenset(("__pycache__", "tests", "testing", "benchmarks", "sdk-core", "RECORD"))
+UNREAD_TYPES = (
+    *(".pyi", ".pyx", ".pxd", ".pxi", ".c", ".h", ".cpp", ".hpp", ".rs", ".proto", ".a"),
+)
+# Pygments colours hundreds of languages. Only Python's is used: rich shows tracebacks with it.
+LEXERS = frozenset(("__init__.py", "_mapping.py", "python.py"))
 # What runs in every process. Only these modules have bytecode: all of it would be a third of the
 # image.
 USED = "import rota.app, rota.worker, rota.cli.admin, rota.doctor.examination"
@@ -86,7 +90,9 @@ def _unused(_: str, names: list[str]) -> set[str]:
     return {name for name in names if name in UNUSED or name.startswith(UNUSED_MODULES)}
 
 
-def _unread(_: str, names: list[str]) -> set[str]:
+def _unread(folder: str, names: list[str]) -> set[str]:
+    if folder.endswith("/pygments/lexers"):
+        return set(names) - LEXERS
     return {name for name in names if name in UNREAD or name.endswith(UNREAD_TYPES)}
 
 
