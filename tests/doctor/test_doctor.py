@@ -93,6 +93,26 @@ INVALID: dict[str, tuple[Change, str, str]] = {
         "settings",
         "ROTA_SECRET_KEY must be set in production",
     ),
+    "production without a key for audits": (
+        setting(ENV="production"),
+        "settings",
+        "ROTA_AUDIT_KEY must be set in production",
+    ),
+    "an audit key that is too short": (
+        setting(AUDIT_KEY="c2hvcnQ="),
+        "settings",
+        "ROTA_AUDIT_KEY: must be 32 bytes in base64; create one with: openssl rand",
+    ),
+    "an old audit key that is not a key": (
+        setting(AUDIT_KEYS_OLD="old"),
+        "settings",
+        "copy `x` from /.well-known/audit-keys.json",
+    ),
+    "the public keys on an address that others reach": (
+        setting(HOST="0.0.0.0"),
+        "settings",
+        "ROTA_AUDIT_KEY must be set if ROTA_HOST is 0.0.0.0",
+    ),
     "production without a port for metrics": (
         setting(ENV="production"),
         "settings",

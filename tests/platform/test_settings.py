@@ -14,7 +14,13 @@ import typer
 from pydantic import ValidationError
 
 from rota.cli.runtime import load_settings
-from rota.platform.settings import DEVELOPMENT_SECRET_KEY, Settings, unknown_variables
+from rota.platform.settings import (
+    DEVELOPMENT_AUDIT_KEY,
+    DEVELOPMENT_SECRET_KEY,
+    OperatorSettings,
+    Settings,
+    unknown_variables,
+)
 
 KEY = base64.b64encode(b"k" * 32).decode()
 ISSUER = {"issuer": "https://id.example.test", "clientId": "rota", "name": "Example"}
@@ -68,6 +74,8 @@ def test_production_with_everything_set_starts(environment: pytest.MonkeyPatch) 
         ("ROTA_METRICS_PORT", None),
         ("ROTA_SECRET_KEY", ZERO_KEY),
         ("ROTA_AUDIT_KEY", None),
+        ("ROTA_AUDIT_KEY", DEVELOPMENT_AUDIT_KEY),
+        ("ROTA_AUDIT_KEY", ZERO_KEY),
         ("ROTA_PUBLIC_URL", None),
         ("ROTA_PUBLIC_URL", "http://rota.example.test"),
         ("ROTA_DATABASE_URL", "postgresql://rota@db.example.test/rota"),
@@ -128,11 +136,25 @@ def test_production_accepts_encrypted_local_and_private_connections(
 
 
 @pytest.mark.parametrize("env", ["development", "test", "production"])
-def test_the_development_key_is_refused_on_other_addresses(
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [("ROTA_SECRET_KEY", DEVELOPMENT_SECRET_KEY), ("ROTA_AUDIT_KEY", DEVELOPMENT_AUDIT_KEY)],
+)
+def test_the_development_keys_are_refused_on_other_addresses(
+    environment: pytest.MonkeyPatch, env: str, name: str, key: str
+) -> None:
+    variables = PRODUCTION | {"ROTA_ENV": env, name: key}
+    assert f"{name} must be set" in error_of(environment, **variables, ROTA_HOST="0.0.0.0")
+
+
+@pytest.mark.parametrize("env", ["development", "production"])
+def test_a_command_of_an_operator_needs_no_audit_key(
     environment: pytest.MonkeyPatch, env: str
 ) -> None:
-    variables = PRODUCTION | {"ROTA_ENV": env, "ROTA_SECRET_KEY": DEVELOPMENT_SECRET_KEY}
-    assert "ROTA_SECRET_KEY" in error_of(environment, **variables, ROTA_HOST="0.0.0.0")
+    for name, value in (PRODUCTION | {"ROTA_ENV": env, "ROTA_HOST": "0.0.0.0"}).items():
+        environment.setenv(name, value)
+    environment.delenv("ROTA_AUDIT_KEY")
+    assert OperatorSettings().has_public_audit_key
 
 
 def test_a_client_certificate_needs_its_key(

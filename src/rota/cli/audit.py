@@ -44,11 +44,8 @@ def _keys(path: Path | None) -> list[dict[str, Any]]:
 
 def _settings() -> "Settings":
     """For commands that sign with ROTA_AUDIT_KEY, or trust it."""
-    from rota.platform.settings import DEVELOPMENT_AUDIT_KEY
-
     settings = operator_settings()
-    is_public = settings.audit_key.get_secret_value() == DEVELOPMENT_AUDIT_KEY
-    if settings.env == "production" and is_public:
+    if settings.env == "production" and settings.has_public_audit_key:
         fail("Set ROTA_AUDIT_KEY to the key of the service. The default is public.")
     return settings
 

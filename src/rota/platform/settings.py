@@ -343,19 +343,33 @@ class Settings(BaseSettings):
         problems = list(general_problems(self))
         if self.env == "production":
             problems += self._production_problems()
-        elif not is_loopback(self.host) and (
-            self.secret_key.get_secret_value() == DEVELOPMENT_SECRET_KEY
-        ):
-            problems.append(
-                f"ROTA_SECRET_KEY must be set if ROTA_HOST is {self.host}: the default is public. "
+        elif not is_loopback(self.host):
+            problems += (
+                f"{name} must be set if ROTA_HOST is {self.host}: the default is public. "
                 "Create one with: openssl rand -base64 32"
+                for name in self._public_keys()
             )
         if problems:
             raise ValueError("\n".join(problems))
         return self
 
     def _production_problems(self) -> Iterator[str]:
-        return production_problems(self, DEVELOPMENT_SECRET_KEY, DEVELOPMENT_AUDIT_KEY)
+        return production_problems(self)
+
+    def _public_keys(self) -> Iterator[str]:
+        """The variables of keys that must be secret and have a public default."""
+        if self.has_public_secret_key:
+            yield "ROTA_SECRET_KEY"
+        if self.has_public_audit_key:
+            yield "ROTA_AUDIT_KEY"
+
+    @property
+    def has_public_secret_key(self) -> bool:
+        return self.secret_key.get_secret_value() == DEVELOPMENT_SECRET_KEY
+
+    @property
+    def has_public_audit_key(self) -> bool:
+        return self.audit_key.get_secret_value() == DEVELOPMENT_AUDIT_KEY
 
     @property
     def uses_temporal_tls(self) -> bool:
@@ -399,11 +413,15 @@ class Settings(BaseSettings):
 
 
 class OperatorSettings(Settings):
-    """The settings of a command that uses the database and serves nothing: production needs only
-    what protects the database and its secrets."""
+    """The settings of a command that uses the database and serves nothing: it needs only what
+    protects the database and its secrets."""
 
     def _production_problems(self) -> Iterator[str]:
-        return storage_problems(self, DEVELOPMENT_SECRET_KEY)
+        return storage_problems(self)
+
+    def _public_keys(self) -> Iterator[str]:
+        if self.has_public_secret_key:
+            yield "ROTA_SECRET_KEY"
 
 
 def unknown_variables() -> dict[str, str | None]:

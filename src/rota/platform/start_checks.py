@@ -68,9 +68,9 @@ def general_problems(settings: "Settings") -> Iterator[str]:
         yield "set both ROTA_TEMPORAL_TLS_CERT_FILE and ROTA_TEMPORAL_TLS_KEY_FILE, or neither"
 
 
-def storage_problems(settings: "Settings", development_key: str) -> Iterator[str]:
+def storage_problems(settings: "Settings") -> Iterator[str]:
     """Every reason why the database and its secrets are not safe in production."""
-    if settings.secret_key.get_secret_value() == development_key:
+    if settings.has_public_secret_key:
         yield "ROTA_SECRET_KEY must be set in production: openssl rand -base64 32"
     elif not any(settings.secret_key_bytes):
         yield "ROTA_SECRET_KEY must not be all zeros: openssl rand -base64 32"
@@ -82,15 +82,15 @@ def storage_problems(settings: "Settings", development_key: str) -> Iterator[str
             yield f"ROTA_{name.upper()} must have sslmode=verify-full in production{_OTHERWISE}"
 
 
-def production_problems(
-    settings: "Settings", development_key: str, development_audit_key: str
-) -> Iterator[str]:
+def production_problems(settings: "Settings") -> Iterator[str]:
     """Every reason why these settings are not safe in production."""
-    yield from storage_problems(settings, development_key)
-    if settings.audit_key.get_secret_value() == development_audit_key:
+    yield from storage_problems(settings)
+    if settings.has_public_audit_key:
         yield "ROTA_AUDIT_KEY must be set in production: openssl rand -base64 32"
     elif settings.audit_key.get_secret_value() == settings.secret_key.get_secret_value():
         yield "ROTA_AUDIT_KEY must not be ROTA_SECRET_KEY: openssl rand -base64 32"
+    elif not any(settings.audit_key_bytes):
+        yield "ROTA_AUDIT_KEY must not be all zeros: openssl rand -base64 32"
     if not settings.oidc_issuers:
         yield "ROTA_OIDC_ISSUERS must have at least one issuer in production"
     if insecure := [i.issuer for i in settings.oidc_issuers if not i.issuer.startswith("https://")]:
