@@ -38,6 +38,16 @@ def test_compose_gives_rota_no_rights_and_publishes_only_on_this_machine() -> No
         assert probe in services[name]["healthcheck"]["test"]
 
 
+def test_compose_has_keys_of_its_own() -> None:
+    """The defaults are public, and Rota refuses them on an address that others reach."""
+    created = (ROOT / "deploy" / "up").read_text()
+    for name in ("serve", "worker", "migrate", "agents"):
+        environment = COMPOSE["services"][name]["environment"]
+        for key in ("ROTA_SECRET_KEY", "ROTA_AUDIT_KEY"):
+            assert environment[key].startswith(f"${{{key}:?")
+            assert f"keep {key} " in created
+
+
 def test_compose_syncs_agents_without_a_question() -> None:
     assert "--add-only" in COMPOSE["services"]["agents"]["command"]
 
