@@ -91,7 +91,7 @@ async def test_a_statement_and_an_idle_transaction_have_a_longest_time(service_a
 
     async def idle() -> None:
         async with database.directory() as connection, asyncio.timeout(20):
-            while not connection.is_closed():  # type: ignore[attr-defined]
+            while not connection._connection.is_closed():
                 await asyncio.sleep(0.01)
             await connection.fetchval("SELECT 1")
 
