@@ -240,7 +240,8 @@ meanwhile, one task.
 
 Readiness: TypeAlias = Annotated[Literal["ready", "degraded", "unavailable"], OpenEnum()]
 """`ready`: every check succeeded. `degraded`: Redis or Temporal is down, and the service works
-without it for now. `unavailable`: the database is down.
+without it for now. `unavailable`: the database is down, its schema is older than the service, or
+the service has another secret key.
 """
 
 RetryFrom: TypeAlias = Annotated[Literal["start", "failure"], OpenEnum()]
