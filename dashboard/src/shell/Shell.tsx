@@ -1,16 +1,17 @@
 import { Outlet, useNavigate } from '@tanstack/react-router';
-import { type ReactNode, useEffect, useState } from 'react';
+import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react';
 import { LiveProvider, useConnection } from '../live/LiveProvider';
 import { renewDaily } from '../signin/renewal';
 import { useShortcuts } from '../ui/shortcuts';
 import { ToastRegion } from '../ui/toast';
 import { useAccount } from './account';
 import { LostAccount } from './Broken';
-import { KeyHelp } from './KeyHelp';
 import { Rail, TabBar } from './Rail';
 import { strings } from './strings';
 import { OfflineBar } from './TopBar';
 import { useTitle } from './title';
+
+const KeyHelp = lazy(() => import('./KeyHelp').then(({ KeyHelp }) => ({ default: KeyHelp })));
 
 /** What surrounds every screen: navigation, shortcuts, live updates, messages. */
 export function Shell() {
@@ -43,7 +44,7 @@ export function Shell() {
         </div>
       </MembersOnly>
       <ToastRegion />
-      {help && <KeyHelp onClose={() => setHelp(false)} />}
+      <Suspense>{help && <KeyHelp onClose={() => setHelp(false)} />}</Suspense>
     </LiveProvider>
   );
 }
