@@ -1,6 +1,7 @@
 import type { Transaction } from '@rota/sdk';
 import { useEffect, useRef, useState } from 'react';
 import { Button } from '../ui/Button';
+import { download, today } from '../ui/download';
 import { count } from '../ui/format';
 import { toast } from '../ui/toast';
 import { toCsv } from './csv';
@@ -11,15 +12,8 @@ import { strings } from './strings';
 const ROWS_AT_MOST = 10_000;
 const ROWS_PER_REQUEST = 100;
 
-function download(name: string, content: string) {
-  // The mark at the start makes spreadsheets read the file as UTF-8.
-  const url = URL.createObjectURL(new Blob(['\uFEFF', content], { type: 'text/csv' }));
-  const link = document.createElement('a');
-  link.href = url;
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(url), 10_000);
-}
+// The mark at the start makes spreadsheets read the file as UTF-8.
+const UTF_8_MARK = '\uFEFF';
 
 /** Reads all movements of the filter, at most 10,000, and saves them as CSV. */
 export function ExportButton({
@@ -58,7 +52,7 @@ export function ExportButton({
         setProgress({ read: rows.length, of: Math.min(total, ROWS_AT_MOST) });
       }
       const found = once(rows);
-      download(`movements-${new Date().toISOString().slice(0, 10)}.csv`, toCsv(found));
+      download(`movements-${today()}.csv`, 'text/csv', UTF_8_MARK, toCsv(found));
       toast(
         total > ROWS_AT_MOST
           ? strings.exportedNewest(count(found.length), count(total))

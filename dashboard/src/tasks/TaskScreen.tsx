@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
+import { useState } from 'react';
 import { useAccount } from '../shell/account';
 import { CrumbBar } from '../shell/TopBar';
 import { buttonClass } from '../ui/Button';
@@ -12,6 +13,7 @@ import { ForkTask } from './ForkTask';
 import { LiveText } from './LiveText';
 import { Output } from './Output';
 import { isMoving, isOpenStatus, taskQuery } from './queries';
+import { SaveReceipt } from './SaveReceipt';
 import { strings } from './strings';
 import { TaskHead } from './TaskHead';
 import { TaskTabs } from './TaskTabs';
@@ -30,6 +32,7 @@ function TaskPage({ id }: { id: string }) {
   const { data, error } = useQuery(taskQuery(id));
   const task = data?.task;
   const timeline = useTimelines(id, isMoving(task?.status));
+  const [receiptError, setReceiptError] = useState<Error | null>(null);
   return (
     <main className="main" id="main">
       <CrumbBar
@@ -39,6 +42,7 @@ function TaskPage({ id }: { id: string }) {
       >
         {task && (
           <span className="not-phone">
+            <SaveReceipt id={id} onError={setReceiptError} />
             <CopyAs task={task} />
           </span>
         )}
@@ -58,6 +62,7 @@ function TaskPage({ id }: { id: string }) {
             }
           />
         )}
+        {receiptError && <ErrorNotice error={receiptError} />}
         {!task && !error && <Loading />}
         {task && (
           <>

@@ -64,6 +64,8 @@ export const strings = {
 
   copyAs: 'Copy as',
   copied: (what: string) => `Copied as ${what}. Set ROTA_TOKEN to an API key first.`,
+  receipt: 'Receipt',
+  receiptSaved: 'The receipt is saved',
   cancel: 'Cancel',
   retry: 'Retry',
   cancelTitle: 'Cancel this task?',
