@@ -29,6 +29,14 @@ const root = createRootRoute({
 const text = (value: unknown): string | undefined =>
   typeof value === 'string' && value ? value : undefined;
 
+/** The texts of a URL with these names. */
+const texts =
+  <Name extends string>(...names: Name[]) =>
+  (search: Record<string, unknown>) =>
+    Object.fromEntries(names.map((name) => [name, text(search[name])])) as {
+      [name in Name]?: string;
+    };
+
 /** The caller, or the sign-in page. After sign-in, the browser returns to `href`. */
 async function signedIn(href: string) {
   if (!wasSignedIn()) throw redirect({ to: '/signin', search: { next: href } });
@@ -83,7 +91,7 @@ const invitation = createRoute({
 const backFromCheckout = createRoute({
   getParentRoute: () => root,
   path: '/money',
-  validateSearch: (search): { checkout?: string } => ({ checkout: text(search.checkout) }),
+  validateSearch: texts('checkout'),
   beforeLoad: async ({ search, location }) => {
     const { account } = await signedIn(location.href);
     const paying = pendingPayment()?.account;
@@ -95,8 +103,7 @@ const backFromCheckout = createRoute({
 const signin = createRoute({
   getParentRoute: () => root,
   path: '/signin',
-  validateSearch: (search): { next?: string } =>
-    typeof search.next === 'string' ? { next: search.next } : {},
+  validateSearch: texts('next'),
   component: screen(() => import('./signin/SignIn'), 'SignIn'),
 });
 
@@ -159,35 +166,28 @@ const review = createRoute({
 const newTask = createRoute({
   getParentRoute: () => account,
   path: '/new',
-  validateSearch: (search): { agent?: string; text?: string } => ({
-    agent: text(search.agent),
-    text: text(search.text),
-  }),
+  validateSearch: texts('agent', 'text'),
   component: screen(() => import('./newtask/NewTask'), 'NewTask'),
 });
 
 const manyTasks = createRoute({
   getParentRoute: () => account,
   path: '/new/many',
-  validateSearch: (search): { agent?: string } => ({ agent: text(search.agent) }),
+  validateSearch: texts('agent'),
   component: screen(() => import('./batch/ManyTasks'), 'ManyTasks'),
 });
 
 const tasks = createRoute({
   getParentRoute: () => account,
   path: '/tasks',
-  validateSearch: (search): { status?: string; agent?: string; q?: string } => ({
-    status: text(search.status),
-    agent: text(search.agent),
-    q: text(search.q),
-  }),
+  validateSearch: texts('status', 'agent', 'q'),
   component: screen(() => import('./tasks/Tasks'), 'Tasks'),
 });
 
 const task = createRoute({
   getParentRoute: () => account,
   path: '/tasks/$id',
-  validateSearch: (search): { tab?: string } => ({ tab: text(search.tab) }),
+  validateSearch: texts('tab'),
   component: screen(() => import('./tasks/TaskScreen'), 'TaskScreen'),
 });
 
@@ -247,17 +247,15 @@ const server = createRoute({
 const money = createRoute({
   getParentRoute: () => account,
   path: '/money',
-  validateSearch: (search): { checkout?: string; kind?: string; by?: string } => ({
-    checkout: text(search.checkout),
-    kind: text(search.kind),
-    by: text(search.by),
-  }),
+  validateSearch: texts('checkout', 'kind', 'by'),
   component: screen(() => import('./money/MoneyScreen'), 'MoneyScreen'),
 });
 
 const settings = createRoute({
   getParentRoute: () => account,
   path: '/settings/$section',
+  // The filters of the audit trail.
+  validateSearch: texts('action', 'actor', 'user', 'resource', 'from', 'to'),
   component: screen(() => import('./settings/Settings'), 'Settings'),
 });
 

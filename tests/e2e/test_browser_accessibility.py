@@ -156,6 +156,7 @@ async def screens_of_the_busy(tab: Tab, server: str) -> AsyncIterator[str]:
         "/settings/appearance": "Theme",
         "/settings/sessions": "Active sessions",
         "/settings/keys": "Nightly",
+        "/settings/audit": "Signed head",
         "/nowhere": "This page does not exist",
     }.items():
         await tab.go(path)
@@ -178,6 +179,7 @@ async def screens_of_the_busy(tab: Tab, server: str) -> AsyncIterator[str]:
         "/servers": "Connect a server",
         "/money": "Top up",
         "/settings/keys": "Create key",
+        "/settings/audit?action=account": "Details 1",
     }.items():
         await tab.go(path)
         await tab.press(button)

@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, Navigate } from '@tanstack/react-router';
 import { meQuery } from '../api/queries';
+import { canManage } from '../members/rules';
 import { TopBar } from '../shell/TopBar';
 import { Icon } from '../ui/Icon';
 import { groups, type Section } from './sections';
@@ -10,8 +11,10 @@ const route = getRouteApi('/$account/settings/$section');
 
 export function Settings() {
   const { account, section } = route.useParams();
-  const kind = useQuery(meQuery).data?.account.kind;
-  const isHere = (each: Section) => each.kind === undefined || each.kind === kind;
+  const current = useQuery(meQuery).data?.account;
+  const isHere = ({ kind, managed }: Section) =>
+    (kind === undefined || kind === current?.kind) &&
+    (!managed || (current !== undefined && canManage(current.role)));
   const found = groups
     .flatMap((group) => group.sections)
     .find((each) => each.name === section && isHere(each));

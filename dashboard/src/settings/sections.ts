@@ -2,8 +2,10 @@
 
 import type { Account } from '@rota/sdk';
 import type { ComponentType } from 'react';
+import { strings as auditStrings } from '../audit/strings';
 import { Members } from '../members/Members';
 import { strings as memberStrings } from '../members/strings';
+import { screen } from '../shell/screen';
 import type { IconName } from '../ui/Icon';
 import { Appearance } from './Appearance';
 import { Keys } from './Keys';
@@ -19,6 +21,8 @@ export interface Section {
   page: ComponentType;
   /** Only in accounts of this kind. */
   kind?: Account['kind'];
+  /** Only for owners and admins. */
+  managed?: true;
 }
 
 export const groups: { name: string; sections: Section[] }[] = [
@@ -41,6 +45,13 @@ export const groups: { name: string; sections: Section[] }[] = [
         kind: 'company',
       },
       { name: 'keys', label: strings.keys.name, icon: 'key', page: Keys },
+      {
+        name: 'audit',
+        label: auditStrings.name,
+        icon: 'shield',
+        page: screen(() => import('../audit/AuditTrail'), 'AuditTrail'),
+        managed: true,
+      },
     ],
   },
 ];
