@@ -11,6 +11,7 @@ from rota_sdk._model import Body, Model, OpenEnum
 __all__ = [
     "AcceptTools",
     "Account",
+    "AccountApprovals",
     "AccountKind",
     "Actor",
     "Agent",
@@ -24,6 +25,7 @@ __all__ = [
     "ApprovalPolicy",
     "ApprovalsResponse",
     "ApproveTask",
+    "Approvers",
     "AuditActor",
     "AuditEntry",
     "AuditHead",
@@ -43,10 +45,12 @@ __all__ = [
     "ChecksResponse",
     "Company",
     "CompanyResponse",
+    "Condition",
     "ConnectServer",
     "CreateCompany",
     "CreateInvitation",
     "CreateKey",
+    "CreateRule",
     "CreateSchedule",
     "CreateTask",
     "CreateTasks",
@@ -105,6 +109,9 @@ __all__ = [
     "PingResponse",
     "PlanOffer",
     "PlansResponse",
+    "PoliciesResponse",
+    "PutApprovals",
+    "PutPolicies",
     "Quote",
     "QuoteResponse",
     "QuotedAgent",
@@ -128,8 +135,13 @@ __all__ = [
     "ReviewRef",
     "ReviewResponse",
     "ReviewState",
+    "ReviewedCall",
     "ReviewedWork",
     "Role",
+    "Rule",
+    "RuleResponse",
+    "RuleState",
+    "RulesResponse",
     "Schedule",
     "ScheduleDetailsResponse",
     "ScheduleError",
@@ -204,6 +216,11 @@ AccountKind: TypeAlias = Annotated[Literal["personal", "company"], OpenEnum()]
 AllowanceStatus: TypeAlias = Annotated[Literal["normal", "warning", "depleted"], OpenEnum()]
 """`warning` from 80 percent, `depleted` at 100 percent."""
 
+Approvers: TypeAlias = Annotated[Literal["anyone", "named"], OpenEnum()]
+"""Who can approve and reject in a company. `anyone`: every member. `named`: owners, admins, and
+members with the right `approver`.
+"""
+
 AuditActor: TypeAlias = Annotated[
     Literal["user", "key", "agent", "operator", "service"], OpenEnum()
 ]
@@ -211,8 +228,10 @@ AuditActor: TypeAlias = Annotated[
 `service` itself.
 """
 
-CredentialKind: TypeAlias = Annotated[Literal["session", "key"], OpenEnum()]
-"""`session`: the user was signed in. `key`: an API key of the user."""
+CredentialKind: TypeAlias = Annotated[Literal["session", "key", "rule"], OpenEnum()]
+"""`session`: the user was signed in. `key`: an API key of the user. `rule`: a standing rule that
+the user made.
+"""
 
 CutText: TypeAlias = Annotated[
     Literal["description", "input", "output", "actions", "outputSchema"], OpenEnum()
@@ -261,6 +280,14 @@ cancelled or changed before a decision.
 Role: TypeAlias = Annotated[Literal["owner", "admin", "member"], OpenEnum()]
 """What a user can do in an account. Owners and admins also manage members, keys, tool servers and
 billing.
+"""
+
+RuleState: TypeAlias = Annotated[
+    Literal["active", "used", "expired", "revoked", "void"], OpenEnum()
+]
+"""Whether a rule works. `used`: all its uses are counted. `expired`: its time has passed.
+`revoked`: a person has deleted it. `void`: something that it is bound to has changed, as
+`voidReason` says.
 """
 
 ScheduleOutcome: TypeAlias = Annotated[Literal["created", "skipped", "failed"], OpenEnum()]
@@ -400,6 +427,17 @@ class Account(Model):
     """When the account was created."""
 
 
+class AccountApprovals(Model):
+    """Who can approve, and what waits for approval."""
+
+    second_person: bool
+    """Whether nobody can approve what they shaped."""
+    approvers: Approvers
+    """Who can approve and reject."""
+    max_cost_cents: int | None
+    """A run with a higher budget waits for approval. Null: no limit."""
+
+
 class Actor(Model):
     """A user who did something, and the credential of the request."""
 
@@ -411,6 +449,8 @@ class Actor(Model):
     """The kind of credential. Null if an earlier version did not store it."""
     key_id: str | None
     """The ID of the API key. Null for a session."""
+    rule_id: str | None = None
+    """The ID of the standing rule. Null for a session and a key."""
 
 
 class ApprovalPolicy(Model):
@@ -690,6 +730,21 @@ class PastCheck(Model):
     """Why the check failed. Null if it succeeded."""
 
 
+class Condition(Body):
+    """What an argument must be: exactly one of `const`, `enum`, `min` and `max`, or `any`."""
+
+    const: Any = None
+    """Exactly this value."""
+    enum: list[Any] | None = None
+    """One of these values, at most 100."""
+    min: int | float | None = None
+    """A number that is not less than this."""
+    max: int | float | None = None
+    """A number that is not greater than this."""
+    any: Literal[True] | None = None
+    """Any value, and the argument can be absent."""
+
+
 class CreateCompany(Body):
     """A company to create."""
 
@@ -719,6 +774,15 @@ class CreateKey(Body):
     """
     expires_at: AwareDatetime | None = None
     """When the key stops working: an ISO 8601 time with an offset, in the future. Default: never."""
+
+
+class ReviewedCall(Body):
+    """A call in a review."""
+
+    task_id: str
+    """The ID of the task."""
+    item_id: str
+    """The ID of the item in a review of the task."""
 
 
 class TaskBody(Body):
@@ -936,8 +1000,9 @@ class Event(Model):
     `schedule.updated`, `schedule.deleted`, `schedule.failed`, `mcp.connected`,
     `mcp.disconnected`, `mcp.changed`, `key.created`, `key.revoked`, `company.created`,
     `company.updated`, `company.seats_exceeded`, `member.added`, `member.updated`,
-    `member.removed`, `invitation.created`, `invitation.deleted`, `session.created` or
-    `session.revoked`. Ignore types that you do not know.
+    `member.removed`, `invitation.created`, `invitation.deleted`, `policy.updated`,
+    `rule.created`, `rule.used`, `rule.revoked`, `session.created` or `session.revoked`. Ignore
+    types that you do not know.
     """
     task_id: str | None
     """The task that the event is about. Null if none."""
@@ -1244,6 +1309,19 @@ class PlanOffer(Model):
     """The minimum number of seats. Null if the tier has no seats."""
 
 
+class PutApprovals(Body):
+    """Who can approve, and what waits for approval."""
+
+    second_person: bool
+    """Whether nobody can approve what they shaped. Turning it on needs two approvers. What waits
+    when it is turned off keeps the rule.
+    """
+    approvers: Approvers
+    """Who can approve and reject."""
+    max_cost_cents: int | None = None
+    """A run with a higher budget waits for approval before it starts. Null: no limit."""
+
+
 class QuotedAgent(Model):
     """The agent that would run."""
 
@@ -1359,6 +1437,45 @@ class RetryTask(Body):
 
     from_: RetryFrom = "start"
     """Where the new run starts."""
+
+
+class Rule(Model):
+    """Calls of a tool that an agent can make without a review."""
+
+    id: str
+    """The ID of the rule, `rule_…`."""
+    server_id: str
+    """The ID of the tool server."""
+    server_revision: int
+    """The revision of the server that it is bound to."""
+    tool: str
+    """The name of the tool."""
+    definition_hash: str
+    """The hash of the tool's definition that it is bound to."""
+    agent: str
+    """The name of the agent."""
+    agent_version: int
+    """The version of the agent that it is bound to."""
+    arguments: dict[str, dict[str, Any]]
+    """The condition for each argument."""
+    expires_at: datetime
+    """When the rule ends."""
+    max_uses: int
+    """How many calls it approves."""
+    uses: int
+    """How many calls it has approved."""
+    state: RuleState
+    """Whether it works."""
+    void_reason: str | None
+    """Why it is void. Null otherwise."""
+    created_by: str
+    """The user who made it, `user_…`."""
+    created_by_name: str | None
+    """The name of that user at that time. Null if unknown."""
+    created_at: datetime
+    """When it was made."""
+    revoked_at: datetime | None
+    """When it was deleted. Null if it was not."""
 
 
 class ScheduleError(Model):
@@ -1590,6 +1707,13 @@ class Company(Account):
     """How many members there are."""
 
 
+class PoliciesResponse(Model):
+    """The policies of the account."""
+
+    approvals: AccountApprovals
+    """The policy for approvals."""
+
+
 class ApiKey(Model):
     """An API key, without its secret."""
 
@@ -1669,7 +1793,11 @@ class ReviewItem(Model):
     wrote nothing.
     """
     edited: bool = False
-    """Whether the arguments were changed when the item was approved."""
+    """Whether a person has changed the arguments."""
+    edited_by: Actor | None = None
+    """Who changed the arguments before this review, so that a second person approves them. Null
+    otherwise.
+    """
     digest: str | None = None
     """The SHA-256 of the call with these arguments. The call is made only if it still has this
     digest. Null for reviews of earlier versions.
@@ -2001,6 +2129,29 @@ class ChecksResponse(Model):
     """The number of items on all pages, not only this one."""
 
 
+class CreateRule(Body):
+    """A rule to make."""
+
+    expires_at: AwareDatetime
+    """When the rule ends. A time in the future."""
+    max_uses: int
+    """How many calls the rule approves, at most 1,000,000."""
+    from_review: ReviewedCall | None = None
+    """The call that the rule is made from, instead of `serverId`, `tool` and `agent`. Without
+    `arguments`, the rule covers calls with exactly the arguments of this one.
+    """
+    server_id: str | None = None
+    """The ID of the tool server. Required without `fromReview`."""
+    tool: str | None = None
+    """The name of the tool. Required without `fromReview`."""
+    agent: str | None = None
+    """The name of the agent. Required without `fromReview`."""
+    arguments: dict[str, Condition] | None = None
+    """A condition for each argument. An argument that is not named must be absent. Required without
+    `fromReview`.
+    """
+
+
 class CreateSchedule(Body):
     """A schedule to create."""
 
@@ -2301,6 +2452,13 @@ class PlansResponse(Model):
     """The connect pass. Null if this deployment does not sell it."""
 
 
+class PutPolicies(Body):
+    """All policies of the account."""
+
+    approvals: PutApprovals
+    """The policy for approvals."""
+
+
 class Quote(Model):
     """What a task would cost, use and ask."""
 
@@ -2348,6 +2506,22 @@ class RetryQuote(Model):
     """Why it cannot be retried. Null if it can."""
     options: list[RetryOption]
     """The ways to retry. Empty if there is none, and for a task that its client runs."""
+
+
+class RuleResponse(Model):
+    """One rule."""
+
+    rule: Rule
+    """The rule."""
+
+
+class RulesResponse(Model):
+    """A page of rules."""
+
+    rules: list[Rule]
+    """The rules on this page, newest first."""
+    total: int
+    """The number of items on all pages, not only this one."""
 
 
 class Schedule(Model):

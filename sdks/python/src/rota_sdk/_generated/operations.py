@@ -37,6 +37,7 @@ create_invitation = Operation(
     "POST", "/api/companies/{id}/invitations", models.InvitedResponse, is_keyed=True
 )
 create_key = Operation("POST", "/api/keys", models.KeyCreatedResponse, is_keyed=True)
+create_rule = Operation("POST", "/api/rules", models.RuleResponse, is_keyed=True)
 create_schedule = Operation("POST", "/api/schedules", models.ScheduleResponse, is_keyed=True)
 create_task = Operation("POST", "/api/tasks", models.TaskResponse, is_keyed=True)
 create_tasks = Operation("POST", "/api/tasks/batch", models.CreateTasksResponse, is_keyed=True)
@@ -50,6 +51,7 @@ delete_key = Operation("DELETE", "/api/keys/{id}", models.DeletedResponse, is_ke
 delete_member = Operation(
     "DELETE", "/api/companies/{id}/members/{userId}", models.DeletedResponse, is_keyed=False
 )
+delete_rule = Operation("DELETE", "/api/rules/{id}", models.DeletedResponse, is_keyed=False)
 delete_schedule = Operation("DELETE", "/api/schedules/{id}", models.DeletedResponse, is_keyed=False)
 delete_session = Operation(
     "DELETE", "/api/auth/sessions/{id}", models.DeletedResponse, is_keyed=False
@@ -68,6 +70,8 @@ get_forecast = Operation("GET", "/api/credits/forecast", models.ForecastResponse
 get_invitation = Operation(
     "GET", "/api/invitations/{token}", models.ReceivedInvitationResponse, is_keyed=False
 )
+get_policies = Operation("GET", "/api/policies", models.PoliciesResponse, is_keyed=False)
+get_rule = Operation("GET", "/api/rules/{id}", models.RuleResponse, is_keyed=False)
 get_schedule = Operation(
     "GET", "/api/schedules/{id}", models.ScheduleDetailsResponse, is_keyed=False
 )
@@ -98,6 +102,7 @@ list_members = Operation(
     "GET", "/api/companies/{id}/members", models.MembersResponse, is_keyed=False
 )
 list_plans = Operation("GET", "/api/plans", models.PlansResponse, is_keyed=False)
+list_rules = Operation("GET", "/api/rules", models.RulesResponse, is_keyed=False)
 list_schedules = Operation("GET", "/api/schedules", models.SchedulesResponse, is_keyed=False)
 list_servers = Operation("GET", "/api/mcp", models.ServersResponse, is_keyed=False)
 list_sessions = Operation("GET", "/api/auth/sessions", models.SessionsResponse, is_keyed=False)
@@ -120,6 +125,7 @@ patch_member = Operation(
 patch_schedule = Operation("PATCH", "/api/schedules/{id}", models.ScheduleResponse, is_keyed=False)
 patch_task = Operation("PATCH", "/api/tasks/{id}", models.TaskResponse, is_keyed=False)
 ping_server = Operation("POST", "/api/mcp/{id}/ping", models.PingResponse, is_keyed=False)
+put_policies = Operation("PUT", "/api/policies", models.PoliciesResponse, is_keyed=False)
 quote_retry = Operation("GET", "/api/tasks/{id}/retry", models.RetryQuoteResponse, is_keyed=False)
 ready = Operation("GET", "/health/ready", models.ReadyResponse, is_keyed=False)
 refresh_session = Operation("POST", "/api/auth/refresh", models.TokenResponse, is_keyed=False)
