@@ -144,6 +144,24 @@ async def servers(walk: Walk) -> None:
     await walk.send(person, "DELETE /api/mcp/{id}", server)
 
 
+async def rules(walk: Walk) -> None:
+    person = await walk.person()
+    approvals = {"secondPerson": False, "approvers": "named", "maxCostCents": 500}
+    await walk.send(person, "PUT /api/policies", json={"approvals": approvals})
+    walk.peer.tools["issue_write"] = definition("issue_write")
+    server = walk.checked(await person.post("/api/mcp", {"name": "github", "url": walk.peer.url}))
+    body = {
+        "serverId": server["server"]["id"],
+        "tool": "issue_write",
+        "agent": AGENT,
+        "arguments": {},
+        "expiresAt": clock.to_wire(clock.now() + timedelta(hours=1)),
+        "maxUses": 1,
+    }
+    made = await walk.send(person, "POST /api/rules", json=body)
+    await walk.send(person, "DELETE /api/rules/{id}", made["rule"]["id"])
+
+
 async def tasks(walk: Walk) -> None:
     person = await walk.person()
     create = "POST /api/tasks"
@@ -204,7 +222,7 @@ async def _bought(walk: Walk, base: str, buy: str, body: Any) -> None:
 
 
 PARTS: tuple[Callable[[Walk], Awaitable[None]], ...] = (
-    *(sign_in, companies, keys, servers, tasks, schedules, money),
+    *(sign_in, companies, keys, servers, rules, tasks, schedules, money),
 )
 ONLY = {"a": plans, "b": passes}
 

@@ -68,6 +68,8 @@ async def test_a_second_person_needs_two_approvers(board: Service) -> None:
     assert "has 1 approver." in refused.json()["error"]["message"]
     # If all members can approve, there are two. A named approver is the second one too.
     assert (await office.put(**ON | {"approvers": "anyone"})).status_code == 200
+    # Then there would be one.
+    assert (await office.put(**ON)).status_code == 409
     assert (await office.put(**OFF)).status_code == 200
     assert (await office.company.change(member, approver=True)).status_code == 200
     assert (await office.put(**ON)).status_code == 200
@@ -137,11 +139,12 @@ async def test_a_retry_above_the_cost_limit_waits_and_an_approved_run_goes_on(
     assert await retried(task, "start") == "WAITING_APPROVAL"
 
 
-async def test_a_right_that_is_taken_while_a_decision_waits_is_not_used(
+async def test_a_right_that_a_policy_takes_while_a_decision_waits_is_not_used(
     board: Service, office: Office
 ) -> None:
-    """The request was authenticated with the right, and waits for the account."""
-    approver = office.approvers[0]
+    """The transaction began with the right, and waits for the account."""
+    member = await office.join()
+    await office.put(**OFF | {"approvers": "anyone"})
     task = await create(office.owner, **WAITING)
     async with board.owner() as connection:
         transaction = connection.transaction()
@@ -149,12 +152,10 @@ async def test_a_right_that_is_taken_while_a_decision_waits_is_not_used(
         await connection.execute(
             "SELECT FROM account_heads WHERE account_id = $1 FOR UPDATE", office.account_id
         )
-        waiting = asyncio.create_task(approver.post(f"/api/tasks/{task['id']}/approve", {}))
+        waiting = asyncio.create_task(member.post(f"/api/tasks/{task['id']}/approve", {}))
         await until_waiting_for_locks(board, 1)
         await connection.execute(
-            "UPDATE members SET approver = false WHERE account_id = $1 AND user_id = $2",
-            office.account_id,
-            approver.user_id,
+            "UPDATE accounts SET anyone_approves = false WHERE id = $1", office.account_id
         )
         await transaction.commit()
         refused = await waiting

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from rota.accounts import queries as accounts
 from rota.auth.caller import Caller
+from rota.events import journal
 from rota.mcp import queries, schemas
 from rota.mcp.client import DefinitionChanged, ToolClient, ToolRemoved
 from rota.mcp.errors import (
@@ -27,7 +28,7 @@ from rota.mcp.schemas import InvokedResponse
 from rota.platform import ids
 from rota.platform.cache import ExpiringCache
 from rota.platform.canonical import canonical_json, digest
-from rota.platform.db import Database
+from rota.platform.db import AccountTransaction, Database
 from rota.platform.errors import ApiError, FieldError, ValidationFailed
 from rota.platform.idempotency import Idempotency, Outcome
 from rota.platform.schema import SchemaChecks
@@ -91,9 +92,8 @@ class ToolCalls:
         self, caller: Caller, server_id: UUID | None, body: InvokeTool
     ) -> InvokedResponse:
         server, tool = await self._find_tool(caller, server_id, body.tool)
-        await self._check_policy(caller, tool)
         await self._check_arguments(caller, tool, body.arguments)
-        await self._record(caller, server, body)
+        await self._record(caller, server, tool, body)
         started = time.perf_counter()
         try:
             result = await self._tool_client.call(server, tool, body.arguments)
@@ -121,15 +121,9 @@ class ToolCalls:
             latency_ms=round(latency_ms, 3),
         )
 
-    async def _check_policy(self, caller: Caller, tool: ServerTool) -> None:
-        """A direct call has no second person, so it can only read if the account requires one."""
-        if caller.account_kind != "company" or is_read_only(tool.accepted or {}):
-            return
-        async with self._db.read(caller.account_id) as tx:
-            if (await accounts.policy(tx)).second_person:
-                raise DirectCallRefused(tool.name)
-
-    async def _record(self, caller: Caller, server: Server, body: InvokeTool) -> None:
+    async def _record(
+        self, caller: Caller, server: Server, tool: ServerTool, body: InvokeTool
+    ) -> None:
         """Before the call: one that cannot be recorded is not made.
 
         Nor is one of a user who has left the company or lost the right since the request began. Its
@@ -137,6 +131,8 @@ class ToolCalls:
         """
         details = {"tool": body.tool, "arguments": digest(canonical_json(body.arguments))}
         async with self._db.write(caller.account_id, caller.user_id, right=caller.right) as tx:
+            if caller.account_kind == "company" and not is_read_only(tool.accepted or {}):
+                await _check_policy(tx, tool)
             tx.record("tool.invoked", details, ids.to_wire("mcp", server.id))
 
     async def _check_arguments(
@@ -188,3 +184,11 @@ class ToolCalls:
     def forget(self, server: Server) -> None:
         """Reads the server again before the next call. To be used whenever it may have changed."""
         self._recent.drop((server.account_id, server.id))
+
+
+async def _check_policy(tx: AccountTransaction, tool: ServerTool) -> None:
+    """Refuses a call that writes if the account requires a second person: it has none."""
+    # Until the call is recorded, the policy stays as it is.
+    await journal.lock_account(tx)
+    if (await accounts.policy(tx)).second_person:
+        raise DirectCallRefused(tool.name)

@@ -41,8 +41,8 @@ class MembershipBusy(RateLimited):
 class RightEnded(Forbidden):
     def __init__(self) -> None:
         super().__init__(
-            "Your role in this company has changed and no longer allows this. GET /api/me shows "
-            "your role."
+            "Your rights in this company have changed and no longer allow this. GET /api/me shows "
+            "them."
         )
 
 

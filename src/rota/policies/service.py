@@ -21,13 +21,15 @@ class Policies:
     async def put(self, caller: Caller, policy: Policy) -> Policy:
         """Replaces the policies. Decisions and calls that start later are made under them."""
         async with self._db.write(caller.account_id, caller.user_id, right=caller.right) as tx:
+            # Members change under the first lock, and decisions read the policy under the second.
             await queries.lock(tx)
-            # A decision locks the journal before it reads the policies.
             await journal.lock_account(tx)
             before = await queries.policy(tx)
             if policy == before:
                 return policy
-            if policy.second_person and not before.second_person:
+            turned_on = policy.second_person and not before.second_person
+            narrowed = before.anyone_approves and not policy.anyone_approves
+            if policy.second_person and (turned_on or narrowed):
                 approvers = await members.approvers(tx, anyone=policy.anyone_approves)
                 if approvers < 2:
                     raise TooFewApprovers(approvers)
