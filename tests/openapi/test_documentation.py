@@ -20,6 +20,7 @@ ENUMS = {
         "TaskStatus",
         "Gate",
         "ReviewState",
+        "Shaping",
         "ItemDecision",
         "RetryFrom",
         "Overlap",

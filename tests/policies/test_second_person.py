@@ -169,6 +169,12 @@ async def test_nobody_approves_what_they_shaped(
     await office.require_second_person()
     task = await shape(run, one, other)
     before = await review_of(third, task)
+    assert (before["secondPerson"], before["shaped"]) == (True, [])
+    # The review and the list of approvals say so before anybody tries.
+    assert (await review_of(one, task))["shaped"] == reasons
+    listed = (await one.get("/api/approvals")).json()["approvals"]
+    [waiting] = [each["review"] for each in listed if each["task"]["id"] == task["id"]]
+    assert (waiting["secondPerson"], waiting["shaped"]) == (True, reasons)
     assert because(await approve(one, task)) == reasons
     if shape is created_by_key:
         assert because(await approve(await one.key(), task)) == reasons
@@ -176,7 +182,8 @@ async def test_nobody_approves_what_they_shaped(
     # It is about the person, not about the task: somebody else approves it.
     approved = await approve(third, task)
     assert approved.status_code == 200, approved.text
-    assert approved.json()["review"]["state"] == "approved"
+    review = approved.json()["review"]
+    assert (review["state"], review["secondPerson"]) == ("approved", False)
     # Also once it is approved, the caller does not seem to have approved it.
     late = await approve(one, task)
     assert late.status_code in (403, 409), late.text
@@ -218,6 +225,7 @@ async def test_an_edit_opens_a_new_number_for_somebody_else(run: OfficeRun, offi
     assert (done["decision"], done["decidedBy"]["userId"]) == ("approved", one.wire_id)
     assert (waits["decision"], waits["arguments"]) == (None, arguments)
     assert (waits["edited"], waits["editedBy"]["userId"]) == (True, one.wire_id)
+    assert review["shaped"] == ["edited"]
     # Sent again, it decides nothing either. The creator and the editor cannot approve it.
     body = {"decisions": [{"id": changed, "arguments": arguments}]}
     again = await one.post(f"/api/tasks/{task['id']}/approve", body)

@@ -30,7 +30,7 @@ from rota.rules.model import Rule
 from rota.rules.schemas import CreateRule, ReviewedCall, RuleResponse
 from rota.rules.use import surroundings
 from rota.tasks import queries as tasks
-from rota.tasks import review_queries, shaping
+from rota.tasks import review_checks, review_queries
 from rota.tasks.errors import AgentNotInCatalog
 
 MAX_RULES = 1_000
@@ -70,7 +70,7 @@ class Rules:
             async def work() -> RuleResponse:
                 # The lock makes the count exact, and the right to approve that of now.
                 await journal.lock_account(tx)
-                await shaping.check_approver(tx)
+                await review_checks.check_approver(tx)
                 rule = await self._create(tx, caller, body)
                 return RuleResponse(rule=await _shown(tx, rule))
 
@@ -95,7 +95,7 @@ class Rules:
         if (
             acceptance is not None
             and acceptance.user_id == caller.user_id
-            and await shaping.needs_second_person(tx)
+            and (await accounts.policy(tx)).second_person
         ):
             raise AcceptedToolOfRule
         if await queries.count_in_force(tx) >= MAX_RULES:
@@ -141,7 +141,7 @@ class Rules:
         async with self._db.write(caller.account_id, caller.user_id, right=caller.right) as tx:
             # A run locks the account before it uses a rule.
             await journal.lock_account(tx)
-            await shaping.check_approver(tx)
+            await review_checks.check_approver(tx)
             rule = await _get(tx, rule_id)
             if await queries.revoke(tx, rule.id, caller.user_id, clock.now()):
                 await _record(tx, "rule.revoked", rule.id)

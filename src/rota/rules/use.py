@@ -11,6 +11,7 @@ from uuid import UUID
 from prometheus_client import Counter
 
 from rota.accounts import members
+from rota.accounts import queries as accounts
 from rota.agents import queries as agents
 from rota.events import journal
 from rota.mcp import queries as mcp
@@ -54,7 +55,7 @@ async def covering(
         return []
     now = await surroundings(tx, found)
     found = [rule for rule in found if now.why_void(rule) is None]
-    if not found or not await shaping.needs_second_person(tx):
+    if not found or not (await accounts.policy(tx)).second_person:
         return found
     shaped = await _shapers(tx, task, row_id, tool)
     return [rule for rule in found if rule.created_by not in shaped]

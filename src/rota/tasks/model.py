@@ -7,11 +7,14 @@ from typing import Any, Literal
 from uuid import UUID
 
 from rota.credits.ledger import RunId
+from rota.mcp.model import AcceptedDefinition
 from rota.platform import json
 from rota.tasks.states import Gate, Status
 
 # `cancelled`: the task was cancelled or changed before a decision.
 ReviewState = Literal["pending", "approved", "rejected", "expired", "cancelled"]
+# The accepted definitions of tools, by server ID and tool.
+Definitions = Mapping[tuple[str, str], AcceptedDefinition]
 CutText = Literal["description", "input", "output", "actions", "outputSchema"]
 
 

@@ -4,20 +4,36 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
+from prometheus_client import Counter
+
 from rota.accounts import queries as accounts
 from rota.auth.caller import Caller
-from rota.platform import clock, ids
+from rota.platform import clock, ids, membership
 from rota.platform.db import AccountReader, AccountTransaction
 from rota.tasks import review_items, review_queries, review_schemas
-from rota.tasks.errors import NotWaiting, ReviewStale
+from rota.tasks.errors import NotWaiting, ReviewStale, ShapedByCaller
 from rota.tasks.model import Review, Task
 from rota.tasks.review_items import Items
 from rota.tasks.review_reading import TaskReviews
 from rota.tasks.review_schemas import ApproveTask, RejectTask, ReviewRef
 from rota.tasks.states import APPROVAL_OF, Status, target_of
 
+REFUSED = Counter(
+    "rota_second_person_refusals_total",
+    "Approvals that were refused because the caller shaped what was approved.",
+)
+
 # A caller who decides again this soon repeats the decision: a retry, or a double click.
 REPEAT_TIME = timedelta(seconds=10)
+
+
+async def check_approver(tx: AccountTransaction) -> None:
+    """Refuses a user who could approve when the transaction began, and cannot any more.
+
+    The account must be locked. The transaction keeps the membership as it is, but not the policy:
+    until the lock, `anyone` can become `named`.
+    """
+    await membership.require(tx, "approve")
 
 
 async def decider(tx: AccountReader, caller: Caller) -> dict[str, Any]:
@@ -59,6 +75,19 @@ def check_not_expired(found: TaskReviews, target: Status) -> None:
     now, deadline = clock.now(), found.task.deadline
     if found.reviews[0].expires_at <= now or (deadline is not None and deadline <= now):
         raise NotWaiting(found.task, target, wire(found))
+
+
+def check_second_person(found: TaskReviews, named: Sequence[str]) -> None:
+    """Refuses the approval of what the caller shaped, if the review needs a second person."""
+    if found.second_person is None:
+        return
+    review = found.reviews[0]
+    pending = [item for item in review.items if item["decision"] is None]
+    items = [item for item in review.items if item["id"] in named] or pending or review.items
+    how = found.second_person.why_not(review, items, found.definitions)
+    if how:
+        REFUSED.inc()
+        raise ShapedByCaller(how)
 
 
 def check_edits_seen(found: TaskReviews, by: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ from rota.platform import ids
 from rota.platform.http import examples
 from rota.platform.http.schemas import Body, Timestamp, Wire, doc, resource_of
 from rota.tasks import summaries
-from rota.tasks.review_reading import Definitions
+from rota.tasks.model import Definitions
 from rota.tasks.schemas import Id
 
 ItemDecision = TypeAliasType(

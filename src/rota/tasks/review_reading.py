@@ -1,17 +1,14 @@
 """Reads the reviews of a task with everything that is needed to show them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rota.mcp import queries as mcp
-from rota.mcp.model import AcceptedDefinition
 from rota.platform import ids
 from rota.platform.db import AccountReader
-from rota.tasks import review_queries
-from rota.tasks.model import Review, Task
-
-# The accepted definitions of tools, by server ID and tool.
-Definitions = Mapping[tuple[str, str], AcceptedDefinition]
+from rota.tasks import review_queries, shaping
+from rota.tasks.model import Definitions, Review, Task
+from rota.tasks.shaping import SecondPerson
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +18,15 @@ class TaskReviews:
     task: Task
     reviews: list[Review]
     definitions: Definitions
+    # None: the newest review needs no second person.
+    second_person: SecondPerson | None = None
 
 
 async def read(tx: AccountReader, task: Task) -> TaskReviews:
     reviews = await review_queries.of_task(tx, task.id)
-    return TaskReviews(task, reviews, await definitions_of(tx, reviews))
+    definitions = await definitions_of(tx, reviews)
+    second_persons = await shaping.second_persons(tx, {task.id: reviews[0]} if reviews else {})
+    return TaskReviews(task, reviews, definitions, second_persons.get(task.id))
 
 
 async def definitions_of(tx: AccountReader, reviews: Sequence[Review]) -> Definitions:

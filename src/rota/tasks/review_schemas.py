@@ -22,9 +22,10 @@ from rota.platform.http.schemas import (
     example_with,
     resource_of,
 )
-from rota.tasks import model, states, summaries
+from rota.tasks import model, shaping, states, summaries
+from rota.tasks.model import Definitions
 from rota.tasks.review_item_schemas import DIGEST, Decision, ReviewItem
-from rota.tasks.review_reading import Definitions, TaskReviews
+from rota.tasks.review_reading import TaskReviews
 from rota.tasks.schemas import ForkOrigin, Task, TaskId
 
 Gate = TypeAliasType(
@@ -47,6 +48,16 @@ ReviewState = TypeAliasType(
             "no decision was made in time, and the task is cancelled, or failed because of its "
             "deadline. `cancelled`: the task was cancelled or changed before a decision.",
             "pending",
+        ),
+    ],
+)
+Shaping = TypeAliasType(
+    "Shaping",
+    Annotated[
+        shaping.Shaping,
+        doc(
+            "How a user shaped what waits for approval, in the task or in a task above it.",
+            "created",
         ),
     ],
 )
@@ -259,6 +270,22 @@ class Review(Wire):
     items: Annotated[
         list[ReviewItem], doc("What a person decides. Empty at a run gate and without a review.")
     ]
+    second_person: Annotated[
+        bool,
+        doc(
+            "Whether a second person has to approve: nobody can approve what they shaped. False if "
+            "nothing waits.",
+            False,
+        ),
+    ]
+    shaped: Annotated[
+        list[Shaping],
+        doc(
+            "How you shaped it, if a second person has to approve. If it is not empty, you cannot "
+            "approve everything that waits.",
+            [],
+        ),
+    ]
     history: Annotated[
         list[PastReview], doc("Reviews of this task that have ended, newest first.", [])
     ]
@@ -271,6 +298,7 @@ class Review(Wire):
         sealed = json.loads(found.reviews[0].sealed) if shapes else {}
         work = sealed.get("work")
         items = newest.items if newest else []
+        waits = newest is not None and newest.state == "pending"
         return cls(
             task_id=ids.to_wire("task", found.task.id),
             number=newest.number if newest else None,
@@ -287,8 +315,18 @@ class Review(Wire):
                 [item.summary for item in items],
             ),
             items=items,
+            second_person=waits and found.second_person is not None,
+            shaped=_shaped(found) if waits else [],
             history=[shape for shape in shapes if shape.state != "pending"],
         )
+
+
+def _shaped(found: TaskReviews) -> list[Any]:
+    if found.second_person is None:
+        return []
+    review = found.reviews[0]
+    pending = [item for item in review.items if item["decision"] is None]
+    return sorted(found.second_person.why_not(review, pending, found.definitions))
 
 
 def _expires_at(found: TaskReviews) -> datetime:

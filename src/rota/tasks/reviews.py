@@ -6,7 +6,7 @@ it within a few seconds means the same decision, and not the next review.
 """
 
 import random
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -135,12 +135,12 @@ class Reviews:
     ) -> TaskReviews:
         found = await review_reading.read(tx, await queries.get_for_change(tx, task_id))
         before, reviews = found.task, found.reviews
-        await shaping.check_approver(tx)
+        await review_checks.check_approver(tx)
         by = await review_checks.decider(tx, caller)
         named = [decision.id for decision in body.decisions or ()]
         if before.status != "WAITING_APPROVAL":
             if review_checks.was_approved(before, reviews, body):
-                await self._check_second_person(tx, found, named)
+                review_checks.check_second_person(found, named)
                 await review_checks.add_answer(tx, before, reviews[0], by, "approved", named)
                 return found
             review_checks.check_shown(found, body.review)
@@ -159,29 +159,17 @@ class Reviews:
         edited = review_items.edited_items(reviews[0], items, by)
         if edited:
             await shaping.record(tx, before.id, "edited")
-            if await shaping.needs_second_person(tx, reviews[0]):
-                return await self._replace_edited(tx, found, edited)
-        await self._check_second_person(tx, found, named)
+            if found.second_person is not None:
+                return await self._replace_edited(tx, before, edited)
+        review_checks.check_second_person(found, named)
         await self._record_answers(tx, before, reviews[0], items)
         await review_checks.add_answer(tx, before, reviews[0], by, "approved", named)
         await review_queries.save_items(tx, before.id, items)
-        after = before
-        if review_items.all_decided(items):
-            after = await self._approve_gate(tx, caller, before, reviews[0], items, by)
+        if not review_items.all_decided(items):
+            # What waits still has to say how the caller shaped it, perhaps by an answer.
+            return await review_reading.read(tx, before)
+        after = await self._approve_gate(tx, caller, before, reviews[0], items, by)
         return replace(found, task=after, reviews=await review_queries.of_task(tx, before.id))
-
-    async def _check_second_person(
-        self, tx: AccountTransaction, found: TaskReviews, named: Sequence[str]
-    ) -> None:
-        """Refuses the approval of what the caller shaped, if the account's policy does."""
-        review = found.reviews[0]
-        if not await shaping.needs_second_person(tx, review):
-            return
-        pending = [item for item in review.items if item["decision"] is None]
-        items = [item for item in review.items if item["id"] in named] or pending or review.items
-        await shaping.check_second_person(
-            tx, found.task, items, found.definitions, is_gate_without_items=not review.items
-        )
 
     async def _record_answers(
         self, tx: AccountTransaction, task: Task, review: Review, items: Items
@@ -193,15 +181,14 @@ class Reviews:
                 return
 
     async def _replace_edited(
-        self, tx: AccountTransaction, found: TaskReviews, items: Items
+        self, tx: AccountTransaction, task: Task, items: Items
     ) -> TaskReviews:
         """Opens a new review with changed arguments, for a second person. Nothing is approved."""
-        task = found.task
         reason = "The arguments were changed, so a second person has to approve them."
         await transitions.replace_review(tx, task, seals.items(items), items, reason)
         data = transitions.event_data(tx, task.status, task.status) | {"fields": ["review"]}
         await journal.append(tx, "task.updated", data, task.id)
-        return replace(found, reviews=await review_queries.of_task(tx, task.id))
+        return await review_reading.read(tx, task)
 
     async def _approve_gate(
         self,
@@ -251,7 +238,7 @@ class Reviews:
     ) -> TaskReviews:
         found = await review_reading.read(tx, await queries.get_for_change(tx, task_id))
         before, reviews = found.task, found.reviews
-        await shaping.check_approver(tx)
+        await review_checks.check_approver(tx)
         target: Status = "RUNNING" if body.resume else "CANCELLED"
         by = await review_checks.decider(tx, caller)
         if before.status != "WAITING_APPROVAL":

@@ -97,9 +97,10 @@ class Tasks:
             pending = await review_queries.listed(tx, found, PAGE_BYTES // 2)
             snoozes = await review_queries.snoozes(tx, pending, clock.now())
             definitions = await review_reading.definitions_of(tx, list(pending.values()))
+            second_persons = await shaping.second_persons(tx, pending)
         return [
             Waiting(
-                TaskReviews(task, [pending[task.id]], definitions),
+                TaskReviews(task, [pending[task.id]], definitions, second_persons.get(task.id)),
                 snoozes.get(task.id),
                 truncated=pending[task.id].truncated or bool(task.truncated),
             )

@@ -5,29 +5,19 @@ opened under the policy keeps it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 from uuid import UUID
 
-from prometheus_client import Counter
-
-from rota.accounts import members
 from rota.accounts import queries as accounts
-from rota.auth.errors import ApproverRequired
 from rota.platform.db import AccountReader, AccountTransaction
-from rota.tasks.errors import ShapedByCaller
-from rota.tasks.model import Review, Task
+from rota.tasks.model import Definitions, Review, Task
 from rota.tasks.questions import is_question
-from rota.tasks.review_reading import Definitions
-
-REFUSED = Counter(
-    "rota_decisions_refused_total",
-    "Approvals and rejections that a policy refused, by reason.",
-    ["reason"],
-)
 
 # How a user shapes a task, besides creating it.
 How = Literal["edited", "retried", "scheduled", "answered", "instructed", "madeRule"]
+# How a user shapes what waits for approval.
+Shaping = Literal[How, "created", "acceptedTool"]
 # The fields of a task that are not shaped: what a client may change about waiting work.
 _NOT_SHAPED = ("priority", "project_id", "updated_at")
 
@@ -60,67 +50,81 @@ def is_edit(before: Task, after: Task) -> bool:
 
 
 async def shapers(tx: AccountReader, task_id: UUID) -> dict[UUID, set[str]]:
-    """Everyone who shaped a task, a task above it, or the task that one of them was forked from,
-    and how."""
+    """Everyone who shaped the task, and how."""
+    return (await shapers_of(tx, [task_id])).get(task_id, {})
+
+
+async def shapers_of(
+    tx: AccountReader, task_ids: Sequence[UUID]
+) -> dict[UUID, dict[UUID, set[str]]]:
+    """Everyone who shaped one of these tasks, a task above it, or the task that one of them was
+    forked from, and how."""
     rows = await tx.fetch(
         """
-        WITH RECURSIVE chain (id, parent_id, origin_id) AS (
-            SELECT id, parent_task_id, forked_from FROM tasks WHERE account_id = $1 AND id = $2
+        WITH RECURSIVE chain (root, id, parent_id, origin_id) AS (
+            SELECT id, id, parent_task_id, forked_from FROM tasks
+            WHERE account_id = $1 AND id = ANY ($2)
             UNION
-            SELECT t.id, t.parent_task_id, t.forked_from FROM chain c
+            SELECT c.root, t.id, t.parent_task_id, t.forked_from FROM chain c
             JOIN tasks t ON t.account_id = $1 AND t.id = ANY (ARRAY[c.parent_id, c.origin_id])
-        ), wanted AS (SELECT ARRAY(SELECT id FROM chain) AS ids)
-        SELECT created_by AS user_id, 'created' AS how FROM tasks
-        WHERE account_id = $1 AND id = ANY ((SELECT ids FROM wanted)::uuid[])
-        UNION
-        SELECT user_id, how FROM task_shapers
-        WHERE account_id = $1 AND task_id = ANY ((SELECT ids FROM wanted)::uuid[])
+        ), shaped AS (
+            SELECT id, created_by AS user_id, 'created' AS how FROM tasks
+            WHERE account_id = $1 AND id = ANY (ARRAY(SELECT id FROM chain))
+            UNION ALL
+            SELECT task_id, user_id, how FROM task_shapers
+            WHERE account_id = $1 AND task_id = ANY (ARRAY(SELECT id FROM chain))
+        )
+        SELECT DISTINCT c.root, s.user_id, s.how FROM chain c JOIN shaped s USING (id)
         """,
         tx.account_id,
-        task_id,
+        list(task_ids),
     )
-    found: dict[UUID, set[str]] = {}
+    found: dict[UUID, dict[UUID, set[str]]] = {}
     for row in rows:
-        found.setdefault(row["user_id"], set()).add(row["how"])
+        found.setdefault(row["root"], {}).setdefault(row["user_id"], set()).add(row["how"])
     return found
 
 
-async def needs_second_person(tx: AccountReader, review: Review | None = None) -> bool:
-    """Whether the account has the policy, or had it when the review was opened."""
-    if review is not None and review.second_person:
-        return True
-    return (await accounts.policy(tx)).second_person
+@dataclass(frozen=True, slots=True)
+class SecondPerson:
+    """A review that nobody can approve who shaped it, as one user sees it."""
+
+    user_id: UUID
+    # How the user shaped the task.
+    how: frozenset[str]
+
+    def why_not(
+        self, review: Review, items: Sequence[Mapping[str, Any]], definitions: Definitions
+    ) -> set[str]:
+        """How the user shaped these items of the review. Empty: the user can approve them. An
+        answer to a question of the agent approves nothing."""
+        approved = [item for item in items if not is_question(item)]
+        if review.items and not approved:
+            return set()
+        return _accepted_tool(self.user_id, approved, definitions) | self.how
 
 
-async def check_approver(tx: AccountReader) -> None:
-    """Refuses a user who cannot approve any more. The account must be locked: the right can have
-    been taken after the request was authenticated."""
-    if tx.user_id not in await members.approving_since(tx, [tx.user_id]):
-        REFUSED.labels("approver").inc()
-        raise ApproverRequired
+async def second_persons(
+    tx: AccountReader, reviews: Mapping[UUID, Review]
+) -> dict[UUID, SecondPerson]:
+    """Those of these reviews that need a second person, by task: the account has the policy, or
+    had it when the review was opened. Exact if the transaction has locked the account."""
+    if tx.account_id == tx.user_id or not reviews:
+        return {}
+    policy = await accounts.policy(tx)
+    tasks = [
+        task_id
+        for task_id, review in reviews.items()
+        if policy.second_person or review.second_person
+    ]
+    shaped = await shapers_of(tx, tasks) if tasks else {}
+    return {
+        task_id: SecondPerson(tx.user_id, frozenset(shaped.get(task_id, {}).get(tx.user_id, ())))
+        for task_id in tasks
+    }
 
 
-async def check_second_person(
-    tx: AccountReader,
-    task: Task,
-    items: Sequence[Mapping[str, Any]],
-    definitions: Definitions,
-    *,
-    is_gate_without_items: bool,
-) -> None:
-    """Refuses to approve these items if the transaction's user shaped them. An answer to a question
-    of the agent approves nothing."""
-    approved = [item for item in items if not is_question(item)]
-    if not approved and not is_gate_without_items:
-        return
-    how = (await shapers(tx, task.id)).get(tx.user_id, set())
-    how = how | accepted_tool(tx.user_id, approved, definitions)
-    if how:
-        REFUSED.labels("second_person").inc()
-        raise ShapedByCaller(how)
-
-
-def accepted_tool(
+def _accepted_tool(
     user_id: UUID, items: Sequence[Mapping[str, Any]], definitions: Definitions
 ) -> set[str]:
     """Whether the user accepted the definition of one of the tools that are called."""
