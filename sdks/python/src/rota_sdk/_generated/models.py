@@ -157,6 +157,7 @@ __all__ = [
     "Session",
     "SessionsResponse",
     "SettingsResponse",
+    "Shaping",
     "ShownTool",
     "SnoozeResponse",
     "SnoozeTask",
@@ -318,6 +319,21 @@ ServerStatus: TypeAlias = Annotated[
 """`CONNECTED`: the last check succeeded. `UNREACHABLE`: it does not respond. `AUTH_FAILED`: it
 refuses the credentials. `CHANGED`: a tool is new or differs from the one that was accepted.
 """
+
+Shaping: TypeAlias = Annotated[
+    Literal[
+        "edited",
+        "retried",
+        "scheduled",
+        "answered",
+        "instructed",
+        "madeRule",
+        "created",
+        "acceptedTool",
+    ],
+    OpenEnum(),
+]
+"""How a user shaped what waits for approval, in the task or in a task above it."""
 
 StepCut: TypeAlias = Annotated[Literal["arguments", "result"], OpenEnum()]
 """A value of a step that a list has cut."""
@@ -2927,6 +2943,14 @@ class Review(Model):
     """What is decided, in one sentence that is made by rule. Null without a review."""
     items: list[ReviewItem]
     """What a person decides. Empty at a run gate and without a review."""
+    second_person: bool
+    """Whether a second person has to approve: nobody can approve what they shaped. False if nothing
+    waits.
+    """
+    shaped: list[Shaping]
+    """How you shaped it, if a second person has to approve. If it is not empty, you cannot approve
+    everything that waits.
+    """
     history: list[PastReview]
     """Reviews of this task that have ended, newest first."""
 
