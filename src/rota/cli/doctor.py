@@ -11,6 +11,8 @@ from rota.cli.runtime import problems_of
 from rota.cli.text import safe_line
 
 _STYLES = {"ok": "green", "warning": "yellow", "failed": "red"}
+# The longest name of a check.
+_WIDTH = len("migration login")
 
 
 def silence_logs() -> None:
@@ -47,22 +49,27 @@ def doctor(
 
     silence_logs()
 
-    async def all_findings(settings: Settings) -> list[Finding]:
-        return [finding async for finding in examine(settings, call_models=call_models)]
+    found: list[Finding] = []
+
+    def report(finding: Finding) -> None:
+        found.append(finding)
+        if not as_json:
+            status = typer.style(f"{finding.status:<7}", fg=_STYLES[finding.status])
+            typer.echo(f"{finding.check:<{_WIDTH}}  {status}  {safe_line(finding.message)}")
+
+    async def examine_all(settings: Settings) -> None:
+        async for finding in examine(settings, call_models=call_models):
+            report(finding)
 
     try:
         settings = Settings()
     except ValidationError as error:
-        found = [failed("settings", problem) for problem in problems_of(error)]
+        for problem in problems_of(error):
+            report(failed("settings", problem))
     else:
-        found = asyncio.run(all_findings(settings))
+        asyncio.run(examine_all(settings))
     succeeded = all(finding.status != "failed" for finding in found)
     if as_json:
         print_json({"ok": succeeded, "checks": [asdict(finding) for finding in found]})
-    else:
-        width = max(len(finding.check) for finding in found)
-        for finding in found:
-            status = typer.style(f"{finding.status:<7}", fg=_STYLES[finding.status])
-            typer.echo(f"{finding.check:<{width}}  {status}  {safe_line(finding.message)}")
     if not succeeded:
         raise typer.Exit(1)

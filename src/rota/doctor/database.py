@@ -1,8 +1,8 @@
 """PostgreSQL: the server, the rights of the login, the schema, the key and the catalog."""
 
 from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from typing import Any
 
 import asyncpg
 
@@ -27,50 +27,45 @@ SELECT current_setting('server_version_num')::int / 10000 AS version,
 
 
 async def check_server(settings: Settings) -> AsyncIterator[Finding]:
-    async for finding in _connect(settings.database_url.get_secret_value(), "ROTA_DATABASE_URL"):
-        if isinstance(finding, Finding):
-            yield finding
-            return
-        if finding["version"] < OLDEST_SERVER:
-            yield failed(
-                "postgres",
-                f"PostgreSQL {finding['version']} is too old. Use {OLDEST_SERVER} or newer.",
-            )
-            return
-        if settings.database_pool_size >= finding["connections"]:
-            yield warning(
-                "postgres",
-                f"One process opens up to {settings.database_pool_size} connections, and "
-                f"PostgreSQL allows {finding['connections']} in total. Lower "
-                "ROTA_DATABASE_POOL_SIZE, raise max_connections, or use PgBouncer.",
-            )
-        difference_s = abs((clock.now() - finding["now"]).total_seconds())
-        if difference_s > MAX_CLOCK_DIFFERENCE_S:
-            yield warning(
-                "postgres",
-                f"The clocks of this machine and of PostgreSQL differ by {difference_s:.0f} s. "
-                "Synchronize them, for example with chrony.",
-            )
-        yield ok("postgres", f"PostgreSQL {finding['version']}")
-    if settings.migration_database_url:
-        url = settings.migration_database_url.get_secret_value()
-        async for finding in _connect(url, "ROTA_MIGRATION_DATABASE_URL"):
-            if isinstance(finding, Finding):
-                # The service runs without it.
-                yield warning("migration login", finding.message)
-            else:
-                yield ok("migration login", "the owner's login works")
-
-
-async def _connect(url: str, variable: str) -> AsyncIterator[Any]:
-    """The facts about the server, or a finding about the connection."""
     try:
-        connection = await asyncpg.connect(url, timeout=5, statement_cache_size=0)
+        server = await _server(settings.database_url.get_secret_value())
     except EXPLAINED as error:
-        yield failed("postgres", explain(error, variable))
+        yield failed("postgres", explain(error))
         return
+    if server["version"] < OLDEST_SERVER:
+        yield failed(
+            "postgres", f"PostgreSQL {server['version']} is too old. Use {OLDEST_SERVER} or newer."
+        )
+        return
+    if settings.database_pool_size >= server["connections"]:
+        yield warning(
+            "postgres",
+            f"One process opens up to {settings.database_pool_size} connections, and PostgreSQL "
+            f"allows {server['connections']} in total. Lower ROTA_DATABASE_POOL_SIZE, raise "
+            "max_connections, or use PgBouncer.",
+        )
+    difference_s = abs((clock.now() - server["now"]).total_seconds())
+    if difference_s > MAX_CLOCK_DIFFERENCE_S:
+        yield warning(
+            "postgres",
+            f"The clocks of this machine and of PostgreSQL differ by {difference_s:.0f} s. "
+            "Synchronize them, for example with chrony.",
+        )
+    yield ok("postgres", f"PostgreSQL {server['version']}")
+    if settings.migration_database_url:
+        try:
+            await _server(settings.migration_database_url.get_secret_value())
+        except EXPLAINED as error:
+            # The service runs without it.
+            yield warning("migration login", explain(error, "ROTA_MIGRATION_DATABASE_URL"))
+        else:
+            yield ok("migration login", "the owner's login works")
+
+
+async def _server(url: str) -> "asyncpg.Record":
+    connection = await asyncpg.connect(url, timeout=5, statement_cache_size=0)
     try:
-        yield await connection.fetchrow(_SERVER)
+        return await connection.fetchrow(_SERVER)
     finally:
         await connection.close()
 
@@ -85,24 +80,21 @@ class Contents:
 async def check_contents(parts: Composition) -> Contents:
     """The checks that need the tables. Each needs the one before."""
     found = Contents()
-    try:
-        opened = await findings("login", lambda: _check_login(parts))
-        found.findings += opened
+    async with AsyncExitStack() as opened:
         for name, check in (
+            ("login", lambda: _check_login(parts, opened)),
             ("schema", lambda: _check_schema(parts)),
             ("secret key", lambda: _check_key(parts)),
             ("agents", lambda: _check_agents(parts, found)),
         ):
+            found.findings += await findings(name, check)
             if any(finding.status == "failed" for finding in found.findings):
                 break
-            found.findings += await findings(name, check)
-    finally:
-        await parts.__aexit__(None, None, None)
     return found
 
 
-async def _check_login(parts: Composition) -> AsyncIterator[Finding]:
-    await parts.__aenter__()
+async def _check_login(parts: Composition, opened: AsyncExitStack) -> AsyncIterator[Finding]:
+    await opened.enter_async_context(parts)
     await parts.db.check_relay()
     yield ok("login", "has the roles of serve and worker, and no other rights in production")
 
