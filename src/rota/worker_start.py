@@ -64,9 +64,9 @@ class WorkerState:
 
     async def _takes_work(self) -> None:
         if self._stop.is_set():
-            raise StartRefused("The worker stops and takes no new work.")
+            raise StartRefused("The worker is stopping and takes no new work.")
         if not self.polls:
-            raise StartRefused("The worker waits for Temporal. Check ROTA_TEMPORAL_ADDRESS.")
+            raise StartRefused("The worker is waiting for Temporal. Check ROTA_TEMPORAL_ADDRESS.")
 
     async def _has_models(self) -> None:
         if not configured(self._parts.settings.models, self._parts.settings.model_url):

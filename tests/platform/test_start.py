@@ -150,7 +150,7 @@ async def test_a_worker_that_waits_for_temporal_is_live_and_not_ready(
     ) as worker:
         ready = await worker.http.get("/health/ready")
         assert ready.status_code == 503
-        assert "The worker waits for Temporal" in ready.json()["checks"]["work"]
+        assert "The worker is waiting for Temporal" in ready.json()["checks"]["work"]
         async with asyncio.timeout(30):
             while not any(line["event"] == "temporal_unavailable" for line in events(log)):
                 await asyncio.sleep(0.05)
