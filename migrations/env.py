@@ -18,6 +18,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.util import await_only
 
 from rota.platform.db import record
+from rota.platform.schema_version import check_encoding
 
 URL: str = context.config.attributes["url"]
 # A statement that waits for a lock blocks everybody behind it, so it waits only this long. Then
@@ -96,6 +97,7 @@ async def one_at_a_time() -> AsyncIterator[None]:
     """
     connection = await connect()
     try:
+        await check_encoding(connection)
         await connection.execute(
             "BEGIN; SET LOCAL idle_in_transaction_session_timeout = 0; "
             "SET LOCAL lock_timeout = 0; SELECT pg_advisory_xact_lock(727168)"

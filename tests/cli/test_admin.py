@@ -167,6 +167,19 @@ async def test_a_database_that_is_not_migrated_is_one_line(
     assert "rota admin migrate" in result.stderr
 
 
+async def test_a_database_that_cannot_store_every_text_is_not_migrated(stack: Stack) -> None:
+    url = stack.endpoints.database_url
+    connection = await asyncpg.connect(url)
+    await connection.execute(
+        "CREATE DATABASE cli_ascii ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0"
+    )
+    result = await admin({"ROTA_DATABASE_URL": f"{url.rpartition('/')[0]}/cli_ascii"}, "migrate")
+    await connection.execute("DROP DATABASE cli_ascii")
+    await connection.close()
+    assert is_one_line(result), result.output
+    assert "ENCODING 'UTF8'" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [

@@ -76,6 +76,10 @@ async def installation(stack: Stack) -> AsyncIterator[Installation]:
             async with service.owner() as owner:
                 await owner.execute("DROP DATABASE IF EXISTS unmigrated")
                 await owner.execute("CREATE DATABASE unmigrated")
+                await owner.execute("DROP DATABASE IF EXISTS ascii")
+                await owner.execute(
+                    "CREATE DATABASE ascii ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0"
+                )
                 await owner.execute("CREATE ROLE no_relay LOGIN NOINHERIT PASSWORD 'word'")
                 await owner.execute("GRANT rota_app TO no_relay")
             url = f"http://127.0.0.1:{at.port}/v1"
@@ -83,4 +87,5 @@ async def installation(stack: Stack) -> AsyncIterator[Installation]:
             yield replace(made, variables=dict(made.variables) | {"ROTA_MODELS": made.models()})
             async with service.owner() as owner:
                 await owner.execute("DROP DATABASE unmigrated")
+                await owner.execute("DROP DATABASE ascii")
                 await owner.execute("DROP ROLE no_relay")

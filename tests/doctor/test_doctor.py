@@ -148,6 +148,11 @@ UNUSABLE: dict[str, tuple[Change, str, str]] = {
         "Correct sslmode",
     ),
     "a database without tables": (database(name="unmigrated"), "schema", "Run: rota admin migrate"),
+    "a database with another encoding": (
+        database(name="ascii"),
+        "schema",
+        "encoding SQL_ASCII, which cannot be changed. Create another one: CREATE DATABASE",
+    ),
     "another secret key": (
         setting(SECRET_KEY=OTHER_KEY),
         "secret key",

@@ -1,4 +1,4 @@
-"""Which version the database schema has, and which one this release needs."""
+"""Which version the database schema has, and which one this release needs. Also its encoding."""
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
@@ -23,6 +23,7 @@ async def check_version(begin: Callable[[], AbstractAsyncContextManager[Any]]) -
     older processes run until they are replaced."""
     try:
         async with begin() as connection:
+            await check_encoding(connection)
             found = await connection.fetchval("SELECT version_num FROM alembic_version")
     except (asyncpg.UndefinedTableError, asyncpg.InsufficientPrivilegeError):
         # A migration that this release makes also gives the right to read the version.
@@ -33,4 +34,15 @@ async def check_version(begin: Callable[[], AbstractAsyncContextManager[Any]]) -
         raise StartRefused(
             f"The database schema has version {found}, and this release needs {needed()}. "
             "Run: rota admin migrate"
+        )
+
+
+async def check_encoding(connection: Any) -> None:
+    """Refuses a database that cannot store every text. PostgreSQL creates one, for example, on a
+    system without a locale."""
+    encoding = await connection.fetchval("SELECT current_setting('server_encoding')")
+    if encoding != "UTF8":
+        raise StartRefused(
+            f"The database has the encoding {encoding}, which cannot be changed. Create another "
+            "one: CREATE DATABASE rota OWNER rota_owner ENCODING 'UTF8' TEMPLATE template0"
         )
