@@ -134,7 +134,7 @@ IMAGE ?= rota:latest
 image: .venv/.ready  ## Build the container image and check it; needs buildah and podman
 	buildah bud --isolation=chroot --network=host --layers --timestamp $$(git log -1 --format=%ct) \
 	    $(if $(BASE),--build-arg PYTHON=$(BASE)) --build-arg REVISION=$$(git rev-parse HEAD) \
-	    --ignorefile .containerignore --file Containerfile --tag $(IMAGE) .
+	    --ignorefile .dockerignore --file Containerfile --tag $(IMAGE) .
 	ROTA_TEST_IMAGE=$(IMAGE) $(BIN)/pytest tests/packaging/test_image.py
 
 # The wheel and what it needs, in an environment that has nothing else.

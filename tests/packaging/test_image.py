@@ -89,7 +89,7 @@ def test_the_image_has_its_bill_of_materials_and_no_shell() -> None:
 
 
 def test_containerfile_copies_only_what_exists_and_is_sent_to_the_builder() -> None:
-    sent = (ROOT / ".containerignore").read_text().split()
+    sent = (ROOT / ".dockerignore").read_text().split()
     copied = re.findall(r"^COPY (?!--from)(.+) \S+$", (ROOT / "Containerfile").read_text(), re.M)
     sources = [source for line in copied for source in line.split()]
     assert len(sources) > 10
