@@ -7,12 +7,12 @@ NODE := PATH="$(CURDIR)/.venv/node:$$PATH"
 ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dashboard dev lint actionlint test vitest fuzz chaos proofs bench attacks openapi screenshots lighthouse firefox lock audit wheel sdk sbom image
+.PHONY: help setup dashboard dev lint actionlint test vitest fuzz chaos proofs bench attacks openapi screenshots lighthouse firefox lock audit wheel sdk sbom image image-test
 
 help:  ## List the targets
 	@awk 'BEGIN { FS = ":.*## " } \
 	    /^##@ / { printf "\n%s\n", substr($$0, 5) } \
-	    /^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	    /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 ##@ Run
 
@@ -136,6 +136,12 @@ image: .venv/.ready  ## Build the container image and check it; needs buildah an
 	    $(if $(BASE),--build-arg PYTHON=$(BASE)) --build-arg REVISION=$$(git rev-parse HEAD) \
 	    --ignorefile .dockerignore --file Containerfile --tag $(IMAGE) .
 	ROTA_TEST_IMAGE=$(IMAGE) $(BIN)/pytest tests/packaging/test_image.py
+
+# PARTS is an image with PostgreSQL, PgBouncer, Redis and Temporal, which this builds if it is missing.
+PARTS ?= localhost/rota-parts:latest
+image-test: image  ## Run the image in containers with everything it needs; needs root, Go and mmdebstrap
+	podman image exists $(PARTS) || PATH="$(abspath $(BIN)):$$PATH" tests/packaging/containers/build_parts $(PARTS)
+	ROTA_TEST_IMAGE=$(IMAGE) ROTA_TEST_PARTS=$(PARTS) $(BIN)/python -m tests.packaging.containers
 
 # The wheel and what it needs, in an environment that has nothing else.
 sbom: wheel sdk  ## Write dist/rota.cdx.json, the software bill of materials (CycloneDX) of the wheel

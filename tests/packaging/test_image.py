@@ -4,10 +4,13 @@ import json
 import os
 import re
 import subprocess
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.packaging.containers.podman import LIMITS, RESTRICTED, podman
 
 ROOT = Path(__file__).parents[2]
 IMAGE = os.environ.get("ROTA_TEST_IMAGE")
@@ -17,27 +20,16 @@ needs_image = pytest.mark.skipif(
     IMAGE is None,
     reason="the container image was NOT tested: run `make image`, which needs buildah",
 )
-# For a machine on which podman's own choice does not work, such as runc.
-RUNTIME = os.environ.get("ROTA_TEST_RUNTIME")
-# Nothing is writable, and no right is left.
-RUN = (
-    *("podman", *(("--runtime", RUNTIME) if RUNTIME else ()), "run", "--rm"),
-    *("--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges"),
-    *("--network", "none", "--ulimit", "nofile=10000:10000", "--ulimit", "nproc=8000:8000"),
-)
 
 
 def run(*arguments: str, entrypoint: str | None = None) -> subprocess.CompletedProcess[str]:
-    options = ("--entrypoint", entrypoint) if entrypoint else ()
+    options = ("--network", "none", *(("--entrypoint", entrypoint) if entrypoint else ()))
     assert IMAGE
-    return subprocess.run([*RUN, *options, IMAGE, *arguments], capture_output=True, text=True)
+    return podman("run", "--rm", *LIMITS, *RESTRICTED, *options, IMAGE, *arguments, check=False)
 
 
 def inspected() -> dict[str, Any]:
-    found = subprocess.run(
-        ["podman", "image", "inspect", str(IMAGE)], capture_output=True, text=True, check=True
-    )
-    image: dict[str, Any] = json.loads(found.stdout)[0]
+    image: dict[str, Any] = json.loads(podman("image", "inspect", str(IMAGE)).stdout)[0]
     return image
 
 
@@ -96,3 +88,8 @@ def test_containerfile_copies_only_what_exists_and_is_sent_to_the_builder() -> N
     for source in sources:
         assert (ROOT / source).exists(), source
         assert any(f"!{part}" in sent for part in (source, str(Path(source).parent))), source
+
+
+def test_the_label_of_the_image_has_the_version_of_the_package() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert f"ARG VERSION={project['version']}\n" in (ROOT / "Containerfile").read_text()
