@@ -21,6 +21,7 @@ from rota.mcp.workflow import CheckServers
 from rota.platform import clock
 from rota.platform.settings import Settings
 from rota.platform.temporal import Temporal
+from rota.runs import queue_metrics
 from rota.runs.abandoned import AbandonedCalls
 from rota.runs.activities import Activities
 from rota.runs.agent_loop import AgentLoop
@@ -52,6 +53,7 @@ SWEEP_EVERY_S = 5.0
 END_WITHIN_S = 5.0
 COUNT_EVERY_S = 30.0
 ADMIT_EVERY_S = 60.0
+MEASURE_EVERY_S = 15.0
 # Found at a time. A sweep takes all that are due.
 SWEEP_PAGE = 500
 # A payment processor that is down for hours must not turn instructions into dead letters.
@@ -88,6 +90,7 @@ async def run_worker(
         plan_relay = Relay(
             parts.db, parts.plans.handlers, parts.wakes, lease_s=60, max_attempts=PLAN_ATTEMPTS
         )
+        lanes = (relay.lane, plan_relay.lane)
         slots = Slots(parts.db, parts.wakes, settings.worker_calls)
         background = [
             asyncio.create_task(work)
@@ -97,7 +100,7 @@ async def run_worker(
                 ScheduleSweep(parts.db, parts.task_creation).run(),
                 _sweep(lambda: parts.reviews.expire_due(SWEEP_PAGE)),
                 _sweep(lambda: parts.plans.expire_due(SWEEP_PAGE)),
-                _sweep(lambda: outbox.count_waiting(parts.db), COUNT_EVERY_S),
+                _sweep(lambda: outbox.count_waiting(parts.db, lanes), COUNT_EVERY_S),
                 _sweep(lambda: places.admit_all(parts.db), ADMIT_EVERY_S),
                 slots.wake_queued(),
             )
@@ -109,6 +112,8 @@ async def run_worker(
         client = await _connected(parts.temporal, stop)
         if client is None:
             return
+        measuring = _sweep(lambda: queue_metrics.measure(client), MEASURE_EVERY_S)
+        background.append(asyncio.create_task(measuring))
         options: dict[str, Any] = {
             "interceptors": [RedactErrors()],
             "max_concurrent_activities": settings.worker_calls,

@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from rota.cli import cli
 from rota.events import outbox
-from rota.events.outbox import Instruction, Unavailable
+from rota.events.outbox import Instruction, Unavailable, lane_of
 from rota.events.relay import Relay
 from rota.platform import ids
 from rota.platform.db import Database
@@ -58,7 +58,7 @@ async def test_an_instruction_that_keeps_failing_becomes_a_dead_letter(
     assert (line["id"], line["kind"], line["attempts"]) == (row["id"], kind, 3)
     assert line["account_id"] == str(account_id)
     assert REGISTRY.get_sample_value("rota_outbox_dead_letters_total", {"kind": kind}) == 1
-    await outbox.count_waiting(db)
+    await outbox.count_waiting(db, [relay.lane])
     assert (REGISTRY.get_sample_value("rota_outbox_dead") or 0) >= 1
     # No relay takes it, not even one that would succeed.
     assert not await Relay(db, {kind: refuse}).step()
@@ -161,3 +161,23 @@ async def test_an_instruction_that_ends_its_process_each_time_becomes_a_dead_let
     assert row["dead_at"] is not None
     assert row["error"] == "The process ended during every attempt."
     assert calls == []
+
+
+async def test_the_age_of_the_oldest_instruction_is_a_metric(
+    board: Service, db: Database, kind: str
+) -> None:
+    def age_s() -> float | None:
+        return REGISTRY.get_sample_value("rota_outbox_oldest_seconds", {"lane": lane_of(kind)})
+
+    await put(db, kind)
+    async with board.owner() as connection:
+        await connection.execute(
+            "UPDATE outbox SET due_at = now() - interval '90 s' WHERE kind = $1", kind
+        )
+    await put(db, kind)
+    await outbox.count_waiting(db, [lane_of(kind)])
+    assert 90 <= (age_s() or 0) < 900
+    async with board.owner() as connection:
+        await connection.execute("DELETE FROM outbox WHERE kind = $1", kind)
+    await outbox.count_waiting(db, [lane_of(kind)])
+    assert age_s() == 0

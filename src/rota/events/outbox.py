@@ -18,6 +18,11 @@ from rota.platform.db import AccountTransaction, Database
 
 DEAD = Gauge("rota_outbox_dead", "Dead letters: instructions that failed and are not retried.")
 PARKED = Gauge("rota_outbox_parked", "Runs that wait because of their agent's maxConcurrent.")
+OLDEST_SECONDS = Gauge(
+    "rota_outbox_oldest_seconds",
+    "How long the oldest due instruction of a lane has waited for a relay.",
+    ["lane"],
+)
 
 # How often relays look for instructions that no message told them of.
 POLL_EVERY_S = 5.0
@@ -162,13 +167,20 @@ async def revive(db: Database, instruction_id: int | None) -> int:
     return len(rows)
 
 
-async def count_waiting(db: Database) -> None:
-    """Sets the gauges of dead letters and parked instructions."""
+async def count_waiting(db: Database, lanes: Sequence[str]) -> None:
+    """Sets the gauges of dead letters, parked instructions, and those that wait in these lanes."""
     async with db.relay() as connection:
         dead = await connection.fetchval("SELECT count(*) FROM outbox WHERE dead_at IS NOT NULL")
         parked = await connection.fetchval(
             "SELECT count(DISTINCT task_id) FROM outbox WHERE lane = 'run' AND NOT ready "
             "AND due_at = 'infinity' AND dead_at IS NULL"
         )
+        rows = await connection.fetch(
+            "SELECT lane, extract(epoch FROM now() - min(due_at))::float AS age_s FROM outbox "
+            "WHERE ready AND due_at <= now() GROUP BY lane"
+        )
     DEAD.set(dead)
     PARKED.set(parked)
+    ages = {row["lane"]: row["age_s"] for row in rows}
+    for lane in lanes:
+        OLDEST_SECONDS.labels(lane).set(ages.get(lane, 0))

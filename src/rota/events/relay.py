@@ -133,6 +133,9 @@ class Relay:
         [self.lane] = {lane_of(kind) for kind in handlers}
         self._db = db
         self._handlers = handlers
+        for kind in handlers:
+            for metric in (RELAYED, FAILED, DEAD_LETTERS):
+                metric.labels(kind)
         self._wakes = wakes
         self._lease_s = lease_s
         # A handler ends in time to save what it did before the lease ends.

@@ -9,6 +9,7 @@ from typing import Any
 import mcp_types as types
 import orjson
 import structlog
+from prometheus_client import Counter, Histogram
 
 from rota.mcp.errors import CallRejected, CredentialsRejected, InvalidResponse, ServerError
 from rota.mcp.health import Health
@@ -20,6 +21,15 @@ from rota.platform import ids
 from rota.platform.crypto import SealBroken, Vault
 
 log = structlog.get_logger()
+
+CHECKS = Counter("rota_tool_server_checks_total", "Checks of tool servers.", ["outcome"])
+for _outcome in ("ok", "unreachable", "auth_failed"):
+    CHECKS.labels(_outcome)
+CHECK_SECONDS = Histogram(
+    "rota_tool_server_check_seconds",
+    "Time in which tool servers respond to a check.",
+    buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
+)
 
 # The maximum age of the list of tools when a person calls a tool. Before an agent's call, the
 # list is always fetched again.
@@ -143,12 +153,16 @@ class ToolClient:
                 latency_ms, tools = await self._ping_and_list(server)
             except SessionEnded:
                 latency_ms, tools = await self._ping_and_list(server)
-            return Check(await self._health.record_tools(server, tools, latency_ms), latency_ms)
+            saved = await self._health.record_tools(server, tools, latency_ms)
+            CHECKS.labels("ok").inc()
+            CHECK_SECONDS.observe(latency_ms / 1000)
+            return Check(saved, latency_ms)
         except (ServerError, CallRejected) as error:
             latency_ms = (time.perf_counter() - started) * 1000
             failure = error if isinstance(error, ServerError) else InvalidResponse(error.message)
             # A check runs no tool, so a timeout only means that the server does not respond.
             failure.sent = False
+            CHECKS.labels(failure.status.lower()).inc()
             saved = await self._health.record_failure(server, failure)
             return Check(saved, latency_ms, failure)
 

@@ -21,6 +21,8 @@ from rota.platform.http.schemas import Wire
 WEBHOOKS = Counter(
     "rota_webhooks_received_total", "Webhook requests from the payment processor.", ["outcome"]
 )
+for _outcome in ("payment", "payment_change", "subscription", "ignored", "forged", "failed"):
+    WEBHOOKS.labels(_outcome)
 
 OnPayment = Callable[[Payment], Awaitable[None]]
 # Called with the processor's ID of the payment.

@@ -16,9 +16,8 @@ from typing import Any
 from uuid import UUID
 
 import asyncpg
-from prometheus_client import Counter
 
-from rota.platform import audit, json, membership
+from rota.platform import audit, database_metrics, json, membership
 from rota.platform.connection_shares import ConnectionShares, ShareExceeded
 from rota.platform.membership import NO_USER
 from rota.platform.roles import APPLICATION_ROLE, RELAY_ROLE, check_role
@@ -49,12 +48,6 @@ __all__ = [
     "record",
     "use_json",
 ]
-
-TIMEOUTS = Counter(
-    "rota_database_timeouts_total",
-    "Transactions that waited too long for a connection, a lock or a statement.",
-    ["kind"],
-)
 
 # Raised when the database or the network to it fails, or has no connection for the account now.
 # asyncpg raises InternalClientError when a connection is lost in the middle of a protocol exchange.
@@ -163,6 +156,7 @@ class Database:
             # PgBouncer refuses most other startup parameters.
             server_settings={"application_name": "rota"},
         )
+        database_metrics.watch(self._pool, self._pool_size)
         try:
             begin = f"BEGIN; {self._application}"
             await check_role(
@@ -300,7 +294,7 @@ class Database:
                     "nothing was committed because an earlier statement failed"
                 )
         except BaseException as error:
-            _count_timeout(error)
+            database_metrics.count_timeout(error)
             await _abandon(connection)
             raise
         finally:
@@ -317,7 +311,7 @@ class Database:
             raise self._exhausted() from None
         except asyncpg.LockNotAvailableError as error:
             # No other lock is taken here.
-            _count_timeout(error)
+            database_metrics.count_timeout(error)
             raise membership.MembershipBusy from None
         except asyncpg.PostgresError as error:
             raise membership.refusal(error) from None
@@ -333,7 +327,7 @@ class Database:
             raise self._exhausted() from None
 
     def _exhausted(self) -> PoolExhausted:
-        TIMEOUTS.labels("pool").inc()
+        database_metrics.TIMEOUTS.labels("pool").inc()
         return PoolExhausted(f"no database connection was free within {self._timeouts.pool_s:g} s")
 
 
@@ -353,13 +347,6 @@ def _session(role: str, timeouts: DatabaseTimeouts) -> str:
             *(f"SET LOCAL {name} = {int(s * 1000)}" for name, s in milliseconds.items()),
         )
     )
-
-
-def _count_timeout(error: BaseException) -> None:
-    if isinstance(error, asyncpg.LockNotAvailableError):
-        TIMEOUTS.labels("lock").inc()
-    elif isinstance(error, asyncpg.QueryCanceledError):
-        TIMEOUTS.labels("statement").inc()
 
 
 async def _abandon(connection: Any) -> None:

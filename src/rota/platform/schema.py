@@ -34,6 +34,9 @@ CHECKS = Counter(
     "Checks of values against schemas of tool servers and tasks, by outcome.",
     ["outcome"],
 )
+for _outcome in ("ok", "invalid", "unusable", "killed", "refused"):
+    # From the start, so that the first one is an increase.
+    CHECKS.labels(_outcome)
 SECONDS = Histogram(
     "rota_schema_check_seconds",
     "Time of a check, with the time that it waited for a process.",

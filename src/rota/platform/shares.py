@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import NoReturn
 from uuid import UUID
 
-from prometheus_client import Counter, Histogram
+from prometheus_client import Counter, Gauge, Histogram
 
 from rota.platform.errors import RateLimited
 
@@ -28,6 +28,8 @@ REFUSED = Counter(
     "Work that was refused because its account used its share or no place became free in time.",
     ["share"],
 )
+TAKEN = Gauge("rota_share_taken", "Places of a share that are taken.", ["share"])
+PLACES = Gauge("rota_share_places", "Places of a share, taken or free.", ["share"])
 
 # An account can have this many times as many places as are still free. So one account has at most 4
 # of 5 places, and two have 8 of 9.
@@ -49,6 +51,10 @@ class Shares:
         self._max_waiting = waiting
         self.wait_s = wait_s
         self._taken = 0
+        self._taken_gauge = TAKEN.labels(name)
+        PLACES.labels(name).set(total)
+        # From the start, so that the first refusal is an increase.
+        REFUSED.labels(name)
         self._taken_by: dict[UUID, int] = {}
         self._waiting: dict[UUID, deque[Waiter]] = {}
         # The accounts that wait, in the order of their turns.
@@ -95,6 +101,7 @@ class Shares:
     def leave(self, account_id: UUID) -> None:
         """Gives the place back, to the account whose turn it is."""
         self._taken -= 1
+        self._taken_gauge.dec()
         self._taken_by[account_id] -= 1
         if not self._taken_by[account_id]:
             del self._taken_by[account_id]
@@ -129,6 +136,7 @@ class Shares:
 
     def _take(self, account_id: UUID) -> None:
         self._taken += 1
+        self._taken_gauge.inc()
         self._taken_by[account_id] = self._taken_by.get(account_id, 0) + 1
 
     def _forget_if_done(self, account_id: UUID) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 import structlog
-from prometheus_client import Counter, Histogram, start_http_server
+from prometheus_client import Counter, Gauge, Histogram, start_http_server
 
 from rota.platform import tracing
 from rota.platform.settings import Settings
@@ -26,6 +26,9 @@ REQUEST_SECONDS = Histogram(
     "Seconds from the start of a request to the end of its response.",
     ["route"],
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10),
+)
+REQUESTS_IN_PROGRESS = Gauge(
+    "rota_http_requests_in_progress", "HTTP requests in progress, event streams among them."
 )
 
 HIDDEN = "[hidden]"

@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 import structlog
 from opentelemetry.trace import SpanKind
@@ -16,9 +17,10 @@ from rota.credits import charges, holds
 from rota.credits.ledger import Charge, RunId
 from rota.events import journal
 from rota.events.live_text import LiveTexts, Version
-from rota.platform import clock, tracing
+from rota.platform import clock, ids, tracing
 from rota.platform.db import REJECTED_VALUES, AccountReader
 from rota.platform.schema import SchemaChecks
+from rota.platform.top_accounts import TopAccounts
 from rota.runs import model_request, model_steps, step_events, steps, transcript
 from rota.runs.agent_loop import AgentLoop, Start
 from rota.runs.backoff import MODEL_ATTEMPTS
@@ -58,6 +60,11 @@ from rota.tasks.model import Task
 log = structlog.get_logger()
 
 COST_MICROS = Counter("rota_run_cost_micros_total", "Micro-dollars of model calls.", ["model"])
+CALLS = Counter("rota_run_model_calls_total", "Answered model calls.", ["model"])
+TOKENS = Counter("rota_run_tokens_total", "Tokens of model calls.", ["model", "kind"])
+TOP_COSTS = TopAccounts(
+    "rota_top_account_cost_micros_total", "Micro-dollars of the accounts whose runs cost the most."
+)
 ESTIMATED = Counter(
     "rota_run_estimated_calls_total",
     "Model calls charged by estimated tokens, because the provider reported none.",
@@ -304,9 +311,7 @@ class ModelCaller:
             without_answer = replace(record, response=None)
             is_new = await retry_database(lambda: self._record(call_input, agent, without_answer))
         if is_new:
-            COST_MICROS.labels(record.model).inc(record.cost_micros)
-            if record.usage.estimated:
-                ESTIMATED.labels(record.model).inc()
+            _count(record, ids_of(call_input.run)[0])
         return is_new and storable
 
     async def _record(
@@ -348,6 +353,18 @@ class ModelCaller:
             if (status, run) == ("CANCELLED", run_id.run):
                 await steps.finish_model_call(tx, task_id, run_id.run, call_input.step)
         return True
+
+
+def _count(record: ModelCallRecord, account_id: UUID) -> None:
+    model, usage = record.model, record.usage
+    CALLS.labels(model).inc()
+    COST_MICROS.labels(model).inc(record.cost_micros)
+    TOP_COSTS.add(ids.to_wire("acct", account_id), record.cost_micros)
+    TOKENS.labels(model, "cached_input").inc(usage.cache_read_tokens)
+    TOKENS.labels(model, "input").inc(usage.input_tokens - usage.cache_read_tokens)
+    TOKENS.labels(model, "output").inc(usage.output_tokens)
+    if usage.estimated:
+        ESTIMATED.labels(model).inc()
 
 
 def _arguments(facts: dict[str, Any], instead_of: list[str]) -> dict[str, Any] | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import structlog
 from opentelemetry.trace import SpanKind
+from prometheus_client import Counter
 from temporalio.exceptions import ApplicationError
 
 from rota.agents.model import AgentVersion
@@ -37,6 +38,10 @@ from rota.tasks import places, queries
 from rota.tasks.model import Task
 
 log = structlog.get_logger()
+
+CALLS = Counter("rota_run_tool_calls_total", "Tool calls of runs, by outcome.", ["outcome"])
+for _outcome in ("ok", "failed", "unavailable", "unknown"):
+    CALLS.labels(_outcome)
 
 # A worker that was silent for longer than this part of the heartbeat timeout looks again before it
 # sends a call. Temporal can miss the heartbeats of almost the whole timeout before that.
@@ -233,6 +238,7 @@ class ToolCaller:
         except FencedOut:
             raise  # The tool was not called.
         except ToolUnavailable:
+            CALLS.labels("unavailable").inc()
             # The call did not reach the tool, so it can be repeated even if the tool writes.
             await retry_database(lambda: self._reset(call_input, call))
             raise
@@ -244,6 +250,7 @@ class ToolCaller:
                 lambda: self._ask_again(call_input, call, tool_now, reason, maybe_made=False)
             )
         except Exception as error:
+            CALLS.labels("unknown").inc()
             log.warning("tool_call_failed", tool=tool.full_name, error=repr(error))
             if row.read_only:
                 raise ApplicationError("A tool call failed.", type=TOOL_FAILED) from None
@@ -252,6 +259,7 @@ class ToolCaller:
             )
         steps.DURATION_SECONDS.labels("tool").observe((clock.now() - started).total_seconds())
         outcome = "failed" if result.is_error else "ok"
+        CALLS.labels(outcome).inc()
 
         async def finish() -> NextStep:
             async with self._context.db.write(account_id) as tx:

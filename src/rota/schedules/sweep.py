@@ -39,6 +39,8 @@ POLL_EVERY_S = 5.0
 WAIT, MAX_WAIT, RECOVER = timedelta(seconds=5), timedelta(minutes=5), timedelta(seconds=30)
 
 RUNS = Counter("rota_schedule_times_total", "Times of schedules that workers handled.", ["outcome"])
+for _outcome in ("created", "skipped", "failed"):
+    RUNS.labels(_outcome)
 DELAY = Histogram(
     "rota_schedule_delay_seconds",
     "Time from a schedule's time to its task.",

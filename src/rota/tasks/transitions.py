@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from prometheus_client import Counter
 from pydantic.alias_generators import to_camel
 
 from rota.accounts import queries as accounts
@@ -18,6 +19,12 @@ from rota.platform.db import NO_USER, AccountReader, AccountTransaction
 from rota.tasks import places, queries, review_queries, seals
 from rota.tasks.model import Review, ReviewState, Task
 from rota.tasks.states import EVENT_OF, TERMINAL, Gate, Status, TransitionRefused, Trigger, allows
+
+RUNS_ENDED = Counter(
+    "rota_runs_ended_total", "Runs that ended, by their task's status.", ["status"]
+)
+for _status in TERMINAL:
+    RUNS_ENDED.labels(_status)
 
 # What follows from other changes, and is not a field of the task for clients.
 _NOT_SHOWN = (
@@ -61,6 +68,8 @@ async def apply(
         finished_at=now if target in TERMINAL else None,
     )
     data = event_data(tx, before.status, target, reason)
+    if before.hosted and target in TERMINAL:
+        RUNS_ENDED.labels(target).inc()
     after = await places.settle(tx, before, after)
     await queries.update(tx, before, after, (event or EVENT_OF[target], data))
     if before.hosted and target in TERMINAL:

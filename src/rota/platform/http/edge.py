@@ -32,7 +32,8 @@ from rota.platform.errors import (
 from rota.platform.http.bodies import MAX_BODY_BYTES, Bodies
 from rota.platform.http.cors import PREFLIGHT, Cors, preflight_response
 from rota.platform.http.responses import METHODS, error_response
-from rota.platform.telemetry import REQUEST_SECONDS, REQUESTS
+from rota.platform.telemetry import REQUEST_SECONDS, REQUESTS, REQUESTS_IN_PROGRESS
+from rota.platform.top_accounts import TopAccounts
 
 API_VERSION = "2026-11-15"
 # How much more of a refused body is read and discarded, and for how long.
@@ -54,6 +55,10 @@ _HTTPS_ONLY = (b"strict-transport-security", b"max-age=31536000")
 _LINGERING = (RequestTimeout.status, PayloadTooLarge.status, HeadersTooLarge.status)
 _TOO_LARGE = (
     f"The request body is larger than {MAX_BODY_BYTES} bytes. Send the data in smaller requests."
+)
+
+TOP_REQUESTS = TopAccounts(
+    "rota_top_account_requests_total", "HTTP requests of the accounts that send the most."
 )
 
 log = structlog.get_logger()
@@ -102,6 +107,7 @@ class Edge:
             # The same as GET, without the body. The server still sees the original scope.
             scope = {**scope, "method": "GET"}
         admitted = Admission()
+        REQUESTS_IN_PROGRESS.inc()
         try:
             preflight = self._cors.is_preflight(method, headers)
             if preflight:
@@ -120,12 +126,16 @@ class Edge:
                 # The response has started. The server closes the connection.
                 raise
             await error_response(scope["path"], error)(scope, receive, writer.send)
+        finally:
+            REQUESTS_IN_PROGRESS.dec()
         route = getattr(scope.get("route"), "path_format", None) or "unmatched"
         seconds = time.perf_counter() - started
         # A client can invent methods. Each would be a new time series.
         counted = method if method in METHODS else "other"
         REQUESTS.labels(counted, route, writer.status).inc()
         REQUEST_SECONDS.labels(route).observe(seconds)
+        if admitted.account is not None:
+            TOP_REQUESTS.add(admitted.account)
         log.info(
             "request",
             method=method,

@@ -39,6 +39,8 @@ SLOW_CLIENTS = Counter(
     "Connections that were cut off because the client was too slow.",
     ["phase"],
 )
+for _phase in ("headers", "body", "response"):
+    SLOW_CLIENTS.labels(_phase)
 
 # A method and the beginning of a path.
 _REQUEST_LINE = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}) /")
