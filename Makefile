@@ -7,7 +7,7 @@ NODE := PATH="$(CURDIR)/.venv/node:$$PATH"
 ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dashboard dev lint actionlint test vitest fuzz chaos proofs bench attacks openapi screenshots lighthouse firefox lock audit wheel sdk sbom image image-test
+.PHONY: help setup dashboard dev lint actionlint test vitest fuzz chaos proofs bench attacks openapi screenshots lighthouse firefox lock audit wheel sdk sbom image image-test chart monitoring
 
 help:  ## List the targets
 	@awk 'BEGIN { FS = ":.*## " } \
@@ -62,6 +62,22 @@ lint: setup  ## Check style, types and the direction of imports
 actionlint:  ## Check the GitHub workflows; needs Go
 	@if command -v go >/dev/null; then go run $(ACTIONLINT) && echo "actionlint: no problems found"; \
 	else echo "SKIPPED: actionlint needs Go, which is not installed. The workflows were NOT checked." >&2; fi
+
+# An environment of its own: checkov needs other versions of what Rota uses.
+CHART_TOOLS := dist/chart-tools
+$(CHART_TOOLS)/.ready: deploy/helm/tools.lock | $(BIN)/uv
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(CHART_TOOLS)
+	VIRTUAL_ENV=$(CURDIR)/$(CHART_TOOLS) $(BIN)/uv pip install --quiet --require-hashes --requirement $<
+	@touch $@
+
+chart: setup $(CHART_TOOLS)/.ready  ## Check the chart with helm, kubernetes-validate and checkov
+	ROTA_TEST_CHART_TOOLS=$(CURDIR)/$(CHART_TOOLS)/bin $(BIN)/pytest -rA tests/packaging/test_chart.py
+
+monitoring: setup  ## Test the alert rules, and the boards on a running stack; needs Prometheus
+	$(BIN)/python -m tools.monitoring
+	@if command -v promtool >/dev/null; then promtool test rules deploy/monitoring/tests/*.yaml; \
+	else echo "SKIPPED: promtool is not installed. The alerts were NOT tested." >&2; fi
+	ROTA_TEST_MONITORING=1 $(BIN)/pytest -rs -s tests/packaging/test_monitoring.py tests/packaging/test_boards_live.py
 
 test: setup  ## Run the whole suite on real PostgreSQL, Redis and Temporal
 	$(BIN)/pytest
