@@ -25,8 +25,8 @@ RESOURCES = SDK / "src" / "rota_sdk" / "_async"
 # What a method does not take by its own name. Pages follow one another by themselves, `quote` is
 # a method instead of `dryRun`, `agent` is the same as `assignedAgent`, and there are no cookies.
 BY_OTHER_MEANS = {"limit", "offset", "page", "dry_run", "assigned_agent", "cookie", "truncated"}
-# Parameters in the path whose name is that of the resource.
-RESOURCES_BY_ID = {"task", "schedule", "server", "key", "session", "company"}
+# Parameters of a path whose name is that of the resource.
+RESOURCES_BY_ID = {"task", "schedule", "server", "key", "session", "company", "rule"}
 NAMED = {"user_id": "member", "invitation_id": "invitation"}
 
 DESCRIPTIONS = {v: json.loads((FOLDER / f"variant-{v}.json").read_text()) for v in VARIANTS}
@@ -72,11 +72,9 @@ def test_every_operation_has_a_method_that_takes_all_it_can_be_given(name: str) 
     }
     description = DESCRIPTIONS[variant]
     given = [resolved(description, part) for part in operation.get("parameters", ())]
-    named = {
-        place: [snake(each["name"]) for each in given if each["in"] == place]
-        for place in ("path", "query")
-    }
-    wanted = {NAMED.get(each, each) for each in named["path"]} | set(named["query"])
+    wanted = {snake(each["name"]) for each in given if each["in"] == "query"}
+    in_path = [snake(each["name"]) for each in given if each["in"] == "path"]
+    wanted |= {NAMED.get(each, each) for each in in_path}
     if any(each["name"] == "Idempotency-Key" for each in given):
         wanted.add("idempotency_key")
     wanted |= {snake(field) for field in body_fields(description, operation)}

@@ -7,7 +7,7 @@ import pytest
 
 from rota.platform.signatures import verified
 from rota_sdk import errors
-from tests.mcp.peers import Peer
+from tests.mcp.peers import Peer, definition
 from tests.sdk.doors import Door, url_of
 from tests.service import Service
 
@@ -155,6 +155,58 @@ async def test_a_company_invites_changes_and_removes_a_member(shop: Service, kin
     assert (await door(lambda c: c.companies.get(company))).members == 1
     with pytest.raises(errors.NotFoundError):
         await other(lambda c: c.companies.get(company))
+    await door.close()
+
+
+async def test_policies_are_replaced_and_a_second_person_is_asked_for(
+    shop: Service, kind: str
+) -> None:
+    owner, colleague = await shop.sign_in(), await shop.sign_in()
+    company = (await owner.post("/api/companies", {"name": "Acme"})).json()["account"]["id"]
+    door = Door.open(kind, url_of(shop), owner.token, account=company)
+    assert (await door(lambda c: c.policies.get())).approvals.max_cost_cents is None
+    with pytest.raises(errors.ConflictError):
+        await door(
+            lambda c: c.policies.replace(approvals={"approvers": "named", "secondPerson": True})
+        )
+    email = f"{colleague.subject}@example.test"
+    invited = await door(lambda c: c.companies.invite(company, email=email, role="admin"))
+    accepted = await colleague.post(f"/api/invitations/{invited.url.partition('#')[2]}/accept")
+    assert accepted.status_code == 200
+    limits = {"approvers": "named", "secondPerson": True, "maxCostCents": 500}
+    replaced = await door(lambda c: c.policies.replace(approvals=limits))
+    assert replaced.approvals.max_cost_cents == 500
+    task = await door(lambda c: c.tasks.create(name="Pay", status="WAITING_APPROVAL"))
+    review = await door(lambda c: c.tasks.review(task))
+    with pytest.raises(errors.SecondPersonRequiredError) as caught:
+        await door(lambda c: c.tasks.approve(task, review=review))
+    assert caught.value.because == ["created"]
+    other = door.with_options(api_key=colleague.token)
+    approved = await other(lambda c: c.tasks.approve(task, review=review))
+    assert approved.review.state == "approved"
+    await door.close()
+
+
+async def test_a_rule_is_made_listed_and_deleted(shop: Service, kind: str) -> None:
+    door = Door.open(kind, url_of(shop), (await shop.sign_in()).token)
+    async with Peer().serve() as peer:
+        peer.tools["issue_write"] = definition("issue_write")
+        server = (await door(lambda c: c.tool_servers.connect(name="github", url=peer.url))).server
+        rule = await door(
+            lambda c: c.rules.create(
+                server_id=server.id,
+                tool="issue_write",
+                agent="bug-triager",
+                arguments={"title": {"any": True}, "labels": {"const": None}},
+                expires_at=datetime.now(UTC) + timedelta(days=1),
+                max_uses=3,
+            )
+        )
+    assert rule.arguments == {"title": {"any": True}, "labels": {"const": None}}
+    assert (rule.state, rule.uses) == ("active", 0)
+    await door(lambda c: c.rules.delete(rule))
+    assert [each.state for each in await door.all(lambda c: c.rules.list())] == ["revoked"]
+    assert (await door(lambda c: c.rules.get(rule))).revoked_at is not None
     await door.close()
 
 

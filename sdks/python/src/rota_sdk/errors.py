@@ -119,6 +119,18 @@ class PermissionDeniedError(APIError):
     code_name, usual_status = "AUTHORIZATION_ERROR", 403
 
 
+class SecondPersonRequiredError(PermissionDeniedError):
+    """The caller shaped what is approved, so a second person has to approve it."""
+
+    code_name = "SECOND_PERSON_REQUIRED"
+
+    @property
+    def because(self) -> list[str]:
+        """How the caller shaped it: `created` or `edited`, for example."""
+        because: list[str] = (self.details or {}).get("because", [])
+        return because
+
+
 class NotFoundError(APIError):
     """The resource does not exist, or belongs to another account."""
 

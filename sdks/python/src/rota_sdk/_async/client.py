@@ -13,6 +13,7 @@ from rota_sdk._async.resources.agents import Agents
 from rota_sdk._async.resources.audit import Audit
 from rota_sdk._async.resources.companies import Companies
 from rota_sdk._async.resources.money import ConnectPass, Credits, Subscriptions
+from rota_sdk._async.resources.policies import Policies, Rules
 from rota_sdk._async.resources.schedules import Schedules
 from rota_sdk._async.resources.tasks import Approvals, Tasks
 from rota_sdk._async.resources.tool_servers import ToolServers
@@ -57,6 +58,8 @@ class AsyncRota(AsyncResource):
         self.events = Events(self._transport)
         self.audit = Audit(self._transport)
         self.companies = Companies(self._transport)
+        self.policies = Policies(self._transport)
+        self.rules = Rules(self._transport)
         self.keys = Keys(self._transport)
         self.sessions = Sessions(self._transport)
         self.auth = Auth(self._transport)

@@ -16,6 +16,7 @@ from rota_sdk._sync.resources.agents import Agents
 from rota_sdk._sync.resources.audit import Audit
 from rota_sdk._sync.resources.companies import Companies
 from rota_sdk._sync.resources.money import ConnectPass, Credits, Subscriptions
+from rota_sdk._sync.resources.policies import Policies, Rules
 from rota_sdk._sync.resources.schedules import Schedules
 from rota_sdk._sync.resources.tasks import Approvals, Tasks
 from rota_sdk._sync.resources.tool_servers import ToolServers
@@ -58,6 +59,8 @@ class Rota(Resource):
         self.events = Events(self._transport)
         self.audit = Audit(self._transport)
         self.companies = Companies(self._transport)
+        self.policies = Policies(self._transport)
+        self.rules = Rules(self._transport)
         self.keys = Keys(self._transport)
         self.sessions = Sessions(self._transport)
         self.auth = Auth(self._transport)
