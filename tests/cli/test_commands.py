@@ -8,7 +8,7 @@ import pytest
 from rota.cli.exits import ExitCode
 from rota.cli.output import print_json
 from tests.cli.terminal import Terminal
-from tests.mcp.peers import Peer
+from tests.mcp.peers import Peer, definition
 from tests.service import Person, Service
 from tests.tasks.world import create, patch
 
@@ -243,6 +243,39 @@ async def test_a_key_is_created_used_and_revoked(
     other = (await rota.ok("keys", "create", "CI", "--json")).json["key"]["id"]
     deleted = await rota.ok("keys", "delete", other, "--json")
     assert deleted.json == {"deleted": True, "id": other}
+
+
+async def test_policies_are_shown_and_changed(rota: Terminal) -> None:
+    assert "no limit" in (await rota.ok("policies", "show")).out
+    changed = await rota.ok("policies", "set", "--max-cost-cents", "500", "--approvers", "anyone")
+    assert "$5.00" in changed.out
+    # What is not given stays.
+    kept = (await rota.ok("policies", "set", "--no-second-person", "--json")).json["approvals"]
+    assert kept == {"approvers": "anyone", "secondPerson": False, "maxCostCents": 500}
+    refused = await rota("policies", "set", "--second-person")
+    assert refused.code == ExitCode.ERROR
+    assert "at least two" in refused.err
+    assert (await rota("policies", "set", "--max-cost-cents", "1", "--no-max-cost")).code == 2
+    assert "no limit" in (await rota.ok("policies", "set", "--no-max-cost")).out
+
+
+async def test_a_rule_is_made_listed_and_revoked(rota: Terminal) -> None:
+    async with Peer().serve() as peer:
+        peer.tools["issue_write"] = definition("issue_write")
+        await rota.ok("tools", "connect", "github", peer.url)
+    assert (await rota.ok("rules", "list")).out == "There are no rules.\n"
+    made = ("rules", "create", "github", "issue_write", "--agent", "bug-triager", "--max-uses", "3")
+    for wrong in ("[]", '{"title": {"equals": 1}}', '{"title": {}}'):
+        assert (await rota(*made, "--arguments", wrong)).code == ExitCode.USAGE
+    rule = (await rota.ok(*made, "--arguments", '{"title": {"any": true}}')).out.strip()
+    assert rule in (await rota.ok("rules", "list")).out
+    assert "0 of 3" in (await rota.ok("rules", "list")).out
+    other = (await rota.ok(*made, "--arguments", "{}", "--json")).json["rule"]["id"]
+    deleted = await rota.ok("rules", "delete", other, "--json")
+    assert deleted.json == {"deleted": True, "id": other}
+    assert (await rota.ok("rules", "delete", rule)).out == f"{rule} is revoked.\n"
+    states = [each["state"] for each in (await rota.ok("rules", "list", "--json")).json["rules"]]
+    assert states == ["revoked", "revoked"]
 
 
 async def test_a_schedule_is_created_paused_run_and_deleted(rota: Terminal) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from rota.cli import admin, agents, decisions, keys, login, schedules, tools
+from rota.cli import admin, agents, decisions, keys, login, policies, schedules, tools
 from rota.cli.audit import receipt
 from rota.cli.inbox.command import inbox
 from rota.cli.listen import listen
@@ -30,6 +30,8 @@ for group, name in (
     (agents.commands, "agents"),
     (tools.commands, "tools"),
     (schedules.commands, "schedules"),
+    (policies.policies, "policies"),
+    (policies.rules, "rules"),
     (receipt, "receipt"),
 ):
     cli.add_typer(group, name=name, rich_help_panel=WORK)

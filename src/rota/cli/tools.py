@@ -45,7 +45,7 @@ def list_servers(session: Session) -> None:
 @client_command(commands)
 def show(session: Session, server: Server) -> None:
     """List the tools of a server."""
-    found = _find(session, server)
+    found = find_server(session, server)
     tools = list(session.client.tool_servers.tools(found))
     if session.as_json:
         print_json({"server": found, "tools": tools})
@@ -111,7 +111,7 @@ def _secret() -> str:
 @client_command(commands)
 def ping(session: Session, server: Server) -> None:
     """Check whether a server answers. Exits with 1 if it does not."""
-    answer = session.client.tool_servers.ping(_find(session, server))
+    answer = session.client.tool_servers.ping(find_server(session, server))
     if session.as_json:
         print_json(answer)
     else:
@@ -136,7 +136,9 @@ def call(
     given = read_json(arguments, "--arguments")
     if given is not None and not isinstance(given, dict):
         fail("--arguments must be a JSON object.", ExitCode.USAGE)
-    answer = session.client.tool_servers.invoke(_find(session, server), tool=tool, arguments=given)
+    answer = session.client.tool_servers.invoke(
+        find_server(session, server), tool=tool, arguments=given
+    )
     result = answer.result
     if session.as_json:
         print_json(answer)
@@ -154,7 +156,7 @@ def call(
 @client_command(commands)
 def disconnect(session: Session, server: Server) -> None:
     """Remove a tool server from the account."""
-    found = _find(session, server)
+    found = find_server(session, server)
     session.client.tool_servers.disconnect(found)
     if session.as_json:
         print_json({"deleted": True, "id": found.id})
@@ -162,7 +164,8 @@ def disconnect(session: Session, server: Server) -> None:
         print_text(f"{found.name} is disconnected.")
 
 
-def _find(session: Session, wanted: str) -> "ToolServer":
+def find_server(session: Session, wanted: str) -> "ToolServer":
+    """The server with this name or ID."""
     servers = list(session.client.tool_servers.list())
     found = next((each for each in servers if wanted in (each.id, each.name)), None)
     if found is None:
