@@ -9,6 +9,7 @@ import { Agents } from './resources/agents.ts';
 import { Audit } from './resources/audit.ts';
 import { Companies } from './resources/companies.ts';
 import { ConnectPass, Credits, Subscriptions } from './resources/money.ts';
+import { Policies, Rules } from './resources/policies.ts';
 import { Schedules } from './resources/schedules.ts';
 import { Approvals, Tasks } from './resources/tasks.ts';
 import { ToolServers } from './resources/toolServers.ts';
@@ -27,6 +28,8 @@ export class Rota extends Resource {
   readonly events: Events;
   readonly audit: Audit;
   readonly companies: Companies;
+  readonly policies: Policies;
+  readonly rules: Rules;
   readonly keys: Keys;
   readonly sessions: Sessions;
   readonly auth: Auth;
@@ -46,6 +49,8 @@ export class Rota extends Resource {
     this.events = new Events(transport);
     this.audit = new Audit(transport);
     this.companies = new Companies(transport);
+    this.policies = new Policies(transport);
+    this.rules = new Rules(transport);
     this.keys = new Keys(transport);
     this.sessions = new Sessions(transport);
     this.auth = new Auth(transport);

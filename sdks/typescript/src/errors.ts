@@ -97,6 +97,14 @@ export class PermissionDeniedError extends APIError {
   static override readonly usualStatus = 403;
 }
 
+/** The caller shaped what is approved, so a second person has to approve it. */
+export class SecondPersonRequiredError extends PermissionDeniedError {
+  /** How the caller shaped it: `created` or `edited`, for example. */
+  get because(): string[] {
+    return (this.details as { because?: string[] } | null)?.because ?? [];
+  }
+}
+
 /** The resource does not exist, or belongs to another account. */
 export class NotFoundError extends APIError {
   static override readonly usualStatus = 404;
@@ -190,6 +198,7 @@ export const BY_CODE: Readonly<Record<string, typeof APIError>> = {
   INSUFFICIENT_CREDITS: InsufficientCreditsError,
   PAYMENT_PROCESSOR_ERROR: PaymentProcessorError,
   AUTHORIZATION_ERROR: PermissionDeniedError,
+  SECOND_PERSON_REQUIRED: SecondPersonRequiredError,
   NOT_FOUND: NotFoundError,
   METHOD_NOT_ALLOWED: MethodNotAllowedError,
   REQUEST_TIMEOUT: RequestTimeoutError,

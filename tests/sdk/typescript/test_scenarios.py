@@ -28,6 +28,7 @@ from tests.sdk.test_follow import (
 )
 from tests.sdk.test_resources import (
     test_a_company_invites_changes_and_removes_a_member,
+    test_a_rule_is_made_listed_and_deleted,
     test_a_schedule_is_created_changed_run_and_deleted,
     test_a_session_manages_keys,
     test_a_tool_server_is_connected_and_its_tools_are_called,
@@ -35,6 +36,7 @@ from tests.sdk.test_resources import (
     test_each_variant_has_its_own_plans,
     test_events_are_listed_in_order,
     test_money_is_read_and_a_top_up_begins,
+    test_policies_are_replaced_and_a_second_person_is_asked_for,
     test_signing_in_needs_no_key,
     test_the_audit_trail_and_a_receipt_are_read,
 )
