@@ -28,6 +28,10 @@ $$;
 -- Whether the review was opened while the account required a second person. It keeps the rule.
 ALTER TABLE reviews ADD COLUMN second_person boolean NOT NULL DEFAULT false;
 
+-- Whether a standing rule approved the call, which is for one start of it. `approved_digest` is then
+-- what it approved.
+ALTER TABLE steps ADD COLUMN approved_by_rule boolean NOT NULL DEFAULT false;
+
 -- Everyone who saved the schedule before the user who saved it last.
 ALTER TABLE schedules ADD COLUMN shaped_by uuid[] NOT NULL DEFAULT '{}';
 

@@ -237,21 +237,6 @@ async def test_a_rule_never_repeats_a_call_whose_outcome_is_unknown(
     assert (await rule_now(office.owner, rule))["uses"] == 1
 
 
-async def test_a_call_that_did_not_reach_its_server_is_counted_once(
-    run: OfficeRun, office: Office
-) -> None:
-    rule = await make(run, office.owner, maxUses=9)
-    await run.start(office.owner)
-    await run.answer(ASKED)
-    run.client.unavailable = 1
-    with pytest.raises(Exception, match="It is down"):
-        await run.act()
-    await run.advance()
-    await go_on(run)
-    assert len(run.client.made) == 1
-    assert (await rule_now(office.owner, rule))["uses"] == 1
-
-
 async def test_run_gates_and_output_gates_wait_whatever_rules_there_are(
     run: OfficeRun, office: Office
 ) -> None:

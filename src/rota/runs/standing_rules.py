@@ -11,7 +11,6 @@ from typing import Any
 
 from rota.agents.model import AgentVersion
 from rota.platform import clock
-from rota.platform.canonical import digest
 from rota.platform.db import AccountTransaction
 from rota.rules import use as rules
 from rota.rules.model import Rule
@@ -52,9 +51,9 @@ def approved(item: dict[str, Any], rule: Rule) -> dict[str, Any]:
 async def use(
     tx: AccountTransaction, task: Task, agent: AgentVersion, row: Step, tool: Tool
 ) -> Step | None:
-    """Approves a call that starts now, if a rule covers it. Never a call that was started before:
-    whether to repeat it is a decision of a person."""
-    if row.state != "planned" or row.may_have_effect or row.attempts or not tool.server_revision:
+    """Approves this start of a call, if a rule covers it. Never of a call that may have reached its
+    tool, nor of one from an earlier run: whether to repeat it is a decision of a person."""
+    if row.may_have_effect or row.approved_by_rule or row.copied or not tool.server_revision:
         return None
     server_id, arguments = tool.server_revision[0], row.sealed_arguments
     rule = await rules.use(tx, task, row.item_id, server_id, tool.name, arguments)
@@ -65,9 +64,8 @@ async def use(
     if not await _is_shown(tx, task, item):
         decider = {name: value for name, value in rule.decider.items() if name != "userId"}
         await transitions.record_approval(tx, task, item, rule.created_by, decider)
-    await tool_steps.approve(tx, task.id, row, item)
-    assert row.sealed is not None
-    return replace(row, approved_digest=digest(row.sealed))
+    await tool_steps.approve_start(tx, task.id, row)
+    return replace(row, approved_by_rule=True)
 
 
 async def _is_shown(tx: AccountTransaction, task: Task, item: dict[str, Any]) -> bool:

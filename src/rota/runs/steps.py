@@ -38,7 +38,7 @@ class Step:
     call_id: str | None
     read_only: bool
     arguments: dict[str, Any] | None
-    # The call as canonical JSON, and the digest of the text that a person approved.
+    # The call as canonical JSON, and the digest of the text that was approved.
     sealed: str | None
     approved_digest: str | None
     # Whether the call may have taken effect: it was started, and its outcome is unknown.
@@ -64,6 +64,8 @@ class Step:
     finished_at: datetime | None
     # Failed attempts. A model call has a row in the state `planned` once it has failed.
     attempts: int = 0
+    # Whether a standing rule gave the approval. Then it is for one start of the call.
+    approved_by_rule: bool = False
 
     @property
     def is_answered(self) -> bool:
@@ -107,7 +109,9 @@ class Step:
     @property
     def is_approved(self) -> bool:
         """Whether a person approved the call as it is sealed."""
-        return self.sealed is not None and self.approved_digest == digest(self.sealed)
+        if self.sealed is None or self.approved_by_rule:
+            return False
+        return self.approved_digest == digest(self.sealed)
 
 
 COLUMNS = ", ".join(field.name for field in fields(Step))
@@ -310,7 +314,7 @@ async def copy_previous_run(tx: AccountTransaction, task_id: UUID, run: int) -> 
         SELECT account_id, task_id, $3, step, call, kind, state, name, server, call_id, read_only,
             arguments, sealed, approved_digest, maybe_made, coalesce(planned_run, run), result,
             outcome, note, child_task_id, 0, 0, 0, 0, 0, estimated, 0, price_version, true,
-            planned_at, started_at, finished_at, 0
+            planned_at, started_at, finished_at, 0, approved_by_rule
         FROM steps WHERE account_id = $1 AND task_id = $2 AND run = $3 - 1
           AND NOT (call = 0 AND state IN ('planned', 'started'))
         ON CONFLICT DO NOTHING

@@ -59,6 +59,10 @@ _CHANGED = (
     "The tool's definition or its server changed after the call was planned or approved. Review "
     "the call again. Approve to make it, or reject to continue without it."
 )
+_AGAIN = (
+    "A standing rule approved an attempt of this call, which did not end. A rule does not approve "
+    "the next one. Approve to repeat the call, or reject to continue without it."
+)
 _GONE = (
     "The tool no longer exists on the server that the call was planned for, or this agent can no "
     "longer use it."
@@ -216,7 +220,8 @@ class ToolCaller:
         if needs_approval(agent, tool) and not row.is_approved:
             approved = await standing_rules.use(tx, task, agent, row, tool)
             if approved is None:
-                return await self._loop.reopen_gate(tx, task, agent, row, tool, None)
+                reason = _AGAIN if row.approved_by_rule else None
+                return await self._loop.reopen_gate(tx, task, agent, row, tool, reason)
             row = approved
         return Started(row, tool, source, arguments, row.planned_at, checked_s)
 
@@ -310,7 +315,7 @@ class ToolCaller:
         """Lets the call be made again, unless another attempt has taken it over."""
         async with self._context.locked(call_input.run) as (tx, task):
             if task is not None and call.is_current(row := await _row(tx, task, call_input)):
-                await tool_steps.set_state(tx, task.id, row, "planned")
+                await tool_steps.undo_start(tx, task.id, row)
 
     async def _ask_again(
         self, call_input: CallInput, call: "Started", tool: Tool, reason: str, *, maybe_made: bool

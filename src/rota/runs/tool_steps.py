@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from rota.platform import json
+from rota.platform.canonical import digest
 from rota.platform.db import AccountTransaction
 from rota.platform.ids import to_wire
 from rota.runs import step_events
@@ -131,7 +132,7 @@ async def approve(tx: AccountTransaction, task_id: UUID, at: Step, item: Mapping
     await tx.execute(
         """
         UPDATE steps SET state = 'planned', arguments = $6, sealed = $7, approved_digest = $8,
-            started_at = NULL
+            approved_by_rule = false, started_at = NULL
         WHERE account_id = $1 AND task_id = $2 AND run = $3 AND step = $4 AND call = $5
         """,
         tx.account_id,
@@ -143,6 +144,39 @@ async def approve(tx: AccountTransaction, task_id: UUID, at: Step, item: Mapping
         # An item of an earlier version is not sealed. The model has to call the tool again.
         item.get("sealed"),
         item.get("digest"),
+    )
+
+
+async def approve_start(tx: AccountTransaction, task_id: UUID, at: Step) -> None:
+    """Stores that a standing rule approved this start of the call."""
+    assert at.sealed is not None
+    await tx.execute(
+        """
+        UPDATE steps SET approved_digest = $6, approved_by_rule = true
+        WHERE account_id = $1 AND task_id = $2 AND run = $3 AND step = $4 AND call = $5
+        """,
+        tx.account_id,
+        task_id,
+        at.run,
+        at.step,
+        at.call,
+        digest(at.sealed),
+    )
+
+
+async def undo_start(tx: AccountTransaction, task_id: UUID, at: Step) -> None:
+    """Lets a call that did not reach its tool start again. A rule has to approve that again."""
+    await tx.execute(
+        """
+        UPDATE steps SET state = 'planned', started_at = NULL, approved_by_rule = false,
+            approved_digest = CASE WHEN approved_by_rule THEN NULL ELSE approved_digest END
+        WHERE account_id = $1 AND task_id = $2 AND run = $3 AND step = $4 AND call = $5
+        """,
+        tx.account_id,
+        task_id,
+        at.run,
+        at.step,
+        at.call,
     )
 
 
@@ -158,8 +192,8 @@ async def gate_again(
     """Sends a call back to a person. An earlier approval no longer counts."""
     await tx.execute(
         """
-        UPDATE steps SET state = 'gated', sealed = $6, approved_digest = NULL, read_only = $7,
-            maybe_made = maybe_made OR $8
+        UPDATE steps SET state = 'gated', sealed = $6, approved_digest = NULL,
+            approved_by_rule = false, read_only = $7, maybe_made = maybe_made OR $8
         WHERE account_id = $1 AND task_id = $2 AND run = $3 AND step = $4 AND call = $5
         """,
         tx.account_id,
