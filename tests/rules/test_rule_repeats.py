@@ -127,3 +127,37 @@ async def test_a_person_who_approves_a_call_approves_every_attempt(
     await fail_to_reach(run)
     await go_on(run)
     assert len(run.client.made) == 1
+
+
+async def test_a_fork_asks_a_person_whatever_rules_there_are(
+    run: OfficeRun, office: Office
+) -> None:
+    rule = await make(run, office.approvers[0], maxUses=9)
+    original = await run.start(office.owner)
+    fork = await forked(office, original)
+    await run.go_on_with(fork)
+    await run.answer(ASKED)
+    await assert_waits(run, office, fork)
+    assert (await rule_now(office.owner, rule))["uses"] == 0
+
+
+async def test_a_task_below_a_fork_asks_a_person(run: OfficeRun, office: Office) -> None:
+    await make(run, office.approvers[0], maxUses=9)
+    original = await run.start(office.owner, agent="foreman")
+    fork = await forked(office, original)
+    for task, status in ((original, "RUNNING"), (fork, "WAITING_APPROVAL")):
+        await run.go_on_with(task)
+        await run.answer({"agent": "operator", "name": "Part", "input": "Do it."}, tool="delegate")
+        await run.act()
+        listed = await office.owner.get("/api/tasks", params={"parentTaskId": task["id"]})
+        [child] = listed.json()["tasks"]
+        await run.go_on_with(child)
+        await run.answer(ASKED)
+        assert await run.status() == status
+
+
+async def forked(office: Office, task: dict[str, Any]) -> dict[str, Any]:
+    answer = await office.owner.post(f"/api/tasks/{task['id']}/fork", {"fromStep": 0})
+    assert answer.status_code == 201, answer.text
+    found: dict[str, Any] = answer.json()["task"]
+    return found

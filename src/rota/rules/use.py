@@ -19,7 +19,7 @@ from rota.platform import ids
 from rota.platform.db import AccountReader, AccountTransaction
 from rota.rules import conditions, queries
 from rota.rules.model import Rule, Surroundings
-from rota.tasks import shaping
+from rota.tasks import shaping, trees
 from rota.tasks.model import Task
 
 USES = Counter("rota_rule_uses_total", "Tool calls that a standing rule has approved.")
@@ -42,7 +42,10 @@ async def surroundings(tx: AccountReader, rules: Sequence[Rule]) -> Surroundings
 async def covering(
     tx: AccountReader, task: Task, server_id: str, tool: str, arguments: dict[str, Any]
 ) -> list[Rule]:
-    """The rules that approve this call of the task's run now. The account must be locked."""
+    """The rules that approve this call of the task's run now. The account must be locked.
+
+    None in a fork or below one, where a person approves each call that writes.
+    """
     row_id = ids.from_wire("mcp", server_id)
     if row_id is None or task.agent is None:
         return []
@@ -51,7 +54,7 @@ async def covering(
         for rule in await queries.in_force(tx, row_id, tool, task.agent)
         if rule.agent_version == task.agent_version and conditions.cover(rule.conditions, arguments)
     ]
-    if not found:
+    if not found or await trees.belongs_to_fork(tx, task):
         return []
     now = await surroundings(tx, found)
     found = [rule for rule in found if now.why_void(rule) is None]

@@ -62,6 +62,24 @@ async def cancelled_ancestor(tx: AccountReader, task: Task) -> Task | None:
     return Task(**row) if row else None
 
 
+async def belongs_to_fork(tx: AccountReader, task: Task) -> bool:
+    """Whether this task or one above it is a fork."""
+    found = await tx.fetchval(
+        """
+        WITH RECURSIVE above (parent_id, origin_id) AS (
+            SELECT parent_task_id, forked_from FROM tasks WHERE account_id = $1 AND id = $2
+            UNION ALL
+            SELECT t.parent_task_id, t.forked_from FROM above a
+            JOIN tasks t ON t.account_id = $1 AND t.id = a.parent_id
+        )
+        SELECT EXISTS (SELECT FROM above WHERE origin_id IS NOT NULL)
+        """,
+        tx.account_id,
+        task.id,
+    )
+    return bool(found)
+
+
 async def running_ancestors(tx: AccountReader, task_id: UUID) -> list[Task]:
     """The hosted tasks above this one, at any depth, that are RUNNING."""
     rows = await tx.fetch(
