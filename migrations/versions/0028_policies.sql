@@ -35,6 +35,9 @@ ALTER TABLE steps ADD COLUMN approved_by_rule boolean NOT NULL DEFAULT false;
 -- Everyone who saved the schedule before the user who saved it last.
 ALTER TABLE schedules ADD COLUMN shaped_by uuid[] NOT NULL DEFAULT '{}';
 
+-- Everyone who connected, moved or renamed the server, or changed its credentials.
+ALTER TABLE mcp_servers ADD COLUMN shaped_by uuid[] NOT NULL DEFAULT '{}';
+
 -- Who shaped a task after or besides its creation. The creator is in `tasks`.
 CREATE TABLE task_shapers (
     account_id uuid NOT NULL,

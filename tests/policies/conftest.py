@@ -8,6 +8,7 @@ import pytest
 from rota.agents.sync import sync
 from rota.composition import Composition
 from rota.dev.stack import Stack
+from tests.mcp.conftest import LOCAL
 from tests.policies.world import Office, OfficeRun
 from tests.service import Service
 
@@ -17,7 +18,9 @@ CATALOG = Path(__file__).parents[1] / "mcp" / "catalog"
 @pytest.fixture(scope="session", params=["a", "b"])
 async def board(request: pytest.FixtureRequest, stack: Stack) -> AsyncIterator[Service]:
     name = f"policies_{request.param}"
-    async with Service.start(stack, variant=request.param, name=name) as started:
+    async with Service.start(
+        stack, variant=request.param, name=name, egress_allow=LOCAL
+    ) as started:
         await sync(started.database_url, CATALOG)
         yield started
 

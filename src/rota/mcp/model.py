@@ -33,6 +33,8 @@ class Server:
     updated_at: datetime
     # Increases with every change of URL, transport or credentials.
     revision: int = 1
+    # Everyone who connected, moved or renamed it, or changed its credentials.
+    shaped_by: Sequence[UUID] = ()
     tool_count: int = 0
     # The allowed tools that the server does not offer.
     missing_tools: Sequence[str] = ()
@@ -70,6 +72,12 @@ class AcceptedDefinition:
 
     hash: str
     acceptance: Acceptance | None
+    # Everyone who shaped the server.
+    shaped_by: Sequence[UUID] = ()
+
+    @property
+    def shapers(self) -> frozenset[UUID]:
+        return shapers_of(self.acceptance, self.shaped_by)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +121,11 @@ class ServerTool:
             if self.accepted is None
             or _canonical_json(before.get(field)) != _canonical_json(after.get(field))
         ]
+
+
+def shapers_of(acceptance: Acceptance | None, shaped_by: Sequence[UUID]) -> frozenset[UUID]:
+    """Who decided what a call of a tool does: who accepted its definition, or shaped its server."""
+    return frozenset(shaped_by) | ({acceptance.user_id} if acceptance else frozenset())
 
 
 def is_read_only(definition: Definition) -> bool:

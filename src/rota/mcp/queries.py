@@ -6,14 +6,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from rota.mcp.model import (
-    Acceptance,
-    AcceptedDefinition,
-    Definition,
-    Server,
-    ServerTool,
-    Status,
-)
+from rota.mcp.model import Acceptance, AcceptedDefinition, Definition, Server, ServerTool, Status
 from rota.mcp.offers import USABLE, like
 from rota.platform import ids
 from rota.platform.db import AccountReader, AccountTransaction
@@ -67,11 +60,13 @@ def _tool(row: Any) -> ServerTool:
         accepted_hash=row["accepted_hash"],
         live=row["live"],
         live_hash=row["live_hash"],
-        acceptance=_acceptance(row) if row["accepted_by"] is not None else None,
+        acceptance=_acceptance(row),
     )
 
 
-def _acceptance(row: Any) -> Acceptance:
+def _acceptance(row: Any) -> Acceptance | None:
+    if row["accepted_by"] is None:
+        return None
     credential = row["accepted_with"]
     key = credential["keyId"]
     return Acceptance(
@@ -206,10 +201,11 @@ async def accepted_definitions(
     """The accepted definitions of these tools, by server and name."""
     rows = await tx.fetch(
         """
-        SELECT server_id, name, accepted_hash, accepted_by, accepted_with, accepted_at
-        FROM mcp_tools JOIN unnest($2::uuid[], $3::text[]) AS wanted (server_id, name)
+        SELECT server_id, t.name, accepted_hash, accepted_by, accepted_with, accepted_at, shaped_by
+        FROM mcp_tools t JOIN unnest($2::uuid[], $3::text[]) AS wanted (server_id, name)
             USING (server_id, name)
-        WHERE account_id = $1 AND accepted_hash IS NOT NULL
+        JOIN mcp_servers s ON s.account_id = $1 AND s.id = server_id
+        WHERE t.account_id = $1 AND accepted_hash IS NOT NULL
         """,
         tx.account_id,
         [server_id for server_id, _ in tools],
@@ -217,7 +213,7 @@ async def accepted_definitions(
     )
     return {
         (row["server_id"], row["name"]): AcceptedDefinition(
-            row["accepted_hash"], _acceptance(row) if row["accepted_by"] is not None else None
+            row["accepted_hash"], _acceptance(row), row["shaped_by"]
         )
         for row in rows
     }
@@ -254,8 +250,8 @@ async def insert(tx: AccountTransaction, server: Server, check_due_at: datetime)
     await tx.execute(
         """
         INSERT INTO mcp_servers (account_id, id, name, url, transport, status, allowed_tools,
-            sealed_headers, last_checked_at, check_due_at, created_at, updated_at)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+            sealed_headers, last_checked_at, check_due_at, created_at, updated_at, shaped_by)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
         """,
         server.account_id,
         server.id,
@@ -269,6 +265,7 @@ async def insert(tx: AccountTransaction, server: Server, check_due_at: datetime)
         check_due_at,
         server.created_at,
         server.updated_at,
+        list(server.shaped_by),
     )
 
 
@@ -277,7 +274,7 @@ async def update(tx: AccountTransaction, server: Server) -> None:
     await tx.execute(
         """
         UPDATE mcp_servers SET name = $3, url = $4, transport = $5, allowed_tools = $6,
-            sealed_headers = $7, revision = $8, updated_at = clock_timestamp()
+            sealed_headers = $7, revision = $8, shaped_by = $9, updated_at = clock_timestamp()
         WHERE account_id = $1 AND id = $2
         """,
         tx.account_id,
@@ -288,6 +285,7 @@ async def update(tx: AccountTransaction, server: Server) -> None:
         server.allowed_tools,
         server.sealed_headers,
         server.revision,
+        list(server.shaped_by),
     )
 
 

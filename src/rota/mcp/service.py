@@ -165,6 +165,7 @@ class Servers:
             last_checked_at=now,
             created_at=now,
             updated_at=now,
+            shaped_by=[caller.user_id],
         )
         check_due_at = now + timedelta(seconds=self._health.next_check_in_s)
         await queries.insert(tx, server, check_due_at)
@@ -263,6 +264,9 @@ class Servers:
         await _check_unique(tx, updated.name, updated.url, server.id)
         if updated.name != locked.name:
             fields = ["name", *fields]
+        if fields and caller.user_id not in locked.shaped_by:
+            # Calls go somewhere else now, or agents find another server by this name.
+            updated = replace(updated, shaped_by=[*locked.shaped_by, caller.user_id])
         if updated.allowed_tools != locked.allowed_tools:
             fields = [*fields, "allowedTools"]
         if fields:

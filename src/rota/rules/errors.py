@@ -38,7 +38,7 @@ class ReviewOutdated(Conflict):
 class AcceptedToolOfRule(SecondPersonRequired):
     def __init__(self) -> None:
         super().__init__(
-            "You accepted the definition of this tool, and this account requires that a second "
-            "person approves its calls. Ask another approver to make the rule.",
+            "You accepted the definition of this tool, or connected or changed its server. This "
+            "account requires a second person's approval: ask another approver to make the rule.",
             details={"because": ["acceptedTool"]},
         )

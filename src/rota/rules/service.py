@@ -13,7 +13,7 @@ from rota.auth.caller import Caller
 from rota.events import journal
 from rota.mcp import queries as mcp
 from rota.mcp.errors import ServerNotFound, ToolNotAccepted, ToolNotAllowed, ToolNotFound
-from rota.mcp.model import Server, ServerTool
+from rota.mcp.model import Server, ServerTool, shapers_of
 from rota.platform import clock, ids, json
 from rota.platform.canonical import canonical_json
 from rota.platform.db import AccountReader, AccountTransaction, Database
@@ -91,12 +91,8 @@ class Rules:
             raise InvalidRule("agent", f"{agent.name} cannot use {server.name}/{tool.name}")
         if subject.reviewed is not None:
             _check_current(subject.reviewed, server, tool, agent.version)
-        acceptance = tool.acceptance
-        if (
-            acceptance is not None
-            and acceptance.user_id == caller.user_id
-            and (await accounts.policy(tx)).second_person
-        ):
+        shapers = shapers_of(tool.acceptance, server.shaped_by)
+        if caller.user_id in shapers and (await accounts.policy(tx)).second_person:
             raise AcceptedToolOfRule
         if await queries.count_in_force(tx) >= MAX_RULES:
             raise TooManyRules(MAX_RULES)

@@ -65,12 +65,12 @@ async def covering(
 
 
 async def _shapers(tx: AccountReader, task: Task, server_id: UUID, tool: str) -> set[UUID]:
-    """Who shaped the task, apart from those whose rules it has used, and who accepted the tool."""
+    """Who shaped the task, apart from those whose rules it has used, and who accepted the tool or
+    shaped its server."""
     shapers = await shaping.shapers(tx, task.id)
     users = {user_id for user_id, how in shapers.items() if how - {"madeRule"}}
     accepted = await mcp.accepted_definitions(tx, [(server_id, tool)])
-    acceptances = [each.acceptance for each in accepted.values()]
-    return users | {acceptance.user_id for acceptance in acceptances if acceptance}
+    return users.union(*(each.shapers for each in accepted.values()))
 
 
 async def use(

@@ -279,7 +279,7 @@ _SHAPED = {
     "scheduled": "saved the schedule of this task",
     "answered": "answered a question of the agent",
     "instructed": "told the agent what to do instead",
-    "acceptedTool": "accepted the definition of the tool",
+    "acceptedTool": "accepted the definition of the tool, or connected or changed its server",
     "madeRule": "made a standing rule that a call of this task used",
 }
 

@@ -127,9 +127,9 @@ async def second_persons(
 def _accepted_tool(
     user_id: UUID, items: Sequence[Mapping[str, Any]], definitions: Definitions
 ) -> set[str]:
-    """Whether the user accepted the definition of one of the tools that are called."""
+    """Whether the user accepted one of the tools that are called, or shaped its server."""
     for item in items:
         accepted = definitions.get((item.get("serverId") or "", item["tool"] or ""))
-        if accepted and accepted.acceptance and accepted.acceptance.user_id == user_id:
+        if accepted and user_id in accepted.shapers:
             return {"acceptedTool"}
     return set()
