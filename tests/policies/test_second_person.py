@@ -16,6 +16,7 @@ from tests.policies.world import (
     code,
     review_of,
 )
+from tests.runs.runner import shown
 from tests.tasks.world import create, patch
 
 WAITING = {"status": "WAITING_APPROVAL"}
@@ -226,10 +227,17 @@ async def test_an_edit_opens_a_new_number_for_somebody_else(run: OfficeRun, offi
     assert (waits["decision"], waits["arguments"]) == (None, arguments)
     assert (waits["edited"], waits["editedBy"]["userId"]) == (True, one.wire_id)
     assert review["shaped"] == ["edited"]
-    # Sent again, it decides nothing either. The creator and the editor cannot approve it.
-    body = {"decisions": [{"id": changed, "arguments": arguments}]}
-    again = await one.post(f"/api/tasks/{task['id']}/approve", body)
-    assert because(again) == ["edited"]
+    # Sent again, it is the same edit. The creator and the editor cannot approve it.
+    path = f"/api/tasks/{task['id']}/approve"
+    body: dict[str, Any] = {"decisions": [{"id": changed, "arguments": arguments}]}
+    for named in ({}, {"review": shown(first)}):
+        again = await one.post(path, body | named)
+        assert again.status_code == 200, again.text
+        assert again.json()["review"] == review
+    assert because(await one.post(path, body | {"review": shown(review)})) == ["edited"]
+    assert because(await one.post(path, {"decisions": [{"id": changed}]})) == ["edited"]
+    stale = await office.owner.post(path, body | {"review": shown(first)})
+    assert (stale.status_code, code(stale)) == (409, "CONFLICT")
     assert because(await approve(office.owner, task)) == ["acceptedTool", "created"]
     approved = await approve(other, task)
     assert approved.status_code == 200, approved.text

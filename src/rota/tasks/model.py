@@ -106,7 +106,7 @@ class Review:
     decided_with: dict[str, Any] | None
     # Whether the task continues after a rejection.
     resumed: bool
-    # The decisions that were accepted in the last seconds: `by`, `decision` and `at`.
+    # The decisions that were accepted in the last seconds: `by`, `decision`, `items` and `at`.
     answers: list[dict[str, Any]]
     reason: str | None
     items: list[dict[str, Any]]

@@ -9,6 +9,7 @@ from prometheus_client import Counter
 from rota.accounts import queries as accounts
 from rota.auth.caller import Caller
 from rota.platform import clock, ids, membership
+from rota.platform.canonical import canonical_json, digest
 from rota.platform.db import AccountReader, AccountTransaction
 from rota.tasks import review_items, review_queries, review_schemas
 from rota.tasks.errors import NotWaiting, ReviewStale, ShapedByCaller
@@ -134,6 +135,31 @@ async def add_answer(
     await review_queries.save_answers(tx, task.id, review.number, answers)
     decided = {"number": review.number, "digest": review.digest, "items": list(items)}
     tx.record(f"review.{decision}", decided, ids.to_wire("task", task.id))
+
+
+async def add_edit(
+    tx: AccountTransaction, task: Task, review: Review, by: dict[str, Any], body: ApproveTask
+) -> None:
+    """Stores that these decisions changed the review, for `is_repeated_edit`."""
+    at = clock.to_wire(clock.now())
+    answer = {"by": by, "decision": "edited", "items": [], "edits": _edits(body), "at": at}
+    answers = [*_recent_answers(review), answer]
+    await review_queries.save_answers(tx, task.id, review.number, answers)
+
+
+def is_repeated_edit(found: TaskReviews, by: dict[str, Any], body: ApproveTask) -> bool:
+    """Whether the caller has just opened the newest review, with the very same decisions."""
+    before = found.reviews[1:2]
+    if not before or (body.review is not None and not _is_shown(before, body.review)):
+        return False
+    recent = [each for each in _recent_answers(before[0]) if each["decision"] == "edited"]
+    return any((each["by"], each["edits"]) == (by, _edits(body)) for each in recent)
+
+
+def _edits(body: ApproveTask) -> str:
+    """What the decisions say, in a form that can be compared."""
+    decisions = [each.model_dump(mode="json") for each in body.decisions or ()]
+    return digest(canonical_json(decisions))
 
 
 def wire(found: TaskReviews) -> dict[str, Any]:

@@ -146,6 +146,8 @@ class Reviews:
             review_checks.check_shown(found, body.review)
             target = review_checks.approved_target(before, reviews)
             raise NotWaiting(before, target, review_checks.wire(found))
+        if review_checks.is_repeated_edit(found, by, body):
+            return found
         review_checks.check_shown(found, body.review)
         review_checks.check_not_expired(found, review_checks.approved_target(before, reviews))
         if body.review is None:
@@ -160,6 +162,7 @@ class Reviews:
         if edited:
             await shaping.record(tx, before.id, "edited")
             if found.second_person is not None:
+                await review_checks.add_edit(tx, before, reviews[0], by, body)
                 return await self._replace_edited(tx, before, edited)
         review_checks.check_second_person(found, named)
         await self._record_answers(tx, before, reviews[0], items)
