@@ -249,6 +249,24 @@ async def test_an_edit_opens_a_new_number_for_somebody_else(run: OfficeRun, offi
     assert [made.arguments for made in run.client.made] == [ASKED, arguments]
 
 
+async def test_a_number_that_is_written_in_another_way_is_an_edit(
+    run: OfficeRun, office: Office
+) -> None:
+    """The two are equal for the database, but a tool may treat them differently."""
+    await office.require_second_person()
+    one = office.approvers[0]
+    task = await run.start(office.owner)
+    await run.answer({"text": "as asked", "amount": 1e16})
+    first = await review_of(one, task)
+    [item] = first["items"]
+    change = [{"id": item["id"], "arguments": {"text": "as asked", "amount": 10**16}}]
+    answer = await approve(one, task, decisions=change)
+    assert answer.status_code == 200, answer.text
+    review = answer.json()["review"]
+    assert (review["number"], review["state"]) == (first["number"] + 1, "pending")
+    assert review["items"][0]["editedBy"]["userId"] == one.wire_id
+
+
 async def test_an_edit_without_the_policy_is_an_approval_and_counts_later(
     run: OfficeRun, office: Office
 ) -> None:
