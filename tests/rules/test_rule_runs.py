@@ -9,6 +9,7 @@ import pytest
 from rota.composition import Composition
 from tests.policies.world import Office, OfficeRun, approve, because, review_of
 from tests.rules.test_rules import make, rule_now
+from tests.runs.runner import shown
 from tests.service import Service
 from tests.tasks.world import create
 
@@ -260,3 +261,23 @@ async def test_the_maker_of_a_rule_shaped_the_tasks_that_used_it(
     assert len(run.client.made) == 2
     await run.answer({"text": "another"})
     assert because(await approve(maker, task)) == ["madeRule"]
+
+
+@pytest.mark.parametrize("decision", ["approve", "reject"])
+async def test_a_decision_that_is_sent_again_after_a_rule_was_used_is_the_same_decision(
+    run: OfficeRun, office: Office, decision: str
+) -> None:
+    await make(run, office.owner, arguments={"text": {"const": "as asked"}})
+    task = await run.start(office.owner)
+    await run.answer({"text": "another"})
+    body: dict[str, Any] = {"review": shown(await review_of(office.owner, task))}
+    if decision == "reject":
+        body["resume"] = True
+    path = f"/api/tasks/{task['id']}/{decision}"
+    assert (await office.approvers[0].post(path, body)).status_code == 200
+    await run.advance()
+    await go_on(run)
+    await run.answer(ASKED)
+    await go_on(run)
+    again = await office.approvers[0].post(path, body)
+    assert again.status_code == 200, again.text

@@ -53,9 +53,14 @@ def credential(by: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_shown(found: TaskReviews, shown: ReviewRef | None) -> None:
-    """Refuses a decision about another review than the newest one."""
-    if shown is not None and not _is_shown(found.reviews, shown):
+    """Refuses a decision about another review than the newest one for people."""
+    if shown is not None and not _is_shown(for_people(found.reviews), shown):
         raise ReviewStale(wire(found))
+
+
+def for_people(reviews: list[Review]) -> list[Review]:
+    """Without the records of calls that a rule approved. Nobody is asked about those."""
+    return [each for each in reviews if (each.decided_with or {}).get("via") != "rule"]
 
 
 def _is_shown(reviews: list[Review], shown: ReviewRef) -> bool:
@@ -167,8 +172,8 @@ def wire(found: TaskReviews) -> dict[str, Any]:
 
 
 def was_approved(task: Task, reviews: list[Review], body: ApproveTask) -> bool:
-    """Whether the newest review was approved with the very same decisions."""
-    if not reviews or (reviews[0].decided_with or {}).get("via") == "rule":
+    """Whether the newest of these reviews was approved with the very same decisions."""
+    if not reviews:
         return False
     if body.review is None and task.status in ("CANCELLED", "FAILED"):
         return False  # Something else has happened since, and the caller may not know it.

@@ -139,9 +139,10 @@ class Reviews:
         by = await review_checks.decider(tx, caller)
         named = [decision.id for decision in body.decisions or ()]
         if before.status != "WAITING_APPROVAL":
-            if review_checks.was_approved(before, reviews, body):
-                review_checks.check_second_person(found, named)
-                await review_checks.add_answer(tx, before, reviews[0], by, "approved", named)
+            asked = review_checks.for_people(reviews)
+            if review_checks.was_approved(before, asked, body):
+                review_checks.check_second_person(replace(found, reviews=asked), named)
+                await review_checks.add_answer(tx, before, asked[0], by, "approved", named)
                 return found
             review_checks.check_shown(found, body.review)
             target = review_checks.approved_target(before, reviews)
@@ -245,8 +246,9 @@ class Reviews:
         target: Status = "RUNNING" if body.resume else "CANCELLED"
         by = await review_checks.decider(tx, caller)
         if before.status != "WAITING_APPROVAL":
-            if review_checks.was_rejected(before, reviews, body):
-                await review_checks.add_answer(tx, before, reviews[0], by, "rejected")
+            asked = review_checks.for_people(reviews)
+            if review_checks.was_rejected(before, asked, body):
+                await review_checks.add_answer(tx, before, asked[0], by, "rejected")
                 return found
             review_checks.check_shown(found, body.review)
             raise NotWaiting(before, target, review_checks.wire(found))
