@@ -219,6 +219,24 @@ async def test_a_review_of_other_calls_shows_those_that_a_rule_approves(
     assert len((await review_of(office.owner, task))["history"]) == 1
 
 
+async def test_rejecting_a_review_rejects_the_calls_that_a_rule_covers(
+    run: OfficeRun, office: Office
+) -> None:
+    rule = await make(run, office.owner, arguments={"text": {"const": "as asked"}})
+    task = await run.start(office.owner)
+    await run.answer({"text": "another"}, ASKED)
+    body = {"reason": "Stop, it is the wrong customer.", "resume": True}
+    rejected = await office.approvers[0].post(f"/api/tasks/{task['id']}/reject", body)
+    assert rejected.status_code == 200, rejected.text
+    items = rejected.json()["review"]["items"]
+    assert [item["decision"] for item in items] == ["rejected"] * 2
+    assert {item["decidedBy"]["userId"] for item in items} == {office.approvers[0].wire_id}
+    assert (await run.advance()).kind == "think"
+    assert run.client.made == []
+    assert [row.outcome for row in await run.tool_rows()] == ["rejected"] * 2
+    assert (await rule_now(office.owner, rule))["uses"] == 0
+
+
 async def test_a_rule_never_repeats_a_call_whose_outcome_is_unknown(
     run: OfficeRun, office: Office
 ) -> None:

@@ -106,12 +106,16 @@ class AgentLoop:
         """Applies the decision about a tool call or its subtask's end. Returns its state."""
         if row.state == "delegated":
             return await self._update_delegated_call(tx, task, row)
-        if row.state != "gated":
+        if row.state not in ("gated", "planned"):
             return row.state
         # The newest review of this call. A later review can be about another call.
         items = ((r, i) for r in reviews for i in r.items if i["id"] == row.item_id)
+        found = next(items, None)
+        if row.state == "planned" and (found is None or found[1]["decision"] != "rejected"):
+            # It is not a call that a rule covered until a person rejected it with others.
+            return "planned"
         # A call copied from the previous run has no review in this one: it counts as rejected.
-        review, item = next(items, (reviews[0], {"decision": None}))
+        review, item = found or (reviews[0], {"decision": None})
         if item["decision"] != "approved":
             # A call that was started may have taken effect, and the model has to know that.
             text = (

@@ -14,6 +14,8 @@ from rota.tasks.review_item_schemas import Decision
 
 Items = list[dict[str, Any]]
 
+_UNDECIDED: dict[str, Any] = {"decision": None, "decidedBy": None, "decidedAt": None}
+
 
 def edited_by_decider(item: Mapping[str, Any]) -> bool:
     """Whether whoever approved the item also changed it. Then nobody else has seen the change."""
@@ -70,7 +72,7 @@ def edited_items(review: Review, approved: Items, by: dict[str, Any]) -> Items:
     """The items for a second person, if an approval changes arguments: the changed ones wait, and
     the others are as they were. Empty if it changes none. An answer to a question is no change."""
     items = [
-        {**after, "decision": None, "decidedBy": None, "decidedAt": None, "editedBy": by}
+        {**after, **_UNDECIDED, "editedBy": by}
         if _has_other_arguments(before, after) and not is_question(before)
         else before
         for before, after in zip(review.items, approved, strict=True)
@@ -86,8 +88,12 @@ def _has_other_arguments(before: Mapping[str, Any], after: Mapping[str, Any]) ->
 
 
 def reject_items(review: Review, by: dict[str, Any]) -> Items:
-    """The items after rejecting all pending ones."""
-    return [_decide(item, "rejected", by) for item in review.items]
+    """The items after rejecting all pending ones, and the calls that rules cover: none has started,
+    and the person does not want what they belong to."""
+    return [
+        _decide(item | _UNDECIDED if _is_by_rule(item) else item, "rejected", by)
+        for item in review.items
+    ]
 
 
 def withdraw(review: Review, user_id: str) -> Items:
@@ -100,7 +106,12 @@ def is_by(item: dict[str, Any], user_id: str) -> bool:
     if not isinstance(by, dict):
         return bool(by == user_id)  # In an item of an earlier version, it is only the ID.
     # What a rule approved does not wait. Whether the rule still works is checked at the start.
-    return bool(by["userId"] == user_id) and by["via"] != "rule"
+    return bool(by["userId"] == user_id) and not _is_by_rule(item)
+
+
+def _is_by_rule(item: dict[str, Any]) -> bool:
+    by = item["decidedBy"]
+    return isinstance(by, dict) and by["via"] == "rule"
 
 
 def all_decided(items: Items) -> bool:
@@ -144,7 +155,7 @@ def _decide(item: dict[str, Any], decision: str, by: dict[str, Any]) -> dict[str
 
 
 def _undecide(review: Review, item: dict[str, Any]) -> dict[str, Any]:
-    undecided = item | {"decision": None, "decidedBy": None, "decidedAt": None}
+    undecided = item | _UNDECIDED
     if not edited_by_decider(item) or "sealed" not in item:
         return undecided
     # The edit is part of the decision. Who decides now may have seen only the first arguments.
