@@ -32,6 +32,10 @@ class Rule:
     revoked_at: datetime | None = None
 
     @property
+    def uses_left(self) -> int:
+        return self.max_uses - self.uses
+
+    @property
     def conditions(self) -> dict[str, dict[str, Any]]:
         found: dict[str, dict[str, Any]] = json.exact(self.arguments)
         return found

@@ -5,9 +5,11 @@ rule is counted and the approval is stored, in the transaction that marks the ca
 rule covers it by then, a gate opens.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 from rota.agents.model import AgentVersion
 from rota.platform import clock
@@ -25,8 +27,9 @@ from rota.tasks.model import Task
 async def covered_calls(
     tx: AccountTransaction, task: Task, calls: Sequence[PlannedCall], tools: Mapping[str, Tool]
 ) -> dict[int, Rule]:
-    """The calls that a rule covers now, by their numbers from 1."""
+    """The calls that a rule covers now, by their numbers from 1. Not more than it has uses left."""
     found: dict[int, Rule] = {}
+    promised: Counter[UUID] = Counter()
     for number, call in enumerate(calls, 1):
         if not call.gated:
             continue
@@ -34,8 +37,10 @@ async def covered_calls(
         if server is None:
             continue
         covering = await rules.covering(tx, task, server[0], call.name, call.arguments)
-        if covering:
-            found[number] = covering[0]
+        rule = next((each for each in covering if each.uses_left > promised[each.id]), None)
+        if rule is not None:
+            found[number] = rule
+            promised[rule.id] += 1
     return found
 
 
