@@ -76,6 +76,7 @@ REFUSED: list[tuple[dict[str, Any], int, str, str]] = [
     ({"arguments": {"text": {"any": False}}}, 400, "VALIDATION_ERROR", "text"),
     ({"arguments": {"text": {"enum": []}}}, 400, "VALIDATION_ERROR", "enum"),
     ({"arguments": {"text": {"min": None}}}, 400, "VALIDATION_ERROR", "exactly one of"),
+    ({"arguments": {"text": {"min": 10, "max": 1}}}, 400, "VALIDATION_ERROR", "greater than max"),
     ({"arguments": {"text": {"min": "1"}}}, 400, "VALIDATION_ERROR", "min"),
     ({"arguments": {"text": {"const": 1, "any": True}}}, 400, "VALIDATION_ERROR", "one of"),
     ({"arguments": {"text": {"const": 1, "min": 1}}}, 400, "VALIDATION_ERROR", "one of"),

@@ -66,6 +66,8 @@ class Condition(Body):
             raise PydanticCustomError(
                 "condition", "must have exactly one of const, enum, min and max, or any: true"
             )
+        if self.min is not None and self.max is not None and self.min > self.max:
+            raise PydanticCustomError("condition", "min must not be greater than max")
         return self
 
 
