@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from rota.tasks import approval_policies
 from tests.policies.world import OFF, ON, Office, approve, code
 from tests.service import Service
 from tests.tasks.world import create, newcomer, place, until_waiting_for_locks
@@ -75,6 +76,18 @@ async def test_a_second_person_needs_two_approvers(board: Service) -> None:
     assert (await office.put(**ON)).status_code == 200
 
 
+async def test_a_second_person_stays_possible_when_approvers_are_named(board: Service) -> None:
+    office = await Office.open(board, approvers=0)
+    member = await office.join()
+    anyone = ON | {"approvers": "anyone"}
+    assert (await office.put(**anyone)).status_code == 200
+    refused = await office.put(**ON)
+    assert (refused.status_code, code(refused)) == (409, "CONFLICT")
+    # A member can always go. What is not about approvers can still be changed.
+    assert (await office.company.remove(member)).status_code == 200
+    assert (await office.put(**anyone | {"maxCostCents": 5})).status_code == 200
+
+
 async def test_every_member_approves_if_anyone_can(office: Office) -> None:
     member = await office.join()
     first, second = [await create(office.owner, **WAITING) for _ in range(2)]
@@ -88,6 +101,29 @@ async def test_every_member_approves_if_anyone_can(office: Office) -> None:
     # Processes remember callers for half a second, but the decision looks at the policy itself.
     late = await approve(member, second)
     assert (late.status_code, code(late)) == (403, "AUTHORIZATION_ERROR")
+
+
+async def test_a_cost_limit_waits_for_a_task_that_is_being_created(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So every task that is created after the response is under the limit."""
+    read = approval_policies.is_above_cost_limit
+    finished: list[bool] = []
+    changes: list[asyncio.Task[Any]] = []
+
+    async def slow(*args: Any) -> bool:
+        found = await read(*args)
+        changes.append(asyncio.create_task(office.put(**OFF | {"maxCostCents": 50})))
+        done, _ = await asyncio.wait(changes, timeout=1)
+        finished.append(bool(done))
+        return found
+
+    monkeypatch.setattr(approval_policies, "is_above_cost_limit", slow)
+    assert (await create(office.owner, agent="operator"))["status"] == "PENDING"
+    monkeypatch.undo()
+    assert (await changes[0]).status_code == 200
+    assert finished == [False]
+    assert (await create(office.owner, agent="operator"))["status"] == "WAITING_APPROVAL"
 
 
 async def test_a_run_above_the_cost_limit_waits_before_it_starts(board: Service) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from rota.mcp.tool_calls import ToolCalls
 from tests.policies.world import (
     OFF,
     Office,
@@ -299,6 +300,21 @@ async def test_turning_it_off_releases_nothing_that_waits(office: Office) -> Non
     assert (await approve(other, task)).status_code == 200
     assert (await approve(one, earlier)).status_code == 200
     assert (await approve(one, await create(one, **WAITING))).status_code == 200
+
+
+async def test_a_direct_call_is_refused_if_the_policy_is_turned_on_meanwhile(
+    run: OfficeRun, office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check = ToolCalls._check_arguments
+
+    async def slow(*args: Any) -> None:
+        await check(*args)
+        await office.require_second_person()
+
+    monkeypatch.setattr(ToolCalls, "_check_arguments", slow)
+    body = {"tool": "send", "arguments": ASKED}
+    refused = await office.owner.post(f"/api/mcp/mcp_{run.server.id.hex}/invoke", body)
+    assert (refused.status_code, code(refused)) == (403, "SECOND_PERSON_REQUIRED")
 
 
 async def test_a_tool_that_writes_is_not_called_directly(run: OfficeRun, office: Office) -> None:

@@ -185,6 +185,9 @@ class TaskCreation:
         it, the transaction's user is the owner.
         """
         parent, agent = new.parent, new.agent
+        if new.is_hosted and parent is None:
+            # Before the policies are read, and before a lock on the balance.
+            await journal.lock_account(tx)
         task = await self.build(tx, new)
         start = None
         if task.hosted and agent is not None:
@@ -193,9 +196,6 @@ class TaskCreation:
                 # Its version can be an earlier one.
                 limit = await agents.max_concurrent(tx, agent.name)
             task = replace(task, limited=limit is not None and task.status == "PENDING")
-            if parent is None:
-                # A lock on the account comes before a lock on its balance.
-                await journal.lock_account(tx)
             await self._place_hold(tx, task, agent, parent)
             if task.status == "PENDING" and not task.limited:
                 start = transitions.start_instruction(task, self._weight_of(tier))
