@@ -25,7 +25,7 @@ BEGIN
 END
 $$;
 
--- Whether the review was opened while the account required a second person. It keeps the rule.
+-- Whether the review was opened while the account required a second person. It stays under it.
 ALTER TABLE reviews ADD COLUMN second_person boolean NOT NULL DEFAULT false;
 
 -- Whether a standing rule approved the call, which is for one start of it. `approved_digest` is then

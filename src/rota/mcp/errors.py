@@ -138,8 +138,8 @@ class ToolNotAllowed(Forbidden):
 class DirectCallRefused(SecondPersonRequired):
     def __init__(self, name: str) -> None:
         super().__init__(
-            "This account requires that a second person approves what a person shaped, so tools "
-            f"that write cannot be called directly. Let an agent call {name} in a task."
+            "This account requires a second person's approval, so tools that write cannot be "
+            f"called directly. Let an agent call {name} in a task."
         )
 
 

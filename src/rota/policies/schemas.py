@@ -27,8 +27,8 @@ class PutApprovals(Body):
     second_person: Annotated[
         bool,
         doc(
-            "Whether nobody can approve what they shaped. Turning it on needs two approvers. What "
-            "waits when it is turned off keeps the rule.",
+            "Whether nobody can approve what they shaped. Turning it on needs two approvers. When "
+            "it is turned off, reviews that are already waiting stay under it.",
             False,
         ),
     ]

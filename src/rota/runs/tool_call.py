@@ -60,8 +60,8 @@ _CHANGED = (
     "the call again. Approve to make it, or reject to continue without it."
 )
 _AGAIN = (
-    "A standing rule approved an attempt of this call, which did not end. A rule does not approve "
-    "the next one. Approve to repeat the call, or reject to continue without it."
+    "A standing rule approved an attempt of this call, which failed or was interrupted. A rule "
+    "does not approve another one. Approve to repeat the call, or reject to continue without it."
 )
 _GONE = (
     "The tool no longer exists on the server that the call was planned for, or this agent can no "

@@ -264,10 +264,9 @@ class ShapedByCaller(SecondPersonRequired):
 
     def __init__(self, how: Iterable[str]) -> None:
         reasons = sorted(how)
-        did = " and ".join(_SHAPED[each] for each in reasons)
+        did = "; you ".join(_SHAPED[each] for each in reasons)
         super().__init__(
-            f"You {did}, and this account requires that a second person approves. Ask another "
-            "approver.",
+            f"This account requires a second person's approval: you {did}. Ask another approver.",
             details={"because": reasons},
         )
 
