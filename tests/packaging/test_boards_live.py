@@ -21,6 +21,7 @@ from tests.mcp.peers import Peer
 from tests.packaging.board_queries import MONITORING, board_queries
 from tests.runs.runner import until
 from tests.runs.scripted import says
+from tests.schedules.world import WEEKLY
 from tests.service import Person, free_port
 
 prometheus = shutil.which("prometheus")
@@ -107,7 +108,7 @@ async def test_every_panel_has_data_and_no_alert_fires_on_a_healthy_stack(
         [worker] = world.workers
         jobs = {"rota-serve": world.settings.port, "rota-worker": worker.port}
         person = await world.newcomer()
-        body = {"name": "Often", "cron": "* * * * *", "task": {"name": "A list"}}
+        body = {**WEEKLY, "cron": "* * * * *"}
         scheduled = await person.post("/api/schedules", body)
         assert scheduled.status_code == 201, scheduled.text
         async with Asked.start(tmp_path, jobs) as asked:

@@ -89,7 +89,7 @@ def test_every_exported_metric_is_documented() -> None:
     text = (ROOT / "docs" / "monitoring.md").read_text()
     names = {re.sub(r"_(bucket|count|sum)$", "", name) for name in exported()}
     missing = [name for name in sorted(names) if f"`{name}" not in text]
-    assert not missing
+    assert not missing, f"describe them in docs/monitoring.md: {missing}"
 
 
 def test_every_subject_has_a_board_and_every_panel_a_unit_and_a_place() -> None:
