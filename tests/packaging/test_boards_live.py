@@ -36,7 +36,8 @@ class Asked:
     """Prometheus, which scrapes the stack every second."""
 
     def __init__(self, port: int) -> None:
-        self.http = httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}/api/v1", timeout=30)
+        self.url = f"http://127.0.0.1:{port}"
+        self.http = httpx.AsyncClient(base_url=f"{self.url}/api/v1", timeout=30)
 
     async def query(self, expression: str) -> list[float]:
         answer = await self.http.get("/query", params={"query": expression})
@@ -45,7 +46,12 @@ class Asked:
         return [value for value in values if not math.isnan(value)]
 
     async def targets_up(self) -> float:
-        return sum(await self.query("up"))
+        """How many processes it reaches. None while it starts."""
+        try:
+            answer = await self.http.get(f"{self.url}/-/ready")
+        except httpx.TransportError:
+            return 0
+        return sum(await self.query("up")) if answer.status_code == 200 else 0
 
     async def firing(self) -> list[dict[str, Any]]:
         alerts = (await self.http.get("/alerts")).json()["data"]["alerts"]
@@ -112,7 +118,7 @@ async def test_every_panel_has_data_and_no_alert_fires_on_a_healthy_stack(
         scheduled = await person.post("/api/schedules", body)
         assert scheduled.status_code == 201, scheduled.text
         async with Asked.start(tmp_path, jobs) as asked:
-            await until(_quietly(asked.targets_up), lambda up: up == len(jobs))
+            await until(asked.targets_up, lambda up: up == len(jobs))
             empty: dict[str, str] = {}
 
             async def all_have_data() -> bool:
@@ -129,14 +135,3 @@ async def test_every_panel_has_data_and_no_alert_fires_on_a_healthy_stack(
                 raise AssertionError(json.dumps(empty, indent=1)) from error
             print(f"{len(board_queries())} queries return data")
             assert await asked.firing() == []
-
-
-def _quietly(look: Any) -> Any:
-    async def quiet() -> float:
-        try:
-            found: float = await look()
-        except httpx.TransportError:
-            return 0
-        return found
-
-    return quiet
