@@ -1329,8 +1329,8 @@ class PutApprovals(Body):
     """Who can approve, and what waits for approval."""
 
     second_person: bool
-    """Whether nobody can approve what they shaped. Turning it on needs two approvers. What waits
-    when it is turned off keeps the rule.
+    """Whether nobody can approve what they shaped. Turning it on needs two approvers. When it is
+    turned off, reviews that are already waiting stay under it.
     """
     approvers: Approvers
     """Who can approve and reject."""
