@@ -39,7 +39,7 @@ def test_the_top_level_lists_the_commands_by_what_they_are_for() -> None:
     assert listed == {
         "Work with agents": [
             *("inbox", "usage", "listen", "tasks", "agents", "tools", "schedules"),
-            "receipt",
+            *("policies", "rules", "receipt"),
         ],
         "Sign in": ["login", "logout", "whoami", "profiles", "keys"],
         "Run the service": ["dev", "serve", "worker", "admin"],
