@@ -56,7 +56,7 @@ async def test_keys_are_created_listed_and_deleted(service: Service) -> None:
     assert key["scopes"] == list(DEFAULT_SCOPES)
     assert MOMENT.fullmatch(key["createdAt"])
     assert (key["lastUsedAt"], key["expiresAt"]) == (None, None)
-    creator = (to_wire("user", person.user_id), person.subject.title(), "session", None)
+    creator = (to_wire("user", person.user_id), person.subject.title(), "session", None, None)
     assert tuple(key["createdBy"].values()) == creator
 
     later = await create_key(person, name="deploy", scopes=["mcp:read", "tasks:read", "mcp:read"])
