@@ -35,6 +35,7 @@ def item(**changes: Any) -> models.ReviewItem:
 
 def review(**changes: Any) -> models.Review:
     sent = dict.fromkeys(("gate", "requestedAt", "expiresAt", "work", "summary"))
-    about = {"taskId": "task_1", "number": 1, "digest": "d" * 64, "state": "pending"}
-    lists: dict[str, Any] = {"items": [], "history": []}
+    about: dict[str, Any] = {"taskId": "task_1", "number": 1, "digest": "d" * 64}
+    about |= {"state": "pending", "secondPerson": False}
+    lists: dict[str, Any] = {"items": [], "history": [], "shaped": []}
     return models.Review.model_validate({**sent, **about, **lists, **changes})
