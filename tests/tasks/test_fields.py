@@ -295,6 +295,8 @@ async def test_a_review_shows_pending_and_past_decisions(board: Service) -> None
             "requestedAt": None,
             "expiresAt": None,
             "items": [],
+            "secondPerson": False,
+            "shaped": [],
             "history": [],
         }
     }
