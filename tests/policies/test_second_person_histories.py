@@ -74,7 +74,8 @@ class History:
         self.chance = chance
         self.tasks: list[Known] = []
         self.approvals: set[tuple[str, UUID]] = set()
-        self.rules_seen: set[tuple[str, str]] = set()
+        # The events of the uses of rules.
+        self.uses_seen: set[str] = set()
         self.refused = 0
 
     def someone(self) -> Seat:
@@ -176,14 +177,23 @@ class History:
                 self.add(Known(task, task["assignedAgent"], parent=known))
 
     async def find_rules(self, known: Known) -> None:
-        """A rule stands for its maker, who must not have shaped what it approved."""
-        for item, by in await self.decisions(known):
-            if by["via"] == "rule" and (item, by["ruleId"]) not in self.rules_seen:
-                maker = from_wire("user", by["userId"])
-                assert maker is not None
+        """A rule stands for its maker, who must not have shaped what it approved.
+
+        A review of other calls also shows what a rule would approve. Only the event says that it
+        did, when the call started.
+        """
+        found = await self.run.office.owner.get(
+            "/api/events",
+            params={"type": "rule.used", "limit": "100"},
+            headers={"Accept": "application/json"},
+        )
+        assert found.json()["total"] <= 100
+        for event in found.json()["events"]:
+            if event["taskId"] == known.task["id"] and event["id"] not in self.uses_seen:
+                maker = self.run.rule_makers[event["data"]["ruleId"]]
                 assert maker not in known.all_shapers
                 assert maker != self.run.accepted_by
-                self.rules_seen.add((item, by["ruleId"]))
+                self.uses_seen.add(event["id"])
                 known.rule_makers.add(maker)
 
     async def decisions(self, known: Known) -> list[tuple[str, dict[str, Any]]]:
@@ -283,6 +293,7 @@ class History:
             assert because(answer) == ["acceptedTool"]
         else:
             assert answer.status_code == 201, answer.text
+            run.rule_makers[answer.json()["rule"]["id"]] = by.user_id
 
     async def schedule(self) -> None:
         one, two, three = (self.someone() for _ in range(3))
@@ -332,7 +343,7 @@ async def test_nobody_approves_what_they_shaped(service: Service) -> None:
                 raise
             approvals += len(history.approvals)
             refused += history.refused
-            rules += len(history.rules_seen)
+            rules += len(history.uses_seen)
     print(f"{HISTORIES} histories: {approvals} approvals, {refused} refused, {rules} by rules")
     # The histories must be about something.
     assert min(approvals, refused) >= HISTORIES

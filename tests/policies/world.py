@@ -112,6 +112,8 @@ class OfficeRun(GatedRun):
         self.account_id = office.account_id
         self.editor = office.owner
         self.accepted_by = office.owner.user_id
+        # Who made each rule of the company.
+        self.rule_makers: dict[str, UUID] = {}
 
     async def connect(self) -> None:
         await self.connect_server("https://peer.example/1")
