@@ -40,7 +40,7 @@ export default defineConfig({
           groups: [
             {
               name: 'shared',
-              test: /src[\\/](ui[\\/](?!Markdown|RunTable|diff|download)|api|shell[\\/](?!ConfirmLeave|KeyHelp)|live[\\/](?!taskText|useTaskText)|inbox[\\/](?!Bulk|Welcome|Example|welcome)|review[\\/](data|drafts|origin|people|schema|strings))/,
+              test: /src[\\/](ui[\\/](?!Markdown|RunTable|diff|download)|api|shell[\\/](?!ConfirmLeave|KeyHelp)|live[\\/](?!taskText|useTaskText)|inbox[\\/](?!Bulk|Welcome|Example|welcome)|review[\\/](data|drafts|origin|people|schema|sharedStrings))/,
             },
             { name: 'review', test: /src[\\/]review[\\/]/ },
           ],

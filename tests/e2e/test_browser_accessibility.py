@@ -225,6 +225,18 @@ async def screens_of_a_company(tab: Tab, company: str, link: str) -> AsyncIterat
         await expect(tab.dialog).to_be_visible()
         yield f"dialog: {action}"
         await tab.press("Cancel", inside=tab.dialog)
+    await tab.page.goto(f"/{company}/settings/policies")
+    await tab.page.get_by_label("A second person approves").check()
+    await tab.page.get_by_label("Runs with a high budget").check()
+    yield "policies"
+    await tab.page.goto(f"/{company}/settings/rules")
+    await expect(tab.page.get_by_text("No rules yet.")).to_be_visible()
+    yield "no rules"
+    await tab.press("New rule")
+    await tab.press("Make rule", inside=tab.dialog)
+    await expect(tab.dialog).to_contain_text("Choose one.")
+    yield "dialog: New rule"
+    await tab.press("Cancel", inside=tab.dialog)
     await tab.select("Account and settings", "New company")
     await expect(tab.dialog).to_be_visible()
     yield "dialog: New company"

@@ -17,5 +17,7 @@ export const keys = {
   apiKeys: ['api-keys'] as const,
   sessions: ['sessions'] as const,
   company: ['company'] as const,
+  policies: ['policies'] as const,
+  rules: ['rules'] as const,
   issuers: ['auth-config'] as const,
 };

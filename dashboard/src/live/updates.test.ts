@@ -47,3 +47,14 @@ test('a changed member makes the members and the own role old, and an invitation
   applyEvent(cache, { ...event, type: 'member.updated' });
   expect([isOld(members), isOld(keys.me), isOld(keys.apiKeys)]).toEqual([true, true, false]);
 });
+
+test('a changed policy makes old what says who can approve, and a rule only the rules', () => {
+  const cache = new QueryClient();
+  const isOld = (queryKey: readonly unknown[]) => cache.getQueryState(queryKey)?.isInvalidated;
+  const parts = [keys.rules, keys.policies, [...keys.task('task_1'), 'review']];
+  for (const queryKey of parts) cache.setQueryData(queryKey, {});
+  applyEvent(cache, { ...event, type: 'rule.created' });
+  expect(parts.map(isOld)).toEqual([true, false, false]);
+  applyEvent(cache, { ...event, type: 'policy.updated' });
+  expect(parts.map(isOld)).toEqual([true, true, true]);
+});

@@ -67,6 +67,14 @@ export function applyEvent(cache: QueryClient, event: Event): void {
     old(keys.me);
   } else if (subject === 'invitation') {
     old(keys.company);
+  } else if (subject === 'policy') {
+    old(keys.policies);
+    // Who can approve what may have changed.
+    old(keys.me);
+    old(keys.approvals);
+    old(['task']);
+  } else if (subject === 'rule') {
+    old(keys.rules);
   }
 }
 

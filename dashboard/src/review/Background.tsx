@@ -3,6 +3,7 @@ import { AgentSays } from './AgentSays';
 import { isQuestion, pendingItems } from './data';
 import { History } from './History';
 import { LedHere } from './LedHere';
+import { useActorName } from './people';
 import { useReviewView } from './ReviewContext';
 import { strings } from './strings';
 import { ToolCard } from './ToolCard';
@@ -18,6 +19,7 @@ export function Words() {
 /** The calls of this review that were decided one by one before. */
 export function DecidedItems() {
   const { data } = useReviewView();
+  const nameOf = useActorName();
   const items = data.review.items.filter((item) => item.decision !== null);
   if (!items.length) return null;
   return (
@@ -29,6 +31,12 @@ export function DecidedItems() {
               ? strings.approvedEdited
               : strings.approvedWord
             : strings.rejectedWord}
+          {item.decidedBy?.via === 'rule' && (
+            <>
+              {' '}
+              {strings.by} <SafeText>{nameOf(item.decidedBy)}</SafeText>
+            </>
+          )}
           : <SafeText>{item.summary}</SafeText>
         </li>
       ))}

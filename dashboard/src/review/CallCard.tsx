@@ -5,6 +5,7 @@ import { AgentSays } from './AgentSays';
 import { argumentsOf, isQuestion } from './data';
 import { editedFields, resolve } from './edits';
 import { ArgumentsForm } from './fields/ArgumentsForm';
+import { useActorName } from './people';
 import { useReviewView } from './ReviewContext';
 import { strings } from './strings';
 import type { Call } from './useReview';
@@ -66,12 +67,18 @@ function Arguments({ call, named }: { call: Call; named: boolean }) {
   const { state } = useReviewView();
   const { item, fields, edits } = call;
   const count = editedFields(fields, edits).length;
+  const nameOf = useActorName();
   const heading = `call-${item.id}`;
   return (
     <div>
       <div className="section-head">
         <h2 id={heading}>{strings.arguments}</h2>
         {count > 0 && <Badge tone="accent">{strings.edits(count)}</Badge>}
+        {item.editedBy && (
+          <Badge tone="wait" icon="pencil">
+            {strings.editedBy} <SafeText>{nameOf(item.editedBy)}</SafeText>
+          </Badge>
+        )}
         <span className="row row-wrap small push">
           {named && (
             <>

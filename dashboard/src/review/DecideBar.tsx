@@ -15,6 +15,7 @@ function useApproveWords(): string {
   if (data.review.gate === 'run') return strings.approveRun;
   if (data.review.gate === 'output') return strings.approveOutput;
   if (calls.length === 1 && calls.some((call) => isQuestion(call.item))) return strings.sendAnswer;
+  if (editCount > 0 && data.review.secondPerson) return strings.proposeEdits(editCount);
   if (chosen < calls.length) return strings.approveSome(chosen, calls.length);
   if (editCount > 0) return strings.approveEdits(editCount);
   return calls.length > 1 ? strings.approveAll(calls.length) : strings.approve;

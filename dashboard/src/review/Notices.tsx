@@ -1,4 +1,4 @@
-import { APIError } from '@rota/sdk';
+import { APIError, errors } from '@rota/sdk';
 import { useEffect, useRef } from 'react';
 import { useConnection } from '../live/LiveProvider';
 import { Button } from '../ui/Button';
@@ -69,16 +69,36 @@ function Offline() {
   );
 }
 
+/** Says why this person cannot approve, and what they can do. */
+function NeedsSecondPerson() {
+  const { data, shaped } = useReviewView();
+  const words = strings.secondPerson;
+  if (!shaped.length) return null;
+  return (
+    <Notice tone="wait" title={words.title}>
+      {shaped.map((how) => (
+        <p key={how}>{words.because[how]}</p>
+      ))}
+      <p>
+        {words.next} {data.review.items.length > 0 && words.editsGoOn}
+      </p>
+    </Notice>
+  );
+}
+
 /** What a person must know before anything else. */
 export function Notices() {
-  const { state } = useReviewView();
+  const { state, shaped } = useReviewView();
   const offline = useConnection() === 'offline';
   const error = state.approval.error ?? state.rejection.error;
   // A refused decision is explained by the review that waits now.
-  const explained = error instanceof APIError && error.status === 409 && state.replaced?.refused;
+  const explained =
+    (error instanceof APIError && error.status === 409 && state.replaced?.refused) ||
+    (error instanceof errors.SecondPersonRequiredError && shaped.length > 0);
   return (
     <>
       {state.changed ? <Changed /> : <Replaced />}
+      <NeedsSecondPerson />
       {offline && <Offline />}
       {error && !explained && <ErrorNotice error={error} />}
     </>

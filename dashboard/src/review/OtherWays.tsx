@@ -1,6 +1,17 @@
+import type { ReviewItem } from '@rota/sdk';
+import { useQuery } from '@tanstack/react-query';
+import { lazy, Suspense, useState } from 'react';
+import { meQuery } from '../api/queries';
 import { Icon, type IconName } from '../ui/Icon';
+import { toolName } from './CallCard';
+import { isQuestion } from './data';
+import { useAgent } from './people';
 import { useReviewView } from './ReviewContext';
 import { strings } from './strings';
+
+const ReviewRule = lazy(() =>
+  import('../rules/ReviewRule').then(({ ReviewRule }) => ({ default: ReviewRule })),
+);
 
 function Way({
   icon,
@@ -28,7 +39,14 @@ function Way({
 
 export function OtherWays() {
   const { data, state, onReject } = useReviewView();
+  const canApprove = useQuery(meQuery).data?.account.approver ?? false;
+  const agent = useAgent(data.task.assignedAgent).displayName;
+  const [allowing, setAllowing] = useState<ReviewItem | null>(null);
   const canContinue = data.review.gate !== 'run';
+  // Rules are only about calls of tool servers.
+  const calls = state.calls
+    .map((call) => call.item)
+    .filter((item) => canApprove && item.serverId && !isQuestion(item));
   if (!canContinue && !state.editCount) return null;
   return (
     <section aria-labelledby="other" className="stack-4">
@@ -50,7 +68,26 @@ export function OtherWays() {
             onSelect={() => onReject('continue')}
           />
         )}
+        {calls.map((item) => (
+          <Way
+            key={item.id}
+            icon="rule"
+            name={calls.length > 1 ? strings.allowLikeTool(toolName(item)) : strings.allowLike}
+            hint={strings.allowLikeHint}
+            onSelect={() => setAllowing(item)}
+          />
+        ))}
       </div>
+      {allowing && (
+        <Suspense>
+          <ReviewRule
+            taskId={data.task.id}
+            agent={agent}
+            item={allowing}
+            onClose={() => setAllowing(null)}
+          />
+        </Suspense>
+      )}
     </section>
   );
 }

@@ -1,6 +1,8 @@
-import type { DecisionResponse } from '@rota/sdk';
+import type { DecisionResponse, Shaping } from '@rota/sdk';
+import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
+import { meQuery } from '../api/queries';
 import { useAccount } from '../shell/account';
 import { Button } from '../ui/Button';
 import { Dialog } from '../ui/Dialog';
@@ -12,11 +14,17 @@ import { useAgent } from './people';
 import { RejectDialog } from './RejectDialog';
 import { ReviewContext } from './ReviewContext';
 import { hiddenInReview } from './Subject';
+import { shapedHow } from './secondPerson';
 import { strings } from './strings';
 import type { ReviewState } from './useReview';
 import { useSeen } from './useSeen';
 
-function blockedBy(state: ReviewState, { review }: ReviewData, now: number): string | null {
+function blockedBy(
+  state: ReviewState,
+  { review }: ReviewData,
+  shaped: Shaping[],
+  now: number,
+): string | null {
   if (state.changed) return strings.why.changed;
   if (review.expiresAt && Date.parse(review.expiresAt) <= now) return strings.why.expired;
   const calls = state.calls.filter((call) => call.chosen);
@@ -27,7 +35,9 @@ function blockedBy(state: ReviewState, { review }: ReviewData, now: number): str
   if (definitionChanged({ ...review, items: calls.map((call) => call.item) })) {
     return strings.why.definition;
   }
-  return state.problems ? strings.why.problems(state.problems) : null;
+  if (state.problems) return strings.why.problems(state.problems);
+  // Edits go to a second person, whoever makes them.
+  return shaped.length && !state.editCount ? strings.why.secondPerson : null;
 }
 
 function useTold() {
@@ -62,6 +72,9 @@ export function Review({
   const agent = useAgent(data.task.assignedAgent).displayName;
   const { content, seen, readOn } = useSeen(fingerprint(data.review));
   const told = useTold();
+  const me = useQuery(meQuery).data?.user.id;
+  const chosen = state.calls.filter((call) => call.chosen).map((call) => call.item);
+  const shaped = shapedHow(data.review, chosen, me);
   const busy = state.approval.isPending || state.rejection.isPending;
   const { gate } = data.review;
   const words =
@@ -74,6 +87,7 @@ export function Review({
     setDialog(null);
     state.approval.mutate(undefined, {
       onSuccess: ({ review, task }: DecisionResponse) => {
+        if (review.number !== data.review.number) return told(strings.editsPassedOn, task.id);
         const left = review.items.filter((item) => item.decision === null).length;
         if (review.state === 'pending') return told(strings.approvedPart(left), task.id);
         told(words, task.id);
@@ -99,7 +113,8 @@ export function Review({
     data,
     page,
     content,
-    blocked: blockedBy(state, data, useNow()),
+    blocked: blockedBy(state, data, shaped, useNow()),
+    shaped,
     unread: !seen,
     readOn,
     busy,

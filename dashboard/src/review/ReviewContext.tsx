@@ -1,3 +1,4 @@
+import type { Shaping } from '@rota/sdk';
 import { createContext, type RefObject, useContext } from 'react';
 import type { ReviewData } from './data';
 import type { ReviewState } from './useReview';
@@ -12,6 +13,8 @@ export interface ReviewView {
   content: RefObject<HTMLDivElement | null>;
   /** Why this cannot be approved now. */
   blocked: string | null;
+  /** How the person shaped what a second person has to approve. */
+  shaped: Shaping[];
   unread: boolean;
   /** Shows the first part that has not been on screen. */
   readOn: () => void;

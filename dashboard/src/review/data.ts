@@ -14,7 +14,7 @@ import { queryClient } from '../api/cache';
 import { api, exactApi, Unanswered } from '../api/client';
 import { type JsonObject, stringifyExact } from '../api/exact';
 import { keys } from '../api/keys';
-import { strings } from './strings';
+import { shared } from './sharedStrings';
 
 export interface ReviewData {
   task: Task;
@@ -101,7 +101,7 @@ async function decided(answer: Promise<DecisionResponse>): Promise<DecisionRespo
     return await answer;
   } catch (error) {
     if (!(error instanceof Unanswered) || error.code !== 'NOT_SENT') throw error;
-    throw new Unanswered(strings.notSentDecision, error.code);
+    throw new Unanswered(shared.notSentDecision, error.code);
   }
 }
 

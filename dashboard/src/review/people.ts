@@ -1,7 +1,7 @@
 import type { Actor, Agent, PastReview, Review } from '@rota/sdk';
 import { useQuery } from '@tanstack/react-query';
 import { agentsQuery, meQuery } from '../api/queries';
-import { strings } from './strings';
+import { shared as strings } from './sharedStrings';
 
 export interface KnownAgent {
   displayName: string;
@@ -21,12 +21,13 @@ export function agentOf(agents: readonly Agent[] | undefined, name: string | nul
 export const useAgent = (name: string | null): KnownAgent =>
   agentOf(useQuery(agentsQuery).data, name);
 
-/** "Ada Lindqvist", "you", or "an API key of Ada Lindqvist". */
+/** "Ada Lindqvist", "you", "an API key of Ada Lindqvist", or "a rule that you made". */
 export function useActorName(): (actor: Actor | null) => string {
   const me = useQuery(meQuery).data?.user.id;
   return (actor) => {
     if (!actor) return strings.someone;
     const person = actor.userId === me ? strings.you : (actor.name ?? strings.someone);
+    if (actor.via === 'rule') return strings.ruleOf(person);
     return actor.via === 'key' ? strings.keyOf(person) : person;
   };
 }

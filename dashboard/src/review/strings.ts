@@ -1,6 +1,9 @@
+import type { Shaping } from '@rota/sdk';
 import { plural } from '../ui/format';
+import { shared } from './sharedStrings';
 
 export const strings = {
+  ...shared,
   title: 'Review',
   inbox: 'Inbox',
   back: 'Back to the inbox',
@@ -17,7 +20,6 @@ export const strings = {
   wantsSome: (calls: number) => `wants to make ${plural(calls, 'call')}`,
   wantsRun: 'would start with this task',
   wantsOutput: 'has finished and asks you to accept the output',
-  external: 'Your own client',
   wantsExternal: 'works on this task and asks you to approve it',
   inTask: 'in',
   withEdits: (edits: number) => `with ${plural(edits, 'edit')}`,
@@ -195,15 +197,13 @@ export const strings = {
     cancelled: 'Replaced or cancelled',
   },
   by: 'by',
-  someone: 'someone',
-  you: 'you',
-  keyOf: (person: string) => `an API key of ${person}`,
 
   digest: (number: number) => `Review ${number}`,
   counts: 'Your decision counts for exactly what is shown here.',
 
   approve: 'Approve',
   approveEdits: (edits: number) => `Approve with ${plural(edits, 'edit')}`,
+  proposeEdits: (edits: number) => `Pass on ${plural(edits, 'edit')}`,
   approveSome: (some: number, all: number) => `Approve ${some} of ${all} calls`,
   approveAll: (all: number) => `Approve ${plural(all, 'call')}`,
   approveRun: 'Approve and start',
@@ -222,7 +222,28 @@ export const strings = {
     answer: 'Write an answer first.',
     nothing: 'Choose at least one call.',
     expired: 'The time to decide is over.',
+    secondPerson: 'A second person has to approve this.',
   },
+  secondPerson: {
+    title: 'A second person has to approve this',
+    because: {
+      created: 'You created this task, a task above it or the task that it was forked from.',
+      edited: 'You changed what waits here, or a task above it.',
+      retried: 'You retried this task or a task above it.',
+      scheduled: 'You saved the schedule of this task.',
+      acceptedTool: 'You accepted the definition of the tool.',
+      madeRule: 'You made a standing rule that a call of this task used.',
+      answered: 'You answered a question of the agent.',
+      instructed: 'You told the agent what to do instead.',
+    } satisfies Record<Shaping, string>,
+    next: 'Ask another approver. You can reject it.',
+    editsGoOn: 'Somebody else has to approve what you change.',
+  },
+  editsPassedOn: 'Nothing is approved yet. Your edits wait for a second person.',
+  editedBy: 'Changed by',
+  allowLike: 'Always allow calls like this',
+  allowLikeTool: (tool: string) => `Always allow calls of ${tool} like this`,
+  allowLikeHint: 'Makes a standing rule. Calls that match it need no review.',
   otherWays: 'Other ways to decide',
   asProposed: 'Drop the edits',
   asProposedHint: (edits: number) =>
@@ -270,7 +291,6 @@ export const strings = {
 
   offlineTitle: 'No connection',
   offlineText: 'You can read this. Nothing can be decided until the connection is back.',
-  notSentDecision: 'Not sent: no connection. Nothing was decided.',
   changedTitle: 'This review changed while you had it open',
   changedText: 'Nothing was approved. Look at what waits now before you decide.',
   showNew: 'Show the new review',

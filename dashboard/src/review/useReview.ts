@@ -155,6 +155,8 @@ export function useReview(id: string) {
   };
   const refuse = (error: Error) => {
     if (error instanceof errors.ConflictError) return showLatest(true);
+    // The review says why by now.
+    if (error instanceof errors.SecondPersonRequiredError) return query.refetch();
   };
   const approval = useMutation({
     mutationFn: () => {

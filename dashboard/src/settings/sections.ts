@@ -5,6 +5,10 @@ import type { ComponentType } from 'react';
 import { strings as auditStrings } from '../audit/strings';
 import { Members } from '../members/Members';
 import { strings as memberStrings } from '../members/strings';
+import { Policies } from '../policies/Policies';
+import { strings as policyStrings } from '../policies/strings';
+import { Rules } from '../rules/Rules';
+import { strings as ruleStrings } from '../rules/strings';
 import { screen } from '../shell/screen';
 import type { IconName } from '../ui/Icon';
 import { Appearance } from './Appearance';
@@ -44,11 +48,13 @@ export const groups: { name: string; sections: Section[] }[] = [
         page: Members,
         kind: 'company',
       },
+      { name: 'policies', label: policyStrings.name, icon: 'shield', page: Policies },
+      { name: 'rules', label: ruleStrings.name, icon: 'rule', page: Rules },
       { name: 'keys', label: strings.keys.name, icon: 'key', page: Keys },
       {
         name: 'audit',
         label: auditStrings.name,
-        icon: 'shield',
+        icon: 'file',
         page: screen(() => import('../audit/AuditTrail'), 'AuditTrail'),
         managed: true,
       },

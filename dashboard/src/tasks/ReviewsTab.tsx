@@ -24,6 +24,11 @@ function Item({ item }: { item: ReviewItem }) {
       <p className="row row-wrap wrap">
         <SafeText>{item.summary}</SafeText>
         {item.edited && <Badge tone="accent">{strings.edits(1)}</Badge>}
+        {item.decidedBy?.via === 'rule' && (
+          <Badge tone="line" icon="rule">
+            {strings.decision.byRule}
+          </Badge>
+        )}
       </p>
       {item.arguments && (
         <details>

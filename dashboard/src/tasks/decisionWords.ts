@@ -3,6 +3,7 @@ import type { Actor, Gate, TimelineStep } from '@rota/sdk';
 import { strings } from './strings';
 
 export function whoDecided(actor: Actor | null): string {
+  if (actor?.via === 'rule') return strings.decision.rule(actor.name ?? strings.decision.person);
   if (actor?.name) return actor.name;
   return actor?.via === 'key' ? strings.decision.key : strings.decision.person;
 }

@@ -220,6 +220,8 @@ export const strings = {
     cancelled: 'Closed without a decision',
     person: 'a person',
     key: 'an API key',
+    byRule: 'Allowed by a rule',
+    rule: (maker: string) => `a rule that ${maker} made`,
   },
   rawArguments: 'Arguments',
   rawResult: 'Result',

@@ -1,0 +1,100 @@
+import type { AccountApprovals, MeResponse } from '@rota/sdk';
+import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
+import { api } from '../api/client';
+import { keys } from '../api/keys';
+import { meQuery } from '../api/queries';
+import { canManage } from '../members/rules';
+import { SectionHead } from '../settings/SectionHead';
+import { Button } from '../ui/Button';
+import { Loading } from '../ui/Loading';
+import { ErrorNotice } from '../ui/Notice';
+import { SafeText } from '../ui/SafeText';
+import { toast } from '../ui/toast';
+import { ApprovalFields, LimitFields } from './fields';
+import { approvalsOf, type Form, formOf, isChanged } from './form';
+import { strings } from './strings';
+
+const policiesQuery = queryOptions({
+  queryKey: keys.policies,
+  queryFn: () => api.policies.get(),
+});
+
+/** Who can approve in this account, and what waits for approval. */
+export function Policies() {
+  const { data: me, error } = useQuery(meQuery);
+  const found = useQuery(policiesQuery);
+  const failed = error ?? found.error;
+  if (failed) return <ErrorNotice error={failed} />;
+  if (!me || !found.data) return <Loading />;
+  return <OfAccount me={me} stored={found.data.approvals} />;
+}
+
+function OfAccount({ me: { account }, stored }: { me: MeResponse; stored: AccountApprovals }) {
+  const cache = useQueryClient();
+  // Null: as stored, also if somebody else changes it meanwhile.
+  const [typed, setTyped] = useState<Form | null>(null);
+  const [tried, setTried] = useState(false);
+  const form = typed ?? formOf(stored);
+  const approvals = approvalsOf(form);
+  const manages = canManage(account.role);
+  const save = useMutation({
+    mutationFn: (body: NonNullable<typeof approvals>) => api.policies.replace({ approvals: body }),
+    onSuccess: (saved) => {
+      cache.setQueryData(policiesQuery.queryKey, saved);
+      setTyped(null);
+      setTried(false);
+      toast(strings.saved);
+    },
+  });
+  const change = (changes: Partial<Form>) => setTyped({ ...form, ...changes });
+  return (
+    <form
+      className="stack-6"
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault();
+        setTried(true);
+        if (approvals && !save.isPending) save.mutate(approvals);
+      }}
+    >
+      <SectionHead title={strings.name} hint={<SafeText>{strings.hint(account.name)}</SafeText>} />
+      {!manages && <p className="soft">{strings.onlyManagers}</p>}
+      {account.kind === 'company' && (
+        <ApprovalFields form={form} stored={stored} disabled={!manages} onChange={change} />
+      )}
+      <LimitFields
+        form={form}
+        disabled={!manages}
+        error={tried && !approvals ? strings.amountWrong : undefined}
+        onChange={change}
+      />
+      {save.error && <ErrorNotice error={save.error} />}
+      {manages && (
+        <p className="row">
+          <Button
+            look="primary"
+            type="submit"
+            busy={save.isPending}
+            disabled={!isChanged(form, stored)}
+          >
+            {strings.save}
+          </Button>
+          {typed && <Button onClick={() => setTyped(null)}>{strings.discard}</Button>}
+        </p>
+      )}
+      <p className="small soft">
+        {strings.rulesHint}{' '}
+        <Link
+          className="link"
+          to="/$account/settings/$section"
+          params={{ account: account.id, section: 'rules' }}
+        >
+          {strings.toRules}
+        </Link>
+        .
+      </p>
+    </form>
+  );
+}
