@@ -92,7 +92,7 @@ async def test_a_review_shows_exactly_the_documented_fields(
     review = await runner.waiting(person, task, "tool")
     assert review.keys() == {
         "taskId", "number", "digest", "state", "gate", "requestedAt", "expiresAt", "work",
-        "summary", "items", "history",
+        "summary", "items", "secondPerson", "shaped", "history",
     }  # fmt: skip
     assert review["taskId"] == task["id"]
     assert MOMENT.fullmatch(review["requestedAt"])
@@ -118,6 +118,7 @@ async def test_a_review_shows_exactly_the_documented_fields(
         "summary": "Send the message review",
         "agentSays": "It is only a draft.",
         "edited": False,
+        "editedBy": None,
         "arguments": {"ref": "review"},
         "argumentsSchema": DEFINITIONS[1]["argumentsSchema"],
         "reason": "The agent's policy requires approval of this call.",
