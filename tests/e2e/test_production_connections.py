@@ -31,7 +31,7 @@ from tests.runs.scripted import Scripted, says
 from tests.service import Service, free_port, until_live
 from tests.tasks.world import create, newcomer
 
-KEY = base64.b64encode(b"p" * 32).decode()
+KEY, AUDIT_KEY = (base64.b64encode(letter * 32).decode() for letter in (b"p", b"a"))
 CODEC_KEY = base64.b64encode(b"c" * 32).decode()
 PASSWORDS = {"serve": "one word", "worker": "another word"}
 
@@ -137,7 +137,7 @@ async def production(
                 "ROTA_VARIANT": variant,
                 "ROTA_PUBLIC_URL": "https://rota.example.test",
                 "ROTA_SECRET_KEY": KEY,
-                "ROTA_AUDIT_KEY": KEY,
+                "ROTA_AUDIT_KEY": AUDIT_KEY,
                 "ROTA_OIDC_ISSUERS": json.dumps([issuer]),
                 "ROTA_METRICS_PORT": str(free_port()),
                 "ROTA_MODELS": scripted.models(),

@@ -210,7 +210,7 @@ def test_production_is_refused() -> None:
     environment = {
         "ROTA_ENV": "production",
         "ROTA_SECRET_KEY": base64.b64encode(bytes(range(32))).decode(),
-        "ROTA_AUDIT_KEY": base64.b64encode(bytes(range(32))).decode(),
+        "ROTA_AUDIT_KEY": base64.b64encode(bytes(range(1, 33))).decode(),
         "ROTA_METRICS_PORT": "9090",
         "ROTA_PUBLIC_URL": "https://rota.example",
         "ROTA_OIDC_ISSUERS": '[{"issuer": "https://id.example", "clientId": "rota"}]',

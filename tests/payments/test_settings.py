@@ -12,7 +12,7 @@ from tests.service import environment
 PRODUCTION: dict[str, Any] = {
     "env": "production",
     "secret_key": SecretStr("bm90LXRoZS1kZXZlbG9wbWVudC1rZXktYXQtYWxsISE="),
-    "audit_key": SecretStr("bm90LXRoZS1kZXZlbG9wbWVudC1rZXktYXQtYWxsISE="),
+    "audit_key": SecretStr("bm90LXRoZS1hdWRpdC1rZXktb2YtZGV2ZWxvcGVycyE="),
     "oidc_issuers": (Issuer(issuer="https://login.example", client_id="rota"),),
     "metrics_port": 9090,
     "public_url": "https://rota.example",

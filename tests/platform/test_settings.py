@@ -22,12 +22,12 @@ from rota.platform.settings import (
     unknown_variables,
 )
 
-KEY = base64.b64encode(b"k" * 32).decode()
+KEY, AUDIT_KEY = (base64.b64encode(letter * 32).decode() for letter in (b"k", b"a"))
 ISSUER = {"issuer": "https://id.example.test", "clientId": "rota", "name": "Example"}
 PRODUCTION: dict[str, str] = {
     "ROTA_ENV": "production",
     "ROTA_SECRET_KEY": KEY,
-    "ROTA_AUDIT_KEY": KEY,
+    "ROTA_AUDIT_KEY": AUDIT_KEY,
     "ROTA_OIDC_ISSUERS": json.dumps([ISSUER]),
     "ROTA_METRICS_PORT": "9100",
     "ROTA_PUBLIC_URL": "https://rota.example.test",
@@ -76,6 +76,7 @@ def test_production_with_everything_set_starts(environment: pytest.MonkeyPatch) 
         ("ROTA_AUDIT_KEY", None),
         ("ROTA_AUDIT_KEY", DEVELOPMENT_AUDIT_KEY),
         ("ROTA_AUDIT_KEY", ZERO_KEY),
+        ("ROTA_AUDIT_KEY", KEY),
         ("ROTA_PUBLIC_URL", None),
         ("ROTA_PUBLIC_URL", "http://rota.example.test"),
         ("ROTA_DATABASE_URL", "postgresql://rota@db.example.test/rota"),
