@@ -63,7 +63,8 @@ class KillableConnection(asyncpg.Connection):  # type: ignore[misc]
             self._writes, self._relays = "READ ONLY" not in query, False
         if "outbox SET kind" in query or "DELETE FROM outbox" in query:
             self._relays = True
-        if query != "COMMIT" or not self._writes:
+        # The entries of the audit trail are appended in the same message.
+        if not query.endswith("COMMIT") or not self._writes:
             return str(await super().execute(query, *args, timeout=timeout))
         if activity.in_activity():
             info = activity.info()
