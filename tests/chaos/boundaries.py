@@ -216,7 +216,7 @@ async def lanes(
             world = World(stack, scripted, service.settings)
             exits.push_async_callback(world.http.aclose)
             lane = folder / f"{name}.lane"
-            lane.write_text(json.dumps(world.variables(0)))
+            lane.write_text(json.dumps(world.variables(None)))
             found.append(Lane(world, await world.newcomer(), lane.with_suffix(".kill")))
 
         for number in range(count):

@@ -96,8 +96,8 @@ class World:
                 )
                 await world.http.aclose()
 
-    def variables(self, metrics_port: int) -> Mapping[str, str]:
-        """The environment variables of a worker."""
+    def variables(self, metrics_port: int | None) -> Mapping[str, str]:
+        """The environment variables of a worker. Without a port, it serves no metrics."""
         settings = self.settings.model_copy(update={"metrics_port": metrics_port})
         return {
             **_variables(settings),

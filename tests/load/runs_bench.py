@@ -81,7 +81,7 @@ async def bare_worker(world: World) -> AsyncIterator[None]:
         sys.executable,
         "-m",
         "tests.load.runs_bare",
-        env=os.environ | dict(world.variables(0)),
+        env=os.environ | dict(world.variables(None)),
         stdout=asyncio.subprocess.PIPE,
     )
     assert process.stdout is not None
