@@ -207,7 +207,8 @@ async def prepared_settings(stack: Stack, variant: str, name: str, **changes: An
         public_url=f"http://127.0.0.1:{port}",
         database_url=f"{base}/{name}",
         redis_url=endpoints.redis_url.rsplit("/", 1)[0] + f"/{number % 128}",
-        temporal_address=endpoints.temporal_address,
+        # A stack without Temporal has no address, and every service needs one.
+        temporal_address=endpoints.temporal_address or "127.0.0.1:7233",
         oidc_issuers=json.loads(stack.environment()["ROTA_OIDC_ISSUERS"]),
         allowances=PLENTY,
         log_level="WARNING",
