@@ -17,6 +17,7 @@ from rota.auth.authenticator import Authenticator
 from rota.auth.caller import Caller
 from rota.auth.routing import AUTHORIZATION, allowed, public_router, secured_router
 from rota.platform import ids
+from rota.platform.db import NO_USER
 from rota.platform.http import examples
 from rota.platform.http.schemas import BodyTimestamp, Limit, Offset, Text
 
@@ -105,12 +106,11 @@ def audit_routes(trail: AuditTrail, authenticator: Authenticator) -> APIRouter:
                 trail.export(caller, lambda: _still_allowed(request, authenticator)),
                 media_type=NDJSON,
             )
-        user = ids.from_wire("user", user_id) if user_id is not None else None
-        unknown = user_id is not None and user is None
         filters = Filter(
-            actions=["-"] if unknown else action or (),
+            actions=action or (),
             actor=actor,
-            user_id=user,
+            # What cannot be the ID of a user finds nothing, as any other that is unknown.
+            user_id=None if user_id is None else ids.from_wire("user", user_id) or NO_USER,
             resource=resource,
             since=from_,
             until=to,

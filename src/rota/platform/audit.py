@@ -46,7 +46,7 @@ class Actor:
     via: str | None = None
     request_id: str | None = None
     address: str | None = None
-    # The agent and its version, or the operator's command and login.
+    # The operator's command and login.
     name: str | None = None
 
 
