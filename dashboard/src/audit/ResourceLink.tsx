@@ -18,7 +18,7 @@ export function ResourceLink({ id }: { id: string }) {
       <SafeText>{id}</SafeText>
     </code>
   );
-  if (!(kind in screens)) return text;
+  if (!Object.hasOwn(screens, kind)) return text;
   return (
     <Link className="link" to={screens[kind as keyof typeof screens]} params={{ account, id }}>
       {text}

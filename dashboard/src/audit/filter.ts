@@ -11,7 +11,7 @@ export interface AuditFilter {
   to?: string;
 }
 
-const isActor = (name: string): name is AuditActor => name in strings.actors;
+const isActor = (name: string): name is AuditActor => Object.hasOwn(strings.actors, name);
 
 /** The moment when a day such as "2026-11-16" begins, or the day that many days later. */
 function startOf(day: string | undefined, daysLater = 0): string | undefined {

@@ -81,6 +81,7 @@ export const choices: { label: string; actions: string }[] = [
   { label: 'API keys', actions: 'key' },
   { label: 'Sessions', actions: 'session' },
   { label: 'Members', actions: 'member,invitation' },
+  { label: 'Policies and rules', actions: 'policy,rule' },
   { label: 'Account', actions: 'account,company,audit' },
 ];
 
@@ -95,7 +96,9 @@ export const families: Record<string, string> = {
   mcp: 'Tool server',
   member: 'Member',
   payments: 'Payments',
+  policy: 'Policy',
   review: 'Decision',
+  rule: 'Standing rule',
   run: 'Run',
   schedule: 'Schedule',
   session: 'Session',
