@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import re
-import socket
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -23,6 +22,7 @@ from starlette.types import ASGIApp
 
 from rota.app import create_app
 from rota.auth import rotation
+from rota.dev import ports
 from rota.dev.stack import Stack
 from rota.platform import ids
 from rota.platform.crypto import Vault
@@ -53,10 +53,8 @@ PLENTY = dict.fromkeys(
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A port that no other test uses, also not one that runs beside this one."""
+    return ports.find()
 
 
 @dataclass

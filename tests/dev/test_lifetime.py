@@ -26,7 +26,7 @@ FEW = tuple(word for name in ("temporal", "idp", "stripe", "demo") for word in (
 def free_base() -> int:
     """A port for which the ports of all components are free too."""
     while True:
-        base = ports.find(taken=set())
+        base = ports.find()
         if all(ports.is_free(base + offset) for offset in OFFSETS.values()):
             return base
 

