@@ -8,8 +8,8 @@ from rota.events import outbox
 from rota.platform import clock, ids
 from rota.platform.db import Database
 
-# Wide enough for every column, also if the output goes to a file.
-_WIDTH = 200
+# Wide enough for every column: a cut ID cannot be used. A terminal wraps long lines.
+_WIDTH = 10_000
 
 
 async def list_command(db: Database, dead: bool, limit: int) -> None:
@@ -28,8 +28,7 @@ async def list_command(db: Database, dead: bool, limit: int) -> None:
             _state(entry),
             entry.error or "",
         )
-    console = Console()
-    Console(width=max(_WIDTH, console.width), highlight=False, markup=False).print(table)
+    Console(width=_WIDTH, highlight=False, markup=False).print(table)
 
 
 def _state(entry: outbox.Entry) -> str:
