@@ -31,7 +31,7 @@ from temporalio.client import Client
 
 from rota.dev.stack import Stack
 from rota.platform import ids
-from rota.platform.settings import ModelChoice
+from rota.platform.model_choice import ModelChoice
 from rota.platform.telemetry import configure_logging
 from rota.runs.models import Models
 from tests.chaos.world import PARTS, World

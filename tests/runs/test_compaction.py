@@ -14,7 +14,7 @@ from pydantic_ai.messages import ModelResponse
 
 from rota.dev import model as dev_model
 from rota.platform import clock
-from rota.platform.settings import ModelChoice
+from rota.platform.model_choice import ModelChoice
 from rota.runs import compaction, model_request, token_estimate, transcript
 from rota.runs.compaction import View, Window
 from rota.runs.model_request import ModelCallRequest

@@ -5,7 +5,8 @@ import re
 from pathlib import Path
 
 from rota.platform import clock
-from rota.platform.settings import ModelChoice, Settings
+from rota.platform.model_choice import ModelChoice
+from rota.platform.settings import Settings
 from rota.runs.models import Models
 from rota.runs.prices import TokenUsage, table_price
 

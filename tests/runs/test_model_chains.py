@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rota.platform.settings import ModelChoice
+from rota.platform.model_choice import ModelChoice
 from rota.runs.backoff import MODEL_ATTEMPTS, Exhausted
 from rota.runs.model_chain import AVOIDED_S, ModelChain
 from rota.runs.models import Models

@@ -10,7 +10,7 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
 from rota.platform import clock
-from rota.platform.settings import ModelChoice
+from rota.platform.model_choice import ModelChoice
 from rota.runs.model_stream import ask
 from rota.runs.models import (
     ContextTooLong,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rota.platform.settings import ModelChoice
+from rota.platform.model_choice import ModelChoice
 from rota.runs.models import Models
 from tests.runs.runner import Runner
 from tests.runs.scripted import Scripted, calls, says

@@ -25,7 +25,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from rota.platform import clock
-from rota.platform.settings import ModelChoice, Settings
+from rota.platform.model_choice import ModelChoice
+from rota.platform.settings import Settings
 from rota.runs.model_problems import problems
 from rota.runs.models import (
     ContentFiltered,

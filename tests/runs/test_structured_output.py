@@ -8,7 +8,7 @@ import pytest
 from pydantic import SecretStr
 from pydantic_ai.exceptions import ModelRequestRejectedError
 
-from rota.platform.settings import ModelChoice
+from rota.platform.model_choice import ModelChoice
 from rota.runs.models import Models, PricedModel
 from rota.runs.structured import OutputFormats
 from tests.runs.generated_schemas import Case, case

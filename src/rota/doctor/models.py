@@ -11,7 +11,8 @@ from pydantic_ai.settings import ModelSettings
 
 from rota.agents.model import Agent
 from rota.doctor.finding import Finding, detail, failed, ok
-from rota.platform.settings import ModelChoice, Settings
+from rota.platform.model_choice import ModelChoice
+from rota.platform.settings import Settings
 from rota.runs import model_clients
 from rota.runs.model_names import configured
 from rota.runs.model_problems import problems

@@ -7,7 +7,7 @@ from pydantic_ai.profiles.openai import OpenAIModelProfile
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.usage import RequestUsage
 
-from rota.platform.settings import ModelChoice
+from rota.platform.model_choice import ModelChoice
 
 
 def create(choice: ModelChoice) -> Model:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping
 
-from rota.platform.settings import ModelChoice
+from rota.platform.model_choice import ModelChoice
 from rota.runs import model_clients
 from rota.runs.models import ModelWithoutPrice, price_of
 

@@ -21,7 +21,7 @@ from pydantic_ai.messages import ModelResponse
 from pydantic_ai.models import Model
 from pydantic_ai.settings import ModelSettings
 
-from rota.platform.settings import ModelChoice
+from rota.platform.model_choice import ModelChoice
 from rota.runs import model_clients
 from rota.runs.compaction import Window
 from rota.runs.model_chain import ModelChain
