@@ -6,7 +6,6 @@ next slice continues from there, on any worker.
 """
 
 import asyncio
-import contextlib
 import time
 from dataclasses import replace
 from functools import partial
@@ -43,11 +42,12 @@ from rota.runs.contracts import (
 from rota.runs.heartbeat import Pulse, heartbeats, retry_database
 from rota.runs.model_call import ModelCaller
 from rota.runs.models import GiveUp, TryAgain
-from rota.runs.run_context import FencedOut, History, RunContext, act_as_agent, ids_of
+from rota.runs.run_context import FencedOut, History, RunContext, act_as_agent
 from rota.runs.slots import Slots
 from rota.runs.steps import Step
 from rota.runs.tool_call import WAITS_FOR_PERSON, Started, ToolCaller
 from rota.runs.tools import ToolUnavailable
+from rota.runs.watching import abort, finishes_before_loss
 from rota.tasks import places, queries, transitions
 from rota.tasks.model import Task
 from rota.tasks.states import TERMINAL, Trigger
@@ -58,10 +58,6 @@ SLICES = Counter("rota_slices_total", "Slices of runs, by how they ended.", ["en
 
 # Tool calls of one step that a slice makes at the same time.
 CALLS_AT_ONCE = 8
-# A call that takes longer than this is watched: it is aborted when its task is cancelled.
-UNWATCHED_S = 0.5
-# How often a slice looks whether its task was cancelled, while the account has new events.
-WATCH_EVERY_S = 1.0
 # A pause up to this long is waited inside the slice.
 PAUSE_INSIDE_S = 1.0
 # A slice that ends for a pause says so.
@@ -228,6 +224,15 @@ class Slice:
             return await self._fail(error.code, error.message, retryable=True)
         return found if found is not None else await retry_database(self._advance)
 
+    async def _finishes(self, call: "asyncio.Future[Any]") -> bool:
+        """Waits for a call. Returns False if the slice has lost its run before the call ended."""
+        finished = await finishes_before_loss(
+            call, self._parts.context, self._parts.fanout, self._run_input
+        )
+        if not finished:
+            self._history.lost = True
+        return finished
+
     async def _fail(self, code: str, message: str, *, retryable: bool) -> NextStep:
         async def fail() -> NextStep:
             async with self._parts.context.locked(self._run_input) as (tx, task):
@@ -245,7 +250,7 @@ class Slice:
     async def _call_model(self, call_input: CallInput) -> NextStep | None:
         calling = asyncio.create_task(self._make_model_call(call_input))
         try:
-            kept = await self._watched(calling)
+            kept = await self._finishes(calling)
         except asyncio.CancelledError:
             self._history.lost = True
             details = activity.cancellation_details()
@@ -322,12 +327,12 @@ class Slice:
                 *[self._make(step, *each) for each in started.items()], return_exceptions=True
             )
             try:
-                kept = await self._watched(making)
+                kept = await self._finishes(making)
             except asyncio.CancelledError:
-                await _aborted(making)
+                await abort(making)
                 raise
             if not kept:
-                await _aborted(making)
+                await abort(making)
                 raise FencedOut
             for outcome in making.result():
                 if not isinstance(outcome, NextStep | Stop):
@@ -375,45 +380,3 @@ class Slice:
             again = await retry_database(lambda: self._start(step, [call]))
             started = again.get(call, NextStep("wait"))
         return started
-
-    # Cancellation.
-
-    async def _watched(self, work: "asyncio.Future[Any]") -> bool:
-        """Waits for a call. Returns False if the slice has lost its run before the call ended."""
-        await asyncio.wait({work}, timeout=UNWATCHED_S)
-        if not work.done():
-            watching = asyncio.create_task(self._until_lost())
-            try:
-                await asyncio.wait({work, watching}, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                watching.cancel()
-            self._history.lost = not work.done()
-        return work.done()
-
-    async def _until_lost(self) -> None:
-        """Returns when another slice or a person has raised the fence.
-
-        Redis says that the account has new events. Without Redis, Temporal cancels the slice at its
-        next heartbeat.
-        """
-        account_id, _ = ids_of(self._run_input)
-        async with self._parts.fanout.listening(account_id) as changed:
-            while (holds := await self._holds_fence()) is not False:
-                await asyncio.sleep(WATCH_EVERY_S)
-                if holds:
-                    await changed.wait()
-                    changed.clear()
-
-    async def _holds_fence(self) -> bool | None:
-        """None if the database does not say."""
-        try:
-            return await self._parts.context.holds_fence(self._run_input)
-        except Exception as error:
-            log.warning("fence_not_read", error=repr(error))
-            return None
-
-
-async def _aborted(work: "asyncio.Future[Any]") -> None:
-    work.cancel()
-    with contextlib.suppress(asyncio.CancelledError, Exception):
-        await work
