@@ -10,7 +10,6 @@ import pytest
 from rota.accounts import service as accounts
 from rota.agents.files import catalog_folder, read_catalog
 from rota.agents.sync import sync
-from rota.dev.stack import Stack
 from rota.platform import ids
 from rota.platform.db import Database
 from tests.agents.conftest import counted_statements, person_of
@@ -388,14 +387,3 @@ async def test_the_scope_is_required(catalog: Service, reader: Person, path: str
 async def test_agents_count_as_ai_endpoints(reader: Person, path: str) -> None:
     policy = (await reader.get(path)).headers["ratelimit-policy"]
     assert policy == "6000;w=60, 4800;w=60"
-
-
-async def test_an_empty_catalog_is_not_an_error(stack: Stack) -> None:
-    async with Service.start(stack, variant="a", name="agents_none") as service:
-        person = await service.sign_in()
-        body = (await person.get("/api/agents")).json()
-        assert body == {"agents": [], "departments": [], "total": 0, "page": 1, "limit": 50}
-        body = (await person.get("/api/agents/departments")).json()
-        assert body == {"departments": [], "total": 0}
-        assert (await person.get("/api/agents/catalog")).json() == {"catalog": [], "total": 0}
-        assert (await person.get("/api/agents/resolve?q=blog")).status_code == 404

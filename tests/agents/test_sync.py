@@ -21,6 +21,7 @@ from rota.dev.stack import Stack
 from rota.platform.db import use_json
 from rota.platform.roles import APPLICATION_ROLE
 from tests.agents.conftest import Folder, agent_text
+from tests.service import Service
 
 
 @asynccontextmanager
@@ -317,3 +318,14 @@ async def test_the_command_reports_a_database_that_is_down(folder: Folder) -> No
     assert result.exit_code == 1
     assert "Cannot use the database" in result.stderr
     assert os.environ.get("ROTA_DATABASE_URL") != "postgresql://rota@127.0.0.1:1/rota"
+
+
+async def test_an_empty_catalog_is_not_an_error(stack: Stack) -> None:
+    async with Service.start(stack, variant="a", name="agents_none") as service:
+        person = await service.sign_in()
+        body = (await person.get("/api/agents")).json()
+        assert body == {"agents": [], "departments": [], "total": 0, "page": 1, "limit": 50}
+        body = (await person.get("/api/agents/departments")).json()
+        assert body == {"departments": [], "total": 0}
+        assert (await person.get("/api/agents/catalog")).json() == {"catalog": [], "total": 0}
+        assert (await person.get("/api/agents/resolve?q=blog")).status_code == 404

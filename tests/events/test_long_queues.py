@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections import Counter
 from uuid import UUID
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from rota.events.outbox import Instruction
 from rota.events.relay import Relay
 from rota.platform.db import Database
-from tests.events.relaying import fill, put, running
+from tests.events.relaying import fill, put, rows, running
 from tests.service import Service
 
 FLOOD = 10_000
@@ -81,3 +82,20 @@ async def _median_step_ms(relay: Relay) -> float:
         await relay.step()
         taken.append(time.monotonic() - began)
     return sorted(taken)[len(taken) // 2] * 1000
+
+
+async def test_accounts_take_turns(board: Service, db: Database, kind: str) -> None:
+    accounts = [await put(db, kind, 3) for _ in range(50)]
+    turns: list[UUID] = []
+
+    async def handle(instruction: Instruction) -> None:
+        turns.append(instruction.account_id)
+
+    relay = Relay(db, {kind: handle})
+    for _ in range(3):
+        await relay.step()
+    assert set(turns) == set(accounts)
+    while await relay.step():
+        pass
+    assert Counter(turns) == dict.fromkeys(accounts, 3)
+    assert await rows(board, kind) == []

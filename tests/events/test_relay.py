@@ -7,7 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import pytest
 import structlog
@@ -356,23 +356,6 @@ async def test_a_retry_is_made_when_it_is_due(
         while await rows(board, kind):
             await asyncio.sleep(0.01)
     assert len(tries) == 2
-
-
-async def test_accounts_take_turns(board: Service, db: Database, kind: str) -> None:
-    accounts = [await put(db, kind, 3) for _ in range(50)]
-    turns: list[UUID] = []
-
-    async def handle(instruction: Instruction) -> None:
-        turns.append(instruction.account_id)
-
-    relay = Relay(db, {kind: handle})
-    for _ in range(3):
-        await relay.step()
-    assert set(turns) == set(accounts)
-    while await relay.step():
-        pass
-    assert Counter(turns) == dict.fromkeys(accounts, 3)
-    assert await rows(board, kind) == []
 
 
 async def test_a_relay_continues_after_the_database_was_down(

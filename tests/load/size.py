@@ -389,13 +389,5 @@ if __name__ == "__main__":
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--data", type=Path, help="keep the cluster here, and reuse it")
     options = parser.parse_args()
-    raise SystemExit(
-        asyncio.run(
-            main(
-                Plan.of(options.small),
-                Plan.of(options.tasks, largest=options.largest),
-                options.data,
-                options.rounds,
-            )
-        )
-    )
+    large = Plan.of(options.tasks, largest=options.largest)
+    raise SystemExit(asyncio.run(main(Plan.of(options.small), large, options.data, options.rounds)))

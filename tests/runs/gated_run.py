@@ -6,9 +6,11 @@ decides what happens between any two steps.
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, cast
 from uuid import UUID
 
+import httpx
 import mcp_types as types
 from pydantic_ai.messages import ModelResponse, ToolCallPart
 
@@ -33,10 +35,13 @@ from rota.runs.tools import Toolbox
 from rota.tasks import queries as tasks
 from rota.tasks.model import Task
 from rota.worker import run_activities
+from tests.runs.runner import shown
 from tests.service import Person, Service
 from tests.tasks.world import create, newcomers
 
 AGENT = "operator"
+CATALOG = Path(__file__).parents[1] / "mcp" / "catalog"
+ASKED = {"text": "as asked"}
 
 
 @dataclass(frozen=True)
@@ -272,3 +277,24 @@ class GatedRun:
 
     async def context_task(self, tx: AccountReader) -> Task:
         return await tasks.get(tx, ids.from_wire("task", self.task_id))
+
+
+async def decide(
+    run: GatedRun, person: Person, review: dict[str, Any] | None = None, **body: Any
+) -> httpx.Response:
+    if review is not None:
+        body["review"] = shown(review)
+    return await person.post(f"{run.path}/approve", body)
+
+
+def current_review(response: httpx.Response) -> dict[str, Any]:
+    """The review that a refusal contains."""
+    assert response.status_code == 409, response.text
+    found: dict[str, Any] = response.json()["error"]["details"]["review"]
+    return found
+
+
+async def work(run: GatedRun) -> None:
+    """The worker continues with whatever it may do."""
+    await run.advance()
+    await run.act()

@@ -10,11 +10,10 @@ from rota.dev.stack import Stack
 from rota.runs.contracts import NextStep
 from rota.runs.run_context import FencedOut
 from rota.tasks.cancellation import BATCH
-from tests.runs.gated_run import GatedRun
+from tests.runs.gated_run import CATALOG, GatedRun
 from tests.runs.runner import Runner, until
 from tests.runs.scripted import Scripted, calls, says
 from tests.runs.test_fence import begun, with_a_started_call
-from tests.runs.test_stale_decisions import CATALOG
 from tests.service import Person, Service
 from tests.tasks.world import create, uuid_of
 

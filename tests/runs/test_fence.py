@@ -19,9 +19,8 @@ from rota.runs.run_context import FencedOut
 from rota.runs.slices import Slice, Slices
 from rota.runs.slots import Slots
 from rota.runs.tool_call import Started
-from tests.runs.gated_run import GatedRun
+from tests.runs.gated_run import ASKED, CATALOG, GatedRun
 from tests.runs.runner import shown
-from tests.runs.test_stale_decisions import ASKED, CATALOG
 from tests.service import Service
 from tests.tasks.world import patch
 

@@ -10,10 +10,9 @@ import pytest
 
 from rota.dev.stack import Stack
 from tests.assertions import assert_error
-from tests.runs.gated_run import GatedRun
+from tests.runs.gated_run import GatedRun, decide
 from tests.runs.runner import until
 from tests.runs.test_retries import failed, publish
-from tests.runs.test_stale_decisions import decide
 from tests.service import Service
 from tests.tasks.world import create, newcomer, newcomers, patch, picture
 

@@ -13,9 +13,8 @@ from rota.runs.contracts import CallInput
 from rota.runs.run_context import FencedOut
 from rota.runs.tool_call import _UNKNOWN, Started
 from rota.runs.tools import ToolUnavailable
-from tests.runs.gated_run import GatedRun
+from tests.runs.gated_run import ASKED, CATALOG, GatedRun, decide, work
 from tests.runs.runner import shown
-from tests.runs.test_stale_decisions import ASKED, CATALOG, decide, work
 from tests.service import Service
 
 

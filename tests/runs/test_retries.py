@@ -11,9 +11,8 @@ from structlog.testing import capture_logs
 from rota.agents.sync import sync
 from rota.dev.stack import Stack
 from tests.assertions import assert_error
-from tests.runs.gated_run import GatedRun
+from tests.runs.gated_run import GatedRun, decide
 from tests.runs.runner import until
-from tests.runs.test_stale_decisions import decide
 from tests.service import Service
 from tests.tasks.world import create, newcomer, patch
 
