@@ -10,7 +10,8 @@ import asyncpg
 import pytest
 
 from rota.dev.stack import Stack
-from rota.platform.migrate import migrate, migrations_folder
+from rota.platform.migrate import migrate
+from rota.platform.schema_version import migrations_folder
 from tests.service import _create_database
 
 SCRIPT = """

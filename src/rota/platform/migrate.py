@@ -8,7 +8,7 @@ import structlog
 from alembic import command
 from alembic.config import Config
 
-import rota
+from rota.platform.schema_version import migrations_folder
 
 log = structlog.get_logger()
 
@@ -16,13 +16,6 @@ log = structlog.get_logger()
 LOCK_TIMEOUT_S = 3.0
 ATTEMPTS = 20
 PAUSE_S = 5.0
-
-
-def migrations_folder() -> Path:
-    package = Path(rota.__file__).parent
-    # A wheel has the folder inside the package, a checkout next to `src`.
-    inside = package / "migrations"
-    return inside if inside.is_dir() else package.parents[1] / "migrations"
 
 
 def migrate(

@@ -3,12 +3,20 @@
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import asyncpg
 
-from rota.platform.migrate import migrations_folder
+import rota
 from rota.platform.start_checks import StartRefused
+
+
+def migrations_folder() -> Path:
+    package = Path(rota.__file__).parent
+    # A wheel has the folder inside the package, a checkout next to `src`.
+    inside = package / "migrations"
+    return inside if inside.is_dir() else package.parents[1] / "migrations"
 
 
 @cache
