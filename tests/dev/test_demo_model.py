@@ -15,6 +15,7 @@ from rota.dev.demo.definitions import tools_of
 from rota.dev.demo.prices import NAMES
 from rota.dev.demo.shop import Shop
 from rota.platform import schema_process
+from rota.runs import tool_call, transcript
 from rota.runs.tools import ASK_PERSON, DELEGATE
 from tests.mcp.peers import listening
 
@@ -106,6 +107,61 @@ async def test_it_says_that_it_is_a_demonstration_and_reports_tokens(client: Asy
     assert first.choices[0].finish_reason == "stop"
     assert first.usage is not None
     assert 0 < first.usage.prompt_tokens < first.usage.total_tokens
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"severity": {"enum": ["low", "high"]}, "summary": {"type": "string"}}},
+        {"properties": {"count": {"type": "integer", "minimum": 3}, "tags": {"minItems": 2}}},
+        {
+            "properties": {
+                "total": {"type": "number", "exclusiveMinimum": 0, "maximum": 5},
+                "ticket": {"type": "string", "pattern": "^T-[0-9]+$"},
+                "due": {"anyOf": [{"type": "string", "format": "date"}, {"type": "null"}]},
+                "rows": {
+                    "type": "array",
+                    "minItems": 1,
+                    "items": {"type": "object", "required": ["ok"], "properties": {"ok": {}}},
+                },
+            },
+        },
+    ],
+)
+async def test_an_answer_matches_the_schema_of_the_task(
+    client: AsyncOpenAI, schema: dict[str, Any]
+) -> None:
+    whole = {"type": "object", "required": list(schema["properties"]), **schema}
+    if "tags" in schema["properties"]:
+        schema["properties"]["tags"] |= {"type": "array", "items": {"type": "string"}}
+    response = await client.chat.completions.create(
+        model=MODEL,
+        messages=[{"role": "user", "content": "# Rate T-17\n\nIs the severity high?"}],
+        response_format={"type": "json_schema", "json_schema": {"name": "o", "schema": whole}},
+    )
+    content = response.choices[0].message.content or ""
+    assert schema_process.check(json.dumps(whole).encode(), content.encode())[0] == "ok", content
+    assert json.loads(content).get("severity", "high") == "high"
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        tool_call._GONE,
+        tool_call._UNKNOWN_AND_GONE,
+        tool_call._EARLIER_VERSION,
+        transcript.not_decided(asks=False, maybe_made=True),
+        transcript.not_decided(asks=False, maybe_made=False),
+        "This call was not made: the server did not answer. Continue without this tool.",
+    ],
+)
+async def test_a_call_that_was_not_made_is_not_reported_as_done(
+    client: AsyncOpenAI, result: str
+) -> None:
+    talk = Talk(client, offered("helpdesk"))
+    answer = await talk.run("# R\n\nReply to ticket T-4821.", result)
+    assert "failed, so the work is not complete" in answer
+    assert "Done." not in answer
 
 
 async def test_a_stream_has_the_same_answer_calls_and_tokens(client: AsyncOpenAI) -> None:

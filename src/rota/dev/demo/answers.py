@@ -14,13 +14,13 @@ MAX_QUOTE = 240
 
 def before_reading(conversation: Conversation, tools: list[Tool]) -> str:
     plan = "" if conversation.calls else "Plan: read what is known, do the work, report. "
-    return f"{plan}I read with {' and '.join(shown(tool.full_name) for tool in tools)}."
+    return f"{plan}I’ll look it up with {' and '.join(shown(tool.full_name) for tool in tools)}."
 
 
 def before_writing(tool: Tool, sources: list[str]) -> str:
     based = f", based on {', '.join(sources)}" if sources else ""
     return (
-        f"I propose a call of {shown(tool.full_name)}{based}. Please check the arguments. "
+        f"I’d like to call {shown(tool.full_name)}{based}. Please check the arguments. "
         "(I am the demonstration model.)"
     )
 
@@ -29,7 +29,7 @@ def after_rejection(tool: Tool, reason: str, changed: list[str]) -> str:
     fields = f" I changed {', '.join(changed)}." if changed else ""
     return (
         f"You rejected the call and wrote: “{_quoted(reason)}”.{fields} "
-        f"I propose {shown(tool.full_name)} again. (I am the demonstration model.)"
+        f"I’d like to call {shown(tool.full_name)} again. (I am the demonstration model.)"
     )
 
 
@@ -42,7 +42,9 @@ def message(conversation: Conversation) -> str:
     steps = next((v for v in facts.of_key("steps") if isinstance(v, list)), [])
     subject = next((v for v in facts.of_key("subject") if isinstance(v, str)), conversation.title)
     paragraphs = [f"Hello {first_name}," if first_name else "Hello,"]
-    paragraphs.append(answer or f"We have read your message about “{subject}” and look into it.")
+    paragraphs.append(
+        answer or f"We have read your message about “{subject}” and are looking into it."
+    )
     if steps:
         paragraphs.append("\n".join(f"{n}. {step}" for n, step in enumerate(steps, 1)))
     paragraphs.append("Kind regards\nFernhill Supply")

@@ -15,8 +15,13 @@ _FAILED = (
     "The arguments do not match",
     "The server rejected the call",
     "The server no longer has",
+    "The tool no longer exists",
     "Tool not found",
     "The subtask did not complete",
+    "This call was",
+    "The call was interrupted",
+    "The service was upgraded",
+    "No person",
 )
 
 
@@ -74,6 +79,8 @@ class Conversation:
     # What the last answer was, and the message that came after it, if there was one.
     note: str | None
     facts: "Facts" = field(compare=False)
+    # What the final answer must match, if it is JSON.
+    output_schema: Mapping[str, Any] | None = None
 
     @property
     def title(self) -> str:
@@ -149,7 +156,10 @@ def read(body: Mapping[str, Any]) -> Conversation:
     task = said[0] if said else ""
     note = said[-1] if len(said) > 1 and messages[-1].get("role") == "user" else None
     good = [c.result for c in calls if c.rejection is None and not c.failed]
-    return Conversation(system, task, tools, calls, note, Facts(task, good))
+    wanted = (body.get("response_format") or {}).get("json_schema") or {}
+    return Conversation(
+        system, task, tools, calls, note, Facts(task, good), output_schema=wanted.get("schema")
+    )
 
 
 def text_of(message: Mapping[str, Any]) -> str:

@@ -4,6 +4,7 @@ It reads with the tools that read, then calls one tool that writes, then answers
 an agent that the task names, and ask a person if the task says so.
 """
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import Any
 from rota.dev.demo import answers
 from rota.dev.demo.arguments import correct, fill
 from rota.dev.demo.conversation import Call, Conversation, Tool
+from rota.dev.demo.structured import example
 
 # The most calls that it reads with before it writes or answers.
 MAX_READS = 5
@@ -37,6 +39,8 @@ def next_turn(conversation: Conversation) -> Turn:
         for choose in (_read, _ask, _delegate, _write):
             if (turn := choose(conversation)) is not None:
                 return turn
+    if conversation.output_schema is not None:
+        return Turn(json.dumps(example(conversation.output_schema, conversation.facts)))
     return Turn(answers.final(conversation))
 
 
