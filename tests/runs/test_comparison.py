@@ -5,6 +5,7 @@ import json
 import re
 import shlex
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -53,11 +54,11 @@ async def compare(runner: Runner, person: Person, agent: str, *more: str, **mode
 
 
 async def compared(
-    runner: Runner, person: Person, agent: str, *more: str, **models: Any
+    runner: Runner, person: Person, agent: str, *more: str, exit_code: int = 0, **models: Any
 ) -> dict[str, Any]:
     """What the command says as JSON, with the tasks by their IDs."""
     result = await compare(runner, person, agent, "--json", *more, **models)
-    assert result.exit_code == 0, result.output
+    assert result.exit_code == exit_code, result.output
     found: dict[str, Any] = json.loads(result.stdout)
     return found | {task["taskId"]: task for task in found["tasks"]}
 
@@ -160,7 +161,8 @@ async def test_a_replay_fails_where_a_run_fails_and_the_others_continue(
         assert errors[3] == errors[4] == "SERVICE_UNAVAILABLE: No check is possible."
         assert errors[5] is None
         patched.setattr("rota.runs.commands.offered_tools", too_large)
-        found = await compared(runner, person, versions.stem, "--to", "1")
+        # Nothing could be compared.
+        found = await compared(runner, person, versions.stem, "--to", "1", exit_code=1)
         assert {task["to"]["error"].partition(":")[0] for task in found["tasks"]} == {
             "TOOLS_TOO_LARGE"
         }
@@ -212,7 +214,8 @@ async def test_input_from_a_cache_does_not_count_towards_the_tokens_of_a_replay(
     for cached, error in ((more - 1_000, None), (0, "TOKEN_LIMIT")):
         turn = calls(lookup, inputTokens=more, cachedTokens=cached, outputTokens=1)
         await scripted.script(turn, says("Done."), name=name)
-        found = await compared(runner, person, versions.stem, "--to", "1", inputUsdPerMillion=0)
+        to_1 = partial(compared, runner, person, versions.stem, "--to", "1", inputUsdPerMillion=0)
+        found = await to_1(exit_code=1 if error else 0)
         assert (found[task["id"]]["to"]["error"] or "").partition(":")[0] == (error or "")
 
 

@@ -63,7 +63,8 @@ class Person:
     @classmethod
     def of(cls, subject: str, email: str | None = None, name: str | None = None) -> "Person":
         address = email or f"{subject}@example.test"
-        return cls(subject, address, name or address.partition("@")[0].title())
+        known = idp_page.PEOPLE.get(address) or address.partition("@")[0].title()
+        return cls(subject, address, name or known)
 
 
 @dataclass(frozen=True)
@@ -236,7 +237,7 @@ def build(provider: Provider) -> Starlette:
         email = (form.get("email") or form.get("other") or "").strip().lower()
         if not re.fullmatch(r"[^@\s]+@[^@\s]+", email):
             return show(redirect_uri, "Choose a user or enter an email address.")
-        person = Person.of(subject_of(email), email, idp_page.PEOPLE.get(email))
+        person = Person.of(subject_of(email), email)
         expires_at = time.monotonic() + CODE_LIFE_S
         nonce = params.get("nonce")
         grant = Grant(person, redirect_uri, params["code_challenge"], nonce, expires_at)

@@ -128,7 +128,8 @@ def choose(redirect_uri: str, problem: str = "") -> str:
     invalid = ' aria-invalid="true" aria-describedby="problem"' if problem else ""
     return page(
         "Choose a user",
-        f"<p>You sign in to {escape(urlsplit(redirect_uri).netloc)}. No password is needed.</p>"
+        f"<p>You are signing in to {escape(urlsplit(redirect_uri).netloc)}. "
+        "No password is needed.</p>"
         f'{warning}<form method="post"><ul class="people">{people}</ul>'
         '<label for="other">Another email address</label><div class="other">'
         '<input id="other" name="other" type="email" autocomplete="off" '

@@ -102,6 +102,14 @@ def settings(name: str, environ: Mapping[str, str], demo_url: str | None) -> dic
     return None
 
 
+def without_keys(models: dict[str, Any] | None) -> dict[str, Any]:
+    """For `rota serve`, which offers models by name and never calls them."""
+    return {
+        name: {field: value for field, value in choice.items() if field != "apiKey"}
+        for name, choice in (models or {}).items()
+    }
+
+
 def as_variable(models: dict[str, Any] | None) -> dict[str, str]:
     return {"ROTA_MODELS": json.dumps(models)} if models else {}
 

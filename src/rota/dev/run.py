@@ -121,18 +121,19 @@ async def _serve(
         await stack.stripe.send_webhooks_to(f"http://127.0.0.1:{port}/webhooks/stripe")
     await _run_once(stack, MIGRATIONS, options.migrate, environment, on_change)
     await _run_once(stack, CATALOG, options.sync, environment, on_change)
-    stack.directory.publish(environment)
-    service = Service(stack.site, port, options.serve, environment)
-    if port != options.port:
-        service.note = f"port {options.port} is in use"
-    worker_port = ports.find(options.port + WORKER_OFFSET, taken={*taken, port})
-    metrics = {"ROTA_METRICS_PORT": str(worker_port)}
-    # Only the worker gets the key of a model.
     models = None
     if "model" not in options.without:
         models = await asyncio.to_thread(
             model_choice.settings, options.model, stack.site.environ, stack.endpoints.demo_url
         )
+    # Only the worker gets the key of a model.
+    named = environment | model_choice.as_variable(model_choice.without_keys(models))
+    stack.directory.publish(named)
+    service = Service(stack.site, port, options.serve, named)
+    if port != options.port:
+        service.note = f"port {options.port} is in use"
+    worker_port = ports.find(options.port + WORKER_OFFSET, taken={*taken, port})
+    metrics = {"ROTA_METRICS_PORT": str(worker_port)}
     variables = environment | metrics | model_choice.as_variable(models)
     worker = Worker(stack.site, worker_port, options.work, variables)
 

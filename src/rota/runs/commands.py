@@ -85,6 +85,11 @@ async def compare_command(
         differing = sum(pair.differs for pair in pairs)
         failed = sum(pair.failed for pair in pairs)
         typer.echo(f"Tasks: {len(pairs)}. Different (*): {differing}. Failed: {failed}.")
+    for pair in pairs:
+        if pair.failed:
+            typer.echo(f"{pair.task.name}: {pair.after.error}", err=True)
+    if all(pair.failed for pair in pairs):
+        raise typer.Exit(1)
 
 
 async def _pair(
@@ -135,16 +140,21 @@ def _outcome(outcome: Outcome) -> dict[str, Any]:
     }
 
 
+def _shortened(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= MAX_SHOWN else f"{line[:MAX_SHOWN]}…"
+
+
 def _table(pairs: Sequence[Pair]) -> Table:
     table = Table("Task", "Version", "Output", "Model calls", "Tool calls", "Not recorded", "USD")
     for pair in pairs:
         label = f"{pair.task.name[:MAX_SHOWN]}{' *' if pair.differs else ''}"
         for outcome in (pair.before, pair.after):
-            text = outcome.output if outcome.output is not None else outcome.error or ""
+            text = outcome.output if outcome.output is not None else "failed"
             cells = (
                 label,
                 str(outcome.version),
-                text[:MAX_SHOWN],
+                _shortened(text),
                 str(outcome.model_calls),
                 ", ".join(outcome.tool_calls),
                 str(outcome.not_recorded),

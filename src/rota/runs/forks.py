@@ -72,7 +72,9 @@ class StepsTooLarge(Conflict):
 
 class ModelUnknown(InvalidField):
     def __init__(self, name: str, names: Sequence[str]) -> None:
-        known = f"Use one of: {', '.join(names)}." if names else "Set ROTA_MODELS for `rota serve`."
+        known = (
+            f"Use one of: {', '.join(names)}." if names else "This service offers no other models."
+        )
         super().__init__("model", f"The model {name!r} is not configured. {known}")
 
 
