@@ -188,6 +188,27 @@ async def test_lost_database_connections_are_replaced(probed: Service, ada: Pers
             assert_error(response, 500, "DATABASE_ERROR", "/api/keys")
 
 
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ([], "must be an object"),
+        (letter(subject="x" * 21), "must have at most 20 characters"),
+        (letter(subject=1), "must be a string"),
+        (letter(copies=0), "must be at least 1"),
+        (letter(copies="many"), "must be a whole number"),
+        (letter(copies=1.5), "must be a whole number"),
+        # Beside a field that does not exist, too.
+        (letter(copies=0, unknown=1), "must be at least 1"),
+    ],
+)
+async def test_what_is_wrong_is_said_in_words_of_the_api(
+    probed: Service, body: object, message: str
+) -> None:
+    response = await probed.http.post("/api/probe/letters", json=body)
+    details = response.json()["error"]["details"]
+    assert message in [each["message"] for each in details], details
+
+
 async def test_validation_names_each_field_that_is_wrong(probed: Service) -> None:
     async def errors(body: object) -> httpx.Response:
         return await probed.http.post("/api/probe/letters", json=body)

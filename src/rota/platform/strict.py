@@ -17,6 +17,8 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
+from rota.platform.validation_words import problem
+
 # A client chooses the names, so both their number and their length are limited.
 MAX_ERRORS = 20
 MAX_NAME_CHARACTERS = 100
@@ -71,7 +73,7 @@ class StrictModel(BaseModel):
     @classmethod
     def _renamed(cls, error: Any) -> InitErrorDetails:
         """The error, with a suggestion if the field is unknown."""
-        kind, message = error["type"], error["msg"]
+        kind, message = error["type"], problem(error)
         # Models inside this one have already replaced their own errors.
         if kind == "extra_forbidden":
             kind, message = "unknown_field", unknown("field", str(error["loc"][0]), cls.names)

@@ -15,6 +15,7 @@ from rota.platform.errors import CODES, ApiError, FieldError, ValidationFailed, 
 from rota.platform.http.routes import MAX_FIELD_CHARACTERS
 from rota.platform.idempotency import Outcome
 from rota.platform.strict import MAX_ERRORS
+from rota.platform.validation_words import problem
 
 _MESSAGES = {
     404: "Path not found. GET /openapi.json lists all paths.",
@@ -44,18 +45,9 @@ def _field(location: tuple[Any, ...]) -> str:
     return ".".join(str(part) for part in location[1:])[:MAX_FIELD_CHARACTERS]
 
 
-def _problem(item: dict[str, Any]) -> str:
-    # Pydantic calls characters "items" where it checks the length after a function of ours.
-    if item["type"] == "too_long" and isinstance(item["input"], str):
-        return f"must have at most {item['ctx']['max_length']} characters"
-    return str(item["msg"])
-
-
 def validation_failed(error: RequestValidationError) -> ValidationFailed:
     # A body can have thousands of errors. The first twenty are enough.
-    found = [
-        FieldError(_field(item["loc"]), _problem(item)) for item in error.errors()[:MAX_ERRORS]
-    ]
+    found = [FieldError(_field(item["loc"]), problem(item)) for item in error.errors()[:MAX_ERRORS]]
     return ValidationFailed.of(*found)
 
 
