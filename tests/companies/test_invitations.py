@@ -178,6 +178,16 @@ async def test_an_invitation_needs_a_member_who_could_still_create_it(service_a:
     assert left.json()["total"] == 0
 
 
+async def test_an_owner_or_admin_cannot_be_invited_without_the_right_to_approve(
+    service_a: Service,
+) -> None:
+    company = await Company.create(service_a)
+    refused = await company.invite("grace@example.test", role="admin", approver=False)
+    assert refused.status_code == 409
+    assert "always approve" in refused.json()["error"]["message"]
+    assert (await company.invite("grace@example.test", role="admin")).status_code == 201
+
+
 async def test_wrong_invitations_are_refused(service_a: Service) -> None:
     company = await Company.create(service_a)
     for body in (

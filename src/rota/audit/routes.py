@@ -18,6 +18,7 @@ from rota.auth.caller import Caller
 from rota.auth.routing import AUTHORIZATION, allowed, public_router, secured_router
 from rota.platform import ids
 from rota.platform.db import NO_USER
+from rota.platform.errors import FieldError, ValidationFailed
 from rota.platform.http import examples
 from rota.platform.http.schemas import BodyTimestamp, Limit, Offset, Text
 
@@ -97,11 +98,14 @@ def audit_routes(trail: AuditTrail, authenticator: Authenticator) -> APIRouter:
         """Returns who did what to which resource, newest first, with the signed head of the trail.
         Filters combine: an entry must match all of them.
 
-        With `Accept: application/x-ndjson`, the response is the whole trail instead, whatever the
-        filters say: a line of JSON for each entry, oldest first, with everything that its hash
-        covers, and the signed head as the last line. Without that line, the export is not complete.
+        With `Accept: application/x-ndjson`, the response is the whole trail instead, without
+        filters: a line of JSON for each entry, oldest first, with everything that its hash covers,
+        and the signed head as the last line. Without that line, the export is not complete.
         """
         if NDJSON in request.headers.get("accept", ""):
+            for name in request.query_params:
+                wrong = FieldError(name, "An export is always the whole trail. Leave this out.")
+                raise ValidationFailed.of(wrong)
             return StreamingResponse(
                 trail.export(caller, lambda: _still_allowed(request, authenticator)),
                 media_type=NDJSON,

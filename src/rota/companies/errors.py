@@ -85,5 +85,5 @@ class AddressNotVerified(Forbidden):
 class AlwaysApprover(Conflict):
     def __init__(self) -> None:
         super().__init__(
-            "Owners and admins can always approve. Give the member the role `member` first."
+            "Owners and admins can always approve. Use the role `member` for somebody who cannot."
         )

@@ -24,6 +24,7 @@ from rota.companies.errors import (
     AddressOfMember,
     AlreadyInvited,
     AlreadyMember,
+    AlwaysApprover,
     InvitationNotFound,
     OwnerRequired,
     TooManyInvitations,
@@ -74,6 +75,8 @@ class Invitations:
         await accounts.lock_company(tx)
         if (await manager(tx, caller)).role != "owner" and body.role == "owner":
             raise OwnerRequired
+        if body.role != "member" and "approver" in body.model_fields_set and not body.approver:
+            raise AlwaysApprover
         check_free_seat(await member_queries.seats(tx))
         now = clock.now()
         await queries.delete_expired(tx, now)
