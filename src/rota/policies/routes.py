@@ -5,11 +5,12 @@ from typing import Annotated
 from fastapi import APIRouter, Depends
 
 from rota.auth.caller import Caller
-from rota.auth.routing import SessionCaller, allowed, secured_router
+from rota.auth.routing import allowed, secured_router
 from rota.platform.http.description import documented
 from rota.policies.schemas import PoliciesResponse, PutPolicies
 from rota.policies.service import Policies
 
+Reader = Annotated[Caller, Depends(allowed(session=True))]
 Manager = Annotated[Caller, Depends(allowed(right="policies", session=True))]
 
 
@@ -17,7 +18,7 @@ def policy_routes(policies: Policies) -> APIRouter:
     router = secured_router("Policies")
 
     @router.get("/api/policies", summary="Get the policies")
-    async def get_policies(caller: SessionCaller) -> PoliciesResponse:
+    async def get_policies(caller: Reader) -> PoliciesResponse:
         """Returns who can decide in the account, and what waits for a decision."""
         return PoliciesResponse.of(await policies.get(caller))
 

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Response
 
 from rota.auth.caller import Caller
-from rota.auth.routing import SessionCaller, allowed, secured_router
+from rota.auth.routing import allowed, secured_router
 from rota.auth.schemas import DeletedResponse
 from rota.platform import ids
 from rota.platform.http import examples
@@ -17,6 +17,7 @@ from rota.rules.schemas import CreateRule, RuleResponse, RulesResponse
 from rota.rules.service import Rules
 
 RuleId = Annotated[Text, path_id("rule", examples.RULE_ID)]
+Reader = Annotated[Caller, Depends(allowed(session=True))]
 Approver = Annotated[Caller, Depends(allowed(right="approve", session=True))]
 
 
@@ -42,15 +43,13 @@ def rule_routes(rules: Rules) -> APIRouter:
         return respond(await rules.create(caller, body, idempotency_key))
 
     @router.get("/api/rules", summary="List rules")
-    async def list_rules(
-        caller: SessionCaller, limit: Limit = 50, offset: Offset = 0
-    ) -> RulesResponse:
+    async def list_rules(caller: Reader, limit: Limit = 50, offset: Offset = 0) -> RulesResponse:
         """Returns a page of rules, newest first, also those that no longer work."""
         found, total = await rules.page(caller, limit, offset)
         return RulesResponse(rules=list(found), total=total)
 
     @router.get("/api/rules/{id}", summary="Get a rule", responses=documented(404))
-    async def get_rule(caller: SessionCaller, id: RuleId) -> RuleResponse:  # noqa: A002
+    async def get_rule(caller: Reader, id: RuleId) -> RuleResponse:  # noqa: A002
         """Returns a rule."""
         return RuleResponse(rule=await rules.get(caller, ids.from_wire("rule", id)))
 

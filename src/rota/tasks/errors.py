@@ -244,7 +244,7 @@ class NothingWaits(Conflict):
     def __init__(self, task: Task) -> None:
         super().__init__(
             f"A task that is {task.status} does not wait for a decision, so there is nothing to "
-            "put off."
+            "snooze."
         )
 
 

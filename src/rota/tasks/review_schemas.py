@@ -199,7 +199,7 @@ class PastReview(Wire):
 
 
 class SnoozeTask(Body):
-    """Until when to put off a decision."""
+    """Until when to snooze a decision."""
 
     model_config = example_of("until")
 
@@ -214,11 +214,11 @@ class SnoozeTask(Body):
 
 
 class SnoozeResponse(Wire):
-    """Until when a decision is put off."""
+    """Until when a decision is snoozed."""
 
     snoozed_until: Annotated[
         Timestamp | None,
-        doc("Until when you do not want to see it. Null if it is not put off.", examples.EXPIRES),
+        doc("Until when you do not want to see it. Null if it is not snoozed.", examples.EXPIRES),
     ]
 
 

@@ -1521,14 +1521,14 @@ class Session(Model):
 
 
 class SnoozeResponse(Model):
-    """Until when a decision is put off."""
+    """Until when a decision is snoozed."""
 
     snoozed_until: datetime | None
-    """Until when you do not want to see it. Null if it is not put off."""
+    """Until when you do not want to see it. Null if it is not snoozed."""
 
 
 class SnoozeTask(Body):
-    """Until when to put off a decision."""
+    """Until when to snooze a decision."""
 
     until: AwareDatetime | None
     """A time in the future. A time after `expiresAt` of the review counts as `expiresAt`. Null
