@@ -41,6 +41,34 @@ def test_only_any_covers_an_argument_that_is_absent() -> None:
         assert not conditions.cover({"x": condition}, {})
 
 
+SCHEMA = {
+    "properties": {"amount": {"type": "number"}, "to": {"type": "string"}},
+    "required": ["to"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("named", "schema", "wrong"),
+    [
+        (["to", "amount"], SCHEMA, None),
+        (["to"], SCHEMA, None),
+        (["to", "amout"], SCHEMA, "amout"),
+        (["amount"], SCHEMA, "to"),
+        (["to", "more"], SCHEMA | {"additionalProperties": True}, None),
+        (["to", "more"], SCHEMA | {"patternProperties": {"^m": {}}}, None),
+        (["x"], {}, None),
+    ],
+)
+def test_conditions_that_no_call_can_meet_are_found(
+    named: list[str], schema: dict[str, Any], wrong: str | None
+) -> None:
+    found = conditions.never_hold({name: {"any": True} for name in named}, schema)
+    assert (found and found[0]) == wrong
+    if wrong == "amout":
+        assert found == ("amout", "Unknown argument. Did you mean `amount`?")
+
+
 def test_conditions_made_from_a_call_cover_exactly_this_call() -> None:
     arguments = {"text": "Hello", "times": 3}
     made = conditions.exactly(arguments)

@@ -7,9 +7,13 @@ from uuid import UUID
 import pytest
 
 from rota.agents.sync import sync
+from rota.mcp import definitions
+from rota.mcp import queries as mcp
 from rota.platform.ids import to_wire
+from tests.assertions import assert_invalid
 from tests.policies.world import Office, OfficeRun, Seat, because, code, review_of
 from tests.rules.conftest import CATALOG
+from tests.runs.gated_run import send
 from tests.service import Person, Service
 
 ANY = {"text": {"any": True}}
@@ -97,6 +101,17 @@ async def test_a_rule_that_could_not_work_is_refused(run: OfficeRun, office: Off
         assert (answer.status_code, code(answer)) == (status, error), answer.text
         assert says in answer.json()["error"]["message"]
     assert (await office.owner.get("/api/rules")).json()["total"] == 0
+
+
+async def test_a_rule_that_no_call_can_match_is_refused(run: OfficeRun, office: Office) -> None:
+    schema = send("Sends.")["inputSchema"] | {"required": ["text"], "additionalProperties": False}
+    definition = send("Sends.") | {"inputSchema": schema}
+    async with run.parts.db.write(run.account_id) as tx:
+        await definitions.save(tx, run.server.id, [], {"send": definition})
+        await mcp.accept(tx, run.server.id, ["send"], run._acceptance)
+    for arguments, wrong in (({}, "text"), ({"text": {"any": True}, "txt": {"any": True}}, "txt")):
+        answer = await office.approvers[0].post("/api/rules", body(run, arguments=arguments))
+        assert_invalid(answer, f"arguments.{wrong}")
 
 
 async def test_a_tool_that_agents_cannot_use_has_no_rules(run: OfficeRun, office: Office) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rota.platform.canonical import canonical_json
+from rota.platform.strict import unknown
 
 
 def cover(conditions: Mapping[str, Mapping[str, Any]], arguments: Mapping[str, Any]) -> bool:
@@ -23,6 +24,21 @@ def cover(conditions: Mapping[str, Mapping[str, Any]], arguments: Mapping[str, A
 def exactly(arguments: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Conditions that cover a call with exactly these arguments."""
     return {name: {"const": value} for name, value in arguments.items()}
+
+
+def never_hold(
+    conditions: Mapping[str, Mapping[str, Any]], schema: Mapping[str, Any]
+) -> tuple[str, str] | None:
+    """An argument, and why no call that matches the schema of its tool can be covered."""
+    known = schema.get("properties")
+    if isinstance(known, dict) and schema.get("additionalProperties") is False:
+        others = [name for name in conditions if name not in known]
+        if others and "patternProperties" not in schema:
+            return others[0], unknown("argument", others[0], known)
+    for name in schema.get("required") or ():
+        if name not in conditions:
+            return str(name), "is in every call of this tool. Add a condition for it."
+    return None
 
 
 def _holds(condition: Mapping[str, Any], value: Any) -> bool:

@@ -96,6 +96,9 @@ class Rules:
             raise AcceptedToolOfRule
         if await queries.count_in_force(tx) >= MAX_RULES:
             raise TooManyRules(MAX_RULES)
+        schema = (tool.accepted or {}).get("inputSchema") or {}
+        if (wrong := conditions.never_hold(subject.arguments, schema)) is not None:
+            raise InvalidRule(f"arguments.{wrong[0]}", wrong[1])
         arguments = canonical_json(subject.arguments)
         if len(arguments.encode()) > MAX_CONDITIONS_BYTES:
             raise InvalidRule("arguments", f"must be at most {MAX_CONDITIONS_BYTES} bytes as JSON")
