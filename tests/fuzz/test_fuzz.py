@@ -5,17 +5,21 @@
 
 import asyncio
 import os
+import re
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from rota.agents.files import catalog_folder
+from rota.agents.sync import sync
 from rota.dev.stack import Stack
 from tests.payments.stripe_server import StripeServer
 from tests.service import Service
 from tests.sizes import size
 
 EXAMPLES = str(size(8, 500))
+CONFIG = Path(__file__).with_name("schemathesis.toml")
 SEED = os.environ.get("ROTA_FUZZ_SEED", "20261101")
 HIGHEST_TIER = {"a": "enterprise", "b": "business"}
 CHECKS = (
@@ -55,6 +59,7 @@ async def _service(stack: Stack, variant: str) -> AsyncIterator[Service]:
             **stripe.settings,
         ) as service,
     ):
+        await sync(service.database_url, catalog_folder())
         yield service
 
 
@@ -77,6 +82,8 @@ async def _fuzz(service: Service, folder: Path) -> None:
     ]
     schemathesis = await asyncio.create_subprocess_exec(
         Path(sys.executable).with_name("schemathesis"),
+        "--config-file",
+        CONFIG,
         "run",
         f"{url}/openapi.json",
         "--phases",
@@ -114,5 +121,9 @@ async def _fuzz(service: Service, folder: Path) -> None:
     )
     output = (await schemathesis.communicate())[0].decode()
     assert schemathesis.returncode == 0, f"variant {service.variant}: {output}"
+    # Requests without a session would prove little.
+    _, _, refused = output.partition("401 Unauthorized")
+    refused_only = re.findall(r"^\s+- ([A-Z]+ /\S+)$", refused.partition("💡")[0], re.MULTILINE)
+    assert set(refused_only) <= {"POST /api/auth/session"}, output
     print(f"variant {service.variant}:{output.rpartition(' SUMMARY ')[2]}")
     assert (await service.http.get("/health/live")).status_code == 200

@@ -79,10 +79,10 @@ async def test_a_paused_schedule_has_no_next_time(board: Service) -> None:
         ({"overlap": "allow"}, "overlap"),
         ({"name": " "}, "name"),
         ({"task": {"name": ""}}, "task.name"),
-        ({"task": {"name": "x", "agent": "nobody"}}, "agent"),
+        ({"task": {"name": "x", "agent": "nobody"}}, "task.agent"),
         ({"task": {"name": "x", "dryRun": True}}, "task.dryRun"),
         ({"task": {"name": "x", "deadline": "2099-01-31T12:00:00Z"}}, "task.deadline"),
-        ({"task": {"name": "x", "agent": AGENT, "outputSchema": UNUSABLE}}, "outputSchema"),
+        ({"task": {"name": "x", "agent": AGENT, "outputSchema": UNUSABLE}}, "task.outputSchema"),
         ({"pause": True}, "pause"),
     ],
 )

@@ -41,7 +41,14 @@ Actions = Annotated[
     list[str],
     Field(max_length=50),
     AfterValidator(_actions),
-    WithJsonSchema({"type": "array", "items": {"type": "string"}}),
+    WithJsonSchema(
+        {
+            "type": "array",
+            "items": {"type": "string", "pattern": f"^{_ACTION.pattern}$"},
+            "minItems": 1,
+            "maxItems": 50,
+        }
+    ),
 ]
 
 

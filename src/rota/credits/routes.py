@@ -51,7 +51,9 @@ def _kinds(values: list[str]) -> tuple[Kind, ...]:
 Kinds = Annotated[
     list[str],
     AfterValidator(_kinds),
-    WithJsonSchema({"type": "array", "items": {"$ref": "#/components/schemas/TransactionKind"}}),
+    WithJsonSchema(
+        {"type": "array", "items": {"$ref": "#/components/schemas/TransactionKind"}, "minItems": 1}
+    ),
 ]
 
 DEFAULT_DAYS = 30

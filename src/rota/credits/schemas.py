@@ -4,7 +4,7 @@ import re
 from datetime import date
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypeAliasType
 
@@ -90,6 +90,8 @@ ALERT_BELOW = (
 
 class PatchCreditSettings(Body):
     """New credit settings. Absent fields change nothing; one is needed."""
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
 
     allow_overflow: Annotated[AllowOverflow | None, doc("Null changes nothing.", True)] = None
     alert_below_cents: Annotated[int | None, doc(ALERT_BELOW, 1_000, ge=0, le=MAX_ALERT_CENTS)] = (

@@ -56,7 +56,14 @@ Types = Annotated[
     list[str],
     Field(max_length=50),
     AfterValidator(_types),
-    WithJsonSchema({"type": "array", "items": {"type": "string"}}),
+    WithJsonSchema(
+        {
+            "type": "array",
+            "items": {"type": "string", "pattern": f"^{_TYPE.pattern}$"},
+            "minItems": 1,
+            "maxItems": 50,
+        }
+    ),
 ]
 
 

@@ -1,6 +1,7 @@
 """What clients do with schedules: create, list, read, change, delete and run them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -22,6 +23,7 @@ from rota.tasks import queries as tasks
 from rota.tasks import schemas as task_schemas
 from rota.tasks.bodies import TaskBody
 from rota.tasks.creation import TaskCreation
+from rota.tasks.errors import InvalidField
 from rota.tasks.model import ListedTask
 from rota.tasks.pages import PAGE_BYTES
 from rota.tasks.schemas import TaskResponse
@@ -57,7 +59,8 @@ class Schedules:
 
     async def create(self, caller: Caller, body: CreateSchedule, key: str | None) -> Outcome:
         _check_times(body.cron, body.time_zone)
-        await requested.check_schema(self._schema_checks, caller.account_id, body.task)
+        with _errors_of_task():
+            await requested.check_schema(self._schema_checks, caller.account_id, body.task)
         async with self._db.write(caller.account_id, caller.user_id) as tx:
 
             async def work() -> ScheduleResponse:
@@ -119,7 +122,8 @@ class Schedules:
         self, caller: Caller, schedule_id: UUID | None, body: PatchSchedule
     ) -> Schedule:
         if body.task is not None:
-            await requested.check_schema(self._schema_checks, caller.account_id, body.task)
+            with _errors_of_task():
+                await requested.check_schema(self._schema_checks, caller.account_id, body.task)
         async with self._db.write(caller.account_id, caller.user_id) as tx:
             before = await _get_for_change(tx, schedule_id)
             if body.task is not None:
@@ -168,8 +172,19 @@ class Schedules:
 
     async def _check_task(self, tx: AccountTransaction, caller: Caller, task: TaskBody) -> None:
         """Raises if the account could not create the task now, apart from its balance."""
-        new = await requested.new_task(tx, self._creation, task, caller.tier, tasks.find_for_change)
-        await self._creation.build(tx, new)
+        find = tasks.find_for_change
+        with _errors_of_task():
+            new = await requested.new_task(tx, self._creation, task, caller.tier, find)
+            await self._creation.build(tx, new)
+
+
+@contextmanager
+def _errors_of_task() -> Iterator[None]:
+    """Names the fields of the task as the request has them."""
+    try:
+        yield
+    except InvalidField as error:
+        raise InvalidField(f"task.{error.field}", error.reason) from None
 
 
 def planned(schedule: Schedule, now: datetime) -> Schedule:

@@ -15,6 +15,7 @@ class InvalidField(ValidationFailed):
     def __init__(self, field: str, reason: str) -> None:
         invalid = ValidationFailed.of(FieldError(field, reason))
         super().__init__(invalid.message, details=invalid.details)
+        self.field = field
         self.reason = reason
 
 

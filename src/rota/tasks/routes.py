@@ -69,7 +69,9 @@ _OR_LAST = f" or {STATUSES[-1]}; separate several with commas"
 Statuses = Annotated[
     list[str],
     AfterValidator(_statuses),
-    WithJsonSchema({"type": "array", "items": {"$ref": "#/components/schemas/TaskStatus"}}),
+    WithJsonSchema(
+        {"type": "array", "items": {"$ref": "#/components/schemas/TaskStatus"}, "minItems": 1}
+    ),
 ]
 
 
