@@ -190,7 +190,8 @@ async def test_an_empty_summary_is_asked_for_once_more(
     for empty, error in ((1, None), (2, "EMPTY_ANSWER")):
         await once.serve(scripted, empty_summaries=empty)
         versions = ("--from", "1", "--to", "1")
-        found = await compared(runner, person, "endless", *versions, **MODELS)
+        ends = {"exit_code": 1 if error else 0, **MODELS}
+        found = await compared(runner, person, "endless", *versions, **ends)
         after = found[first["id"]]["to"]
         assert (after["error"] or "").partition(":")[0] == (error or "")
         assert after["output"] == (None if error else first["output"])

@@ -23,7 +23,7 @@ class CreateInvitation(Body):
             pattern=_EMAIL,
         ),
     ]
-    role: Annotated[Role, doc("The role. Only an owner can invite owners.")]
+    role: Annotated[Role, doc("The role. Only an owner can invite owners.", "member")]
     approver: Annotated[
         bool, doc("Whether a member can approve. Owners and admins always can.", False)
     ] = False
