@@ -14,13 +14,13 @@ SERVICE = os.environ["FUZZ_SERVICE_URL"]
 ISSUER = os.environ["FUZZ_ISSUER_URL"]
 TOKEN = os.environ["FUZZ_TOKEN"]
 
-# Rules that a schema cannot express: fields that a 400 can name although the value matches the
-# schema.
 # Only a task that the service runs can have these.
 HOSTED = {"budgetCents", "outputSchema", "dryRun"}
 SCHEDULE = {"task.agent", "task.outputSchema", "cron", "timeZone"}
 # A text that a list has cut cannot be sent back.
 CUT = {"logs", "actions", "output", "description", "input"}
+# Rules that a schema cannot express: fields that a 400 can name although the value matches the
+# schema.
 RULES = {
     ("GET", "/api/agents/resolve"): {"name"},
     ("POST", "/api/auth/code"): {"issuer", "redirectUri"},
