@@ -1,4 +1,4 @@
-"""Signs in with a code that is typed on another device (RFC 8628), where there is no browser."""
+"""Signs in with a code that is typed on another device (RFC 8628), without a browser."""
 
 import time
 from collections.abc import Callable, Mapping

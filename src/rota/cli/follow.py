@@ -132,7 +132,7 @@ def follow(client: "Rota", task: "Task", *, as_json: bool, stops_at_review: bool
     else:
         display.end()
         print_outcome(found, display)
-    # A task can be retried after its last event. Then it has not ended, which is no success.
+    # A task can be retried after its last event. Then it has not ended, so this is not a success.
     return BY_STATUS.get(found.status, ExitCode.ERROR)
 
 

@@ -181,7 +181,7 @@ def _by_browser(client: "Rota", issuer: "Issuer", *, opens: bool) -> str:
         address = f"{issuer.authorization_endpoint}{separator}{urlencode(query)}"
         print_note(f"To sign in, open:\n{address}")
         if opens and not webbrowser.open(address):
-            print_note("There is no browser. To sign in on another device: rota login --device")
+            print_note("No browser found. To sign in on another device: rota login --device")
         code = receiver.wait(issuer.issuer, TIMEOUT_S)
         return client.auth.start_session_by_code(
             code=code,

@@ -21,7 +21,7 @@ class SignInRefused(Exception):
 
 class _Server(HTTPServer):
     def handle_error(self, request: object, client_address: object) -> None:
-        """A browser that closes a connection is no problem, and its traceback no help."""
+        """A browser may close a connection at any time. A traceback would only confuse."""
 
 
 @dataclass

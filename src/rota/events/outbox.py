@@ -97,7 +97,7 @@ async def drop(tx: AccountTransaction, task_id: UUID, kinds: Sequence[str]) -> N
 
 
 async def accounts_with_queued_runs(db: Database) -> list[UUID]:
-    # The kind is no argument, because only a literal lets PostgreSQL use the index of queued runs.
+    # The kind is a literal, because only a literal lets PostgreSQL use the index of queued runs.
     async with db.relay(by_index=True) as connection:
         rows = await connection.fetch(
             "SELECT DISTINCT account_id FROM outbox WHERE kind = 'run.queued'"

@@ -53,7 +53,7 @@ def encode(event: Event) -> bytes:
 
 
 class EventStream(StreamingResponse):
-    """A stream of events. It is refused if there is no place for it."""
+    """A stream of events. Refused if the account has too many open."""
 
     media_type = "text/event-stream"
     # Entered while the stream is open.

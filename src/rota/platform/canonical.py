@@ -1,6 +1,6 @@
 """Canonical JSON and digests: equal values have equal text, so they can be compared by hash.
 
-Keys are sorted by code point, there is no white space, text is UTF-8 without escapes that JSON does
+Keys are sorted by code point. There is no white space, text is UTF-8 without escapes that JSON does
 not require, and integers of any size are exact.
 """
 

@@ -59,7 +59,7 @@ class Outcome:
 
     version: int
     output: str | None
-    # Why there is no output. None if there is one.
+    # Why the run has no output. None if it has one.
     error: str | None
     model_calls: int
     # The names of the tools, in order.

@@ -70,7 +70,8 @@ def _approve_item(
 
 def edited_items(review: Review, approved: Items, by: dict[str, Any]) -> Items:
     """The items for a second person, if an approval changes arguments: the changed ones wait, and
-    the others are as they were. Empty if it changes none. An answer to a question is no change."""
+    the others are as they were. Empty if it changes none. An answer to a question does
+    not count as a change."""
     items = [
         {**after, **_UNDECIDED, "editedBy": by}
         if _has_other_arguments(before, after) and not is_question(before)

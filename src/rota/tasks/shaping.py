@@ -26,7 +26,7 @@ async def record(
     tx: AccountTransaction, task_id: UUID, how: How, users: Iterable[UUID] | None = None
 ) -> None:
     """Records who shaped the task: the transaction's user, or these."""
-    # The only user of a personal account has the ID of the account. There is no second person.
+    # The only user of a personal account has the ID of the account: nobody else could approve.
     shapers = ({tx.user_id} if users is None else set(users)) - {tx.account_id}
     if not shapers:
         return
