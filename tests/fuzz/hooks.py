@@ -15,8 +15,8 @@ ISSUER = os.environ["FUZZ_ISSUER_URL"]
 TOKEN = os.environ["FUZZ_TOKEN"]
 
 # Only a task that the service runs can have these.
-HOSTED = {"budgetCents", "outputSchema", "dryRun"}
-SCHEDULE = {"task.agent", "task.outputSchema", "cron", "timeZone"}
+HOSTED = {"budgetCents", "deadline", "outputSchema", "dryRun"}
+SCHEDULE = {"task.agent", "cron", "timeZone", *(f"task.{name}" for name in HOSTED)}
 # A text that a list has cut cannot be sent back.
 CUT = {"logs", "actions", "output", "description", "input"}
 # Rules that a schema cannot express: fields that a 400 can name although the value matches the
@@ -39,7 +39,7 @@ RULES = {
     ("POST", "/api/tasks/{id}/fork"): {"fromStep", "model", "agentVersion"},
     ("POST", "/api/subscriptions/subscribe"): {"plan", "seats"},
     ("POST", "/api/tasks"): {"agent", "assignedAgent", "parentTaskId", *HOSTED},
-    ("PATCH", "/api/tasks/{id}"): {*CUT, "error"},
+    ("PATCH", "/api/tasks/{id}"): {*CUT, "deadline", "error"},
     ("POST", "/api/tasks/{id}/approve"): {"decisions"},
 }
 # No schema can say which characters are visible.

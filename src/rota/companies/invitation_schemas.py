@@ -8,7 +8,9 @@ from rota.platform import ids
 from rota.platform.http import examples
 from rota.platform.http.schemas import Body, Timestamp, Total, Wire, doc, resource_of
 
-_EMAIL = r"^[^@\s]+@[^@\s]+\.[^@\s]+$"
+# Written out, because languages disagree about which control characters are white space.
+_PART = r"[^@\s\x00-\x1f\x7f-\x9f\ufeff]+"
+_EMAIL = rf"^{_PART}@{_PART}\.{_PART}$"
 
 
 class CreateInvitation(Body):
