@@ -126,10 +126,33 @@ async def test_an_operator_who_exports_a_trail_leaves_an_entry(
     assert entry["private"]["name"].startswith("rota admin audit export by ")
     found = await rota(service_a, "admin", "audit", "verify", "--file", str(path))
     assert found.exit_code == 0, found.output
+    kept = await rota(service_a, "admin", "audit", "head", "--account", account)
+    (tmp_path / "kept.jws").write_text(kept.output)
+    head = ("--head", str(tmp_path / "kept.jws"))
+    verify = ("admin", "audit", "verify", "--file", str(path), "--json")
+    found = await rota(service_a, *verify, *head)
+    assert found.exit_code == 0, found.output
+    assert json.loads(found.stdout) == {"checked": {"accounts": 1, "entries": 2}, "problems": []}
+    await person.post("/api/tasks", {"name": "Later"})
+    newer = await rota(service_a, "admin", "audit", "head", "--account", account)
+    (tmp_path / "kept.jws").write_text(newer.output)
+    found = await rota(service_a, *verify, *head)
+    [problem] = json.loads(found.stdout)["problems"]
+    assert (found.exit_code, problem["account"], problem["entry"]) == (1, account, 3)
+    assert problem["problem"] == "the trail ends before the head that was kept"
+    stranger = await newcomer(service_a)
+    await stranger.post("/api/tasks", {"name": "Theirs"})
+    theirs = ids.to_wire("acct", stranger.user_id)
+    other = await rota(service_a, "admin", "audit", "head", "--account", theirs)
+    (tmp_path / "kept.jws").write_text(other.output)
+    found = await rota(service_a, *verify, *head)
+    assert (found.exit_code, "belongs to another account" in found.output) == (1, True)
+    checked = await rota(service_a, "admin", "audit", "verify", "--account", theirs, "--json")
+    assert json.loads(checked.stdout)["checked"] == {"accounts": 1, "entries": 1}
     both = ("--file", str(path), "--account", account)
     assert (await rota(service_a, "admin", "audit", "verify", *both)).exit_code == 2
     printed = await rota(service_a, "admin", "audit", "export", "--account", account)
-    assert printed.output.count("\n") == 4
+    assert printed.output.count("\n") == 5
 
 
 async def test_commands_about_an_account_are_in_its_trail(service: Service) -> None:

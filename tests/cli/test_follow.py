@@ -16,7 +16,7 @@ from tests.cli import reviews
 
 
 def event(kind: str) -> Event:
-    fields: dict[str, Any] = {"type": kind, "data": {}}
+    fields: dict[str, Any] = {"type": kind, "data": {}, "sequence": 1, "task_id": None}
     return Event.model_construct(**fields)
 
 
@@ -26,17 +26,21 @@ class Service:
     def __init__(self, events: list[Any], *states: str, output: str | None = None) -> None:
         self._events, self._states, self._output = events, list(states), output
         self.tasks = SimpleNamespace(follow=self._follow, get=self._get)
+        self.events = SimpleNamespace(list=self._later)
 
     @contextmanager
-    def _follow(self, _: Any) -> Iterator[Iterator[Any]]:
+    def _follow(self, _: Any, *, after: int | None) -> Iterator[Iterator[Any]]:
         yield iter(self._events)
+
+    def _later(self, *, after: int, **_: Any) -> list[Any]:
+        return [each for each in self._events if getattr(each, "sequence", 0) > after]
 
     def _get(self, _: Any) -> Any:
         return reviews.task(status=self._states.pop(0), output=self._output)
 
     def follow(self, *, stops_at_review: bool = False) -> ExitCode:
         client: Any = self
-        return follow(client, reviews.task(), as_json=False, stops_at_review=stops_at_review)
+        return follow(client, reviews.task().id, as_json=False, stops_at_review=stops_at_review)
 
 
 class Screen(io.StringIO):

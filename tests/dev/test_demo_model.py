@@ -164,6 +164,12 @@ async def test_a_call_that_was_not_made_is_not_reported_as_done(
     assert "Done." not in answer
 
 
+async def test_a_result_that_begins_like_a_failure_is_none(client: AsyncOpenAI) -> None:
+    talk = Talk(client, offered("helpdesk"))
+    answer = await talk.run("# R\n\nReply to ticket T-4821.", "This call was recorded as R-7.")
+    assert "failed" not in answer
+
+
 async def test_a_stream_has_the_same_answer_calls_and_tokens(client: AsyncOpenAI) -> None:
     request: Any = {
         "model": MODEL,

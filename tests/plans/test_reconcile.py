@@ -1,5 +1,6 @@
 """`rota admin payments`: products are set up, and differences are found and repaired."""
 
+import json
 from typing import Any
 
 from rota.plans.commands import EVENTS
@@ -41,6 +42,7 @@ async def test_records_without_differences(a: World) -> None:
     result = await a.rota("reconcile", "--apply")
     result = await a.rota("reconcile")
     assert (result.exit_code, result.stdout) == (0, "No differences.\n")
+    assert json.loads((await a.rota("reconcile", "--json")).stdout) == {"differences": []}
 
 
 async def test_a_lost_webhook_is_found_and_repaired(a: World) -> None:
@@ -53,6 +55,11 @@ async def test_a_lost_webhook_is_found_and_repaired(a: World) -> None:
     (name,) = await a.stripe_statuses(leaver)
     await a.stripe_server.api("DELETE", f"/v1/subscriptions/{name}")
 
+    result = await a.rota("reconcile", "--json")
+    assert result.exit_code == 1
+    found = json.loads(result.stdout)["differences"]
+    assert {"plan", "top-up"} <= {each["kind"] for each in found}
+    assert not any(each["repaired"] for each in found)
     result = await a.rota("reconcile")
     assert result.exit_code == 1
     for person, kind in ((buyer, "plan"), (payer, "top-up"), (leaver, "plan")):

@@ -338,3 +338,20 @@ async def test_a_tool_that_writes_is_not_called_directly(run: OfficeRun, office:
         while (answer := await office.owner.post(path, body)).status_code == 403:
             await asyncio.sleep(0.1)
     assert code(answer) == "TOOL_SERVER_ERROR", answer.text
+
+
+async def test_a_refusal_says_whether_another_approver_is_left(office: Office) -> None:
+    one, other = office.approvers
+    await office.require_second_person()
+    task = await create(one, **WAITING)
+    refused = await approve(one, task)
+    assert refused.json()["error"]["message"].endswith("Ask another approver.")
+    for seat in (other, office.owner):
+        changed = await patch(seat, task["id"], name=f"Changed by {seat.subject}")
+        assert changed.status_code == 200
+    refused = await approve(one, task)
+    assert because(refused) == ["created"]
+    assert "Make another member an approver" in refused.json()["error"]["message"]
+    third = await office.join(approver=True)
+    assert (await approve(one, task)).json()["error"]["message"].endswith("Ask another approver.")
+    assert (await approve(third, task)).status_code == 200

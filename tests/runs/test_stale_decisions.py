@@ -98,7 +98,7 @@ async def test_what_changes_before_or_after_the_approval_is_never_called(
     response = await decide(gated, gated.one, review)
     if when == "after":
         await change(gated)
-    if change is cancelled and when == "before":
+    if change in (cancelled, other_server) and when == "before":
         assert response.status_code == 409
     else:
         # The review did not change: what it shows is not what the server has now.
@@ -380,3 +380,18 @@ async def test_a_tool_gate_shows_where_the_call_goes(gated: GatedRun) -> None:
     [item] = (await gated.review(gated.one))["items"]
     assert (item["serverUrl"], item["serverRevision"]) == (gated.server.url, 1)
     assert item["toolDescription"] == "Sends."
+
+
+async def test_a_call_of_a_server_that_was_disconnected_cannot_be_approved(
+    gated: GatedRun,
+) -> None:
+    review = await gated.review(gated.one)
+    path = f"/api/mcp/{ids.to_wire('mcp', gated.server.id)}"
+    assert (await gated.one.delete(path)).status_code == 200
+    for body in ({}, {"decisions": [{"id": review["items"][0]["id"]}]}):
+        refused = await decide(gated, gated.one, review, **body)
+        assert refused.status_code == 409
+        assert "was disconnected: peer" in refused.json()["error"]["message"]
+    assert (await gated.review(gated.one))["state"] == "pending"
+    rejected = await gated.one.post(f"{gated.path}/reject", {"resume": True})
+    assert rejected.json()["task"]["status"] == "RUNNING"

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rota_sdk import AsyncRota, Rota
+from tests.sdk.command_line import CommandLine
 from tests.sdk.typescript.programs import program
 from tests.sdk.typescript.remote import RemoteClient
 from tests.service import Service
@@ -22,6 +23,9 @@ class Door:
 
     @classmethod
     def open(cls, kind: str, base_url: str, token: str, **options: Any) -> "Door":
+        if kind == "command_line":
+            line = CommandLine.of(base_url=base_url, api_key=token, **options)
+            return cls(line, is_async=True)
         if kind not in CLIENTS:
             remote = RemoteClient.of(program(kind), base_url=base_url, api_key=token, **options)
             return cls(remote, is_async=True)

@@ -236,7 +236,7 @@ export const strings = {
       answered: 'You answered a question of the agent.',
       instructed: 'You told the agent what to do instead.',
     } satisfies Record<Shaping, string>,
-    next: 'Ask another approver. You can reject it.',
+    next: 'Ask another approver, or add one if nobody is left. You can reject it.',
     editsGoOn: 'Somebody else has to approve what you change.',
   },
   editsPassedOn: 'Nothing is approved yet. Your edits wait for a second person.',

@@ -99,6 +99,19 @@ async def is_member(tx: AccountReader, user_id: UUID) -> bool:
     return user_id == tx.account_id or bool(found)
 
 
+async def approver_ids(tx: AccountReader, *, anyone: bool) -> set[UUID]:
+    """The members who can approve: approvers, or all of them."""
+    rows = await tx.fetch(
+        """
+        SELECT user_id FROM members
+        WHERE account_id = $1 AND (role <> 'member' OR approver OR $2)
+        """,
+        tx.account_id,
+        anyone,
+    )
+    return {row["user_id"] for row in rows}
+
+
 async def approvers(tx: AccountReader, *, anyone: bool) -> int:
     """How many users can approve: approvers, or all members. A personal account has one user."""
     count: int = await tx.fetchval(

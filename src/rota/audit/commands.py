@@ -1,5 +1,6 @@
 """`rota admin audit`: verifies and exports trails, and signs their heads."""
 
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,12 +20,14 @@ from rota.platform import ids
 from rota.platform.db import Database
 from rota.platform.signatures import NotSigned
 
+Kept = dict[UUID, dict[int, bytes]]
 
-async def verify_command(
-    db: Database, account_id: UUID | None, kept_files: Sequence[Path], keys: list[dict[str, Any]]
-) -> None:
-    """Checks one account or all of them. Prints the problems and exits with 1 if there are any."""
-    kept: dict[UUID, dict[int, bytes]] = {}
+
+def _read_kept(
+    kept_files: Sequence[Path], keys: list[dict[str, Any]]
+) -> tuple[Kept, list[Problem]]:
+    """The heads that were kept, by account and place, and those that contradict each other."""
+    kept: Kept = {}
     found: list[Problem] = []
     for path in kept_files:
         try:
@@ -34,6 +37,19 @@ async def verify_command(
             raise typer.Exit(2) from None
         if place and kept.setdefault(of_account, {}).setdefault(place, digest) != digest:
             found.append(Problem(of_account, place, "two heads that were kept differ"))
+    return kept, found
+
+
+async def verify_command(
+    db: Database,
+    account_id: UUID | None,
+    kept_files: Sequence[Path],
+    keys: list[dict[str, Any]],
+    *,
+    as_json: bool = False,
+) -> None:
+    """Checks one account or all of them. Prints the problems and exits with 1 if there are any."""
+    kept, found = _read_kept(kept_files, keys)
     async with db.relay(by_index=True) as connection:
         known = await queries.account_ids(connection)
     if account_id is not None and account_id not in {*known, *kept}:
@@ -44,22 +60,46 @@ async def verify_command(
     async for count, problems in verify(db, chosen, kept):
         entries += count
         found += problems
-    _report(found, f"{_many(len(chosen), 'account')} and {_many(entries, 'entry')} checked")
+    checked = f"{_many(len(chosen), 'account')} and {_many(entries, 'entry')} checked"
+    _report(found, checked, {"accounts": len(chosen), "entries": entries} if as_json else None)
 
 
-def verify_file_command(path: Path, keys: list[dict[str, Any]]) -> None:
+def verify_file_command(
+    path: Path,
+    keys: list[dict[str, Any]],
+    kept_files: Sequence[Path] = (),
+    *,
+    as_json: bool = False,
+) -> None:
     """Checks an export, without a database."""
+    kept, found = _read_kept(kept_files, keys)
     try:
         with path.open("rb") as lines:
-            head, found = export.check(lines, keys)
+            head, problems = export.check(lines, keys, kept)
     except NotAnExport as error:
         typer.secho(str(error), err=True)
         raise typer.Exit(1) from None
     account = ids.to_wire("acct", head.account_id)
-    _report(found, f"{_many(head.sequence, 'entry')} of {account} checked")
+    checked = f"{_many(head.sequence, 'entry')} of {account} checked"
+    counted = {"accounts": 1, "entries": head.sequence} if as_json else None
+    _report([*found, *problems], checked, counted)
 
 
-def _report(found: list[Problem], checked: str) -> None:
+def _report(found: list[Problem], checked: str, counted: dict[str, int] | None) -> None:
+    """Prints the problems: as JSON beside these numbers, or as a table."""
+    if counted is not None:
+        problems = [
+            {
+                "account": ids.to_wire("acct", each.account_id),
+                "entry": each.sequence,
+                "problem": each.description,
+            }
+            for each in found
+        ]
+        typer.echo(json.dumps({"checked": counted, "problems": problems}, indent=2))
+        if found:
+            raise typer.Exit(1)
+        return
     console = Console()
     if not found:
         console.print(f"{checked}, no problems.", highlight=False)

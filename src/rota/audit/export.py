@@ -4,9 +4,10 @@ A line has everything that is hashed, so an export can be verified without the s
 """
 
 import binascii
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from rota.audit import heads, queries
 from rota.audit.queries import Head, Stored
@@ -72,8 +73,13 @@ def _from_line(line: dict[str, Any]) -> Stored:
     )
 
 
-def check(text: Iterable[bytes], keys: list[dict[str, Any]]) -> tuple[Head, list[Problem]]:
-    """Verifies an export. Returns its head and the problems."""
+def check(
+    text: Iterable[bytes],
+    keys: list[dict[str, Any]],
+    kept: Mapping[UUID, dict[int, bytes]] | None = None,
+) -> tuple[Head, list[Problem]]:
+    """Verifies an export, also against heads that were kept. Returns its head and the problems."""
+    known = kept or {}
     chain: Chain | None = None
     signed: str | None = None
     for number, raw in enumerate(text, 1):
@@ -87,7 +93,7 @@ def check(text: Iterable[bytes], keys: list[dict[str, Any]]) -> tuple[Head, list
             entry = _from_line(line)
         except (ValueError, KeyError, TypeError, AttributeError, binascii.Error):
             raise NotAnExport(f"Line {number} is not an audit entry.") from None
-        chain = chain or Chain(entry.account_id)
+        chain = chain or Chain(entry.account_id, kept=known.get(entry.account_id, {}))
         chain.add(entry)
     if signed is None:
         raise NotAnExport("The last line is not a head. The export is not complete.")
@@ -95,8 +101,10 @@ def check(text: Iterable[bytes], keys: list[dict[str, Any]]) -> tuple[Head, list
         account_id, place, digest = heads.read(signed, keys)
     except NotSigned as error:
         raise NotAnExport(f"The head cannot be trusted. {error}") from None
-    chain = chain or Chain(account_id, hash=NO_HASH)
+    chain = chain or Chain(account_id, hash=NO_HASH, kept=known.get(account_id, {}))
     head = Head(account_id, place, digest)
     if chain.account_id != account_id:
         raise NotAnExport("The head belongs to another account.")
+    if set(known) - {account_id}:
+        raise NotAnExport("A head that was kept belongs to another account.")
     return head, chain.finish(head)

@@ -5,12 +5,17 @@ Commands import what they need when they run, so `rota --help` and `rota dev --s
 the service nor the SDK.
 """
 
-from typing import Annotated
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from rota.cli import admin, agents, decisions, keys, login, policies, schedules, tools
+from rota.cli.api import api
 from rota.cli.audit import receipt
+from rota.cli.exits import ExitCode, json_errors, print_error
 from rota.cli.inbox.command import inbox
 from rota.cli.listen import listen
 from rota.cli.session import client_command
@@ -18,7 +23,37 @@ from rota.cli.start import serve, worker
 from rota.cli.usage import usage
 from rota.dev.command import dev
 
+
+class Program(TyperGroup):
+    """The program. With --json, also errors in the command itself are JSON."""
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
+        extra |= {"windows_expand_args": windows_expand_args}
+        given = list(sys.argv[1:] if args is None else args)
+        options = given[: given.index("--")] if "--" in given else given
+        if "--json" not in options or not standalone_mode:
+            return super().main(args, prog_name, complete_var, standalone_mode, **extra)
+        with json_errors():
+            try:
+                code = super().main(given, prog_name, complete_var, standalone_mode=False, **extra)
+            except typer.TyperException as error:
+                print_error(error.format_message())
+                code = error.exit_code
+            except typer.Abort:
+                code = ExitCode.ERROR
+        sys.exit(code)
+
+
 cli = typer.Typer(
+    cls=Program,
     no_args_is_help=True,
     help="Rota runs tasks with AI agents and lets people approve what the agents do.",
 )
@@ -38,6 +73,7 @@ for group, name in (
 client_command(cli, panel=WORK)(inbox)
 client_command(cli, panel=WORK)(usage)
 client_command(cli, panel=WORK)(listen)
+client_command(cli, panel=WORK)(api)
 login.add_to(cli)
 cli.add_typer(keys.commands, name="keys", rich_help_panel=login.PANEL)
 cli.command(rich_help_panel=SERVICE)(dev)

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from rota.cli.runtime import act_as_operator, operator_settings, parse_id, with_composition
+from rota.cli.output import print_json
+from rota.cli.runtime import Json, act_as_operator, operator_settings, parse_id, with_composition
 
 if TYPE_CHECKING:
     from rota.platform.settings import Settings
@@ -27,6 +28,7 @@ def create_company(
     seats: Annotated[
         int | None, typer.Option(min=1, help="The maximum number of members. Default: the tier's.")
     ] = None,
+    as_json: Json = False,
 ) -> None:
     """Create a company account and print its ID.
 
@@ -44,7 +46,11 @@ def create_company(
             parts.db, name, owner_id, tier=checked_tier, seats=seats
         ),
     )
-    typer.echo(ids.to_wire("acct", account_id))
+    account = ids.to_wire("acct", account_id)
+    if as_json:
+        print_json({"account": account})
+    else:
+        typer.echo(account)
 
 
 @companies.command("set-member")
@@ -62,6 +68,7 @@ def set_member(
             "admin who becomes one, else unchanged."
         ),
     ] = None,
+    as_json: Json = False,
 ) -> None:
     """Add a member to a company, or change the role of a member.
 
@@ -71,7 +78,11 @@ def set_member(
     member = with_composition(
         operator_settings(), lambda parts: parts.members.put(account_id, user_id, role, approver)
     )
-    typer.echo(f"{user} has the role {member.role} in {account}.")
+    if as_json:
+        about = {"role": member.role, "approver": member.approver}
+        print_json({"account": account, "user": user, **about})
+    else:
+        typer.echo(f"{user} has the role {member.role} in {account}.")
 
 
 @companies.command("remove-member")
@@ -94,6 +105,7 @@ def remove_member(
 def set_tier(
     account: Annotated[str, typer.Argument(help="The account's ID (acct_…).")],
     tier: Annotated[str, typer.Argument(help="The new tier.")],
+    as_json: Json = False,
 ) -> None:
     """Set the tier of an account.
 
@@ -105,7 +117,10 @@ def set_tier(
     account_id = parse_id("acct", account)
     checked_tier = _check_tier(settings, tier)
     with_composition(settings, lambda parts: service.set_tier(parts.db, account_id, checked_tier))
-    typer.echo(f"{account} has the tier {checked_tier.upper()}.")
+    if as_json:
+        print_json({"account": account, "tier": checked_tier.upper()})
+    else:
+        typer.echo(f"{account} has the tier {checked_tier.upper()}.")
 
 
 def _check_tier(settings: "Settings", tier: str) -> str:

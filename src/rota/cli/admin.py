@@ -13,7 +13,9 @@ from rota.cli import admin_agents, admin_keys
 from rota.cli.accounts import accounts, companies
 from rota.cli.audit import audit
 from rota.cli.doctor import doctor
+from rota.cli.output import print_json
 from rota.cli.runtime import (
+    Json,
     act_as_operator,
     exit_on_error,
     fail,
@@ -79,6 +81,7 @@ def rotate_signing_keys(
             " Use this if a key has leaked.",
         ),
     ] = False,
+    as_json: Json = False,
 ) -> None:
     """Create a new key and sign session tokens with it.
 
@@ -92,11 +95,14 @@ def rotate_signing_keys(
     kid = run_or_exit(
         rotation.rotate(owner_url(settings), Vault(*settings.secret_keys), overlap_s=overlap_s)
     )
+    if as_json:
+        print_json({"kid": kid})
+        return
     typer.echo(f"Key {kid} signs from now on. Running processes use it within 2 s.")
 
 
 @secrets.command("rotate")
-def rotate_secrets() -> None:
+def rotate_secrets(as_json: Json = False) -> None:
     """Encrypt all stored secrets with the current ROTA_SECRET_KEY.
 
     Afterwards you can remove the older keys from the settings.
@@ -107,7 +113,14 @@ def rotate_secrets() -> None:
     counts = with_composition(
         settings, lambda parts: rotate_all(parts.db, owner_url(settings), parts.vault)
     )
-    for name, (rotated, unreadable) in counts.items():
+    if as_json:
+        print_json(
+            {
+                name: {"encrypted": rotated, "unreadable": unreadable}
+                for name, (rotated, unreadable) in counts.items()
+            }
+        )
+    for name, (rotated, unreadable) in () if as_json else counts.items():
         typer.echo(f"{name}: {rotated} encrypted with the current key, {unreadable} unreadable")
     if any(unreadable for _, unreadable in counts.values()):
         fail(
@@ -119,6 +132,7 @@ def rotate_secrets() -> None:
 @ledger.command()
 def verify(
     account: Annotated[str | None, typer.Option(help="Check only this account (acct_…).")] = None,
+    as_json: Json = False,
 ) -> None:
     """Check the ledger: balances, entries, holds, tasks, steps and usage must agree.
 
@@ -127,7 +141,9 @@ def verify(
     from rota.credits.commands import verify_command
 
     account_id = parse_id("acct", account) if account is not None else None
-    with_composition(operator_settings(), lambda parts: verify_command(parts.db, account_id))
+    with_composition(
+        operator_settings(), lambda parts: verify_command(parts.db, account_id, as_json=as_json)
+    )
 
 
 @payments.command()
@@ -165,6 +181,7 @@ def reconcile(
     apply: Annotated[
         bool, typer.Option("--apply", help="Correct the ledger and subscriptions from Stripe.")
     ] = False,
+    as_json: Json = False,
 ) -> None:
     """Compare payments and subscriptions with Stripe.
 
@@ -177,7 +194,7 @@ def reconcile(
     start = since.replace(tzinfo=UTC) if since else datetime.now(UTC) - timedelta(days=30)
     with_composition(
         operator_settings(),
-        lambda parts: reconcile_command(parts.reconciliation, start, apply=apply),
+        lambda parts: reconcile_command(parts.reconciliation, start, apply=apply, as_json=as_json),
     )
 
 
@@ -187,6 +204,7 @@ def list_outbox(
         bool, typer.Option("--dead", help="Only dead letters: what failed and is not retried.")
     ] = False,
     limit: Annotated[int, typer.Option(min=1, help="The maximum number of rows.")] = 100,
+    as_json: Json = False,
 ) -> None:
     """List the oldest instructions that are waiting, with the error of the last attempt.
 
@@ -194,7 +212,9 @@ def list_outbox(
     """
     from rota.events.commands import list_command
 
-    with_composition(operator_settings(), lambda parts: list_command(parts.db, dead, limit))
+    with_composition(
+        operator_settings(), lambda parts: list_command(parts.db, dead, limit, as_json=as_json)
+    )
 
 
 @outbox.command("retry")
@@ -203,6 +223,7 @@ def retry_outbox(
         int | None, typer.Argument(metavar="ID", help="The dead letter's ID in the list.")
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Retry every dead letter.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Try a dead letter again, or all of them. A worker takes them within seconds.
 
@@ -212,7 +233,9 @@ def retry_outbox(
 
     if (instruction is None) != everything:
         raise typer.BadParameter("Use either an ID or --all.")
-    with_composition(operator_settings(), lambda parts: retry_command(parts.db, instruction))
+    with_composition(
+        operator_settings(), lambda parts: retry_command(parts.db, instruction, as_json=as_json)
+    )
 
 
 # A list of numbers, literals and strings, as json.dumps indents it.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rota.cli.output import print_json, print_note, print_table, print_text
-from rota.cli.runtime import act_as_operator, operator_settings, parse_id, with_composition
+from rota.cli.runtime import Json, act_as_operator, operator_settings, parse_id, with_composition
 from rota.cli.text import moment
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ commands = typer.Typer(
     help="Create the first API key of an account, and revoke keys.",
     callback=act_as_operator,
 )
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @commands.command()

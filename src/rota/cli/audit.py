@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rota.cli.runtime import (
+    Json,
     act_as_operator,
     fail,
     operator_settings,
@@ -68,6 +69,7 @@ def verify(
         ),
     ] = None,
     keys: Keys = None,
+    as_json: Json = False,
 ) -> None:
     """Check that no audit entry was changed, removed, inserted or moved.
 
@@ -78,14 +80,15 @@ def verify(
     from rota.audit.commands import verify_command, verify_file_command
 
     if file is not None:
-        if account is not None or head:
-            raise typer.BadParameter("--file cannot be used with --account or --head.")
-        verify_file_command(file, _keys(keys))
+        if account is not None:
+            raise typer.BadParameter("--file cannot be used with --account.")
+        verify_file_command(file, _keys(keys), head or [], as_json=as_json)
         return
     account_id = parse_id("acct", account) if account is not None else None
     known = _keys(keys) if head else []
     with_composition(
-        operator_settings(), lambda parts: verify_command(parts.db, account_id, head or [], known)
+        operator_settings(),
+        lambda parts: verify_command(parts.db, account_id, head or [], known, as_json=as_json),
     )
 
 
@@ -135,6 +138,7 @@ def verify_receipt(
         Path,
         typer.Option(help="A copy of /.well-known/audit-keys.json.", exists=True, dir_okay=False),
     ],
+    as_json: Json = False,
 ) -> None:
     """Check the receipt of a task. No service or database is needed.
 
@@ -142,4 +146,4 @@ def verify_receipt(
     """
     from rota.receipts.commands import read_keys, verify_command
 
-    verify_command(file, read_keys(keys))
+    verify_command(file, read_keys(keys), as_json=as_json)

@@ -121,11 +121,42 @@ def is_protected(url: str) -> bool:
     )
 
 
-def connect(found: Target) -> "Rota":
-    """A client of the service. Renews the session token of a profile when it becomes old."""
+def service_of(name: str | None) -> str:
+    """The URL of the service that `target` would choose. It needs no credential."""
+    url = environment_url()
+    if name is None and url is not None:
+        return service_url(url)
+    found = stored_profiles().find(name)
+    return found.url if found is not None else target(name, None).url
+
+
+def client_of(url: str, token: str | None, account: str | None) -> "Rota":
     from rota_sdk import Rota
 
-    client = Rota(base_url=found.url, api_key=found.token, account=found.account)
+    return Rota(
+        base_url=url,
+        api_key=token,
+        account=account,
+        timeout=_number("ROTA_TIMEOUT_S", 60.0),
+        max_retries=int(_number("ROTA_MAX_RETRIES", 2.0)),
+    )
+
+
+def _number(variable: str, default: float) -> float:
+    text = os.environ.get(variable)
+    try:
+        number = float(text) if text else default
+    except ValueError:
+        number = -1.0
+    # Infinity and NaN are no numbers of seconds either.
+    if not 0 <= number < 1e9:
+        fail(f"{variable} is not a number: {text!r}.", ExitCode.USAGE)
+    return number
+
+
+def connect(found: Target) -> "Rota":
+    """A client of the service. Renews the session token of a profile when it becomes old."""
+    client = client_of(found.url, found.token, found.account)
     expires_at = expiry_of(found.token or "")
     if found.profile is None or expires_at is None or expires_at - time.time() > RENEW_BELOW_S:
         return client
@@ -134,7 +165,7 @@ def connect(found: Target) -> "Rota":
         return client
     _store_token(found.profile, found.token, renewed)
     client.close()
-    return Rota(base_url=found.url, api_key=renewed, account=found.account)
+    return client_of(found.url, renewed, found.account)
 
 
 def _renewed(client: "Rota", *, is_needed: bool) -> str | None:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from enum import IntEnum
 from typing import TYPE_CHECKING, NoReturn
@@ -47,16 +47,45 @@ _as_json: ContextVar[bool] = ContextVar("as_json", default=False)
 
 
 def fail(
-    message: str, code: ExitCode = ExitCode.ERROR, cause: "APIError | None" = None
+    message: str,
+    code: ExitCode = ExitCode.ERROR,
+    cause: "APIError | None" = None,
+    hint: str = "",
 ) -> NoReturn:
     """Exits with one line. With --json, it has the form of an error of the API."""
-    line = safe_line(message)
-    if _as_json.get():
-        error = {"code": cause.code if cause else None, "message": line}
-        error["requestId"] = cause.request_id if cause else None
-        line = safe_json(json.dumps({"error": error}, ensure_ascii=False))
-    typer.echo(line, err=True)
+    if prints_json():
+        # JSON has the parts of the error in their own fields.
+        print_error(f"{cause.message} {hint}".rstrip() if cause else message, cause)
+    else:
+        typer.echo(safe_line(f"{message} {hint}"), err=True)
     raise typer.Exit(code)
+
+
+def print_error(message: str, cause: "APIError | None" = None) -> None:
+    """Prints one line of JSON on standard error."""
+    error = {
+        "code": cause.code if cause else None,
+        "message": safe_line(message),
+        "details": cause.details if cause else None,
+        "status": cause.status if cause else None,
+        "requestId": cause.request_id if cause else None,
+        "retryAfterS": cause.retry_after_s if cause else None,
+    }
+    typer.echo(safe_json(json.dumps({"error": error}, ensure_ascii=False)), err=True)
+
+
+def prints_json() -> bool:
+    return _as_json.get()
+
+
+@contextmanager
+def json_errors() -> Iterator[None]:
+    """Within it, errors are printed as JSON."""
+    before = _as_json.set(True)
+    try:
+        yield
+    finally:
+        _as_json.reset(before)
 
 
 @contextmanager
@@ -65,12 +94,8 @@ def errors_as_one_line(
 ) -> Iterator[None]:
     """Exits with a code and one line for everything that can go wrong with a request. `sign_in`
     says what to do if the service does not accept the credential."""
-    before = _as_json.set(as_json)
-    try:
-        with _expected_errors(sign_in):
-            yield
-    finally:
-        _as_json.reset(before)
+    with json_errors() if as_json else nullcontext(), _expected_errors(sign_in):
+        yield
 
 
 @contextmanager
@@ -86,7 +111,7 @@ def _expected_errors(sign_in: Callable[[], str]) -> Iterator[None]:
         problems = "; ".join(f"{each.field} {each.message}" for each in error.fields)
         fail(problems or error.message, ExitCode.USAGE, error)
     except errors.AuthenticationError as error:
-        fail(f"{error.message} {sign_in()}", cause=error)
+        fail(error.message, cause=error, hint=sign_in())
     except errors.APIError as error:
         request = f" (request {error.request_id})" if error.request_id else ""
         fail(f"{error.message}{request}", cause=error)

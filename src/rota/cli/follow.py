@@ -100,12 +100,14 @@ def _sentence(event: "Event") -> str | None:
     return None
 
 
-def follow(client: "Rota", task: "Task", *, as_json: bool, stops_at_review: bool) -> ExitCode:
+def follow(
+    client: "Rota", task_id: str, *, as_json: bool, stops_at_review: bool, after: int | None = None
+) -> ExitCode:
     """Follows the task to its end. Returns the exit code of its outcome."""
     display = Display()
     found: Task | None = None
     try:
-        with client.tasks.follow(task) as events:
+        with client.tasks.follow(task_id, after=after) as events:
             for event in events:
                 if as_json:
                     print_json(event, indent=None)
@@ -114,17 +116,15 @@ def follow(client: "Rota", task: "Task", *, as_json: bool, stops_at_review: bool
                 if event.type != "task.waiting_approval":
                     continue
                 if stops_at_review:
-                    # The event may be old, and the review decided.
-                    found = client.tasks.get(task)
-                    if found.status == "WAITING_APPROVAL":
+                    if (found := _waiting(client, task_id, event)) is not None:
                         break
                 elif not as_json:
                     print_note("  To decide: rota inbox")
             else:
-                found = client.tasks.get(task)
+                found = client.tasks.get(task_id)
     except KeyboardInterrupt:
         display.end()
-        print_note(f"The task continues. To follow it again: rota tasks follow {task.id}")
+        print_note(f"The task continues. To follow it again: rota tasks follow {task_id}")
         return ExitCode.INTERRUPTED
     assert found is not None
     if as_json:
@@ -134,6 +134,15 @@ def follow(client: "Rota", task: "Task", *, as_json: bool, stops_at_review: bool
         print_outcome(found, display)
     # A task can be retried after its last event. Then it has not ended, so this is not a success.
     return BY_STATUS.get(found.status, ExitCode.ERROR)
+
+
+def _waiting(client: "Rota", task_id: str, event: "TaskEvent") -> "Task | None":
+    """The task, if it waits since this event. The review of an older event is decided."""
+    found = client.tasks.get(task_id)
+    if found.status != "WAITING_APPROVAL" or not hasattr(event, "sequence"):
+        return None
+    later = client.events.list(after=event.sequence, type=[event.type], page_size=100)
+    return None if any(each.task_id == task_id for each in later) else found
 
 
 def print_outcome(task: "Task", display: Display) -> None:

@@ -61,6 +61,8 @@ def listen(
     sender = _sender(session, forward_to)
     seen = 0
     with session.client.events.follow(after=after, type=type or None) as events:
+        if after is None:
+            print_note(f"Listening after event {events.last_sequence}.")
         for event in events:
             outcome = sender.send(event) if sender else None
             if session.as_json:

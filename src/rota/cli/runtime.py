@@ -7,16 +7,20 @@ import platform
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar, cast
 from uuid import UUID
 
 import typer
+
+from rota.cli import exits
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
     from rota.composition import Composition
     from rota.platform.settings import Settings
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 T = TypeVar("T")
 S = TypeVar("S", bound="Settings")
@@ -41,7 +45,10 @@ def named_problems(read: Callable[[], S]) -> S:
     try:
         return read()
     except ValidationError as error:
-        for problem in problems_of(error):
+        problems = list(problems_of(error))
+        if exits.prints_json():
+            exits.fail("; ".join(problems), exits.ExitCode.USAGE)
+        for problem in problems:
             typer.secho(problem, err=True)
         raise typer.Exit(2) from None
 
@@ -151,5 +158,7 @@ def parse_id(prefix: str, text: str) -> UUID:
 
 
 def fail(message: str) -> NoReturn:
+    if exits.prints_json():
+        exits.fail(message)
     typer.secho(message, err=True)
     raise typer.Exit(1)

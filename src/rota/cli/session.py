@@ -47,6 +47,21 @@ class Session:
         self._opened.append(client)
         return client
 
+    @cached_property
+    def url(self) -> str:
+        """The service, also if nobody is signed in."""
+        from rota.cli.connection import service_of
+
+        return service_of(self.profile)
+
+    @cached_property
+    def anonymous_client(self) -> "Rota":
+        from rota.cli.connection import client_of
+
+        client = client_of(self.url, "", None)
+        self._opened.append(client)
+        return client
+
     def sign_in_hint(self) -> str:
         """What to do if the service does not accept the credential."""
         if self.target.profile is None:

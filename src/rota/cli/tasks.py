@@ -190,13 +190,24 @@ def show(
 
 
 @client_command(commands)
-def follow(session: Session, task_id: TaskId, until_review: UntilReview = False) -> None:
+def follow(
+    session: Session,
+    task_id: TaskId,
+    until_review: UntilReview = False,
+    after: Annotated[
+        int | None,
+        typer.Option(min=0, help="Begin after this event's number. Default: from the start."),
+    ] = None,
+) -> None:
     """Show what happens in a task, from its beginning until it ends."""
     from rota.cli import follow as following
 
-    task = session.client.tasks.get(task_id)
     code = following.follow(
-        session.client, task, as_json=session.as_json, stops_at_review=until_review
+        session.client,
+        task_id,
+        as_json=session.as_json,
+        stops_at_review=until_review,
+        after=after,
     )
     raise typer.Exit(code)
 
@@ -300,7 +311,7 @@ def _created(session: Session, task: "Task", *, follow: bool, until_review: bool
     if not session.as_json:
         print_note(task.id)
     code = following.follow(
-        session.client, task, as_json=session.as_json, stops_at_review=until_review
+        session.client, task.id, as_json=session.as_json, stops_at_review=until_review
     )
     if code is not ExitCode.OK:
         raise typer.Exit(code)

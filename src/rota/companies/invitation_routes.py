@@ -116,7 +116,8 @@ def invitation_routes(invitations: Invitations, authenticator: Authenticator) ->
         caller: User, token: Token, idempotency_key: IdempotencyKey = None
     ) -> Response:
         """Makes you a member. The identity provider that you signed in with must have verified the
-        address of the invitation (403). Returns 409 if no seat is free."""
+        address of the invitation (403). Returns 409 if no seat is free, and
+        if you are a member already, for example because you have accepted it before."""
         return respond(await invitations.accept(caller, token, idempotency_key))
 
     return router

@@ -7,6 +7,7 @@ contains the account, so no table outside of row security has to find it.
 import hashlib
 import re
 import secrets
+from contextlib import suppress
 from datetime import timedelta
 from uuid import UUID
 
@@ -143,7 +144,7 @@ class Invitations:
         async with self._db.write(user_id, user_id) as own:
             company = await bind_account(own, account_id, user_id)
             if await self._idempotency.stored(company, key, request) is None:
-                await _find(company, token)
+                await _find_for(company, token, user_id)
         try:
             async with self._db.write(account_id, user_id, check_member=False) as tx:
                 outcome = await self._idempotency.once(
@@ -152,7 +153,8 @@ class Invitations:
                 if outcome.replayed and not await member_queries.is_member(tx, user_id):
                     raise InvitationNotFound
         except AlreadyMember:
-            await self._discard(caller, account_id, token)
+            with suppress(InvitationNotFound):
+                await self._discard(caller, account_id, token)
             raise
         self._authenticator.forget_member(account_id, user_id)
         return outcome
@@ -166,7 +168,7 @@ class Invitations:
 
     async def _accept(self, tx: AccountTransaction, caller: Caller, token: str) -> CompanyResponse:
         await accounts.lock_company(tx)
-        invitation = await _find(tx, token)
+        invitation = await _find_for(tx, token, caller.user_id)
         await _creator(tx, invitation)
         assert caller.session_id is not None
         email = await verified_emails.of_session(tx, caller.user_id, caller.session_id)
@@ -201,6 +203,16 @@ async def _find(tx: AccountReader, token: str) -> Invitation:
     if found is None:
         raise InvitationNotFound
     return found
+
+
+async def _find_for(tx: AccountReader, token: str, user_id: UUID) -> Invitation:
+    """The invitation that this user accepts. A member has perhaps just accepted it."""
+    try:
+        return await _find(tx, token)
+    except InvitationNotFound:
+        if await member_queries.find(tx, user_id) is not None:
+            raise AlreadyMember from None
+        raise
 
 
 async def _creator(tx: AccountReader, invitation: Invitation) -> Member:

@@ -1,5 +1,6 @@
 """`rota admin ledger`: checks the books."""
 
+import json
 from uuid import UUID
 
 import typer
@@ -12,7 +13,7 @@ from rota.platform import ids
 from rota.platform.db import Database
 
 
-async def verify_command(db: Database, account_id: UUID | None) -> None:
+async def verify_command(db: Database, account_id: UUID | None, *, as_json: bool = False) -> None:
     """Checks one account or all of them. Prints the differences and exits with 1 if any exist."""
     console = Console()
     known = await account_ids(db)
@@ -21,11 +22,28 @@ async def verify_command(db: Database, account_id: UUID | None) -> None:
         raise typer.Exit(1)
     chosen = known if account_id is None else [account_id]
     found: list[Problem] = []
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+    hides = as_json or not console.is_terminal
+    with Progress(console=console, transient=True, disable=hides) as progress:
         bar = progress.add_task("Checking accounts", total=len(chosen))
         async for problems in verify(db, chosen):
             found += problems
             progress.advance(bar)
+    if as_json:
+        differences = [
+            {
+                "account": ids.to_wire("acct", each.account_id),
+                "problem": each.description,
+                "location": each.location,
+                "expected": each.expected,
+                "actual": each.actual,
+            }
+            for each in found
+        ]
+        shown = {"accounts": len(chosen), "differences": differences}
+        typer.echo(json.dumps(shown, indent=2, ensure_ascii=False, default=str))
+        if found:
+            raise typer.Exit(1)
+        return
     checked = f"{len(chosen)} account{'' if len(chosen) == 1 else 's'} checked"
     if not found:
         console.print(f"{checked}, no differences.")

@@ -4,8 +4,7 @@ from datetime import date, timedelta
 from typing import Annotated, cast
 
 from fastapi import APIRouter, Depends, Query, Response
-from pydantic import AfterValidator, Field, WithJsonSchema
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 
 from rota.auth.caller import Caller
 from rota.auth.routing import allowed, secured_router
@@ -31,7 +30,7 @@ from rota.platform.errors import FieldError, ValidationFailed
 from rota.platform.http import examples
 from rota.platform.http.description import documented
 from rota.platform.http.responses import respond
-from rota.platform.http.schemas import Limit, Offset, Text
+from rota.platform.http.schemas import Limit, Offset, Several, Text
 from rota.platform.idempotency import IdempotencyKey
 
 Reader = Annotated[Caller, Depends(allowed("billing:read"))]
@@ -40,21 +39,7 @@ Writer = Annotated[Caller, Depends(allowed("billing:write", right="billing"))]
 TaskFilter = Annotated[Text, Field(max_length=255)]
 
 
-def _kinds(values: list[str]) -> tuple[Kind, ...]:
-    sent = ",".join(values).split(",")
-    if not set(sent) <= set(KINDS):
-        known = f"{', '.join(KINDS[:-1])} or {KINDS[-1]}"
-        raise PydanticCustomError("kind", f"must be {known}; separate several with commas")
-    return tuple(kind for kind in KINDS if kind in sent)
-
-
-Kinds = Annotated[
-    list[str],
-    AfterValidator(_kinds),
-    WithJsonSchema(
-        {"type": "array", "items": {"$ref": "#/components/schemas/TransactionKind"}, "minItems": 1}
-    ),
-]
+Kinds = Annotated[list[str], Several.of(KINDS, "TransactionKind")]
 
 DEFAULT_DAYS = 30
 MAX_DAYS = 366

@@ -1,5 +1,7 @@
 """`rota admin outbox`: shows instructions to the worker, and retries dead letters."""
 
+import json
+
 import typer
 from rich.console import Console
 from rich.table import Table
@@ -12,8 +14,12 @@ from rota.platform.db import Database
 _WIDTH = 10_000
 
 
-async def list_command(db: Database, dead: bool, limit: int) -> None:
+async def list_command(db: Database, dead: bool, limit: int, *, as_json: bool = False) -> None:
     found = await outbox.entries(db, dead=dead, limit=limit)
+    if as_json:
+        entries = [_wire(entry) for entry in found]
+        typer.echo(json.dumps({"instructions": entries}, indent=2, ensure_ascii=False))
+        return
     if not found:
         typer.echo("There are no dead letters." if dead else "The outbox is empty.")
         return
@@ -31,15 +37,31 @@ async def list_command(db: Database, dead: bool, limit: int) -> None:
     Console(width=_WIDTH, highlight=False, markup=False).print(table)
 
 
+def _wire(entry: outbox.Entry) -> dict[str, object]:
+    return {
+        "id": entry.id,
+        "kind": entry.kind,
+        "account": ids.to_wire("acct", entry.account_id),
+        "task": ids.to_wire("task", entry.task_id) if entry.task_id else None,
+        "attempts": entry.attempts,
+        "deadAt": clock.to_wire(entry.dead_at) if entry.dead_at else None,
+        "dueAt": clock.to_wire(entry.due_at) if entry.due_at else None,
+        "error": entry.error,
+    }
+
+
 def _state(entry: outbox.Entry) -> str:
     if entry.dead_at is not None:
         return f"dead since {clock.to_wire(entry.dead_at)}"
     return f"due {clock.to_wire(entry.due_at)}" if entry.due_at else "parked"
 
 
-async def retry_command(db: Database, instruction_id: int | None) -> None:
+async def retry_command(db: Database, instruction_id: int | None, *, as_json: bool = False) -> None:
     count = await outbox.revive(db, instruction_id)
     if instruction_id is not None and not count:
         typer.secho(f"There is no dead letter with the ID {instruction_id}.", err=True)
         raise typer.Exit(1)
+    if as_json:
+        typer.echo(json.dumps({"retried": count}))
+        return
     typer.echo(f"{count} {'instruction is' if count == 1 else 'instructions are'} tried again.")

@@ -14,6 +14,8 @@ import structlog
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
+from rota.platform import redis as redis_clients
+
 log = structlog.get_logger()
 
 _CHANNEL = "events:"
@@ -88,10 +90,7 @@ class Fanout:
                 del self._waiting[account_id]
 
     async def aclose(self) -> None:
-        tasks = [task for task in (self._sender, self._listener) if task is not None]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await redis_clients.end((self._sender, self._listener))
 
     def _wake(self, account_id: UUID) -> None:
         for woken in self._waiting.get(account_id, ()):

@@ -18,6 +18,8 @@ from prometheus_client import Counter
 from redis.asyncio import Redis
 from redis.exceptions import NoScriptError, RedisError
 
+from rota.platform import redis as redis_clients
+
 log = structlog.get_logger()
 
 SCRIPT = files(__package__).joinpath("live_text.lua").read_text()
@@ -125,9 +127,7 @@ class LiveTexts:
             self._sender = asyncio.create_task(self._send())
 
     async def aclose(self) -> None:
-        if self._sender is not None:
-            self._sender.cancel()
-            await asyncio.gather(self._sender, return_exceptions=True)
+        await redis_clients.end((self._sender,))
 
     async def _send(self) -> None:
         """Sends everything that is due in one exchange with Redis, then pauses."""

@@ -18,6 +18,7 @@ from redis.exceptions import RedisError
 
 from rota.events.live_text import OFFSET_BYTES, Version, key_of
 from rota.platform import json
+from rota.platform import redis as redis_clients
 
 log = structlog.get_logger()
 
@@ -183,10 +184,9 @@ class LiveWatch:
                 self._start(self._unsubscribe(key))
 
     async def aclose(self) -> None:
-        tasks = [*self._changes, *([self._listener] if self._listener else [])]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        # The listener first: it starts changes.
+        await redis_clients.end((self._listener,))
+        await redis_clients.end(self._changes)
 
     def _start(self, work: Any) -> None:
         task = asyncio.create_task(work)

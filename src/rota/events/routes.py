@@ -1,11 +1,9 @@
 """Endpoints: the events of an account, as a stream or as a list."""
 
-import re
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Query
-from pydantic import AfterValidator, Field, WithJsonSchema
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -17,7 +15,7 @@ from rota.events.schemas import Event, EventsResponse
 from rota.events.stream import StillAllowed, Streams
 from rota.platform.errors import ApiError
 from rota.platform.http.components import ref
-from rota.platform.http.schemas import Limit, QueryInt, shared
+from rota.platform.http.schemas import Limit, QueryInt, Several, shared
 
 MAX_SEQUENCE = 2**53
 
@@ -42,27 +40,12 @@ After = Annotated[
 ]
 
 
-def _types(values: list[str]) -> list[str]:
-    types = ",".join(values).split(",")
-    if not all(_TYPE.fullmatch(each) for each in types):
-        raise PydanticCustomError(
-            "event_type", "must be a type such as task.completed; separate several with commas"
-        )
-    return types
-
-
-_TYPE = re.compile(r"[a-z_]{1,50}\.[a-z_]{1,50}")
 Types = Annotated[
     list[str],
-    Field(max_length=50),
-    AfterValidator(_types),
-    WithJsonSchema(
-        {
-            "type": "array",
-            "items": {"type": "string", "pattern": f"^{_TYPE.pattern}$"},
-            "minItems": 1,
-            "maxItems": 50,
-        }
+    Several.like(
+        r"[a-z_]{1,50}\.[a-z_]{1,50}",
+        "must be a type such as task.completed; separate several with commas",
+        most=50,
     ),
 ]
 

@@ -14,6 +14,8 @@ import structlog
 from prometheus_client import Gauge
 from redis.exceptions import RedisError
 
+from rota.platform import redis as redis_clients
+
 DEGRADED = Gauge(
     "rota_limiter_degraded",
     "1 while Redis is down and each process enforces its own share of the rate limits.",
@@ -73,9 +75,7 @@ class CircuitBreaker:
     async def aclose(self) -> None:
         if self._timer:
             self._timer.cancel()
-        if self._recovery:
-            self._recovery.cancel()
-            await asyncio.wait([self._recovery])
+        await redis_clients.end((self._recovery,))
 
     def _tick(self) -> None:
         """Detects silence. Runs only while a call waits."""

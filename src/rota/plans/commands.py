@@ -1,5 +1,6 @@
 """`rota admin payments`: sets up the payment processor and compares its records with ours."""
 
+import json
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -53,11 +54,11 @@ async def setup_command(
 
 
 async def reconcile_command(
-    reconciliation: Reconciliation, since: datetime, *, apply: bool
+    reconciliation: Reconciliation, since: datetime, *, apply: bool, as_json: bool = False
 ) -> None:
     """Prints the differences. Exits with 1 if any remain."""
     found = [difference async for difference in reconciliation.differences(since)]
-    if not found:
+    if not found and not as_json:
         typer.echo("No differences.")
         return
     remaining = found
@@ -67,11 +68,30 @@ async def reconcile_command(
                 await difference.repair()
         remaining_ids = {d.id async for d in reconciliation.differences(since)}
         remaining = [difference for difference in found if difference.id in remaining_ids]
+    if as_json:
+        left = {difference.id for difference in remaining}
+        differences = [_wire(each, is_repaired=each.id not in left) for each in found]
+        typer.echo(json.dumps({"differences": differences}, indent=2, ensure_ascii=False))
+        if remaining:
+            raise typer.Exit(1)
+        return
     Console(width=WIDTH).print(_table(found, {d.id for d in remaining}, applied=apply))
     if remaining:
         typer.secho(_advice(remaining, applied=apply), err=True)
         raise typer.Exit(1)
     typer.echo("All differences are repaired.")
+
+
+def _wire(difference: Difference, *, is_repaired: bool) -> dict[str, object]:
+    return {
+        "account": ids.to_wire("acct", difference.account_id),
+        "id": difference.id,
+        "kind": difference.kind,
+        "stripe": difference.theirs,
+        "rota": difference.ours,
+        "repairable": difference.repair is not None,
+        "repaired": is_repaired,
+    }
 
 
 def _table(found: Sequence[Difference], remaining_ids: set[str], *, applied: bool) -> Table:

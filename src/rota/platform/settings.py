@@ -38,7 +38,7 @@ PREFIX = "ROTA_"
 CLIENT_VARIABLES = frozenset(
     (
         *("ROTA_URL", "ROTA_BASE_URL", "ROTA_API_KEY", "ROTA_PROFILE", "ROTA_ACCOUNT"),
-        "ROTA_WEBHOOK_SECRET",
+        *("ROTA_WEBHOOK_SECRET", "ROTA_MAX_RETRIES", "ROTA_TIMEOUT_S"),
     )
 )
 # For development only. It is public, so it is accepted on a loopback address only.

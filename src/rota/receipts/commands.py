@@ -1,5 +1,6 @@
 """`rota receipt verify`: checks a receipt without the service."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ def read_keys(path: Path) -> list[dict[str, Any]]:
     raise typer.Exit(2)
 
 
-def verify_command(path: Path, keys: list[dict[str, Any]]) -> None:
+def verify_command(path: Path, keys: list[dict[str, Any]], *, as_json: bool = False) -> None:
     """Prints what the receipt says, or what is wrong with it, and then exits with 1."""
     text = path.read_text().strip()
     shown: object = None
@@ -45,6 +46,9 @@ def verify_command(path: Path, keys: list[dict[str, Any]]) -> None:
         typer.secho(problem, err=True)
     if problems:
         raise typer.Exit(1)
+    if as_json:
+        sys.stdout.buffer.write(json.dumps({"valid": True, "receipt": found}) + b"\n")
+        return
     typer.echo(
         f"The receipt is valid: {found['task']} of {found['account']}, {found['status']} at "
         f"{found['at']}, signed for {found['issuer']}. {len(found['decisions'])} decisions, "

@@ -5,7 +5,6 @@ gets its result, and any other is answered with a note. Only the model is asked.
 these calls, and no account is charged.
 """
 
-import asyncio
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,9 +23,8 @@ from rota.platform.schema import SchemaChecks
 from rota.runs import answers, model_request, planning, stored_results, structured, transcript
 from rota.runs.bounds import Bounds
 from rota.runs.metering import measure
-from rota.runs.model_call import MAX_CALL_S
 from rota.runs.model_request import ModelCallRequest
-from rota.runs.model_stream import ask
+from rota.runs.model_stream import MAX_CALL_S, ask
 from rota.runs.models import (
     ContentFiltered,
     GiveUp,
@@ -254,7 +252,7 @@ class Replays:
         settings = request.settings | ModelSettings(max_tokens=max_tokens, timeout=MAX_CALL_S)
         asking = ask(chosen, request.messages, settings, request.parameters, lambda text: None)
         try:
-            response = await asyncio.wait_for(asking, MAX_CALL_S)
+            response = await asking
         except Exception as error:
             if self._formats.is_refused(chosen, request.parameters, request.output_schema, error):
                 raise SchemaRefused from error

@@ -1,6 +1,5 @@
 """A model call: from the conversation so far to the stored and charged answer."""
 
-import asyncio
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -32,7 +31,7 @@ from rota.runs.metering import measure
 from rota.runs.model_chain import ModelChain
 from rota.runs.model_request import ModelCallRequest
 from rota.runs.model_steps import ModelCallRecord
-from rota.runs.model_stream import ask
+from rota.runs.model_stream import MAX_CALL_S, ask
 from rota.runs.models import (
     BudgetExceeded,
     ContextTooLong,
@@ -70,9 +69,6 @@ ESTIMATED = Counter(
     "Model calls charged by estimated tokens, because the provider reported none.",
     ["model"],
 )
-
-# How long a model call can take in total.
-MAX_CALL_S = 600
 
 # When the provider refuses a request as too long, the estimated bytes per token are multiplied by
 # this factor. The run fails after this many refusals.
@@ -263,7 +259,7 @@ class ModelCaller:
         )
         try:
             with tracing.span(f"model {chosen.name}", kind=SpanKind.CLIENT):
-                response = await finish_despite_cancellation(asyncio.wait_for(asking, MAX_CALL_S))
+                response = await finish_despite_cancellation(asking)
         except BaseException as error:
             live_text.discard()
             if not isinstance(error, Exception):

@@ -1,5 +1,6 @@
 """Asks a model, and passes its text on while it is written."""
 
+import asyncio
 from collections.abc import Callable
 
 from pydantic_ai.exceptions import ModelAPIError
@@ -19,6 +20,9 @@ from rota.runs.models import PricedModel
 
 OnText = Callable[[str], None]
 
+# How long a model call can take in total.
+MAX_CALL_S = 600
+
 
 async def ask(
     chosen: PricedModel,
@@ -28,6 +32,17 @@ async def ask(
     on_text: OnText,
 ) -> ModelResponse:
     """The whole answer. `on_text` gets each piece of its text when it arrives."""
+    async with asyncio.timeout(MAX_CALL_S):
+        return await _answer(chosen, conversation, settings, parameters, on_text)
+
+
+async def _answer(
+    chosen: PricedModel,
+    conversation: list[ModelMessage],
+    settings: ModelSettings,
+    parameters: ModelRequestParameters,
+    on_text: OnText,
+) -> ModelResponse:
     if not chosen.streams:
         return await chosen.model.request(conversation, settings, parameters)
     pieces = _Pieces()

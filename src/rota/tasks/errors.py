@@ -249,6 +249,17 @@ class NothingWaits(Conflict):
         )
 
 
+class ServersDisconnected(Conflict):
+    """A call waits for a tool server that is no longer connected."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        servers = ", ".join(names)
+        super().__init__(
+            f"The call cannot be made, because its tool server was disconnected: {servers}. Reject "
+            "the call. With `resume`, the agent continues without it."
+        )
+
+
 class ReviewStale(Conflict):
     """The decision is not about the review that waits now. The response contains that review."""
 
@@ -263,11 +274,17 @@ class ReviewStale(Conflict):
 class ShapedByCaller(SecondPersonRequired):
     """Nobody approves what they shaped, in an account with this policy."""
 
-    def __init__(self, how: Iterable[str]) -> None:
+    def __init__(self, how: Iterable[str], *, others: bool) -> None:
         reasons = sorted(how)
         did = "; you ".join(_SHAPED[each] for each in reasons)
+        next_step = (
+            "Ask another approver."
+            if others
+            else "All other approvers shaped it too, or there are none. Make another member an "
+            "approver, or reject it."
+        )
         super().__init__(
-            f"This account requires a second person's approval: you {did}. Ask another approver.",
+            f"This account requires a second person's approval: you {did}. {next_step}",
             details={"because": reasons},
         )
 

@@ -6,13 +6,15 @@ from typing import Any
 
 from prometheus_client import Counter
 
+from rota.accounts import members
 from rota.accounts import queries as accounts
 from rota.auth.caller import Caller
+from rota.mcp import queries as mcp
 from rota.platform import clock, ids, membership
 from rota.platform.canonical import canonical_json, digest
 from rota.platform.db import AccountReader, AccountTransaction
-from rota.tasks import review_items, review_queries, review_schemas
-from rota.tasks.errors import NotWaiting, ReviewStale, ShapedByCaller
+from rota.tasks import review_items, review_queries, review_schemas, shaping
+from rota.tasks.errors import NotWaiting, ReviewStale, ServersDisconnected, ShapedByCaller
 from rota.tasks.model import Review, Task
 from rota.tasks.review_items import Items
 from rota.tasks.review_reading import TaskReviews
@@ -83,7 +85,22 @@ def check_not_expired(found: TaskReviews, target: Status) -> None:
         raise NotWaiting(found.task, target, wire(found))
 
 
-def check_second_person(found: TaskReviews, named: Sequence[str]) -> None:
+async def check_connected(tx: AccountReader, review: Review, named: Sequence[str]) -> None:
+    """Refuses the approval of a call whose tool server was disconnected: it cannot be made, also
+    if another server has the same name now."""
+    servers = {
+        server_id: str(item["server"])
+        for item in review.items
+        if item["decision"] is None and (not named or item["id"] in named)
+        if (server_id := ids.from_wire("mcp", item.get("serverId") or "")) is not None
+    }
+    connected = await mcp.revisions(tx, list(servers)) if servers else {}
+    missing = {name for server_id, name in servers.items() if server_id not in connected}
+    if missing:
+        raise ServersDisconnected(sorted(missing))
+
+
+async def check_second_person(tx: AccountReader, found: TaskReviews, named: Sequence[str]) -> None:
     """Refuses the approval of what the caller shaped, if the review needs a second person."""
     if found.second_person is None:
         return
@@ -93,7 +110,20 @@ def check_second_person(found: TaskReviews, named: Sequence[str]) -> None:
     how = found.second_person.why_not(review, items, found.definitions)
     if how:
         REFUSED.inc()
-        raise ShapedByCaller(how)
+        raise ShapedByCaller(how, others=await _can_others_approve(tx, found, items))
+
+
+async def _can_others_approve(tx: AccountReader, found: TaskReviews, items: Items) -> bool:
+    """Whether the account has an approver who shaped none of this."""
+    policy = await accounts.policy(tx)
+    left = await members.approver_ids(tx, anyone=policy.anyone_approves)
+    shapers = await shaping.shapers(tx, found.task.id)
+    accepted = [
+        definition.shapers
+        for item in items
+        if (definition := found.definitions.get((item.get("serverId") or "", item["tool"] or "")))
+    ]
+    return bool(left - set(shapers) - set().union(*accepted))
 
 
 def check_edits_seen(found: TaskReviews, by: dict[str, Any]) -> None:

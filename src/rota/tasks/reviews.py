@@ -141,7 +141,8 @@ class Reviews:
         if before.status != "WAITING_APPROVAL":
             asked = review_checks.for_people(reviews)
             if review_checks.was_approved(before, asked, body):
-                review_checks.check_second_person(replace(found, reviews=asked), named)
+                asked_about = replace(found, reviews=asked)
+                await review_checks.check_second_person(tx, asked_about, named)
                 await review_checks.add_answer(tx, before, asked[0], by, "approved", named)
                 return found
             review_checks.check_shown(found, body.review)
@@ -151,6 +152,7 @@ class Reviews:
             return found
         review_checks.check_shown(found, body.review)
         review_checks.check_not_expired(found, review_checks.approved_target(before, reviews))
+        await review_checks.check_connected(tx, reviews[0], named)
         if body.review is None:
             review_checks.check_not_repeated(found, by, "approved", named)
         if not named:
@@ -165,7 +167,7 @@ class Reviews:
             if found.second_person is not None:
                 await review_checks.add_edit(tx, before, reviews[0], by, body)
                 return await self._replace_edited(tx, before, edited)
-        review_checks.check_second_person(found, named)
+        await review_checks.check_second_person(tx, found, named)
         await self._record_answers(tx, before, reviews[0], items)
         await review_checks.add_answer(tx, before, reviews[0], by, "approved", named)
         await review_queries.save_items(tx, before.id, items)

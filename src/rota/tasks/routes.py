@@ -3,8 +3,7 @@
 from typing import Annotated, cast
 
 from fastapi import APIRouter, Depends, Query, Response
-from pydantic import AfterValidator, Field, WithJsonSchema
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 from starlette.requests import Request
 
 from rota.auth.authenticator import Authenticator
@@ -17,7 +16,7 @@ from rota.platform import ids
 from rota.platform.http import examples
 from rota.platform.http.description import documented
 from rota.platform.http.responses import respond
-from rota.platform.http.schemas import BodyTimestamp, Limit, Offset, Text, path_id, shared
+from rota.platform.http.schemas import BodyTimestamp, Limit, Offset, Several, Text, path_id, shared
 from rota.platform.idempotency import IdempotencyKey, Outcome
 from rota.tasks import review_schemas, schemas
 from rota.tasks.bodies import CreateTask, PatchTask
@@ -58,21 +57,7 @@ AgentFilter = Annotated[
 ]
 
 
-def _statuses(values: list[str]) -> tuple[Status, ...]:
-    sent = ",".join(values).split(",")
-    if not set(sent) <= set(STATUSES):
-        raise PydanticCustomError("status", "must be " + ", ".join(STATUSES[:-1]) + _OR_LAST)
-    return tuple(status for status in STATUSES if status in sent)
-
-
-_OR_LAST = f" or {STATUSES[-1]}; separate several with commas"
-Statuses = Annotated[
-    list[str],
-    AfterValidator(_statuses),
-    WithJsonSchema(
-        {"type": "array", "items": {"$ref": "#/components/schemas/TaskStatus"}, "minItems": 1}
-    ),
-]
+Statuses = Annotated[list[str], Several.of(STATUSES, "TaskStatus")]
 
 
 def task_routes(
@@ -219,7 +204,7 @@ def task_routes(
         When no item is left to decide, the task continues: at a run gate it starts, at a tool
         gate the calls are made, at an output gate the task is completed. If another person has
         just made the same decision, the response is the same. Returns 409 if the task is not
-        waiting.
+        waiting, and for a call whose tool server was disconnected.
 
         If the account requires a second person, you cannot approve what you shaped (403
         `SECOND_PERSON_REQUIRED`), and changed arguments open a new review for another approver.

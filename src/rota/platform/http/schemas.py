@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, TypeVar
 
@@ -13,11 +13,13 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
     PlainSerializer,
     WithJsonSchema,
 )
 from pydantic.alias_generators import to_camel
-from pydantic_core import PydanticCustomError
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from rota.platform import clock
 from rota.platform.http import examples
@@ -156,6 +158,67 @@ Offset = Annotated[
         json_schema_extra=shared("Offset"),
     ),
 ]
+
+
+class Several:
+    """Values of a query parameter that are separated by commas, for `Annotated[list[str], …]`.
+
+    `item` is the schema of one value. `read` returns the values to use, or None if one is wrong.
+    """
+
+    def __init__(
+        self,
+        item: dict[str, Any],
+        read: Callable[[list[str]], Sequence[str] | None],
+        message: str,
+        most: int | None = None,
+    ) -> None:
+        self._item = item
+        self._read = read
+        self._message = message
+        self._most = most
+
+    @classmethod
+    def of(cls, names: Sequence[str], component: str) -> "Several":
+        """Some of these names, which are the values of this component. The order does not matter,
+        so the names are read in theirs."""
+
+        def read(sent: list[str]) -> Sequence[str] | None:
+            return (
+                tuple(name for name in names if name in sent) if set(sent) <= set(names) else None
+            )
+
+        known = f"{', '.join(names[:-1])} or {names[-1]}"
+        item = {"$ref": f"#/components/schemas/{component}"}
+        return cls(item, read, f"must be {known}; separate several with commas")
+
+    @classmethod
+    def like(cls, pattern: str, message: str, most: int) -> "Several":
+        """Names that match this pattern."""
+        compiled = re.compile(pattern)
+
+        def read(sent: list[str]) -> Sequence[str] | None:
+            return sent if all(map(compiled.fullmatch, sent)) else None
+
+        return cls({"type": "string", "pattern": f"^{pattern}$"}, read, message, most)
+
+    def _values(self, given: list[str]) -> Sequence[str]:
+        found = self._read(",".join(given).split(","))
+        if found is None:
+            raise PydanticCustomError("several", "{message}", {"message": self._message})
+        return found
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        given = core_schema.list_schema(core_schema.str_schema(), max_length=self._most)
+        return core_schema.no_info_after_validator_function(self._values, given)
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        most = {} if self._most is None else {"maxItems": self._most}
+        return {"type": "array", "items": self._item, "minItems": 1, **most}
 
 
 def path_id(noun: str, example: str) -> Any:
