@@ -19,5 +19,6 @@ export const keys = {
   company: ['company'] as const,
   policies: ['policies'] as const,
   rules: ['rules'] as const,
+  webhooks: ['webhooks'] as const,
   issuers: ['auth-config'] as const,
 };

@@ -75,6 +75,8 @@ export function applyEvent(cache: QueryClient, event: Event): void {
     old(['task']);
   } else if (subject === 'rule') {
     old(keys.rules);
+  } else if (subject === 'webhook') {
+    old(keys.webhooks);
   }
 }
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from rota.cli import admin, agents, decisions, keys, login, policies, schedules, tools
+from rota.cli import admin, agents, decisions, keys, login, policies, schedules, tools, webhooks
 from rota.cli.audit import receipt
 from rota.cli.inbox.command import inbox
 from rota.cli.listen import listen
@@ -32,6 +32,7 @@ for group, name in (
     (schedules.commands, "schedules"),
     (policies.policies, "policies"),
     (policies.rules, "rules"),
+    (webhooks.commands, "webhooks"),
     (receipt, "receipt"),
 ):
     cli.add_typer(group, name=name, rich_help_panel=WORK)

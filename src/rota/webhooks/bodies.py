@@ -93,7 +93,7 @@ class ReplayWebhook(Body):
 
     from_sequence: Annotated[
         int,
-        doc("The number of the first event to send.", 41, ge=1, le=2**53),
+        doc("The number of the first event to send.", 1, ge=1, le=2**53),
     ]
 
 
