@@ -61,9 +61,7 @@ export function CreateWebhookDialog({
         <Field
           label={strings.url}
           hint={strings.urlHint}
-          error={
-            tried && !url.trim() ? strings.urlMissing : fieldProblem(create.error, 'url')
-          }
+          error={tried && !url.trim() ? strings.urlMissing : fieldProblem(create.error, 'url')}
         >
           {(control) => (
             <Input

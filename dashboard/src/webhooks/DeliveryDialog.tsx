@@ -6,13 +6,7 @@ import { SafeText } from '../ui/SafeText';
 import { strings } from './strings';
 
 /** What was sent, and what the endpoint responded. Both are text of others. */
-export function DeliveryDialog({
-  delivery,
-  onClose,
-}: {
-  delivery: Delivery;
-  onClose: () => void;
-}) {
+export function DeliveryDialog({ delivery, onClose }: { delivery: Delivery; onClose: () => void }) {
   const { request, response, error } = delivery;
   return (
     <Dialog
