@@ -2,10 +2,11 @@
 
     python -m tests.load.webhooks_bench [--events 2000] [--rate 10] [--kills 6] [--workers 2]
 
-One account has 50 webhooks: 20 are good, 10 slow, 10 fail at random, 5 are dead, and 5 redirect, talk
-nonsense or hang. Events are committed at a steady rate, and workers are killed and replaced meanwhile.
-Prints the time from a commit to its receipt for the good ones. Exits with 1 if a good endpoint misses an
-event, any endpoint gets one out of order, or the p99 without kills is above its limit.
+One account has 50 webhooks: 20 are good, 10 slow, 10 fail at random, 5 are dead, and 5 redirect,
+talk nonsense or hang. Events are committed at a steady rate, and workers are killed and replaced
+meanwhile. Prints the time from a commit to its receipt for the good ones. Exits with 1 if a good
+endpoint misses an event, any endpoint gets one out of order, or the p99 without kills is above its
+limit.
 """
 
 import argparse

@@ -7,8 +7,8 @@ import { Button } from '../ui/Button';
 import { Dialog } from '../ui/Dialog';
 import { Field, Input, TextArea } from '../ui/Field';
 import { ErrorNotice } from '../ui/Notice';
-import { typesOf } from './data';
 import { strings } from './strings';
+import { typesOf } from './types';
 
 export function CreateWebhookDialog({
   onClose,

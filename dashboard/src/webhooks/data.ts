@@ -25,9 +25,3 @@ export const deliveriesQuery = (id: string, outcome: DeliveryOutcome | undefined
     placeholderData: keepPreviousData,
     refetchInterval: REFRESH_MS,
   });
-
-/** The types that somebody has typed, or null for all. */
-export const typesOf = (text: string): string[] | null => {
-  const types = text.split(/[\s,]+/).filter(Boolean);
-  return types.length ? types : null;
-};

@@ -128,18 +128,18 @@ async def save(
     *,
     lease_s: float | None,
     again: bool = False,
-) -> datetime | None:
+) -> Webhook | None:
     """Saves confirmed deliveries and keeps the lease. Without `lease_s`, gives the webhook back:
     until the next event or, with `again`, for any worker at once.
 
-    Returns the end of the lease. None: the worker does not have the webhook, or not any more.
+    Returns the webhook as it is then. None: it was changed, or another worker has it.
     """
     webhook = claim.webhook
     await _add(connection, claim, deliveries)
     confirmed_at = deliveries[-1].sent_at if deliveries else None
     # Read in `tests/audit`: an update that begins so is no change that somebody made.
-    until: datetime | None = await connection.fetchval(
-        """
+    row = await connection.fetchrow(
+        f"""
         UPDATE webhooks SET due_at = CASE WHEN $5::float IS NOT NULL
                 THEN now() + make_interval(secs => $5) WHEN $6 THEN now() END,
             leased_until = now() + make_interval(secs => $5),
@@ -150,8 +150,8 @@ async def save(
             behind_since = CASE WHEN $9 IS NULL THEN behind_since END,
             last_error = CASE WHEN $9 IS NULL THEN last_error END
         WHERE account_id = $1 AND id = $2 AND leased_until = $3 AND revision = $4
-        RETURNING leased_until
-        """,
+        RETURNING {COLUMNS}
+        """,  # noqa: S608
         claim.account_id,
         webhook.id,
         webhook.leased_until,
@@ -162,7 +162,7 @@ async def save(
         position.previous,
         confirmed_at,
     )
-    return until
+    return Webhook(**row) if row else None
 
 
 async def save_failure(
@@ -175,15 +175,16 @@ async def save_failure(
     failing_since: datetime,
     attempts: int,
     delay_s: float,
-) -> None:
-    """Gives the webhook back until the next attempt. The last delivery is the one that failed."""
+) -> bool:
+    """Gives the webhook back until the next attempt. The last delivery is the one that failed.
+    False: it was changed, or the worker does not have it any more."""
     await _add(connection, claim, deliveries)
-    await connection.execute(
+    saved = await connection.fetchval(
         """
         UPDATE webhooks SET due_at = now() + make_interval(secs => $5), leased_until = NULL,
             confirmed_sequence = $6, previous_sequence = $7, attempts = $8, failing_since = $9,
             behind_since = $10, last_error = $11, delivered_at = coalesce($12, delivered_at)
-        WHERE account_id = $1 AND id = $2 AND leased_until = $3 AND revision = $4
+        WHERE account_id = $1 AND id = $2 AND leased_until = $3 AND revision = $4 RETURNING true
         """,
         claim.account_id,
         claim.webhook.id,
@@ -198,18 +199,21 @@ async def save_failure(
         deliveries[-1].error,
         deliveries[-2].sent_at if len(deliveries) > 1 else None,
     )
+    return bool(saved)
 
 
-async def give_back(connection: WriteConnection, claim: Claim) -> None:
-    """Lets any worker take a webhook at once, after a change or when a worker stops."""
+async def give_back(connection: WriteConnection, claim: Claim, delay_s: float = 0) -> None:
+    """Lets any worker take the webhook after a delay."""
     await connection.execute(
         """
-        UPDATE webhooks SET due_at = CASE WHEN enabled THEN now() END, leased_until = NULL
+        UPDATE webhooks SET due_at = CASE WHEN enabled THEN now() + make_interval(secs => $4) END,
+            leased_until = NULL
         WHERE account_id = $1 AND id = $2 AND leased_until = $3
         """,
         claim.account_id,
         claim.webhook.id,
         claim.webhook.leased_until,
+        delay_s,
     )
 
 

@@ -50,8 +50,16 @@ PAUSES_S = (2, 10, 60, 300, 1_800, 7_200, 18_000, 36_000)
 GIVE_UP_AFTER = timedelta(days=3)
 
 
+# How soon a webhook is looked at again whose account cannot be used. Usually it is deleted by then.
+ACCOUNT_GONE_S = 3_600.0
+
+
 class _Lost(Exception):
     """The webhook was changed or deleted, or another worker has it."""
+
+
+class _Gone(Exception):
+    """The account was deleted or cannot be used any more, so nothing is sent for it."""
 
 
 class Turns:
@@ -68,6 +76,8 @@ class Turns:
             await turn.run()
         except _Lost:
             await turn.give_back()
+        except _Gone:
+            await turn.give_back(ACCOUNT_GONE_S)
         except asyncio.CancelledError:
             # The worker stops. What is confirmed is not sent again.
             await turn.stop()
@@ -107,19 +117,22 @@ class _Turn:
                     return await self._save(None, again=True)
                 await self._save(self._lease_s)
 
-    async def give_back(self) -> None:
+    async def give_back(self, delay_s: float = 0) -> None:
         async with self._db.relay() as connection:
-            await progress.give_back(connection, self._claim)
+            await progress.give_back(connection, self._claim, delay_s)
 
     async def stop(self) -> None:
-        await self._save(None, again=True)
+        try:
+            await self._save(None, again=True)
+        except _Lost:
+            await self.give_back()
 
     async def _read(self) -> list[journal.Event]:
         """The next events. Skips those that are no longer stored."""
         account_id = self._claim.account_id
         async with self._db.snapshot(account_id) as tx:
-            if await accounts.owned_account(tx) is None:
-                raise _Lost  # The account was deleted.
+            if not await accounts.is_open(tx):
+                raise _Gone
             confirmed = self._position.confirmed
             events = await journal.after(tx, confirmed, limit=PAGE)
             first = events[0].sequence if events else await journal.last_sequence(tx) + 1
@@ -160,16 +173,14 @@ class _Turn:
         claim, unsaved = self._claim, self._unsaved
         started = time.monotonic()
         async with self._db.relay() as connection:
-            until = await progress.save(
+            saved = await progress.save(
                 connection, claim, self._position, unsaved, lease_s=lease_s, again=again
             )
             self._unsaved = []
-        if lease_s is None:
-            return
-        if until is None:
+        if saved is None:
             raise _Lost
-        self._claim = replace(claim, webhook=replace(claim.webhook, leased_until=until))
-        self._lease_ends = started + lease_s
+        self._claim = replace(claim, webhook=saved)
+        self._lease_ends = started + (lease_s or 0)
 
     async def _failed(self, attempt: Attempt, event: journal.Event) -> None:
         since = self._failing_since or attempt.delivery.sent_at
@@ -178,7 +189,7 @@ class _Turn:
             reason = reason or "failing"
         pause_s = clock.about(PAUSES_S[min(self._attempts, len(PAUSES_S) - 1)])
         async with self._db.relay() as connection:
-            await progress.save_failure(
+            saved = await progress.save_failure(
                 connection,
                 self._claim,
                 self._position,
@@ -188,6 +199,8 @@ class _Turn:
                 attempts=self._attempts + 1,
                 delay_s=max(pause_s, attempt.retry_after_s),
             )
+        if not saved:
+            raise _Lost
         if reason is not None:
             await self._disable(reason, attempt)
 
