@@ -42,6 +42,7 @@ SKIPPED = Counter("rota_webhook_skipped_total", "Events that were deleted before
 PAGE = 100
 # Confirmed deliveries are saved when there are this many, or after this long.
 SAVE_AFTER, SAVE_AFTER_S = 20, 1.0
+LEASE_MARGIN_S = 5.0
 # After this long, another webhook can have the place.
 TURN_S = 30.0
 # The pauses after each failed attempt. Later ones are as long as the last.
@@ -67,7 +68,7 @@ class Turns:
         self._db = db
         self._sender = sender
         # Longer than an attempt takes, so that a worker that lives keeps its webhooks.
-        self.lease_s = 2 * sender.timeout_s
+        self.lease_s = 2 * sender.timeout_s + LEASE_MARGIN_S
 
     async def take(self, claim: Claim) -> None:
         """Sends until nothing is left, a delivery fails, or the turn is over."""
@@ -111,10 +112,10 @@ class _Turn:
                     if not attempt.delivery.delivered:
                         return await self._failed(attempt, event)
                     await self._confirmed(event)
+                    if time.monotonic() > ends:
+                        return await self._save(None, again=True)
                 if len(events) < PAGE:
                     return await self._save(None)
-                if time.monotonic() > ends:
-                    return await self._save(None, again=True)
                 await self._save(self._lease_s)
 
     async def give_back(self, delay_s: float = 0) -> None:
