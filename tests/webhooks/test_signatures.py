@@ -21,10 +21,10 @@ from tests.webhooks.world import LOCAL, create, happen, sending, until
 async def delivered(
     worker: Composition, person: Person, receiver: Receiver, webhook: Any
 ) -> Received:
-    before = len(receiver.received)
+    before = len(receiver.at("/"))
     await happen(worker, person, 1)
-    await receiver.until(lambda: len(receiver.received) > before)
-    return receiver.received[-1]
+    await receiver.until(lambda: len(receiver.at("/")) > before)
+    return receiver.at("/")[-1]
 
 
 async def public_keys(person: Person) -> list[str]:
@@ -69,8 +69,9 @@ async def test_forged_stale_and_altered_deliveries_are_refused(
         (got.body, {"webhook-id": ""}),
         (got.body, {"webhook-signature": ""}),
         (got.body, {"webhook-signature": "v1," + "A" * 44}),
+        (got.body, {"webhook-signature": "v1 v1a"}),
         (got.body, {"webhook-signature": "v1a," + base64.b64encode(os.urandom(64)).decode()}),
-        (got.body, {"webhook-signature": "v2" + got.headers["webhook-signature"][2:]}),
+        (got.body, {"webhook-signature": got.headers["webhook-signature"].replace("v1", "v2")}),
     ]
     refused = 0
     for body, headers in changes:

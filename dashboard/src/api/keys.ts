@@ -20,5 +20,6 @@ export const keys = {
   policies: ['policies'] as const,
   rules: ['rules'] as const,
   webhooks: ['webhooks'] as const,
+  deleteWebhook: ['delete-webhook'] as const,
   issuers: ['auth-config'] as const,
 };

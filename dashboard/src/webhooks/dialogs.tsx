@@ -102,14 +102,20 @@ export function RotateDialog({
 }
 
 export function DeleteDialog({ webhook, onClose, onDeleted }: Props & { onDeleted: () => void }) {
-  const refresh = useRefresh();
+  const cache = useQueryClient();
   const remove = useMutation({
-    mutationFn: () => api.webhooks.delete(webhook),
+    mutationKey: keys.deleteWebhook,
+    mutationFn: async () => {
+      // Its deliveries must not be asked for any more.
+      await cache.cancelQueries({ queryKey: [...keys.webhooks, webhook.id] });
+      await api.webhooks.delete(webhook);
+    },
     onSuccess: () => {
       onClose();
       onDeleted();
       toast(strings.deleted);
-      refresh();
+      // Only the list: the deliveries are gone.
+      cache.invalidateQueries({ queryKey: keys.webhooks, exact: true });
     },
   });
   return (

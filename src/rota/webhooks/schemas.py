@@ -188,8 +188,10 @@ class Delivery(Wire):
     error: Annotated[str | None, doc("Why the attempt failed, and what to do.", None)]
     sent_at: Annotated[Timestamp, doc("When it was sent.", examples.FINISHED)]
     duration_ms: Annotated[int, doc("How long it took, in milliseconds.", 85, ge=0)]
-    request: Annotated[DeliveryRequest, doc("What was sent.")]
-    response: Annotated[DeliveryResponse | None, doc("What the endpoint responded. Null: nothing.")]
+    request: Annotated[DeliveryRequest, doc("The request to the endpoint.")]
+    response: Annotated[
+        DeliveryResponse | None, doc("The response of the endpoint. Null: none arrived.")
+    ]
 
     @classmethod
     def of(cls, delivery: model.Delivery) -> "Delivery":

@@ -2380,8 +2380,9 @@ class Delivery(Model):
     duration_ms: int
     """How long it took, in milliseconds."""
     request: DeliveryRequest
+    """The request to the endpoint."""
     response: DeliveryResponse | None
-    """What the endpoint responded. Null: nothing."""
+    """The response of the endpoint. Null: none arrived."""
 
 
 class DepartmentsResponse(Model):
