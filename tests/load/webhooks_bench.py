@@ -104,7 +104,11 @@ def answers_of(receiver: Receiver) -> dict[str, list[str]]:
 @asynccontextmanager
 async def silent() -> AsyncIterator[str]:
     """An address that accepts connections and never answers, not even for TLS."""
-    server = await asyncio.start_server(lambda *_: asyncio.Event().wait(), "127.0.0.1", 0)
+
+    async def never_answer(*_: object) -> None:
+        await asyncio.Event().wait()
+
+    server = await asyncio.start_server(never_answer, "127.0.0.1", 0)
     try:
         yield f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
     finally:

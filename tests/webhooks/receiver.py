@@ -30,6 +30,10 @@ class Received:
 Answer = Callable[[Received], "bytes | Awaitable[bytes]"]
 
 
+def accept(_: Received) -> bytes:
+    return OK
+
+
 @dataclass
 class Receiver:
     """Records what arrives. `answers` says for a path what to respond; otherwise it is 200."""
@@ -81,7 +85,7 @@ class Receiver:
                 received = Received(path, headers, body, now)
                 self.received.append(received)
                 self._arrived.set()
-                answer = self.answers.get(path, lambda _: OK)(received)
+                answer = self.answers.get(path, accept)(received)
                 writer.write(answer if isinstance(answer, bytes) else await answer)
                 await writer.drain()
         except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
