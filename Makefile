@@ -101,6 +101,7 @@ chaos: setup  ## Run the long fault tests: outages, kills and pauses at every co
 	$(BIN)/python -m tests.chaos.deploys --restarts 20
 	$(BIN)/python -m tests.chaos.storm --tasks 1008 --kills 120
 	$(BIN)/python -m tests.chaos.storm --tasks 512 --kills 100 --victims worker api postgres
+	$(BIN)/python -m tests.load.webhooks_bench --kills 20
 	$(BIN)/python -m tests.chaos.endurance
 
 # Every test with a size of its own, but the fuzzer, which has a target.
@@ -110,7 +111,7 @@ proofs: setup  ## Run the tests that CI runs in a short form at their full size;
 
 bench: setup  ## Measure against bare code and other engines, fairness, latency, and 10 million tasks
 	failed=0; for part in bench audit_bench runs_bench latency_bench live_bench fairness comparison mcp_bench \
-	    hostile_bench credits_bench size; do \
+	    hostile_bench credits_bench webhooks_bench size; do \
 	    $(BIN)/python -m tests.load.$$part || failed=1; done; exit $$failed
 
 attacks: setup  ## Attack the service as one account, and measure another one

@@ -293,6 +293,7 @@ def environment(settings: Settings) -> Mapping[str, str]:
         "temporal_codec_keys_old": ",".join(
             key.get_secret_value() for key in settings.temporal_codec_keys_old
         ),
+        "webhook_keys": ",".join(key.get_secret_value() for key in settings.webhook_keys),
         "stripe_webhook_secrets": ",".join(
             secret.get_secret_value() for secret in settings.stripe_webhook_secrets
         ),

@@ -254,8 +254,8 @@ const money = createRoute({
 const settings = createRoute({
   getParentRoute: () => account,
   path: '/settings/$section',
-  // The filters of the audit trail.
-  validateSearch: texts('action', 'actor', 'user', 'resource', 'from', 'to'),
+  // The filters of the audit trail, and the webhook whose deliveries are shown.
+  validateSearch: texts('action', 'actor', 'user', 'resource', 'from', 'to', 'webhook'),
   component: screen(() => import('./settings/Settings'), 'Settings'),
 });
 

@@ -25,7 +25,7 @@ from rota.dashboard import dashboard_routes
 from rota.events.routes import event_routes
 from rota.limits.guard import AI_PREFIXES, UNLIMITED, RequestGuard
 from rota.mcp.routes import mcp_routes
-from rota.payments.routes import webhook_routes
+from rota.payments.routes import webhook_routes as payment_routes
 from rota.plans.routes import offer_routes, pass_routes, plan_routes, tier_routes
 from rota.platform.health import health_routes
 from rota.platform.http.description import describe
@@ -43,6 +43,7 @@ from rota.schedules.routes import schedule_routes
 from rota.tasks.batch_routes import batch_routes
 from rota.tasks.overview_routes import hold_routes, statistics_routes
 from rota.tasks.routes import task_routes
+from rota.webhooks.routes import webhook_key_routes, webhook_routes
 
 DESCRIPTION = """\
 Give tasks to AI agents and approve what they do.
@@ -136,7 +137,7 @@ def create_app(
         offer_routes(variant.tiers, variant.pass_price_cents, parts.tier_allowance),
         *([plan_routes(parts.purchases)] if variant.sells_plans else []),
         *([pass_routes(parts.purchases)] if variant.pass_price_cents is not None else []),
-        webhook_routes(
+        payment_routes(
             parts.processor,
             parts.credits.take_payment,
             parts.credits.sync_payment,
@@ -146,6 +147,8 @@ def create_app(
         company_routes(parts.companies, parts.members, parts.authenticator),
         invitation_routes(parts.invitations, parts.authenticator),
         policy_routes(parts.policies),
+        webhook_routes(parts.webhooks),
+        webhook_key_routes(parts.webhook_signer),
         rule_routes(parts.rules),
         sign_in_routes(parts.sessions, parts.issuers, parts.cookies, variant.name),
         session_routes(parts.sessions, parts.cookies),

@@ -27,7 +27,6 @@ from rota.credits.payers import Payers
 from rota.credits.service import Credits
 from rota.events import journal
 from rota.events.stream import Streams
-from rota.foundation import Foundation
 from rota.limits.window import Window
 from rota.mcp import sessions as tool_sessions
 from rota.mcp.client import ToolClient
@@ -35,6 +34,7 @@ from rota.mcp.health import Health
 from rota.mcp.service import Servers
 from rota.mcp.session import Timeouts
 from rota.mcp.tool_calls import ToolCalls
+from rota.outbound import Outbound
 from rota.payments.port import Processor
 from rota.payments.processor import processor_of
 from rota.payments.turns import Turns
@@ -43,10 +43,7 @@ from rota.plans.purchases import Purchases
 from rota.plans.reconcile import Reconciliation
 from rota.plans.service import Plans
 from rota.plans.tiers import Tiers
-from rota.platform.egress import Bounds, Egress
 from rota.platform.http.origins import OwnOrigin
-from rota.platform.idempotency import Idempotency
-from rota.platform.resolver import Resolver
 from rota.platform.schema import SchemaChecks
 from rota.platform.settings import Settings
 from rota.platform.signatures import Signer
@@ -67,19 +64,16 @@ from rota.tasks.overview import Overview
 from rota.tasks.reviews import Reviews
 from rota.tasks.service import Tasks
 from rota.variants import VARIANTS
+from rota.webhooks import ending
 
 
-class Composition(Foundation):
+class Composition(Outbound):
     def __init__(
         self, settings: Settings, *, pool_size: int | None = None, for_worker: bool = False
     ) -> None:
         super().__init__(settings, pool_size=pool_size)
         self._for_worker = for_worker
         self.variant = VARIANTS[settings.variant]
-
-    @cached_property
-    def idempotency(self) -> Idempotency:
-        return Idempotency(self.vault)
 
     @cached_property
     def schema_checks(self) -> SchemaChecks:
@@ -170,6 +164,7 @@ class Composition(Foundation):
             end_work=(
                 end_invitations,
                 pausing.pause_of,
+                ending.disable_of,
                 withdrawal.withdraw_approvals_of,
             ),
             announce=self.fanout.announce_removal,
@@ -318,26 +313,6 @@ class Composition(Foundation):
         settings = self.settings
         models = model_names.configured(settings.models, settings.model_url)
         return Forks(self.db, self.idempotency, self.task_creation, models)
-
-    @cached_property
-    def resolver(self) -> Resolver:
-        resolver = Resolver()
-        self._closes(resolver.close)
-        return resolver
-
-    @cached_property
-    def egress(self) -> Egress:
-        settings = self.settings
-        return Egress(
-            resolve=self.resolver,
-            allow=settings.egress_allow,
-            https_only=settings.env == "production",
-            bounds=Bounds(
-                connect_s=min(5, settings.mcp_connect_s),
-                read_s=settings.mcp_call_s,
-                total_s=settings.mcp_call_s,
-            ),
-        )
 
     @cached_property
     def tool_limits(self) -> tool_sessions.Limits:

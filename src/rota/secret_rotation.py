@@ -15,6 +15,7 @@ from rota.mcp import model as mcp
 from rota.platform import idempotency
 from rota.platform.crypto import SealBroken, Vault
 from rota.platform.db import Database, owner_connection, record
+from rota.webhooks import model as webhooks
 
 log = structlog.get_logger()
 
@@ -74,12 +75,35 @@ _STORED_RESPONSES = _SealedColumn(
     key="key",
     first_key="",
 )
+_WEBHOOK_SECRETS, _OLD_WEBHOOK_SECRETS = (
+    _SealedColumn(
+        name=name,
+        select=f"""
+            SELECT account_id, id, {column} AS sealed FROM webhooks
+            WHERE {column} IS NOT NULL AND substring({column} FOR 9) <> $1
+              AND (account_id, id) > ($2, $3)
+            ORDER BY account_id, id LIMIT $4
+        """,  # noqa: S608
+        update=f"""
+            UPDATE webhooks SET {column} = $4 WHERE account_id = $1 AND id = $2 AND {column} = $3
+        """,  # noqa: S608
+        context=lambda row: webhooks.seal_context(row["account_id"], row["id"]),
+        key="id",
+        first_key=_FIRST_ID,
+    )
+    for name, column in (
+        ("webhook secrets", "sealed_secret"),
+        ("old webhook secrets", "sealed_old_secret"),
+    )
+)
 
 
 async def rotate_all(db: Database, owner_url: str, vault: Vault) -> dict[str, Counts]:
     """Rewraps all values. Returns the counts of each kind of value."""
     return {
         "tool servers": await _rotate(db, vault, _TOOL_SERVERS),
+        "webhook secrets": await _rotate(db, vault, _WEBHOOK_SECRETS),
+        "old webhook secrets": await _rotate(db, vault, _OLD_WEBHOOK_SECRETS),
         "stored responses": await _rotate(db, vault, _STORED_RESPONSES),
         "signing keys": await _rotate_signing_keys(owner_url, vault),
     }

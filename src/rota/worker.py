@@ -1,5 +1,5 @@
-"""The worker: runs tasks, relays the outbox to Temporal, creates the tasks of schedules and expires
-what is overdue."""
+"""The worker: runs tasks, relays the outbox to Temporal, creates the tasks of schedules, sends
+webhooks and expires what is overdue."""
 
 import asyncio
 import contextlib
@@ -46,6 +46,7 @@ from rota.runs.workflow import Run
 from rota.schedules.sweep import Sweep as ScheduleSweep
 from rota.tasks import places
 from rota.tasks.cancellation import Cancellation
+from rota.webhooks.dispatcher import DELETE_EVERY_S
 from rota.worker_start import WorkerState, check_models
 
 log = structlog.get_logger()
@@ -104,6 +105,8 @@ async def run_worker(
                 _sweep(lambda: outbox.count_waiting(parts.db, lanes), COUNT_EVERY_S),
                 _sweep(lambda: places.admit_all(parts.db), ADMIT_EVERY_S),
                 slots.wake_queued(),
+                parts.webhook_dispatcher.run(),
+                _sweep(parts.webhook_dispatcher.delete_old, DELETE_EVERY_S),
             )
         ]
         stack.push_async_callback(_end, background)

@@ -197,6 +197,18 @@ async def schedules(walk: Walk) -> None:
     await walk.send(person, "DELETE /api/schedules/{id}", schedule)
 
 
+async def webhooks(walk: Walk) -> None:
+    person = await walk.world.person()
+    made = await walk.send(person, "POST /api/webhooks", json={"url": walk.peer.url})
+    webhook = made["webhook"]["id"]
+    for change in ({"description": "New"}, {"enabled": False}, {"enabled": True}):
+        await walk.send(person, "PATCH /api/webhooks/{id}", webhook, json=change)
+    await walk.send(person, "POST /api/webhooks/{id}/rotate-secret", webhook)
+    await walk.send(person, "POST /api/webhooks/{id}/replay", webhook, json={"fromSequence": 1})
+    await walk.send(person, "POST /api/webhooks/{id}/test", webhook)
+    await walk.send(person, "DELETE /api/webhooks/{id}", webhook)
+
+
 async def money(walk: Walk) -> None:
     person = await walk.world.person()
     settings = {"alertBelowCents": 100}
@@ -222,7 +234,7 @@ async def _bought(walk: Walk, base: str, buy: str, body: Any) -> None:
 
 
 PARTS: tuple[Callable[[Walk], Awaitable[None]], ...] = (
-    *(sign_in, companies, keys, servers, rules, tasks, schedules, money),
+    *(sign_in, companies, keys, servers, rules, tasks, schedules, webhooks, money),
 )
 ONLY = {"a": plans, "b": passes}
 

@@ -19,6 +19,8 @@ NOTES = (
     ("api_keys", "%SET last_used_at%", "when a key was used last"),
     ("sessions", "%SET last_seen_at%", "when a session was used last"),
     ("mcp_servers", "%check_due_at%", "when a server is checked next"),
+    ("webhooks", "%SET due_at%", "how far deliveries have come, and when to look again"),
+    ("webhook_deliveries", "%", "the history of deliveries"),
     ("schedules", "%SET check_at%", "when a worker looks at a schedule that waits"),
     ("balances", "%SET period_ends_at = $2 WHERE%", "when an unpaid month is checked again"),
     ("subscriptions", "%due_at%", "when a subscription is checked again"),

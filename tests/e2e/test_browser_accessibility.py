@@ -160,6 +160,7 @@ async def screens_of_the_busy(tab: Tab, server: str) -> AsyncIterator[str]:
         "/settings/appearance": "Theme",
         "/settings/sessions": "Active sessions",
         "/settings/keys": "Nightly",
+        "/settings/webhooks": "Endpoints",
         "/settings/audit": "Signed head",
         "/nowhere": "This page does not exist",
     }.items():
@@ -183,6 +184,7 @@ async def screens_of_the_busy(tab: Tab, server: str) -> AsyncIterator[str]:
         "/servers": "Connect a server",
         "/money": "Top up",
         "/settings/keys": "Create key",
+        "/settings/webhooks": "Create webhook",
         "/settings/audit?action=account": "Details 1",
     }.items():
         await tab.go(path)

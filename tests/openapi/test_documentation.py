@@ -31,6 +31,7 @@ ENUMS = {
     *("TransactionKind", "AllowanceStatus", "GroupBy", "ToolApproval"),
     *("StepKind", "StepState", "StepOutcome", "Readiness", "RateLimitCode"),
     *("CutText", "StepCut", "AuditActor", "Approvers", "RuleState"),
+    *("WebhookState", "WebhookDisabledReason", "DeliveryOutcome"),
 }
 
 

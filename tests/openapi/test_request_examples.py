@@ -60,6 +60,9 @@ class Sender:
         if operation == "patch_schedule":
             schedules = (await self._person.get("/api/schedules")).json()["schedules"]
             return str(schedules[0]["id"])
+        if "webhook" in operation:
+            made = await self._person.post("/api/webhooks", {"url": self._peer.url})
+            return str(made.json()["webhook"]["id"])
         status = {"retry_task": "FAILED", "patch_task": "PENDING"}.get(
             operation, "WAITING_APPROVAL"
         )

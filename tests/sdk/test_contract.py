@@ -26,7 +26,7 @@ RESOURCES = SDK / "src" / "rota_sdk" / "_async"
 # a method instead of `dryRun`, `agent` is the same as `assignedAgent`, and there are no cookies.
 BY_OTHER_MEANS = {"limit", "offset", "page", "dry_run", "assigned_agent", "cookie", "truncated"}
 # Parameters of a path whose name is that of the resource.
-RESOURCES_BY_ID = {"task", "schedule", "server", "key", "session", "company", "rule"}
+RESOURCES_BY_ID = {"task", "schedule", "server", "key", "session", "company", "rule", "webhook"}
 NAMED = {"user_id": "member", "invitation_id": "invitation"}
 
 DESCRIPTIONS = {v: json.loads((FOLDER / f"variant-{v}.json").read_text()) for v in VARIANTS}

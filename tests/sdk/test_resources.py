@@ -258,3 +258,26 @@ async def test_events_are_listed_in_order(rota: Door) -> None:
     created = await rota.all(lambda c: c.events.list(type=["task.created"], after=3, page_size=5))
     assert {event.type for event in created} == {"task.created"}
     assert min(event.sequence for event in created) == 4
+
+
+async def test_a_webhook_is_created_changed_tested_and_deleted(rota: Door) -> None:
+    made = await rota(
+        lambda c: c.webhooks.create(url="http://name.invalid/", events=["task.failed"])
+    )
+    assert made.secret is not None
+    webhook = made.webhook
+    assert (await rota(lambda c: c.webhooks.get(webhook))).events == ["task.failed"]
+    changed = await rota(lambda c: c.webhooks.update(webhook, events=None, enabled=False))
+    assert (changed.events, changed.state) == (None, "disabled")
+    rotated = await rota(lambda c: c.webhooks.rotate_secret(webhook, overlap_hours=1))
+    assert rotated.secret != made.secret
+    assert not (await rota(lambda c: c.webhooks.test(webhook))).delivered
+    [failed] = await rota.all(lambda c: c.webhooks.deliveries(webhook, outcome="failed"))
+    assert failed.type == "webhook.test"
+    moved = await rota(lambda c: c.webhooks.replay(webhook, from_sequence=1))
+    assert moved.confirmed_sequence == 0
+    keys = (await rota(lambda c: c.webhooks.public_keys())).keys
+    assert keys[0].public_key.startswith("whpk_")
+    assert [each.id for each in await rota.all(lambda c: c.webhooks.list())] == [webhook.id]
+    await rota(lambda c: c.webhooks.delete(webhook))
+    assert await rota.all(lambda c: c.webhooks.list()) == []

@@ -88,6 +88,16 @@ RUNS = Board(
             "s",
             limit=60,
         ),
+        Panel(
+            "Deliveries to webhooks",
+            ((rate("rota_webhook_deliveries_total", "outcome"), "{{outcome}}"),),
+            "ops",
+        ),
+        Panel(
+            "Delay of webhooks",
+            ((quantile(0.95, "rota_webhook_delay_seconds"), "p95"),),
+            "s",
+        ),
     ),
 )
 

@@ -19,5 +19,7 @@ export const keys = {
   company: ['company'] as const,
   policies: ['policies'] as const,
   rules: ['rules'] as const,
+  webhooks: ['webhooks'] as const,
+  deleteWebhook: ['delete-webhook'] as const,
   issuers: ['auth-config'] as const,
 };

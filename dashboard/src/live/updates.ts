@@ -75,6 +75,10 @@ export function applyEvent(cache: QueryClient, event: Event): void {
     old(['task']);
   } else if (subject === 'rule') {
     old(keys.rules);
+  } else if (subject === 'webhook') {
+    // A webhook that is being deleted here has no deliveries to fetch any more.
+    const exact = cache.isMutating({ mutationKey: keys.deleteWebhook }) > 0;
+    refresh(cache, keys.webhooks, exact);
   }
 }
 

@@ -52,6 +52,13 @@ export const groups: { name: string; sections: Section[] }[] = [
       { name: 'rules', label: ruleStrings.name, icon: 'rule', page: Rules },
       { name: 'keys', label: strings.keys.name, icon: 'key', page: Keys },
       {
+        name: 'webhooks',
+        label: strings.webhooks,
+        icon: 'hook',
+        page: screen(() => import('../webhooks/Webhooks'), 'Webhooks'),
+        managed: true,
+      },
+      {
         name: 'audit',
         label: auditStrings.name,
         icon: 'file',

@@ -9,6 +9,7 @@ export const strings = {
   never: 'never',
   unknown: 'unknown',
   action: 'Action',
+  webhooks: 'Webhooks',
 
   profile: {
     name: 'Profile',
@@ -171,6 +172,21 @@ export const scopeGroups: {
         scope: 'billing:write',
         label: 'Top up, change plan',
         does: 'Starts payments and changes settings.',
+      },
+    ],
+  },
+  {
+    name: 'Webhooks',
+    scopes: [
+      {
+        scope: 'webhooks:read',
+        label: 'See webhooks',
+        does: 'Endpoints and their deliveries.',
+      },
+      {
+        scope: 'webhooks:write',
+        label: 'Manage webhooks',
+        does: 'Sends events that the key can read to any address.',
       },
     ],
   },

@@ -13,6 +13,7 @@ import { Policies, Rules } from './resources/policies.ts';
 import { Schedules } from './resources/schedules.ts';
 import { Approvals, Tasks } from './resources/tasks.ts';
 import { ToolServers } from './resources/toolServers.ts';
+import { Webhooks } from './resources/webhooks.ts';
 import { Transport } from './transport.ts';
 
 /** A client of a Rota service. */
@@ -30,6 +31,7 @@ export class Rota extends Resource {
   readonly companies: Companies;
   readonly policies: Policies;
   readonly rules: Rules;
+  readonly webhooks: Webhooks;
   readonly keys: Keys;
   readonly sessions: Sessions;
   readonly auth: Auth;
@@ -51,6 +53,7 @@ export class Rota extends Resource {
     this.companies = new Companies(transport);
     this.policies = new Policies(transport);
     this.rules = new Rules(transport);
+    this.webhooks = new Webhooks(transport);
     this.keys = new Keys(transport);
     this.sessions = new Sessions(transport);
     this.auth = new Auth(transport);

@@ -15,6 +15,8 @@ const TOLERANCE_S = 300;
 export interface WebhookEvent extends Event {
   accountId: string;
   webhookId: string;
+  /** The number of the event that was sent to this webhook before it. */
+  previousSequence?: number;
 }
 
 export interface VerifyOptions {

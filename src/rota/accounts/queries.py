@@ -250,6 +250,14 @@ async def set_policy(tx: AccountTransaction, policy: Policy) -> None:
     )
 
 
+async def is_open(tx: AccountReader) -> bool:
+    """Whether the account exists and can still be used."""
+    found: bool = await tx.fetchval(
+        "SELECT EXISTS (SELECT FROM accounts WHERE id = $1)", tx.account_id
+    )
+    return found
+
+
 async def tier(tx: AccountReader) -> str:
     """The account's tier."""
     found: str = await tx.fetchval("SELECT tier FROM accounts WHERE id = $1", tx.account_id)

@@ -18,6 +18,8 @@ Scope = Literal[
     "billing:read",
     "billing:write",
     "audit:read",
+    "webhooks:read",
+    "webhooks:write",
 ]
 ALL_SCOPES: tuple[Scope, ...] = get_args(Scope)
 # These must be named: a key is a program, and an approval is a decision of a person. The audit

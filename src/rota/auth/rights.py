@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from rota.accounts.model import Role
 
-Right = Literal["approve", "keys", "servers", "billing", "members", "audit", "policies"]
+Right = Literal["approve", "keys", "servers", "billing", "members", "audit", "policies", "webhooks"]
 ALL_RIGHTS: tuple[Right, ...] = get_args(Right)
 
 # For the message of an error: only owners and admins of a company can …
@@ -18,6 +18,7 @@ ACTIONS: dict[Right, str] = {
     "members": "manage the company and its members",
     "audit": "read its audit trail",
     "policies": "change its policies",
+    "webhooks": "manage its webhooks",
 }
 
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from rota.cli import admin, agents, decisions, keys, login, policies, schedules, tools
+from rota.cli import admin, agents, decisions, keys, login, policies, schedules, tools, webhooks
 from rota.cli.api import api
 from rota.cli.audit import receipt
 from rota.cli.exits import ExitCode, json_errors, print_error
@@ -67,6 +67,7 @@ for group, name in (
     (schedules.commands, "schedules"),
     (policies.policies, "policies"),
     (policies.rules, "rules"),
+    (webhooks.commands, "webhooks"),
     (receipt, "receipt"),
 ):
     cli.add_typer(group, name=name, rich_help_panel=WORK)

@@ -14,9 +14,10 @@ SCOPE_OF: dict[str, Scope] = {
     "credits": "billing:read",
     "subscription": "billing:read",
     "mcp": "mcp:read",
+    "webhook": "webhooks:read",
 }
 # The right that a member of a company needs, for families that not every member sees.
-RIGHT_OF: dict[str, Right] = {"key": "keys", "invitation": "members"}
+RIGHT_OF: dict[str, Right] = {"key": "keys", "invitation": "members", "webhook": "webhooks"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class Sight:
 
 def sight_of(caller: Caller) -> Sight:
     """Events about keys, members and sessions, and types without a scope, are for sessions only. In
-    a company, events about keys and invitations are for those who can manage them."""
+    a company, events about keys, invitations and webhooks are for those who can manage them."""
     if caller.session_id is not None:
         return Sight(
             None, frozenset(name for name, right in RIGHT_OF.items() if not caller.has_right(right))

@@ -1,4 +1,5 @@
-"""Wakes live streams through Redis when an account has new events or loses a member.
+"""Wakes live streams and senders of webhooks through Redis when an account has new events, loses a
+member or has another webhook.
 
 A message only says that there is something to read. The stream reads the events from the
 database, and checks there that its client may still read. So a lost message loses nothing: streams
@@ -21,9 +22,14 @@ log = structlog.get_logger()
 _CHANNEL = "events:"
 # Users who have lost an account: the account and the user.
 _REMOVALS = "removals:"
+# Accounts that have a new or changed webhook.
+_WEBHOOKS = "webhooks:"
 _RECONNECT_S = 1.0
 # Short, because a wake-up is optional. A slow Redis must not delay a request.
 _ANNOUNCE_TIMEOUT_S = 0.05
+
+
+Watch = Callable[[UUID], None]
 
 
 class Woken(asyncio.Event):
@@ -56,9 +62,12 @@ class Fanout:
         # Called in every process with streams: with an account, and a user who has lost it.
         self._on_removal = on_removal
         self._waiting: dict[UUID, set[Woken]] = {}
+        # Called with every account that has events, and with every one that has another webhook.
+        self._watches: list[tuple[Watch, Watch]] = []
         self._listener: asyncio.Task[None] | None = None
         self._unsent: set[UUID] = set()
         self._unsent_removals: list[bytes] = []
+        self._unsent_webhooks: set[UUID] = set()
         self._sender: asyncio.Task[None] | None = None
 
     def announce(self, account_id: UUID) -> None:
@@ -74,11 +83,28 @@ class Fanout:
         self._unsent_removals.append(account_id.bytes + user_id.bytes)
         self._start_sending()
 
+    def announce_webhook(self, account_id: UUID) -> None:
+        """Tells all workers that the account has a webhook that is new or was changed."""
+        self._webhook_changed(account_id)
+        self._unsent_webhooks.add(account_id)
+        self._start_sending()
+
+    @contextlib.asynccontextmanager
+    async def watching(self, on_events: Watch, on_webhook: Watch) -> AsyncIterator[None]:
+        """Calls `on_events` with every account that may have new events, and `on_webhook` with
+        every one that has another webhook."""
+        self._start_listening()
+        watch = (on_events, on_webhook)
+        self._watches.append(watch)
+        try:
+            yield
+        finally:
+            self._watches.remove(watch)
+
     @contextlib.asynccontextmanager
     async def listening(self, account_id: UUID) -> AsyncIterator[Woken]:
         """Set whenever the account may have new events."""
-        if self._listener is None or self._listener.done():
-            self._listener = asyncio.create_task(self._listen())
+        self._start_listening()
         woken = Woken()
         self._waiting.setdefault(account_id, set()).add(woken)
         try:
@@ -95,6 +121,12 @@ class Fanout:
     def _wake(self, account_id: UUID) -> None:
         for woken in self._waiting.get(account_id, ()):
             woken.set()
+        for on_events, _ in self._watches:
+            on_events(account_id)
+
+    def _webhook_changed(self, account_id: UUID) -> None:
+        for _, on_webhook in self._watches:
+            on_webhook(account_id)
 
     def _removed(self, account_id: UUID, user_id: UUID) -> None:
         self._on_removal(account_id, user_id)
@@ -102,17 +134,25 @@ class Fanout:
             woken.by_removal = True
             woken.set()
 
+    def _start_listening(self) -> None:
+        if self._listener is None or self._listener.done():
+            self._listener = asyncio.create_task(self._listen())
+
     def _start_sending(self) -> None:
         if self._sender is None or self._sender.done():
             self._sender = asyncio.create_task(self._send())
 
     async def _send(self) -> None:
         """Publishes one message at a time. Later accounts share the next message."""
-        while self._unsent or self._unsent_removals:
+        while self._unsent or self._unsent_removals or self._unsent_webhooks:
             accounts, self._unsent = self._unsent, set()
             removals, self._unsent_removals = self._unsent_removals, []
-            events = b"".join(account_id.bytes for account_id in accounts)
-            for channel, message in ((_REMOVALS, b"".join(removals)), (_CHANNEL, events)):
+            webhooks, self._unsent_webhooks = self._unsent_webhooks, set()
+            for channel, message in (
+                (_REMOVALS, b"".join(removals)),
+                (_WEBHOOKS, b"".join(account_id.bytes for account_id in webhooks)),
+                (_CHANNEL, b"".join(account_id.bytes for account_id in accounts)),
+            ):
                 if not message:
                     continue
                 with contextlib.suppress(RedisError, OSError, TimeoutError):
@@ -124,7 +164,7 @@ class Fanout:
         while True:
             try:
                 async with self._redis.pubsub() as subscription:
-                    await subscription.subscribe(_CHANNEL, _REMOVALS)
+                    await subscription.subscribe(_CHANNEL, _REMOVALS, _WEBHOOKS)
                     async for message in subscription.listen():
                         if message["type"] != "message":
                             continue
@@ -132,6 +172,9 @@ class Fanout:
                         if message["channel"] == _CHANNEL.encode():
                             for account_id in found:
                                 self._wake(account_id)
+                        elif message["channel"] == _WEBHOOKS.encode():
+                            for account_id in found:
+                                self._webhook_changed(account_id)
                         else:
                             for account_id, user_id in zip(found[::2], found[1::2], strict=True):
                                 self._removed(account_id, user_id)

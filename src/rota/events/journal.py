@@ -24,6 +24,7 @@ _RESOURCE_FIELD = {
     "rule": "ruleId",
     "schedule": "scheduleId",
     "session": "sessionId",
+    "webhook": "webhookId",
 }
 
 

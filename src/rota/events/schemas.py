@@ -32,7 +32,9 @@ class Event(Wire):
             "`mcp.connected`, `mcp.disconnected`, `mcp.changed`, `key.created`, `key.revoked`, "
             "`company.created`, `company.updated`, `company.seats_exceeded`, `member.added`, "
             "`member.updated`, `member.removed`, `invitation.created`, `invitation.deleted`, "
-            "`policy.updated`, `rule.created`, `rule.used`, `rule.revoked`, "
+            "`policy.updated`, `rule.created`, `rule.used`, `rule.revoked`, `webhook.created`, "
+            "`webhook.updated`, `webhook.enabled`, `webhook.disabled`, `webhook.deleted`, "
+            "`webhook.replayed`, `webhook.secret_rotated`, `webhook.skipped`, "
             "`session.created` or `session.revoked`. Ignore types that you do not know.",
             "task.completed",
         ),

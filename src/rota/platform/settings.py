@@ -177,6 +177,12 @@ class Settings(BaseSettings):
     # How often the workers check each tool server.
     mcp_check_minutes: Annotated[float, Field(gt=0)] = 15
 
+    # How long an endpoint of a webhook has to respond.
+    webhook_timeout_s: Annotated[float, Field(gt=0)] = 15
+    # 32 bytes in base64 each, separated by commas. They sign webhooks (`v1a`), all of them, so that
+    # a key can be replaced. Without one, the key is derived from `secret_key`.
+    webhook_keys: Annotated[tuple[SecretStr, ...], NoDecode] = ()
+
     # A trace collector that accepts OTLP over HTTP, such as http://127.0.0.1:4318.
     otlp_endpoint: str | None = None
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
@@ -195,6 +201,7 @@ class Settings(BaseSettings):
         "audit_keys_old",
         "temporal_codec_keys_old",
         "stripe_webhook_secrets",
+        "webhook_keys",
         mode="before",
     )
     @classmethod
@@ -232,7 +239,7 @@ class Settings(BaseSettings):
                 )
         return value
 
-    @field_validator("secret_keys_old", "temporal_codec_keys_old")
+    @field_validator("secret_keys_old", "temporal_codec_keys_old", "webhook_keys")
     @classmethod
     def _are_keys(cls, value: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
         return tuple(cls._is_key(key) for key in value)

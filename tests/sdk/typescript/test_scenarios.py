@@ -32,6 +32,7 @@ from tests.sdk.test_resources import (
     test_a_schedule_is_created_changed_run_and_deleted,
     test_a_session_manages_keys,
     test_a_tool_server_is_connected_and_its_tools_are_called,
+    test_a_webhook_is_created_changed_tested_and_deleted,
     test_agents_are_found,
     test_each_variant_has_its_own_plans,
     test_events_are_listed_in_order,

@@ -21,6 +21,8 @@ class WebhookEvent(Event):
 
     account_id: str
     webhook_id: str
+    # The number of the event that was sent to this webhook before it.
+    previous_sequence: int | None = None
 
 
 def verify(

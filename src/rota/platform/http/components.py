@@ -22,6 +22,7 @@ TAGS = {
     "Tasks": "Give work to an agent, follow it, and approve what it does. A task whose agent is "
     "in the catalog runs here. Any other task is a record that your client updates.",
     "Schedules": "Create tasks at the times of a cron expression.",
+    "Webhooks": "Send the events of an account to your endpoints.",
     "Agents": "The catalog of agents: what each one does and which tier it needs. These "
     "operations also count toward the lower rate limit for AI endpoints.",
     "Tool servers": "Connect Model Context Protocol (MCP) servers, whose tools agents can call.",

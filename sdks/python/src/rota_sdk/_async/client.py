@@ -17,6 +17,7 @@ from rota_sdk._async.resources.policies import Policies, Rules
 from rota_sdk._async.resources.schedules import Schedules
 from rota_sdk._async.resources.tasks import Approvals, Tasks
 from rota_sdk._async.resources.tool_servers import ToolServers
+from rota_sdk._async.resources.webhooks import Webhooks
 from rota_sdk._async.transport import AsyncTransport
 from rota_sdk._generated import operations
 from rota_sdk._requests import UNSET, Options, Unset
@@ -60,6 +61,7 @@ class AsyncRota(AsyncResource):
         self.companies = Companies(self._transport)
         self.policies = Policies(self._transport)
         self.rules = Rules(self._transport)
+        self.webhooks = Webhooks(self._transport)
         self.keys = Keys(self._transport)
         self.sessions = Sessions(self._transport)
         self.auth = Auth(self._transport)

@@ -55,6 +55,7 @@ __all__ = [
     "CreateTask",
     "CreateTasks",
     "CreateTasksResponse",
+    "CreateWebhook",
     "CredentialKind",
     "CreditSettings",
     "CutText",
@@ -62,6 +63,12 @@ __all__ = [
     "DecisionResponse",
     "DefinitionChange",
     "DeletedResponse",
+    "DeliveredResponse",
+    "DeliveriesResponse",
+    "Delivery",
+    "DeliveryOutcome",
+    "DeliveryRequest",
+    "DeliveryResponse",
     "Department",
     "DepartmentsResponse",
     "ErrorBody",
@@ -106,6 +113,7 @@ __all__ = [
     "PatchMember",
     "PatchSchedule",
     "PatchTask",
+    "PatchWebhook",
     "PingResponse",
     "PlanOffer",
     "PlansResponse",
@@ -123,6 +131,7 @@ __all__ = [
     "ReceivedInvitation",
     "ReceivedInvitationResponse",
     "RejectTask",
+    "ReplayWebhook",
     "ReportedError",
     "ResolvedResponse",
     "RetryFrom",
@@ -138,6 +147,7 @@ __all__ = [
     "ReviewedCall",
     "ReviewedWork",
     "Role",
+    "RotateSecret",
     "Rule",
     "RuleResponse",
     "RuleState",
@@ -159,6 +169,7 @@ __all__ = [
     "SettingsResponse",
     "Shaping",
     "ShownTool",
+    "SkippedEvents",
     "SnoozeResponse",
     "SnoozeTask",
     "StartSession",
@@ -209,6 +220,14 @@ __all__ = [
     "Variant",
     "Version",
     "VersionsResponse",
+    "Webhook",
+    "WebhookDisabledReason",
+    "WebhookKey",
+    "WebhookKeysResponse",
+    "WebhookResponse",
+    "WebhookSecretResponse",
+    "WebhookState",
+    "WebhooksResponse",
 ]
 
 AccountKind: TypeAlias = Annotated[Literal["personal", "company"], OpenEnum()]
@@ -238,6 +257,9 @@ CutText: TypeAlias = Annotated[
     Literal["description", "input", "output", "actions", "outputSchema"], OpenEnum()
 ]
 """A text of a task that a list has cut. `actions` is `metadata.actions`."""
+
+DeliveryOutcome: TypeAlias = Annotated[Literal["delivered", "failed"], OpenEnum()]
+"""What became of an attempt."""
 
 Gate: TypeAlias = Annotated[Literal["run", "tool", "output"], OpenEnum()]
 """Where a task waits for a person: before it runs (`run`), before a tool call (`tool`), or before
@@ -308,6 +330,8 @@ Scope: TypeAlias = Annotated[
         "billing:read",
         "billing:write",
         "audit:read",
+        "webhooks:read",
+        "webhooks:write",
     ],
     OpenEnum(),
 ]
@@ -411,6 +435,18 @@ Transport: TypeAlias = Annotated[Literal["streamable-http", "sse"], OpenEnum()]
 
 Variant: TypeAlias = Annotated[Literal["A", "B"], OpenEnum()]
 """A set of tiers and prices; each deployment has one."""
+
+WebhookDisabledReason: TypeAlias = Annotated[
+    Literal["paused", "failing", "gone", "member_removed"], OpenEnum()
+]
+"""`paused`: a user disabled it. `failing`: deliveries failed for three days. `gone`: the endpoint
+responded with 410. `member_removed`: the user who saved it left.
+"""
+
+WebhookState: TypeAlias = Annotated[Literal["active", "failing", "disabled"], OpenEnum()]
+"""`active`: events are sent. `failing`: the last delivery failed and is tried again. `disabled`:
+nothing is sent until it is enabled.
+"""
 
 
 class ShownTool(Body):
@@ -942,6 +978,17 @@ class CreateTask(Body):
     """True: creates nothing, and returns 200 with a quote of what the task would cost, use and ask."""
 
 
+class CreateWebhook(Body):
+    """A webhook to create."""
+
+    url: str
+    """Where to send events: an https address on the public internet."""
+    events: list[str] | None = None
+    """The types of events that it receives. Null or absent: all."""
+    description: str | None = None
+    """What it is for, up to 255 characters."""
+
+
 class CreditSettings(Model):
     """The credit settings of an account."""
 
@@ -971,6 +1018,24 @@ class DeletedResponse(Model):
     """The ID of the deleted object."""
     deleted: bool = True
     """Always true."""
+
+
+class DeliveryRequest(Model):
+    """What was sent."""
+
+    url: str
+    """Where it was sent."""
+    body: str
+    """The body, up to 4,096 characters of it."""
+
+
+class DeliveryResponse(Model):
+    """What the endpoint responded."""
+
+    status: int
+    """The HTTP status."""
+    body: str
+    """The beginning of the body, up to 1,024 characters."""
 
 
 class Department(Model):
@@ -1017,7 +1082,9 @@ class Event(Model):
     `mcp.disconnected`, `mcp.changed`, `key.created`, `key.revoked`, `company.created`,
     `company.updated`, `company.seats_exceeded`, `member.added`, `member.updated`,
     `member.removed`, `invitation.created`, `invitation.deleted`, `policy.updated`,
-    `rule.created`, `rule.used`, `rule.revoked`, `session.created` or `session.revoked`. Ignore
+    `rule.created`, `rule.used`, `rule.revoked`, `webhook.created`, `webhook.updated`,
+    `webhook.enabled`, `webhook.disabled`, `webhook.deleted`, `webhook.replayed`,
+    `webhook.secret_rotated`, `webhook.skipped`, `session.created` or `session.revoked`. Ignore
     types that you do not know.
     """
     task_id: str | None
@@ -1281,6 +1348,19 @@ class ReportedError(Body):
     """Whether a retry can succeed without a change."""
 
 
+class PatchWebhook(Body):
+    """Changes to a webhook. Absent fields change nothing."""
+
+    url: str | None = None
+    """Where to send events: an https address on the public internet."""
+    events: list[str] | None = None
+    """The types of events that it receives. Null or absent: all."""
+    description: str | None = None
+    """What it is for, up to 255 characters."""
+    enabled: bool | None = None
+    """False stops deliveries. True continues after the last confirmed event."""
+
+
 class ToolServer(Model):
     """A connected tool server."""
 
@@ -1425,6 +1505,13 @@ class ReceivedInvitation(Model):
     """When it stops working."""
 
 
+class ReplayWebhook(Body):
+    """Where to continue."""
+
+    from_sequence: int
+    """The number of the first event to send."""
+
+
 class RetryOption(Model):
     """One way to retry a task."""
 
@@ -1453,6 +1540,13 @@ class RetryTask(Body):
 
     from_: RetryFrom = "start"
     """Where the new run starts."""
+
+
+class RotateSecret(Body):
+    """How to replace the secret of a webhook."""
+
+    overlap_hours: int = 24
+    """For how many hours the secret before it also signs."""
 
 
 class Rule(Model):
@@ -1518,6 +1612,15 @@ class Session(Model):
     """When the session was last used, to the minute."""
     current: bool
     """Whether this request uses the session."""
+
+
+class SkippedEvents(Model):
+    """Events that were deleted before they could be delivered."""
+
+    from_sequence: int
+    """The number of the first of them."""
+    to_sequence: int
+    """The number of the last of them."""
 
 
 class SnoozeResponse(Model):
@@ -1705,6 +1808,15 @@ class UsageTotals(Model):
     """Tokens received from models."""
     cost_usd: str
     """US dollars with six decimals, as a string to keep it exact."""
+
+
+class WebhookKey(Model):
+    """A public key that verifies the signature `v1a`."""
+
+    public_key: str
+    """The key as the SDKs and Standard Webhooks write it."""
+    alg: str = "Ed25519"
+    """Always `Ed25519`."""
 
 
 class AcceptTools(Body):
@@ -2246,6 +2358,33 @@ class Tool(Model):
     """When the accepted definition was accepted."""
 
 
+class Delivery(Model):
+    """One attempt to deliver one event."""
+
+    id: str
+    """The ID of the attempt, `dlv_…`."""
+    event_id: str
+    """The event. The header webhook-id has it, too."""
+    sequence: int
+    """The number of the event. 0: a test."""
+    type: str
+    """The type of the event."""
+    attempt: int
+    """Which attempt it was, starting at 1."""
+    delivered: bool
+    """Whether the endpoint confirmed the event."""
+    error: str | None
+    """Why the attempt failed, and what to do."""
+    sent_at: datetime
+    """When it was sent."""
+    duration_ms: int
+    """How long it took, in milliseconds."""
+    request: DeliveryRequest
+    """The request to the endpoint."""
+    response: DeliveryResponse | None
+    """The response of the endpoint. Null: none arrived."""
+
+
 class DepartmentsResponse(Model):
     """All departments."""
 
@@ -2582,6 +2721,47 @@ class SessionsResponse(Model):
     """The number of items on all pages, not only this one."""
 
 
+class Webhook(Model):
+    """An endpoint that receives the events of the account."""
+
+    id: str
+    """The ID of the webhook, `wh_…`."""
+    url: str
+    """Where events are sent."""
+    description: str | None
+    """What it is for."""
+    events: list[str] | None
+    """The types of events that it receives. Null: all."""
+    enabled: bool
+    """Whether events are sent."""
+    state: WebhookState
+    """Whether deliveries succeed."""
+    disabled_reason: WebhookDisabledReason | None
+    """Why it is disabled. Null if it is enabled."""
+    disabled_at: datetime | None
+    """When it was disabled. Null if it is enabled."""
+    confirmed_sequence: int
+    """Every event up to this number has been confirmed by the endpoint, or is not for it."""
+    skipped: SkippedEvents | None
+    """The events that retention deleted before they could be delivered. Null: none since the last
+    replay.
+    """
+    failing_since: datetime | None
+    """When deliveries began to fail. Null if they succeed."""
+    next_attempt_at: datetime | None
+    """When a failed delivery is tried again."""
+    last_error: str | None
+    """Why the last delivery failed."""
+    last_delivered_at: datetime | None
+    """When an event was confirmed last."""
+    old_secret_until: datetime | None
+    """Until when the secret before the last rotation also signs."""
+    created_at: datetime
+    """When the webhook was created."""
+    updated_at: datetime
+    """When it was changed last."""
+
+
 class SubscribeResponse(Model):
     """A checkout to pay at, or the subscription if nothing is to be paid now."""
 
@@ -2695,6 +2875,13 @@ class UsageResponse(Model):
     """What the entries are grouped by."""
     totals: UsageTotals
     """The sum of all entries."""
+
+
+class WebhookKeysResponse(Model):
+    """The keys of the service that sign webhooks."""
+
+    keys: list[WebhookKey]
+    """The newest first. Each of them signs."""
 
 
 class CompanyResponse(Model):
@@ -2846,6 +3033,22 @@ class ToolsResponse(Model):
     """The number of items on all pages, not only this one."""
 
 
+class DeliveredResponse(Model):
+    """One attempt."""
+
+    delivery: Delivery
+    """The attempt. `delivered` says whether it succeeded."""
+
+
+class DeliveriesResponse(Model):
+    """A page of deliveries."""
+
+    deliveries: list[Delivery]
+    """The attempts on this page, newest first."""
+    total: int
+    """The number of items on all pages, not only this one."""
+
+
 class QuoteResponse(Model):
     """A quote."""
 
@@ -2878,6 +3081,33 @@ class SchedulesResponse(Model):
     """Whether texts of tasks were cut after 2,000 characters and their actions left out, because
     the page would be larger than 1 MiB. `GET /api/schedules/{id}` returns the whole task.
     """
+
+
+class WebhookResponse(Model):
+    """One webhook."""
+
+    webhook: Webhook
+    """The webhook."""
+
+
+class WebhookSecretResponse(Model):
+    """A webhook and its new secret."""
+
+    webhook: Webhook
+    """The webhook."""
+    secret: str | None
+    """The secret that signs deliveries. It is shown only once: a repeated request with the same
+    Idempotency-Key gets null.
+    """
+
+
+class WebhooksResponse(Model):
+    """The webhooks of an account."""
+
+    webhooks: list[Webhook]
+    """All webhooks, newest first."""
+    total: int
+    """The number of items on all pages, not only this one."""
 
 
 class ScheduleDetailsResponse(Model):

@@ -41,6 +41,7 @@ create_rule = Operation("POST", "/api/rules", models.RuleResponse, is_keyed=True
 create_schedule = Operation("POST", "/api/schedules", models.ScheduleResponse, is_keyed=True)
 create_task = Operation("POST", "/api/tasks", models.TaskResponse, is_keyed=True)
 create_tasks = Operation("POST", "/api/tasks/batch", models.CreateTasksResponse, is_keyed=True)
+create_webhook = Operation("POST", "/api/webhooks", models.WebhookSecretResponse, is_keyed=True)
 delete_invitation = Operation(
     "DELETE",
     "/api/companies/{id}/invitations/{invitationId}",
@@ -56,6 +57,7 @@ delete_schedule = Operation("DELETE", "/api/schedules/{id}", models.DeletedRespo
 delete_session = Operation(
     "DELETE", "/api/auth/sessions/{id}", models.DeletedResponse, is_keyed=False
 )
+delete_webhook = Operation("DELETE", "/api/webhooks/{id}", models.DeletedResponse, is_keyed=False)
 disconnect_server = Operation("DELETE", "/api/mcp/{id}", models.DeletedResponse, is_keyed=False)
 fork_options = Operation("GET", "/api/tasks/{id}/fork", models.ForkOptionsResponse, is_keyed=False)
 fork_task = Operation("POST", "/api/tasks/{id}/fork", models.TaskResponse, is_keyed=True)
@@ -81,6 +83,7 @@ get_subscription = Operation(
 )
 get_task = Operation("GET", "/api/tasks/{id}", models.TaskResponse, is_keyed=False)
 get_usage = Operation("GET", "/api/usage", models.UsageResponse, is_keyed=False)
+get_webhook = Operation("GET", "/api/webhooks/{id}", models.WebhookResponse, is_keyed=False)
 invoke_tool = Operation("POST", "/api/mcp/{id}/invoke", models.InvokedResponse, is_keyed=True)
 jwks = Operation("GET", "/.well-known/jwks.json", models.JsonWebKeySet, is_keyed=False)
 list_agent_versions = Operation(
@@ -90,6 +93,9 @@ list_agents = Operation("GET", "/api/agents", models.AgentsResponse, is_keyed=Fa
 list_approvals = Operation("GET", "/api/approvals", models.ApprovalsResponse, is_keyed=False)
 list_audit = Operation("GET", "/api/audit", models.AuditResponse, is_keyed=False)
 list_checks = Operation("GET", "/api/mcp/{id}/checks", models.ChecksResponse, is_keyed=False)
+list_deliveries = Operation(
+    "GET", "/api/webhooks/{id}/deliveries", models.DeliveriesResponse, is_keyed=False
+)
 list_departments = Operation(
     "GET", "/api/agents/departments", models.DepartmentsResponse, is_keyed=False
 )
@@ -111,6 +117,7 @@ list_tools = Operation("GET", "/api/mcp/{id}/tools", models.ToolsResponse, is_ke
 list_transactions = Operation(
     "GET", "/api/credits/transactions", models.TransactionsResponse, is_keyed=False
 )
+list_webhooks = Operation("GET", "/api/webhooks", models.WebhooksResponse, is_keyed=False)
 live = Operation("GET", "/health/live", models.LiveResponse, is_keyed=False)
 logout = Operation("POST", "/api/auth/logout", models.LogoutResponse, is_keyed=False)
 me = Operation("GET", "/api/me", models.MeResponse, is_keyed=False)
@@ -124,12 +131,16 @@ patch_member = Operation(
 )
 patch_schedule = Operation("PATCH", "/api/schedules/{id}", models.ScheduleResponse, is_keyed=False)
 patch_task = Operation("PATCH", "/api/tasks/{id}", models.TaskResponse, is_keyed=False)
+patch_webhook = Operation("PATCH", "/api/webhooks/{id}", models.WebhookResponse, is_keyed=False)
 ping_server = Operation("POST", "/api/mcp/{id}/ping", models.PingResponse, is_keyed=False)
 put_policies = Operation("PUT", "/api/policies", models.PoliciesResponse, is_keyed=False)
 quote_retry = Operation("GET", "/api/tasks/{id}/retry", models.RetryQuoteResponse, is_keyed=False)
 ready = Operation("GET", "/health/ready", models.ReadyResponse, is_keyed=False)
 refresh_session = Operation("POST", "/api/auth/refresh", models.TokenResponse, is_keyed=False)
 reject_task = Operation("POST", "/api/tasks/{id}/reject", models.DecisionResponse, is_keyed=True)
+replay_webhook = Operation(
+    "POST", "/api/webhooks/{id}/replay", models.WebhookResponse, is_keyed=False
+)
 resolve_agent = Operation("GET", "/api/agents/resolve", models.ResolvedResponse, is_keyed=False)
 resume_connect_pass = Operation(
     "POST", "/api/addons/connect-pass/resume", models.BillingResponse, is_keyed=True
@@ -139,6 +150,9 @@ resume_subscription = Operation(
 )
 retry_task = Operation("POST", "/api/tasks/{id}/retry", models.TaskResponse, is_keyed=True)
 review_task = Operation("GET", "/api/tasks/{id}/review", models.ReviewResponse, is_keyed=False)
+rotate_webhook_secret = Operation(
+    "POST", "/api/webhooks/{id}/rotate-secret", models.WebhookSecretResponse, is_keyed=True
+)
 run_schedule = Operation("POST", "/api/schedules/{id}/run", models.TaskResponse, is_keyed=True)
 snooze_task = Operation("POST", "/api/tasks/{id}/snooze", models.SnoozeResponse, is_keyed=False)
 start_session = Operation("POST", "/api/auth/session", models.TokenResponse, is_keyed=False)
@@ -151,5 +165,11 @@ task_receipt = Operation("GET", "/api/tasks/{id}/receipt", models.ReceiptRespons
 task_timeline = Operation(
     "GET", "/api/tasks/{id}/timeline", models.TimelineResponse, is_keyed=False
 )
+test_webhook = Operation(
+    "POST", "/api/webhooks/{id}/test", models.DeliveredResponse, is_keyed=False
+)
 top_up = Operation("POST", "/api/credits/topup", models.TopUpResponse, is_keyed=True)
 update_server = Operation("PATCH", "/api/mcp/{id}", models.ServerToolsResponse, is_keyed=False)
+webhook_keys = Operation(
+    "GET", "/.well-known/webhook-keys.json", models.WebhookKeysResponse, is_keyed=False
+)

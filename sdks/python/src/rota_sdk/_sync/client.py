@@ -20,6 +20,7 @@ from rota_sdk._sync.resources.policies import Policies, Rules
 from rota_sdk._sync.resources.schedules import Schedules
 from rota_sdk._sync.resources.tasks import Approvals, Tasks
 from rota_sdk._sync.resources.tool_servers import ToolServers
+from rota_sdk._sync.resources.webhooks import Webhooks
 from rota_sdk._sync.transport import Transport
 
 
@@ -61,6 +62,7 @@ class Rota(Resource):
         self.companies = Companies(self._transport)
         self.policies = Policies(self._transport)
         self.rules = Rules(self._transport)
+        self.webhooks = Webhooks(self._transport)
         self.keys = Keys(self._transport)
         self.sessions = Sessions(self._transport)
         self.auth = Auth(self._transport)

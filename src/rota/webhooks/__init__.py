@@ -1,0 +1,1 @@
+"""Webhooks: the events of an account, sent to endpoints of its owner."""

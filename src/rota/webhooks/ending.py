@@ -1,0 +1,16 @@
+"""Disables the webhooks of a user who leaves the account."""
+
+from uuid import UUID
+
+from rota.events import journal
+from rota.platform.db import AccountTransaction
+from rota.webhooks import queries
+from rota.webhooks.turns import record
+
+
+async def disable_of(tx: AccountTransaction, user_id: UUID) -> None:
+    """Disables what the user saved last: the endpoint may be the user's own. A member who can
+    manage webhooks can enable it again."""
+    await journal.lock_account(tx)
+    for webhook_id in await queries.disable_of(tx, user_id):
+        await record(tx, "webhook.disabled", webhook_id, reason="member_removed", error=None)

@@ -1,0 +1,81 @@
+"""A webhook and its deliveries, as they are stored."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+DisabledReason = Literal["paused", "failing", "gone", "member_removed"]
+State = Literal["active", "failing", "disabled"]
+DeliveryOutcome = Literal["delivered", "failed"]
+# What a delivery without an event of the journal has.
+TEST_TYPE, TEST_SEQUENCE = "webhook.test", 0
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    id: UUID
+    url: str
+    description: str | None
+    # None: all types.
+    events: list[str] | None
+    # The families of types that the credential that saved it can see. None: all.
+    families: list[str] | None
+    sealed_secret: bytes
+    sealed_old_secret: bytes | None
+    old_secret_until: datetime | None
+    enabled: bool
+    disabled_reason: DisabledReason | None
+    disabled_at: datetime | None
+    confirmed_sequence: int
+    previous_sequence: int
+    skipped_from: int | None
+    skipped_to: int | None
+    due_at: datetime | None
+    leased_until: datetime | None
+    revision: int
+    attempts: int
+    failing_since: datetime | None
+    behind_since: datetime | None
+    last_error: str | None
+    delivered_at: datetime | None
+    saved_by: UUID
+    created_at: datetime
+    updated_at: datetime
+
+    @property
+    def state(self) -> State:
+        if not self.enabled:
+            return "disabled"
+        return "failing" if self.failing_since else "active"
+
+    def wants(self, event_type: str) -> bool:
+        if self.families is not None and event_type.partition(".")[0] not in self.families:
+            return False
+        return self.events is None or event_type in self.events
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One attempt to deliver one event."""
+
+    id: UUID
+    event_id: UUID
+    sequence: int
+    type: str
+    attempt: int
+    url: str
+    sent_at: datetime
+    duration_ms: int
+    delivered: bool
+    # None: no response.
+    status: int | None
+    error: str | None
+    # The beginning of both.
+    request_body: str
+    response_body: str | None
+
+
+def seal_context(account_id: UUID, webhook_id: UUID) -> str:
+    # The same for both columns: a rotation moves the value from one to the other.
+    return f"webhooks/{account_id}/{webhook_id}/sealed_secret"

@@ -1,0 +1,202 @@
+"""SQL of webhooks: what clients read and change. A transaction that locks a webhook and the account
+locks the account first."""
+
+from dataclasses import fields
+from datetime import datetime
+from operator import attrgetter
+from uuid import UUID
+
+from rota.platform.db import AccountReader, AccountTransaction
+from rota.webhooks.model import Delivery, DisabledReason, Webhook
+
+_NAMES = tuple(field.name for field in fields(Webhook))
+COLUMNS = ", ".join(_NAMES)
+_values = attrgetter(*_NAMES)
+_INSERT = f"""
+    INSERT INTO webhooks (account_id, {COLUMNS})
+    VALUES ($1, {", ".join(f"${number}" for number in range(2, 2 + len(_NAMES)))})
+"""  # noqa: S608
+_DELIVERY_COLUMNS = ", ".join(field.name for field in fields(Delivery))
+
+# A worker that is sending notices the new revision, stops, and makes the row due. Otherwise the row
+# is due at once.
+_CHANGED = """
+    revision = revision + 1, updated_at = now(),
+    due_at = CASE WHEN NOT enabled THEN NULL
+                  WHEN leased_until > now() THEN leased_until ELSE now() END
+"""
+
+
+async def count(tx: AccountReader) -> int:
+    found: int = await tx.fetchval(
+        "SELECT count(*) FROM webhooks WHERE account_id = $1", tx.account_id
+    )
+    return found
+
+
+async def all_of(tx: AccountReader) -> list[Webhook]:
+    """Newest first."""
+    rows = await tx.fetch(
+        f"SELECT {COLUMNS} FROM webhooks WHERE account_id = $1 ORDER BY id DESC",  # noqa: S608
+        tx.account_id,
+    )
+    return [Webhook(**row) for row in rows]
+
+
+async def find(tx: AccountReader, webhook_id: UUID, *, for_change: bool = False) -> Webhook | None:
+    lock = "FOR UPDATE" if for_change else ""
+    row = await tx.fetchrow(
+        f"SELECT {COLUMNS} FROM webhooks WHERE account_id = $1 AND id = $2 {lock}",  # noqa: S608
+        tx.account_id,
+        webhook_id,
+    )
+    return Webhook(**row) if row else None
+
+
+async def insert(tx: AccountTransaction, webhook: Webhook) -> None:
+    await tx.execute(_INSERT, tx.account_id, *_values(webhook))
+
+
+async def change(tx: AccountTransaction, webhook: Webhook) -> Webhook:
+    """Saves what a client can change."""
+    row = await tx.fetchrow(
+        f"""
+        UPDATE webhooks SET url = $3, description = $4, events = $5, families = $6, saved_by = $7,
+            {_CHANGED}
+        WHERE account_id = $1 AND id = $2 RETURNING {COLUMNS}
+        """,  # noqa: S608
+        tx.account_id,
+        webhook.id,
+        webhook.url,
+        webhook.description,
+        webhook.events,
+        webhook.families,
+        webhook.saved_by,
+    )
+    return Webhook(**row)
+
+
+async def enable(tx: AccountTransaction, webhook_id: UUID) -> Webhook:
+    row = await tx.fetchrow(
+        f"""
+        UPDATE webhooks SET enabled = true, disabled_reason = NULL, disabled_at = NULL,
+            attempts = 0, failing_since = NULL, revision = revision + 1, updated_at = now(),
+            due_at = now()
+        WHERE account_id = $1 AND id = $2 RETURNING {COLUMNS}
+        """,  # noqa: S608
+        tx.account_id,
+        webhook_id,
+    )
+    return Webhook(**row)
+
+
+async def disable(tx: AccountTransaction, webhook_id: UUID, reason: DisabledReason) -> Webhook:
+    row = await tx.fetchrow(
+        f"""
+        UPDATE webhooks SET enabled = false, disabled_reason = $3, disabled_at = now(),
+            revision = revision + 1, due_at = NULL, leased_until = NULL, updated_at = now()
+        WHERE account_id = $1 AND id = $2 RETURNING {COLUMNS}
+        """,  # noqa: S608
+        tx.account_id,
+        webhook_id,
+        reason,
+    )
+    return Webhook(**row)
+
+
+async def disable_of(tx: AccountTransaction, user_id: UUID) -> list[UUID]:
+    """Disables the webhooks that a user saved last. Their IDs."""
+    rows = await tx.fetch(
+        """
+        UPDATE webhooks SET enabled = false, disabled_reason = 'member_removed',
+            disabled_at = now(), revision = revision + 1, due_at = NULL, leased_until = NULL,
+            updated_at = now()
+        WHERE account_id = $1 AND saved_by = $2 AND enabled RETURNING id
+        """,
+        tx.account_id,
+        user_id,
+    )
+    return [row["id"] for row in rows]
+
+
+async def move(tx: AccountTransaction, webhook_id: UUID, confirmed: int) -> Webhook:
+    """Continues after another event, earlier or later. A disabled webhook stays disabled."""
+    row = await tx.fetchrow(
+        f"""
+        UPDATE webhooks SET confirmed_sequence = $3, previous_sequence = $3, attempts = 0,
+            failing_since = NULL, behind_since = NULL, last_error = NULL, skipped_from = NULL,
+            skipped_to = NULL, {_CHANGED}
+        WHERE account_id = $1 AND id = $2 RETURNING {COLUMNS}
+        """,  # noqa: S608
+        tx.account_id,
+        webhook_id,
+        confirmed,
+    )
+    return Webhook(**row)
+
+
+async def skip(tx: AccountTransaction, claimed: Webhook, first: int, last: int) -> bool:
+    """Moves on after events that are no longer stored. False: another worker has the webhook."""
+    moved = await tx.fetchval(
+        """
+        UPDATE webhooks SET confirmed_sequence = $5, previous_sequence = $5,
+            skipped_from = coalesce(skipped_from, $4), skipped_to = $5
+        WHERE account_id = $1 AND id = $2 AND leased_until = $3 AND revision = $6 RETURNING true
+        """,
+        tx.account_id,
+        claimed.id,
+        claimed.leased_until,
+        first,
+        last,
+        claimed.revision,
+    )
+    return bool(moved)
+
+
+async def set_secret(
+    tx: AccountTransaction, webhook_id: UUID, sealed: bytes, old_until: datetime | None
+) -> Webhook:
+    """The secret before it also signs until `old_until`. None: it is forgotten at once."""
+    row = await tx.fetchrow(
+        f"""
+        UPDATE webhooks SET sealed_secret = $3, old_secret_until = $4,
+            sealed_old_secret = CASE WHEN $4::timestamptz IS NOT NULL THEN sealed_secret END,
+            revision = revision + 1, updated_at = now()
+        WHERE account_id = $1 AND id = $2 RETURNING {COLUMNS}
+        """,  # noqa: S608
+        tx.account_id,
+        webhook_id,
+        sealed,
+        old_until,
+    )
+    return Webhook(**row)
+
+
+async def delete(tx: AccountTransaction, webhook_id: UUID) -> bool:
+    """Deletes the webhook and its deliveries."""
+    deleted = await tx.fetchval(
+        "DELETE FROM webhooks WHERE account_id = $1 AND id = $2 RETURNING true",
+        tx.account_id,
+        webhook_id,
+    )
+    return bool(deleted)
+
+
+async def deliveries(
+    tx: AccountReader, webhook_id: UUID, delivered: bool | None, limit: int, offset: int
+) -> tuple[list[Delivery], int]:
+    """Newest first, and how many there are."""
+    arguments = (tx.account_id, webhook_id, delivered)
+    matching = """
+        FROM webhook_deliveries
+        WHERE account_id = $1 AND webhook_id = $2 AND ($3::boolean IS NULL OR delivered = $3)
+    """
+    rows = await tx.fetch(
+        f"SELECT {_DELIVERY_COLUMNS} {matching} ORDER BY id DESC LIMIT $4 OFFSET $5",
+        *arguments,
+        limit,
+        offset,
+    )
+    # Only the newest thousand are kept, so that they can be counted.
+    total = await tx.fetchval(f"SELECT count(*) {matching}", *arguments)
+    return [Delivery(**row) for row in rows], total

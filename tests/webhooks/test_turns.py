@@ -1,0 +1,153 @@
+"""How a worker takes turns, and what it does when something changes while it sends."""
+
+import asyncio
+
+import pytest
+
+from rota.composition import Composition
+from rota.webhooks import dispatcher, progress, turns
+from tests.service import Person, Service
+from tests.webhooks.receiver import OK, Received, Receiver, response
+from tests.webhooks.world import create, happen, patch, read, replay, sending, until, uuid_of
+
+
+async def slowly(_: Received) -> bytes:
+    await asyncio.sleep(0.02)
+    return OK
+
+
+async def test_a_turn_that_is_over_continues_with_the_next_one(
+    worker: Composition, person: Person, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turns, "TURN_S", 0.0)
+    webhook, _ = await create(person, receiver.url + "/")
+    start = webhook["confirmedSequence"]
+    await happen(worker, person, 10)
+    await until(person, webhook, confirmedSequence=start + 11)
+    assert receiver.sequences() == list(range(start + 1, start + 12))
+
+
+async def test_a_replay_while_events_are_sent_starts_after_they_have_stopped(
+    worker: Composition, person: Person, receiver: Receiver
+) -> None:
+    receiver.answers["/"] = slowly
+    webhook, _ = await create(person, receiver.url + "/")
+    start = webhook["confirmedSequence"]
+    await happen(worker, person, 90)
+    await receiver.until(lambda: len(receiver.received) > 30)
+    await replay(person, webhook, 1)
+    await until(person, webhook, confirmedSequence=start + 92)
+    sequences = receiver.sequences()
+    again = sequences.index(1)
+    # What was sent before the replay ended before it began, and nothing is mixed.
+    assert sequences[:again] == list(range(start + 1, start + 1 + again))
+    assert sequences[again:] == list(range(1, start + 93))
+
+
+async def test_a_url_that_is_changed_while_events_are_sent_gets_the_rest(
+    worker: Composition, person: Person, receiver: Receiver
+) -> None:
+    receiver.answers["/old"] = slowly
+    webhook, _ = await create(person, receiver.url + "/old")
+    start = webhook["confirmedSequence"]
+    await happen(worker, person, 90)
+    await receiver.until(lambda: len(receiver.received) > 10)
+    await patch(person, webhook, url=receiver.url + "/new")
+    await until(person, webhook, confirmedSequence=start + 92)
+    old, new = receiver.sequences("/old"), receiver.sequences("/new")
+    assert sorted({*old, *new}) == list(range(start + 1, start + 93))
+    assert len(old) < 60
+    assert receiver.received[-1].path == "/new"
+
+
+async def test_a_worker_that_stops_sends_nothing_again_that_was_confirmed(
+    office: Service, person: Person, receiver: Receiver
+) -> None:
+    receiver.answers["/"] = slowly
+    webhook, _ = await create(person, receiver.url + "/")
+    start = webhook["confirmedSequence"]
+    async with sending(office) as parts:
+        await happen(parts, person, 60)
+        await receiver.until(lambda: len(receiver.received) > 25)
+    assert (await read(person, webhook))["confirmedSequence"] > start + 20
+    receiver.answers.clear()
+    # The webhook was given back, so the next worker need not wait for the end of a lease.
+    async with sending(office):
+        await until(person, webhook, 4, confirmedSequence=start + 61)
+    # At most the one that was under way when the worker stopped arrives twice.
+    assert len(receiver.received) <= 62
+    assert sorted(set(receiver.sequences())) == list(range(start + 1, start + 62))
+
+
+async def test_a_worker_that_was_paused_does_not_send_for_a_webhook_that_another_one_has(
+    office: Service, person: Person, receiver: Receiver
+) -> None:
+    webhook, _ = await create(person, receiver.url + "/")
+    async with Composition(office.settings, pool_size=4) as parts:
+        await happen(parts, person, 5)
+        async with parts.db.relay() as connection:
+            [claim] = [
+                each
+                for each in await progress.claim(
+                    connection, {person.user_id}, limit=10, failing=10, lease_s=60
+                )
+                if each.webhook.id == uuid_of(webhook)
+            ]
+        paused = turns.Turns(parts.db, parts.webhook_sender)
+        paused.lease_s = -1.0
+        await paused.take(claim)
+        assert receiver.received == []
+        # Another worker has it now, and what the first one saves has no effect.
+        async with parts.db.relay() as connection:
+            position = progress.Position(99, 99)
+            assert await progress.save(connection, claim, position, [], lease_s=60) is None
+    found = await read(person, webhook)
+    assert found["confirmedSequence"] == webhook["confirmedSequence"]
+
+
+async def test_a_look_that_fails_is_repeated(
+    office: Service, person: Person, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    webhook, _ = await create(person, receiver.url + "/")
+    failures = [OSError("the database is down")]
+    looked = progress.with_webhooks
+
+    async def fails_once(connection: object) -> object:
+        if failures:
+            raise failures.pop()
+        return await looked(connection)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(progress, "with_webhooks", fails_once)
+    monkeypatch.setattr(dispatcher, "RETRY_AFTER_ERROR_S", 0.05)
+    async with sending(office):
+        await until(person, webhook, confirmedSequence=webhook["confirmedSequence"] + 1)
+    assert not failures
+
+
+async def test_a_turn_that_fails_unexpectedly_delays_only_its_webhook(
+    worker: Composition, office: Service, person: Person, receiver: Receiver
+) -> None:
+    broken, _ = await create(person, receiver.url + "/broken", events=["task.failed"])
+    good, _ = await create(person, receiver.url + "/good")
+    async with office.owner() as connection:
+        # A secret that no key can open.
+        await connection.execute(
+            "UPDATE webhooks SET sealed_secret = '\\x00' WHERE id = $1", uuid_of(broken)
+        )
+    await happen(worker, person, 3, "task.failed")
+    await until(person, good, confirmedSequence=good["confirmedSequence"] + 4)
+    assert receiver.at("/broken") == []
+
+
+async def test_without_a_free_place_webhooks_wait_for_one(
+    office: Service, person: Person, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dispatcher, "PLACES", 1)
+    receiver.answers["/failing"] = lambda _: response(500)
+    made = [(await create(person, receiver.url + path))[0] for path in ("/1", "/2", "/3")]
+    failing, _ = await create(person, receiver.url + "/failing")
+    async with sending(office) as parts:
+        await happen(parts, person, 20)
+        for webhook in made:
+            await until(person, webhook, confirmedSequence=made[0]["confirmedSequence"] + 24)
+        await until(person, failing, state="failing")
