@@ -19,15 +19,14 @@ from rota.auth.keys import Keys
 from rota.auth.operator_keys import OperatorKeys
 from rota.auth.profiles import Profiles
 from rota.auth.sessions import Sessions
-from rota.companies.invitations import Invitations, end_invitations
-from rota.companies.members import Members
+from rota.companies.invitations import Invitations
 from rota.companies.service import Companies
 from rota.credits.allowance import AllowanceOf
 from rota.credits.payers import Payers
 from rota.credits.service import Credits
+from rota.data.parts import DataParts
 from rota.events import journal
 from rota.events.stream import Streams
-from rota.foundation import Foundation
 from rota.limits.window import Window
 from rota.mcp import sessions as tool_sessions
 from rota.mcp.client import ToolClient
@@ -35,8 +34,6 @@ from rota.mcp.health import Health
 from rota.mcp.service import Servers
 from rota.mcp.session import Timeouts
 from rota.mcp.tool_calls import ToolCalls
-from rota.payments.port import Processor
-from rota.payments.processor import processor_of
 from rota.payments.turns import Turns
 from rota.plans.allowance import TierAllowance, plan_allowance
 from rota.plans.purchases import Purchases
@@ -49,8 +46,6 @@ from rota.platform.idempotency import Idempotency
 from rota.platform.resolver import Resolver
 from rota.platform.schema import SchemaChecks
 from rota.platform.settings import Settings
-from rota.platform.signatures import Signer
-from rota.policies.service import Policies
 from rota.receipts.service import Receipts
 from rota.rules.service import Rules
 from rota.runs import model_names
@@ -58,9 +53,8 @@ from rota.runs.forks import Forks
 from rota.runs.retries import Retries
 from rota.runs.step_events import stored_text
 from rota.runs.timeline import Timelines
-from rota.schedules import pausing
 from rota.schedules.service import Schedules
-from rota.tasks import overview_queries, withdrawal
+from rota.tasks import overview_queries
 from rota.tasks.batches import Batches
 from rota.tasks.creation import TaskCreation
 from rota.tasks.overview import Overview
@@ -69,7 +63,7 @@ from rota.tasks.service import Tasks
 from rota.variants import VARIANTS
 
 
-class Composition(Foundation):
+class Composition(DataParts):
     def __init__(
         self, settings: Settings, *, pool_size: int | None = None, for_worker: bool = False
     ) -> None:
@@ -162,20 +156,6 @@ class Composition(Foundation):
         )
 
     @cached_property
-    def members(self) -> Members:
-        return Members(
-            self.db,
-            self.authenticator,
-            # The last one locks the event journal, which others lock after a schedule.
-            end_work=(
-                end_invitations,
-                pausing.pause_of,
-                withdrawal.withdraw_approvals_of,
-            ),
-            announce=self.fanout.announce_removal,
-        )
-
-    @cached_property
     def catalog(self) -> Catalog:
         return Catalog(self.db)
 
@@ -186,12 +166,6 @@ class Composition(Foundation):
     @cached_property
     def allowance_of(self) -> AllowanceOf:
         return plan_allowance(self.tier_allowance, self.variant.lowest_tier)
-
-    @cached_property
-    def processor(self) -> Processor:
-        processor = processor_of(self.settings)
-        self._closes(processor.close)
-        return processor
 
     @cached_property
     def credits(self) -> Credits:
@@ -282,10 +256,6 @@ class Composition(Foundation):
         )
 
     @cached_property
-    def policies(self) -> Policies:
-        return Policies(self.db)
-
-    @cached_property
     def rules(self) -> Rules:
         return Rules(self.db, self.idempotency)
 
@@ -296,10 +266,6 @@ class Composition(Foundation):
     @cached_property
     def timelines(self) -> Timelines:
         return Timelines(self.db)
-
-    @cached_property
-    def signer(self) -> Signer:
-        return Signer(self.settings.audit_key_bytes, self.settings.audit_keys_old)
 
     @cached_property
     def audit_trail(self) -> AuditTrail:

@@ -9,6 +9,7 @@ import { Agents } from './resources/agents.ts';
 import { Audit } from './resources/audit.ts';
 import { Companies } from './resources/companies.ts';
 import { ConnectPass, Credits, Subscriptions } from './resources/money.ts';
+import { Data } from './resources/data.ts';
 import { Policies, Rules } from './resources/policies.ts';
 import { Schedules } from './resources/schedules.ts';
 import { Approvals, Tasks } from './resources/tasks.ts';
@@ -29,6 +30,7 @@ export class Rota extends Resource {
   readonly audit: Audit;
   readonly companies: Companies;
   readonly policies: Policies;
+  readonly data: Data;
   readonly rules: Rules;
   readonly keys: Keys;
   readonly sessions: Sessions;
@@ -50,6 +52,7 @@ export class Rota extends Resource {
     this.audit = new Audit(transport);
     this.companies = new Companies(transport);
     this.policies = new Policies(transport);
+    this.data = new Data(transport);
     this.rules = new Rules(transport);
     this.keys = new Keys(transport);
     this.sessions = new Sessions(transport);

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterable
 from datetime import datetime
 from typing import Any
 
-from rota.audit import heads, queries
+from rota.audit import checkpoints, heads, queries
 from rota.audit.queries import Head, Stored
 from rota.audit.verify import PAGE, Chain, Problem
 from rota.platform import clock, json
@@ -24,7 +24,12 @@ class NotAnExport(Exception):
 
 async def lines(db: Database, head: Head, signed: str) -> AsyncIterator[bytes]:
     """Pages of lines up to the head. Each page is a read of its own: entries never change."""
+    async with db.read(head.account_id) as tx:
+        checkpoint = await checkpoints.find(tx)
     last = 0
+    if checkpoint is not None:
+        last = checkpoint.sequence
+        yield json.dumps({"checkpoint": checkpoint.signed}) + b"\n"
     while last < head.sequence:
         async with db.read(head.account_id) as tx:
             entries = await queries.after(tx, last, min(PAGE, head.sequence - last))
@@ -72,6 +77,17 @@ def _from_line(line: dict[str, Any]) -> Stored:
     )
 
 
+def _behind(signed: str, keys: list[dict[str, Any]]) -> Chain:
+    """A chain that begins behind a checkpoint."""
+    try:
+        checkpoint = checkpoints.read(signed, keys)
+    except NotSigned as error:
+        raise NotAnExport(f"The checkpoint cannot be trusted. {error}") from None
+    chain = Chain(checkpoint.account_id)
+    chain.begin_behind(checkpoint, keys)
+    return chain
+
+
 def check(text: Iterable[bytes], keys: list[dict[str, Any]]) -> tuple[Head, list[Problem]]:
     """Verifies an export. Returns its head and the problems."""
     chain: Chain | None = None
@@ -83,6 +99,9 @@ def check(text: Iterable[bytes], keys: list[dict[str, Any]]) -> tuple[Head, list
             line = json.exact(raw)
             if isinstance(line.get("head"), str):
                 signed = line["head"]
+                continue
+            if number == 1 and isinstance(line.get("checkpoint"), str):
+                chain = _behind(line["checkpoint"], keys)
                 continue
             entry = _from_line(line)
         except (ValueError, KeyError, TypeError, AttributeError, binascii.Error):

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from rota.cli import admin, agents, decisions, keys, login, policies, schedules, tools
+from rota.cli import account, admin, agents, decisions, keys, login, policies, schedules, tools
 from rota.cli.audit import receipt
 from rota.cli.inbox.command import inbox
 from rota.cli.listen import listen
@@ -40,6 +40,7 @@ client_command(cli, panel=WORK)(usage)
 client_command(cli, panel=WORK)(listen)
 login.add_to(cli)
 cli.add_typer(keys.commands, name="keys", rich_help_panel=login.PANEL)
+cli.add_typer(account.commands, name="account", rich_help_panel=login.PANEL)
 cli.command(rich_help_panel=SERVICE)(dev)
 
 
