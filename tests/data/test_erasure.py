@@ -160,7 +160,9 @@ async def assert_erased(world: World, filled: Filled) -> None:
 
 
 @pytest.mark.parametrize("company", [False, True], ids=["personal", "company"])
-async def test_nothing_is_left_but_money_records(world: World, company: bool) -> None:
+async def test_nothing_is_left_but_money_records(
+    world: World, company: bool, capfd: pytest.CaptureFixture[str]
+) -> None:
     filled = await fill(world, company)
     balance = await world.rows("entries", filled.account_id)
     assert await in_temporal(world, filled.tasks[2])
@@ -204,6 +206,7 @@ async def test_nothing_is_left_but_money_records(world: World, company: bool) ->
         assert again.status_code == 200, again.text
         await world.sweep().erase()
     await assert_erased(world, filled)
+    assert MARKER not in capfd.readouterr().out
     # The hold of the open run was released.
     assert await world.rows("entries", filled.account_id) == balance + 1
     if not company:

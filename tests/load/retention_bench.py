@@ -22,7 +22,7 @@ from rota.dev.stack import Stack
 from rota.platform.ids import first_from
 from rota.platform.telemetry import configure_logging
 from rota.policies.retention import RetentionRules
-from tests.load.bench import COMPONENTS, people_of, quieten
+from tests.load.bench import COMPONENTS, people_of
 from tests.load.raw_http import RawClient, request
 from tests.load.statements import BODY
 from tests.service import Service
@@ -98,7 +98,6 @@ async def main(tasks: int) -> int:
             service.process() as other,
         ):
             full, people = await newcomer(service), await people_of(service)
-            await quieten(service)
             async with service.owner() as connection:
                 await fill(connection, full.user_id, tasks)
                 await connection.execute("UPDATE accounts SET tier = 'enterprise'")
