@@ -34,6 +34,8 @@ from rota.mcp.health import Health
 from rota.mcp.service import Servers
 from rota.mcp.session import Timeouts
 from rota.mcp.tool_calls import ToolCalls
+from rota.payments.port import Processor
+from rota.payments.processor import processor_of
 from rota.payments.turns import Turns
 from rota.plans.allowance import TierAllowance, plan_allowance
 from rota.plans.purchases import Purchases
@@ -166,6 +168,12 @@ class Composition(DataParts):
     @cached_property
     def allowance_of(self) -> AllowanceOf:
         return plan_allowance(self.tier_allowance, self.variant.lowest_tier)
+
+    @cached_property
+    def processor(self) -> Processor:
+        processor = processor_of(self.settings)
+        self._closes(processor.close)
+        return processor
 
     @cached_property
     def credits(self) -> Credits:

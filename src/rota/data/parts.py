@@ -12,7 +12,6 @@ from rota.data.retention import Retention
 from rota.data.sweep import DataSweep
 from rota.foundation import Foundation
 from rota.payments.port import Processor
-from rota.payments.processor import processor_of
 from rota.platform.signatures import Signer
 from rota.policies.retention import RetentionRules
 from rota.policies.service import Policies
@@ -37,9 +36,8 @@ class DataParts(Foundation):
 
     @cached_property
     def processor(self) -> Processor:
-        processor = processor_of(self.settings)
-        self._closes(processor.close)
-        return processor
+        """The composition chooses it."""
+        raise NotImplementedError
 
     @cached_property
     def signer(self) -> Signer:

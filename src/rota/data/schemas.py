@@ -34,7 +34,7 @@ class Erasure(Wire):
     """The erasure of an account."""
 
     account_id: Annotated[str, doc("The account.", examples.ACCOUNT_ID)]
-    state: ErasureState
+    state: Annotated[ErasureState, doc("Whether everything is erased.")]
     requested_at: Annotated[Timestamp, doc("When the account was stopped.")]
     finished_at: Annotated[Timestamp | None, doc("When everything was erased. Null until then.")]
 

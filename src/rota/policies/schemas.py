@@ -8,7 +8,7 @@ from pydantic import Field
 from typing_extensions import TypeAliasType
 
 from rota.accounts.model import Policy, Retention, RetentionKind
-from rota.platform.http.schemas import Body, Wire, doc
+from rota.platform.http.schemas import Body, Wire, doc, resource_of
 from rota.policies.retention import MOST_DAYS
 
 Approvers = TypeAliasType(
@@ -112,6 +112,7 @@ class AccountRetention(Wire):
         return cls.model_validate(dict(days))
 
 
+@resource_of(PutPolicies)
 class PoliciesResponse(Wire):
     """The policies of the account."""
 

@@ -1023,6 +1023,7 @@ class Erasure(Model):
     account_id: str
     """The account."""
     state: ErasureState
+    """Whether everything is erased."""
     requested_at: datetime
     """When the account was stopped."""
     finished_at: datetime | None
