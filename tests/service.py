@@ -284,6 +284,10 @@ def environment(settings: Settings) -> Mapping[str, str]:
     texts = {name: str(value) for name, value in (plain | secret).items()}
     texts |= {
         "allowances": json.dumps(settings.allowances),
+        **{
+            name: json.dumps(getattr(settings, name))
+            for name in ("retention_days", "retention_min_days", "retention_max_days")
+        },
         "oidc_issuers": f"[{','.join(issuers)}]",
         "trusted_proxies": ",".join(settings.trusted_proxies),
         "cors_origins": ",".join(settings.cors_origins),

@@ -22,6 +22,7 @@ from rota.companies.routes import company_routes
 from rota.composition import Composition
 from rota.credits.routes import credit_routes
 from rota.dashboard import dashboard_routes
+from rota.data.routes import data_routes
 from rota.events.routes import event_routes
 from rota.limits.guard import AI_PREFIXES, UNLIMITED, RequestGuard
 from rota.mcp.routes import mcp_routes
@@ -150,6 +151,7 @@ def create_app(
         webhook_routes(parts.webhooks),
         webhook_key_routes(parts.webhook_signer),
         rule_routes(parts.rules),
+        data_routes(parts.exports, parts.erasures, parts.authenticator, parts.cookies),
         sign_in_routes(parts.sessions, parts.issuers, parts.cookies, variant.name),
         session_routes(parts.sessions, parts.cookies),
         jwks_routes(parts.key_ring),

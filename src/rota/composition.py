@@ -19,12 +19,12 @@ from rota.auth.keys import Keys
 from rota.auth.operator_keys import OperatorKeys
 from rota.auth.profiles import Profiles
 from rota.auth.sessions import Sessions
-from rota.companies.invitations import Invitations, end_invitations
-from rota.companies.members import Members
+from rota.companies.invitations import Invitations
 from rota.companies.service import Companies
 from rota.credits.allowance import AllowanceOf
 from rota.credits.payers import Payers
 from rota.credits.service import Credits
+from rota.data.parts import DataParts
 from rota.events import journal
 from rota.events.stream import Streams
 from rota.limits.window import Window
@@ -46,8 +46,6 @@ from rota.plans.tiers import Tiers
 from rota.platform.http.origins import OwnOrigin
 from rota.platform.schema import SchemaChecks
 from rota.platform.settings import Settings
-from rota.platform.signatures import Signer
-from rota.policies.service import Policies
 from rota.receipts.service import Receipts
 from rota.rules.service import Rules
 from rota.runs import model_names
@@ -55,19 +53,17 @@ from rota.runs.forks import Forks
 from rota.runs.retries import Retries
 from rota.runs.step_events import stored_text
 from rota.runs.timeline import Timelines
-from rota.schedules import pausing
 from rota.schedules.service import Schedules
-from rota.tasks import overview_queries, withdrawal
+from rota.tasks import overview_queries
 from rota.tasks.batches import Batches
 from rota.tasks.creation import TaskCreation
 from rota.tasks.overview import Overview
 from rota.tasks.reviews import Reviews
 from rota.tasks.service import Tasks
 from rota.variants import VARIANTS
-from rota.webhooks import ending
 
 
-class Composition(Outbound):
+class Composition(DataParts):
     def __init__(
         self, settings: Settings, *, pool_size: int | None = None, for_worker: bool = False
     ) -> None:
@@ -153,21 +149,6 @@ class Composition(Outbound):
     def invitations(self) -> Invitations:
         return Invitations(
             self.db, self.authenticator, self.idempotency, public_url=self.settings.public_url
-        )
-
-    @cached_property
-    def members(self) -> Members:
-        return Members(
-            self.db,
-            self.authenticator,
-            # The last one locks the event journal, which others lock after a schedule.
-            end_work=(
-                end_invitations,
-                pausing.pause_of,
-                ending.disable_of,
-                withdrawal.withdraw_approvals_of,
-            ),
-            announce=self.fanout.announce_removal,
         )
 
     @cached_property
@@ -277,10 +258,6 @@ class Composition(Outbound):
         )
 
     @cached_property
-    def policies(self) -> Policies:
-        return Policies(self.db)
-
-    @cached_property
     def rules(self) -> Rules:
         return Rules(self.db, self.idempotency)
 
@@ -291,10 +268,6 @@ class Composition(Outbound):
     @cached_property
     def timelines(self) -> Timelines:
         return Timelines(self.db)
-
-    @cached_property
-    def signer(self) -> Signer:
-        return Signer(self.settings.audit_key_bytes, self.settings.audit_keys_old)
 
     @cached_property
     def audit_trail(self) -> AuditTrail:

@@ -107,6 +107,7 @@ async def run_worker(
                 slots.wake_queued(),
                 parts.webhook_dispatcher.run(),
                 _sweep(parts.webhook_dispatcher.delete_old, DELETE_EVERY_S),
+                parts.data_sweep.run(),
             )
         ]
         stack.push_async_callback(_end, background)

@@ -94,6 +94,9 @@ async def sign_in(walk: Walk) -> None:
     await walk.send(person, "DELETE /api/auth/sessions/{id}", ended)
     assert (await other.get("/api/me")).status_code == 401
     await walk.send(person, "POST /api/auth/logout")
+    leaving = await service.sign_in()
+    name = (await leaving.get("/api/me")).json()["account"]["name"]
+    await walk.send(leaving, "DELETE /api/account", json={"name": name})
 
 
 async def companies(walk: Walk) -> None:

@@ -44,6 +44,8 @@ RULES = {
     ("POST", "/api/tasks"): {"agent", "assignedAgent", "parentTaskId", *HOSTED},
     ("PATCH", "/api/tasks/{id}"): {*CUT, "deadline", "error"},
     ("POST", "/api/tasks/{id}/approve"): {"decisions"},
+    # It must be the name of the account.
+    ("DELETE", "/api/account"): {"name"},
 }
 # No schema can say which characters are visible.
 INVISIBLE = "must contain a visible character"

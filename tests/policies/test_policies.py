@@ -17,7 +17,12 @@ async def test_a_new_account_has_the_default_policies(board: Service) -> None:
     person = await board.sign_in()
     answer = await person.get("/api/policies")
     approvals = {"secondPerson": False, "approvers": "named", "maxCostCents": None}
-    assert answer.json() == {"approvals": approvals}
+    none = {"tasks": None, "steps": None, "events": None, "audit": None}
+    assert answer.json() == {
+        "approvals": approvals,
+        "retention": none,
+        "retentionInEffect": none,
+    }
     # What was read can be sent back, and changes nothing.
     assert (
         await person.request("PUT", "/api/policies", json=answer.json())

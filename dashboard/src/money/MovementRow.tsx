@@ -15,6 +15,7 @@ const tones: Partial<Record<Transaction['kind'], 'good' | 'bad' | 'wait'>> = {
   top_up: 'good',
   refund_reversal: 'good',
   dispute_reversal: 'good',
+  grant: 'good',
   refund: 'wait',
   dispute: 'bad',
 };

@@ -12,6 +12,7 @@ const kinds: Record<TransactionKind, string> = {
   refund_reversal: 'Refund failed',
   dispute: 'Dispute',
   dispute_reversal: 'Dispute won',
+  grant: 'Grant',
 };
 
 export const strings = {

@@ -3,6 +3,7 @@
 import type { Account } from '@rota/sdk';
 import type { ComponentType } from 'react';
 import { strings as auditStrings } from '../audit/strings';
+import { strings as dataStrings } from '../data/strings';
 import { Members } from '../members/Members';
 import { strings as memberStrings } from '../members/strings';
 import { Policies } from '../policies/Policies';
@@ -64,6 +65,12 @@ export const groups: { name: string; sections: Section[] }[] = [
         icon: 'file',
         page: screen(() => import('../audit/AuditTrail'), 'AuditTrail'),
         managed: true,
+      },
+      {
+        name: 'data',
+        label: dataStrings.name,
+        icon: 'file',
+        page: screen(() => import('../data/Data'), 'Data'),
       },
     ],
   },

@@ -8,6 +8,7 @@ import { Events, Health } from './resources/account.ts';
 import { Agents } from './resources/agents.ts';
 import { Audit } from './resources/audit.ts';
 import { Companies } from './resources/companies.ts';
+import { Data } from './resources/data.ts';
 import { ConnectPass, Credits, Subscriptions } from './resources/money.ts';
 import { Policies, Rules } from './resources/policies.ts';
 import { Schedules } from './resources/schedules.ts';
@@ -30,6 +31,7 @@ export class Rota extends Resource {
   readonly audit: Audit;
   readonly companies: Companies;
   readonly policies: Policies;
+  readonly data: Data;
   readonly rules: Rules;
   readonly webhooks: Webhooks;
   readonly keys: Keys;
@@ -52,6 +54,7 @@ export class Rota extends Resource {
     this.audit = new Audit(transport);
     this.companies = new Companies(transport);
     this.policies = new Policies(transport);
+    this.data = new Data(transport);
     this.rules = new Rules(transport);
     this.webhooks = new Webhooks(transport);
     this.keys = new Keys(transport);

@@ -97,6 +97,9 @@ export class PermissionDeniedError extends APIError {
   static override readonly usualStatus = 403;
 }
 
+/** The session is too old for this. Sign in again. */
+export class RecentSignInRequiredError extends PermissionDeniedError {}
+
 /** The caller shaped what is approved, so a second person has to approve it. */
 export class SecondPersonRequiredError extends PermissionDeniedError {
   /** How the caller shaped it: `created` or `edited`, for example. */
@@ -199,6 +202,7 @@ export const BY_CODE: Readonly<Record<string, typeof APIError>> = {
   PAYMENT_PROCESSOR_ERROR: PaymentProcessorError,
   AUTHORIZATION_ERROR: PermissionDeniedError,
   SECOND_PERSON_REQUIRED: SecondPersonRequiredError,
+  RECENT_SIGN_IN_REQUIRED: RecentSignInRequiredError,
   NOT_FOUND: NotFoundError,
   METHOD_NOT_ALLOWED: MethodNotAllowedError,
   REQUEST_TIMEOUT: RequestTimeoutError,

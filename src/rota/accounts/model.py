@@ -1,8 +1,8 @@
 """Users and accounts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import Literal, get_args
 from uuid import UUID
 
 Kind = Literal["personal", "company"]
@@ -30,9 +30,27 @@ class Member:
     created_at: datetime
 
 
+RetentionKind = Literal["tasks", "steps", "events", "audit"]
+RETENTION_KINDS: tuple[RetentionKind, ...] = get_args(RetentionKind)
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How many days an account keeps what is finished. None: the operator's default."""
+
+    tasks: int | None = None
+    steps: int | None = None
+    events: int | None = None
+    audit: int | None = None
+
+    def days(self, kind: RetentionKind) -> int | None:
+        found: int | None = getattr(self, kind)
+        return found
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Who can decide in an account."""
+    """Who can decide in an account, and how long it keeps what is finished."""
 
     # Whether nobody can approve what they shaped.
     second_person: bool
@@ -40,6 +58,7 @@ class Policy:
     anyone_approves: bool
     # A run with a higher budget waits at a run gate. None: no limit.
     max_cost_cents: int | None
+    retention: Retention = field(default_factory=Retention)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from rota.accounts.model import Account, Kind, Policy, User
+from rota.accounts.model import RETENTION_KINDS, Account, Kind, Policy, Retention, User
 from rota.platform.db import AccountReader, AccountTransaction, ReadConnection, WriteConnection
 
 
@@ -231,22 +231,29 @@ async def set_name(tx: AccountTransaction, name: str) -> None:
 async def policy(tx: AccountReader) -> Policy:
     """The account's policy. It is exact if the transaction has locked the event journal."""
     row = await tx.fetchrow(
-        "SELECT second_person, anyone_approves, max_cost_cents FROM accounts WHERE id = $1",
+        """
+        SELECT second_person, anyone_approves, max_cost_cents, tasks_days, steps_days,
+               events_days, audit_days
+        FROM accounts WHERE id = $1
+        """,
         tx.account_id,
     )
-    return Policy(**row)
+    retention = Retention(*(row[f"{kind}_days"] for kind in RETENTION_KINDS))
+    return Policy(row["second_person"], row["anyone_approves"], row["max_cost_cents"], retention)
 
 
 async def set_policy(tx: AccountTransaction, policy: Policy) -> None:
     await tx.execute(
         """
-        UPDATE accounts SET second_person = $2, anyone_approves = $3, max_cost_cents = $4
+        UPDATE accounts SET second_person = $2, anyone_approves = $3, max_cost_cents = $4,
+            tasks_days = $5, steps_days = $6, events_days = $7, audit_days = $8
         WHERE id = $1
         """,
         tx.account_id,
         policy.second_person,
         policy.anyone_approves,
         policy.max_cost_cents,
+        *(policy.retention.days(kind) for kind in RETENTION_KINDS),
     )
 
 

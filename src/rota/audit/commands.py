@@ -57,7 +57,7 @@ async def verify_command(
     # An account whose whole trail is gone has only the head that was kept.
     chosen = sorted({*known, *kept} if account_id is None else {account_id, *kept})
     entries = 0
-    async for count, problems in verify(db, chosen, kept):
+    async for count, problems in verify(db, chosen, kept, keys):
         entries += count
         found += problems
     checked = f"{_many(len(chosen), 'account')} and {_many(entries, 'entry')} checked"

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from rota.audit import heads, queries
+from rota.audit import checkpoints, heads, queries
 from rota.audit.queries import Head, Stored
 from rota.audit.verify import PAGE, Chain, Problem
 from rota.platform import clock, json
@@ -25,7 +25,12 @@ class NotAnExport(Exception):
 
 async def lines(db: Database, head: Head, signed: str) -> AsyncIterator[bytes]:
     """Pages of lines up to the head. Each page is a read of its own: entries never change."""
+    async with db.read(head.account_id) as tx:
+        checkpoint = await checkpoints.find(tx)
     last = 0
+    if checkpoint is not None:
+        last = checkpoint.sequence
+        yield json.dumps({"checkpoint": checkpoint.signed}) + b"\n"
     while last < head.sequence:
         async with db.read(head.account_id) as tx:
             entries = await queries.after(tx, last, min(PAGE, head.sequence - last))
@@ -73,6 +78,19 @@ def _from_line(line: dict[str, Any]) -> Stored:
     )
 
 
+def _behind(
+    signed: str, keys: list[dict[str, Any]], known: Mapping[UUID, dict[int, bytes]]
+) -> Chain:
+    """A chain that begins behind a checkpoint."""
+    try:
+        checkpoint = checkpoints.read(signed, keys)
+    except NotSigned as error:
+        raise NotAnExport(f"The checkpoint cannot be trusted. {error}") from None
+    chain = Chain(checkpoint.account_id, kept=known.get(checkpoint.account_id, {}))
+    chain.begin_behind(checkpoint, keys)
+    return chain
+
+
 def check(
     text: Iterable[bytes],
     keys: list[dict[str, Any]],
@@ -89,6 +107,9 @@ def check(
             line = json.exact(raw)
             if isinstance(line.get("head"), str):
                 signed = line["head"]
+                continue
+            if number == 1 and isinstance(line.get("checkpoint"), str):
+                chain = _behind(line["checkpoint"], keys, known)
                 continue
             entry = _from_line(line)
         except (ValueError, KeyError, TypeError, AttributeError, binascii.Error):

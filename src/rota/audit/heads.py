@@ -12,9 +12,9 @@ from rota.platform.signatures import NotSigned, Signer, verified
 KIND = "rota-audit-head"
 
 
-def sign(signer: Signer, issuer: str, head: Head, now: datetime) -> str:
+def sign(signer: Signer, issuer: str, head: Head, now: datetime, kind: str = KIND) -> str:
     return signer.sign(
-        KIND,
+        kind,
         {
             "issuer": issuer,
             "account": to_wire("acct", head.account_id),
@@ -25,14 +25,14 @@ def sign(signer: Signer, issuer: str, head: Head, now: datetime) -> str:
     )
 
 
-def read(text: str, keys: list[dict[str, Any]]) -> tuple[UUID, int, bytes]:
+def read(text: str, keys: list[dict[str, Any]], kind: str = KIND) -> tuple[UUID, int, bytes]:
     """The account, the place and the hash of a head. Raises `NotSigned`."""
-    found = verified(text, KIND, keys)
+    found = verified(text, kind, keys)
     account_id = from_wire("acct", str(found.get("account")))
     try:
         place, digest = int(found["sequence"]), bytes.fromhex(found["hash"])
     except (KeyError, TypeError, ValueError):
-        raise NotSigned("It is not the head of an audit trail.") from None
+        raise NotSigned("It does not name a place in an audit trail.") from None
     if account_id is None:
-        raise NotSigned("It is not the head of an audit trail.")
+        raise NotSigned("It does not name a place in an audit trail.")
     return account_id, place, digest

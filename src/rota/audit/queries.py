@@ -116,9 +116,11 @@ async def of_resource(tx: AccountReader, resource: str) -> list[tuple[Stored, by
     """The entries about a resource, in order, each with the hash of the entry before it."""
     rows = await tx.fetch(
         f"""
-        SELECT {_COLUMNS}, (
+        SELECT {_COLUMNS}, coalesce((
             SELECT p.hash FROM audit_entries p
-            WHERE p.account_id = $1 AND p.sequence = e.sequence - 1) AS previous
+            WHERE p.account_id = $1 AND p.sequence = e.sequence - 1), (
+            SELECT c.hash FROM audit_checkpoints c
+            WHERE c.account_id = $1 AND c.sequence = e.sequence - 1)) AS previous
         FROM audit_entries e WHERE account_id = $1 AND resource = $2 ORDER BY sequence
         """,  # noqa: S608
         tx.account_id,

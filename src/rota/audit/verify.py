@@ -2,9 +2,11 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from typing import Any
 from uuid import UUID
 
-from rota.audit import queries
+from rota.audit import checkpoints, queries
+from rota.audit.checkpoints import Checkpoint
 from rota.audit.queries import Head, Stored
 from rota.platform.audit import NO_HASH, commitment_of, digest_of, linked
 from rota.platform.db import AccountReader, Database
@@ -32,8 +34,21 @@ class Chain:
     problems: list[Problem] = field(default_factory=list)
     # Hashes at these places, which somebody else has kept.
     kept: dict[int, bytes] = field(default_factory=dict)
+    # The place of the checkpoint that the entries begin behind, or 0.
+    begins: int = 0
     # Entries without their private part that no later entry explains.
     _without_private: list[int] = field(default_factory=list)
+
+    def begin_behind(self, checkpoint: Checkpoint, keys: list[dict[str, Any]]) -> None:
+        """Everything up to the checkpoint was deleted."""
+        problem = checkpoint.problem(keys)
+        if problem is None and checkpoint.account_id != self.account_id:
+            problem = "the checkpoint before it belongs to another account"
+        if problem:
+            self._report(checkpoint.sequence + 1, problem)
+        self.sequence = self.begins = checkpoint.sequence
+        self.hash = checkpoint.hash
+        self._check_kept(checkpoint.sequence, checkpoint.hash)
 
     def add(self, entry: Stored) -> None:
         expected = self.sequence + 1
@@ -50,9 +65,12 @@ class Chain:
         if entry.action == ERASED:
             self._without_private.clear()
         self._check_private(entry)
-        if entry.sequence in self.kept and self.kept[entry.sequence] != entry.hash:
-            self._report(entry.sequence, "it differs from the head that was kept")
+        self._check_kept(entry.sequence, entry.hash)
         self.sequence, self.hash = entry.sequence, entry.hash
+
+    def _check_kept(self, sequence: int, found: bytes) -> None:
+        if sequence in self.kept and self.kept[sequence] != found:
+            self._report(sequence, "it differs from the head that was kept")
 
     def _check_private(self, entry: Stored) -> None:
         if entry.private is None and entry.salt is None:
@@ -84,9 +102,16 @@ class Chain:
         self.problems.append(Problem(self.account_id, sequence, description))
 
 
-async def problems(tx: AccountReader, kept: dict[int, bytes] | None = None) -> list[Problem]:
-    """Every problem in an account's chain. Needs a snapshot."""
+async def problems(
+    tx: AccountReader,
+    kept: dict[int, bytes] | None = None,
+    keys: list[dict[str, Any]] | None = None,
+) -> list[Problem]:
+    """Every problem in an account's chain. Needs a snapshot. The keys check its checkpoint. A head
+    that was kept from before the checkpoint cannot be checked any more."""
     chain = Chain(tx.account_id, kept=kept or {})
+    if (checkpoint := await checkpoints.find(tx)) is not None:
+        chain.begin_behind(checkpoint, keys or [])
     # An entry before the first one is found, too.
     last = -(2**63)
     while entries := await queries.after(tx, last, PAGE):
@@ -97,10 +122,13 @@ async def problems(tx: AccountReader, kept: dict[int, bytes] | None = None) -> l
 
 
 async def verify(
-    db: Database, account_ids: list[UUID], kept: dict[UUID, dict[int, bytes]]
+    db: Database,
+    account_ids: list[UUID],
+    kept: dict[UUID, dict[int, bytes]],
+    keys: list[dict[str, Any]],
 ) -> AsyncIterator[tuple[int, list[Problem]]]:
     """Yields how many entries each account has, and its problems."""
     for account_id in account_ids:
         async with db.snapshot(account_id) as tx:
-            found = await problems(tx, kept.get(account_id))
+            found = await problems(tx, kept.get(account_id), keys)
             yield (await queries.head(tx)).sequence, found

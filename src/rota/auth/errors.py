@@ -130,6 +130,15 @@ class AdminRequired(Forbidden):
         super().__init__(f"Only owners and admins of a company can {action}.")
 
 
+class OwnerRequired(Forbidden):
+    """The role `admin` is not enough for this."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Only owners of a company can export or erase all of its data. Ask an owner."
+        )
+
+
 class ApproverRequired(Forbidden):
     def __init__(self) -> None:
         super().__init__(

@@ -7,7 +7,9 @@ from typing import Literal, get_args
 
 from rota.accounts.model import Role
 
-Right = Literal["approve", "keys", "servers", "billing", "members", "audit", "policies", "webhooks"]
+Right = Literal[
+    "approve", "keys", "servers", "billing", "members", "audit", "policies", "webhooks", "data"
+]
 ALL_RIGHTS: tuple[Right, ...] = get_args(Right)
 
 # For the message of an error: only owners and admins of a company can …
@@ -23,5 +25,8 @@ ACTIONS: dict[Right, str] = {
 
 
 def has_right(role: Role, approver: bool, right: Right | None) -> bool:
-    """Whether a member can do this. `approver` is a right that a member has or not."""
+    """Whether a member can do this. `approver` is a right that a member has or not. Only owners
+    can export and erase all data."""
+    if right == "data":
+        return role == "owner"
     return right is None or role != "member" or (right == "approve" and approver)

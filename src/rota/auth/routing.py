@@ -15,7 +15,13 @@ from starlette.responses import Response
 from starlette.types import Scope as AsgiScope
 
 from rota.auth.caller import Caller, Scope
-from rota.auth.errors import AdminRequired, ApproverRequired, PersonalRequired, SessionRequired
+from rota.auth.errors import (
+    AdminRequired,
+    ApproverRequired,
+    OwnerRequired,
+    PersonalRequired,
+    SessionRequired,
+)
 from rota.auth.rights import ACTIONS, Right
 from rota.platform.errors import ApiError, AuthenticationFailed, Forbidden
 from rota.platform.http.description import documented
@@ -113,7 +119,7 @@ class allowed:  # noqa: N801
         """For the description of the route."""
         rules = ["Needs a session token."] if self.session else []
         if self.right is not None:
-            who = "approvers" if self.right == "approve" else "owners and admins"
+            who = {"approve": "approvers", "data": "owners"}.get(self.right, "owners and admins")
             itself = ", and members for their own membership" if self.own else ""
             rules.append(f"In a company, only {who}{itself} can use it.")
         return " ".join(rules)
@@ -130,6 +136,8 @@ class allowed:  # noqa: N801
         if self.personal and caller.account_kind != "personal":
             raise PersonalRequired
         if self.right is not None and not caller.has_right(self.right):
+            if self.right == "data":
+                raise OwnerRequired
             raise AdminRequired(action) if (action := ACTIONS.get(self.right)) else ApproverRequired
         return replace(caller, right=self.right) if self.right is not None else caller
 

@@ -12,7 +12,18 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from rota.cli import admin, agents, decisions, keys, login, policies, schedules, tools, webhooks
+from rota.cli import (
+    account,
+    admin,
+    agents,
+    decisions,
+    keys,
+    login,
+    policies,
+    schedules,
+    tools,
+    webhooks,
+)
 from rota.cli.api import api
 from rota.cli.audit import receipt
 from rota.cli.exits import ExitCode, json_errors, print_error
@@ -77,6 +88,7 @@ client_command(cli, panel=WORK)(listen)
 client_command(cli, panel=WORK)(api)
 login.add_to(cli)
 cli.add_typer(keys.commands, name="keys", rich_help_panel=login.PANEL)
+cli.add_typer(account.commands, name="account", rich_help_panel=login.PANEL)
 cli.command(rich_help_panel=SERVICE)(dev)
 
 

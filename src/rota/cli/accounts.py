@@ -1,5 +1,6 @@
-"""`rota admin companies …` and `rota admin accounts …`."""
+"""`rota admin companies …`, `rota admin accounts …` and `rota admin credits …`."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -16,6 +17,7 @@ companies = typer.Typer(
     callback=act_as_operator,
 )
 accounts = typer.Typer(no_args_is_help=True, help="Manage accounts.", callback=act_as_operator)
+money = typer.Typer(no_args_is_help=True, help="Give money to accounts.", callback=act_as_operator)
 
 
 @companies.command("create")
@@ -121,6 +123,108 @@ def set_tier(
         print_json({"account": account, "tier": checked_tier.upper()})
     else:
         typer.echo(f"{account} has the tier {checked_tier.upper()}.")
+
+
+@accounts.command("list")
+def list_accounts(
+    limit: Annotated[int, typer.Option(min=1, help="The maximum number of rows.")] = 100,
+) -> None:
+    """List accounts, the oldest first.
+
+    Example: rota admin accounts list --limit 20
+    """
+    from rota.data.commands import list_command
+
+    with_composition(operator_settings(), lambda parts: list_command(parts.db, limit))
+
+
+@accounts.command("show")
+def show_account(
+    account: Annotated[str, typer.Argument(help="The account's ID (acct_…).")],
+) -> None:
+    """Show an account, and how far its erasure is.
+
+    Example: rota admin accounts show acct_…
+    """
+    from rota.data.commands import show_command
+
+    account_id = parse_id("acct", account)
+    with_composition(
+        operator_settings(), lambda parts: show_command(parts.db, parts.erasures, account_id)
+    )
+
+
+@accounts.command("export")
+def export_account(
+    account: Annotated[str, typer.Argument(help="The account's ID (acct_…).")],
+    output: Annotated[Path | None, typer.Option(help="Write to this file.")] = None,
+) -> None:
+    """Write everything that an account owns as lines of JSON.
+
+    Example: rota admin accounts export acct_… --output account.ndjson
+    """
+    from rota.data.commands import export_command
+
+    account_id = parse_id("acct", account)
+    with_composition(
+        operator_settings(), lambda parts: export_command(parts.exports, account_id, output)
+    )
+
+
+@accounts.command("erase")
+def erase_account(
+    account: Annotated[str, typer.Argument(help="The account's ID (acct_…).")],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Erase an account for good. Everything of it stops at once, and workers erase its data.
+
+    Example: rota admin accounts erase acct_…
+    """
+    account_id = parse_id("acct", account)
+    if not yes:
+        typer.confirm(f"Erase {account} for good?", abort=True)
+    erasure = with_composition(operator_settings(), lambda parts: parts.erasures.erase(account_id))
+    done = "is erased" if erasure.finished_at else "has stopped. Workers erase its data"
+    typer.echo(f"{account} {done}.")
+
+
+@money.command("grant")
+def grant_credits(
+    account: Annotated[str, typer.Argument(help="The account's ID (acct_…).")],
+    amount: Annotated[str, typer.Argument(help="The amount in dollars, such as 5 or 12.50.")],
+    reason: Annotated[str, typer.Option(help="Why. It is in the audit trail of the account.")],
+    key: Annotated[
+        str | None,
+        typer.Option(help="Makes the command safe to repeat: a key adds money once."),
+    ] = None,
+) -> None:
+    """Add money to an account. It is available like a top-up.
+
+    Example: rota admin credits grant acct_… 5 --reason "Outage of 3 May" --key outage-0503
+    """
+    from decimal import Decimal, InvalidOperation
+    from uuid import uuid4
+
+    from rota.data.commands import grant_command
+
+    account_id = parse_id("acct", account)
+    try:
+        cents = Decimal(amount) * 100
+        whole = cents.is_finite() and cents == int(cents)
+    except InvalidOperation:
+        whole = False
+    if not whole or not 0 < cents <= 100_000_000:
+        raise typer.BadParameter(f"{amount!r} is not an amount. Write dollars, such as 5 or 12.50.")
+    if not reason.strip():
+        raise typer.BadParameter("--reason must say why.")
+    added = with_composition(
+        operator_settings(),
+        lambda parts: grant_command(parts.db, account_id, int(cents), reason, key or uuid4().hex),
+    )
+    if added:
+        typer.echo(f"{account} has ${cents / 100:.2f} more.")
+    else:
+        typer.echo(f"Nothing was added: the key {key} was used before.")
 
 
 def _check_tier(settings: "Settings", tier: str) -> str:

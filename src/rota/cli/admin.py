@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import typer
 
 from rota.cli import admin_agents, admin_keys
-from rota.cli.accounts import accounts, companies
+from rota.cli.accounts import accounts, companies, money
 from rota.cli.audit import audit
 from rota.cli.doctor import doctor
 from rota.cli.output import print_json
@@ -41,6 +41,7 @@ def _group(name: str, description: str) -> typer.Typer:
 commands.add_typer(admin_agents.commands, name="agents")
 commands.add_typer(companies, name="companies")
 commands.add_typer(accounts, name="accounts")
+commands.add_typer(money, name="credits")
 commands.add_typer(audit, name="audit")
 signing_keys = _group("signing-keys", "Rotate the keys that sign session tokens.")
 secrets = _group("secrets", "Rotate the key that encrypts stored secrets.")

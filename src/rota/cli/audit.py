@@ -43,6 +43,14 @@ def _keys(path: Path | None) -> list[dict[str, Any]]:
     return list(Signer(settings.audit_key_bytes, settings.audit_keys_old).public_keys())
 
 
+def _published_keys() -> list[dict[str, Any]]:
+    """The keys of the settings, to check where a trail begins after retention has cut it."""
+    from rota.platform.signatures import Signer
+
+    settings = operator_settings()
+    return list(Signer(settings.audit_key_bytes, settings.audit_keys_old).public_keys())
+
+
 def _settings() -> "Settings":
     """For commands that sign with ROTA_AUDIT_KEY, or trust it."""
     settings = operator_settings()
@@ -85,7 +93,7 @@ def verify(
         verify_file_command(file, _keys(keys), head or [], as_json=as_json)
         return
     account_id = parse_id("acct", account) if account is not None else None
-    known = _keys(keys) if head else []
+    known = _keys(keys) if head or keys else _published_keys()
     with_composition(
         operator_settings(),
         lambda parts: verify_command(parts.db, account_id, head or [], known, as_json=as_json),

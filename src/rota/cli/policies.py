@@ -46,18 +46,39 @@ def set_policies(
         int | None, typer.Option(min=0, help="A run with a higher budget waits for approval.")
     ] = None,
     no_max_cost: Annotated[bool, typer.Option("--no-max-cost", help="Remove that limit.")] = False,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KIND=DAYS",
+            help="Delete tasks, steps, events or audit after this many days, or `default`.",
+        ),
+    ] = None,
 ) -> None:
-    """Change policies. What is not given stays as it is. Needs a session."""
+    """Change policies. What is not given stays as it is. Needs a session.
+
+    Example: rota policies set --keep tasks=365 --keep steps=90 --keep audit=default
+    """
     if no_max_cost and max_cost_cents is not None:
         fail("Use either --max-cost-cents or --no-max-cost.", ExitCode.USAGE)
-    now = session.client.policies.get().approvals
+    before = session.client.policies.get()
+    now = before.approvals
     limit = now.max_cost_cents if max_cost_cents is None else max_cost_cents
     approvals = {
         "second_person": now.second_person if second_person is None else second_person,
         "approvers": approvers.value if approvers else now.approvers,
         "max_cost_cents": None if no_max_cost else limit,
     }
-    _print(session, session.client.policies.replace(approvals=approvals))
+    retention = before.retention.model_dump(by_alias=True) | dict(map(_days, keep or ()))
+    _print(session, session.client.policies.replace(approvals=approvals, retention=retention))
+
+
+def _days(text: str) -> tuple[str, int | None]:
+    kind, _, days = text.partition("=")
+    if kind not in ("tasks", "steps", "events", "audit") or not (
+        days == "default" or days.isdecimal()
+    ):
+        fail(f"{text} is not a KIND=DAYS such as tasks=365 or audit=default.", ExitCode.USAGE)
+    return kind, None if days == "default" else int(days)
 
 
 def _print(session: Session, found: "PoliciesResponse") -> None:
@@ -71,6 +92,10 @@ def _print(session: Session, found: "PoliciesResponse") -> None:
             ("Approvers", approvals.approvers),
             ("Second person", "yes" if approvals.second_person else "no"),
             ("Runs wait above", "no limit" if limit is None else dollars(limit)),
+            *(
+                (f"Keep {kind}", "for ever" if days is None else f"{days} days")
+                for kind, days in found.retention_in_effect.model_dump().items()
+            ),
         ]
     )
 

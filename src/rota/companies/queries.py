@@ -108,3 +108,8 @@ async def delete_by_or_for(tx: AccountTransaction, user_id: UUID, emails: Sequen
         user_id,
         emails,
     )
+
+
+async def delete_all(tx: AccountTransaction) -> None:
+    """Ends every invitation of a company that is erased."""
+    await tx.execute("DELETE FROM invitations WHERE account_id = $1", tx.account_id)

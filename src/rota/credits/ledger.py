@@ -29,6 +29,7 @@ Kind = Literal[
     "refund_reversal",
     "dispute",
     "dispute_reversal",
+    "grant",
 ]
 # Why paid money leaves the account again, and the kind of entry that reverses it.
 Return = Literal["refund", "dispute"]
@@ -159,6 +160,23 @@ async def top_up(tx: AccountTransaction, amount_micros: int, reference: str) -> 
         owed=debt_paid,
         outside=-amount_micros,
         reference=reference,
+    )
+    await add_entry(tx, entry)
+    return True
+
+
+async def grant(tx: AccountTransaction, amount_micros: int, key: str) -> bool:
+    """Adds money that the operator gives. Returns False if this key was used before."""
+    balance = await lock_balance(tx)
+    if await _entry_exists(tx, f"grant/{key}"):
+        return False
+    debt_paid = min(-balance.owed, amount_micros)
+    entry = Entry(
+        "grant",
+        f"grant/{key}",
+        topup=amount_micros - debt_paid,
+        owed=debt_paid,
+        granted=-amount_micros,
     )
     await add_entry(tx, entry)
     return True

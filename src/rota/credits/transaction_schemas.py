@@ -21,7 +21,8 @@ TransactionKind = TypeAliasType(
             "a run. `charge`: a model call. `release`: the returned rest of a hold. `expiry`: "
             "unused allowance of a past month. `refund`: a payment that was returned. "
             "`refund_reversal`: a refund that failed. `dispute`: a payment that the bank took "
-            "back. `dispute_reversal`: disputed money that came back.",
+            "back. `dispute_reversal`: disputed money that came back. `grant`: money that the "
+            "operator gave.",
             "charge",
         ),
     ],
@@ -137,6 +138,7 @@ def _amount(movement: Movement) -> int:
     return {
         "allowance": -movement.granted,
         "expiry": -movement.granted,
+        "grant": -movement.granted,
         "hold": -movement.held,
         "release": -movement.held,
         "charge": -movement.spent,
@@ -158,6 +160,7 @@ def _description(movement: Movement) -> str:
         "dispute_reversal": "Disputed payment returned",
         "hold": "Held for a run",
         "release": "Released by a run",
+        "grant": "Given by the operator",
     }[movement.kind]
 
 

@@ -147,7 +147,8 @@ _CHARGED = """
     WHERE coalesce(c.spent, 0) <> coalesce(h.charged, 0)
 """
 
-# A step that is copied from an earlier run was charged in that run.
+# A step that is copied from an earlier run was charged in that run. Retention deletes the steps of
+# old charges.
 _CHARGES = """
     SELECT 'a model call is not charged exactly once at its cost' AS description,
         'task_' || replace(task_id::text, '-', '') || ' run ' || run || ' step ' || step
@@ -160,10 +161,13 @@ _CHARGES = """
         GROUP BY task_id, run, step
     ) s
     FULL JOIN (
-        SELECT task_id, run, step, count(*) AS charges, sum(cost)::bigint AS cost FROM entries
+        SELECT task_id, run, step, count(*) AS charges, sum(cost)::bigint AS cost, max(at) AS at
+        FROM entries
         WHERE account_id = $1 AND kind = 'charge' GROUP BY task_id, run, step
     ) c USING (task_id, run, step)
     WHERE (s.calls, s.cost) IS DISTINCT FROM (c.charges, c.cost)
+      AND NOT (s.calls IS NULL AND c.at < coalesce(
+          (SELECT steps_cut_at FROM balances WHERE account_id = $1), '-infinity'))
 """
 
 _USAGE = """

@@ -162,7 +162,7 @@ async def page(
 ) -> tuple[list[Event], int, int]:
     """The first events after `sequence` that the caller sees, how many there are, and the number
     of the account's newest event. With `types`, only events of these types."""
-    newest = await last_sequence(tx)
+    newest, first = await _ends(tx)
     conditions, arguments = ["account_id = $1", "sequence > $2"], [tx.account_id, sequence]
     for condition, values in (
         ("type = ANY(%s::text[])", types or None),
@@ -184,10 +184,19 @@ async def page(
         total = len(rows)
     elif sight.is_whole and not types:
         # The numbers have no gaps.
-        total = newest - sequence
+        total = newest - max(sequence, first - 1)
     else:
         total = await tx.fetchval(f"SELECT count(*) {matching}", *arguments)
     return [Event(**row) for row in rows], total, newest
+
+
+async def _ends(tx: AccountReader) -> tuple[int, int]:
+    """The numbers of the newest event and of the first one that retention has kept."""
+    row = await tx.fetchrow(
+        "SELECT last_sequence, first_sequence FROM account_heads WHERE account_id = $1",
+        tx.account_id,
+    )
+    return (row["last_sequence"], row["first_sequence"]) if row else (0, 1)
 
 
 async def last_sequence(tx: AccountReader) -> int:

@@ -198,12 +198,14 @@ class Database:
         user_id: UUID,
         check: str = "",
         entries: Sequence[audit.Entry] = (),
+        session: str | None = None,
     ) -> AsyncIterator[WriteConnection]:
         """A transaction on one account's rows, with a connection of the account's share."""
         # One simple query, so that all of it takes one round trip. A UUID prints as hexadecimal
         # digits and dashes only, so it needs no quoting.
         begin = (
-            f"BEGIN {mode}; {self._application}; SET LOCAL rota.account_id = '{account_id}'; "
+            f"BEGIN {mode}; {session or self._application}; "
+            f"SET LOCAL rota.account_id = '{account_id}'; "
             f"SET LOCAL rota.user_id = '{user_id}'{check}"
         )
         async with (
@@ -248,6 +250,17 @@ class Database:
             self._announce(account_id)
         if tx.wakes:
             self._wake(tx.wakes)
+
+    @asynccontextmanager
+    async def removal(
+        self, account_id: UUID, user_id: UUID = NO_USER, *, lock_s: float = 1
+    ) -> AsyncIterator[AccountTransaction]:
+        """A transaction of background work on one account, which can also delete what the
+        application cannot. It waits only `lock_s` for a lock, so that others do not queue."""
+        session = f"{self._relay}; SET LOCAL lock_timeout = {int(lock_s * 1000)}"
+        entries: list[audit.Entry] = []
+        async with self._of_account("", account_id, user_id, "", entries, session) as connection:
+            yield AccountTransaction(connection, account_id, user_id, entries)
 
     @asynccontextmanager
     async def directory(self) -> AsyncIterator[UnboundTransaction]:

@@ -111,6 +111,22 @@ _STORE = """
 """
 
 
+async def delete_old(tx: AccountTransaction, limit: int) -> int:
+    """Deletes keys that are too old to be replayed, also of an account that sends no more."""
+    done = await tx.execute(
+        """
+        DELETE FROM idempotency_keys WHERE account_id = $1 AND key IN (
+            SELECT key FROM idempotency_keys
+            WHERE account_id = $1 AND created_at <= now() - interval '24 hours'
+            LIMIT $2 FOR UPDATE SKIP LOCKED
+        )
+        """,
+        tx.account_id,
+        limit,
+    )
+    return int(done.rpartition(" ")[2])
+
+
 class Idempotency:
     def __init__(self, vault: Vault) -> None:
         self._vault = vault

@@ -46,6 +46,11 @@ DEVELOPMENT_SECRET_KEY = base64.b64encode(b"rota-development-key-not-secret!").d
 # Also public. What it signs proves nothing.
 DEVELOPMENT_AUDIT_KEY = base64.b64encode(b"rota-development-key-for-audits!").decode()
 
+# By what is deleted.
+RetentionDays = dict[
+    Literal["tasks", "steps", "events", "audit"], Annotated[int, Field(ge=1, le=36_500)]
+]
+
 
 class Settings(BaseSettings):
     # An invalid value can be a secret, so errors do not show it.
@@ -144,6 +149,16 @@ class Settings(BaseSettings):
     # Where a checkout sends people afterwards. The default is the dashboard's page about money.
     billing_return_url: str | None = None
 
+    # JSON: {"tasks": 365, "steps": 90, "events": 90, "audit": 730}. After how many days what is
+    # finished is deleted, in accounts that have set nothing. What is missing is kept for ever.
+    retention_days: Annotated[RetentionDays, NoDecode] = {}
+    # JSON: the least and the most days that an account can set. An account that keeps for ever is
+    # limited by the most, too.
+    retention_min_days: Annotated[RetentionDays, NoDecode] = {}
+    retention_max_days: Annotated[RetentionDays, NoDecode] = {}
+    # How often a worker looks for what to delete.
+    retention_check_minutes: Annotated[float, Field(ge=0.5)] = 5
+
     # How long a task waits for a person before it is cancelled.
     approval_days: Annotated[int, Field(ge=1)] = 7
 
@@ -210,7 +225,11 @@ class Settings(BaseSettings):
             return tuple(part.strip() for part in value.split(",") if part.strip())
         return value
 
-    @field_validator("oidc_issuers", "models", "allowances", mode="before")
+    @field_validator(
+        *("oidc_issuers", "models", "allowances"),
+        *("retention_days", "retention_min_days", "retention_max_days"),
+        mode="before",
+    )
     @classmethod
     def _from_json(cls, value: object) -> object:
         # The error of pydantic-settings for invalid JSON would not say what is wrong.

@@ -19,8 +19,9 @@ def policy_routes(policies: Policies) -> APIRouter:
 
     @router.get("/api/policies", summary="Get the policies")
     async def get_policies(caller: Reader) -> PoliciesResponse:
-        """Returns who can decide in the account, and what waits for a decision."""
-        return PoliciesResponse.of(await policies.get(caller))
+        """Returns who can decide in the account, what waits for a decision, and how many days the
+        account keeps what is finished."""
+        return policies.show(await policies.get(caller))
 
     @router.put("/api/policies", summary="Change the policies", responses=documented(409))
     async def put_policies(caller: Manager, body: PutPolicies) -> PoliciesResponse:
@@ -29,7 +30,9 @@ def policy_routes(policies: Policies) -> APIRouter:
 
         With `secondPerson`, nobody can approve what they shaped (403 `SECOND_PERSON_REQUIRED`), and
         arguments that an approver changes wait for another approver. It needs two approvers (409).
+
+        With `retention`, older data is deleted for good, within a day.
         """
-        return PoliciesResponse.of(await policies.put(caller, body.approvals.policy))
+        return policies.show(await policies.put(caller, body))
 
     return router

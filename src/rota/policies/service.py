@@ -1,32 +1,47 @@
 """Reads and changes the policies of an account."""
 
+from collections.abc import Awaitable, Callable
+
 from rota.accounts import members, queries
 from rota.accounts.model import Policy
 from rota.auth.caller import Caller
 from rota.events import journal
-from rota.platform.db import Database
+from rota.platform.db import AccountTransaction, Database
 from rota.platform.ids import to_wire
 from rota.policies.errors import TooFewApprovers
-from rota.policies.schemas import PoliciesResponse
+from rota.policies.retention import RetentionRules
+from rota.policies.schemas import PoliciesResponse, PutPolicies
+
+# Makes retention look at the account soon.
+Hurry = Callable[[AccountTransaction], Awaitable[None]]
 
 
 class Policies:
-    def __init__(self, db: Database) -> None:
+    def __init__(self, db: Database, rules: RetentionRules, hurry: Hurry) -> None:
         self._db = db
+        self._rules = rules
+        self._hurry = hurry
+
+    def show(self, policy: Policy) -> PoliciesResponse:
+        return PoliciesResponse.of(policy, self._rules.in_effect(policy.retention))
 
     async def get(self, caller: Caller) -> Policy:
         async with self._db.read(caller.account_id, caller.user_id) as tx:
             return await queries.policy(tx)
 
-    async def put(self, caller: Caller, policy: Policy) -> Policy:
+    async def put(self, caller: Caller, body: PutPolicies) -> Policy:
         """Replaces the policies. Decisions and calls that start later are made under them."""
         async with self._db.write(caller.account_id, caller.user_id, right=caller.right) as tx:
             # Members change under the first lock, and decisions read the policy under the second.
             await queries.lock(tx)
             await journal.lock_account(tx)
             before = await queries.policy(tx)
+            policy = body.policy(before.retention)
             if policy == before:
                 return policy
+            if policy.retention != before.retention:
+                self._rules.check(policy.retention)
+                await self._hurry(tx)
             turned_on = policy.second_person and not before.second_person
             narrowed = before.anyone_approves and not policy.anyone_approves
             if policy.second_person and (turned_on or narrowed):
@@ -34,7 +49,8 @@ class Policies:
                 if approvers < 2:
                     raise TooFewApprovers(approvers)
             await queries.set_policy(tx, policy)
-            shown = PoliciesResponse.of(policy).model_dump(mode="json", by_alias=True)
+            shown = self.show(policy).model_dump(mode="json", by_alias=True)
+            del shown["retentionInEffect"]
             data = shown | {"by": to_wire("user", caller.user_id)}
             await journal.append(tx, "policy.updated", data)
         return policy

@@ -1,4 +1,4 @@
-"""Pauses the schedules of a user who leaves the account."""
+"""Pauses the schedules of a user who leaves the account, or of an account that is erased."""
 
 from uuid import UUID
 
@@ -16,3 +16,8 @@ async def pause_of(tx: AccountTransaction, user_id: UUID) -> None:
     for schedule_id in await queries.pause_of(tx, user_id, error):
         data = {"scheduleId": ids.to_wire("sched", schedule_id), "error": error}
         await journal.append(tx, "schedule.failed", data)
+
+
+async def pause_all(tx: AccountTransaction) -> None:
+    """Pauses every schedule of the account, without an event for each."""
+    await queries.pause_all(tx)

@@ -1,6 +1,7 @@
 """The SQL of schedules. A transaction that locks a schedule and the account locks the schedule
 first."""
 
+from collections.abc import Sequence
 from dataclasses import fields
 from datetime import datetime
 from operator import attrgetter
@@ -176,3 +177,23 @@ async def pause_of(tx: AccountTransaction, user_id: UUID, error: dict[str, str])
         error,
     )
     return [row["id"] for row in rows]
+
+
+async def pause_all(tx: AccountTransaction) -> None:
+    await tx.execute(
+        """
+        UPDATE schedules SET paused = true, next_at = NULL, check_at = NULL, updated_at = now()
+        WHERE account_id = $1 AND NOT paused
+        """,
+        tx.account_id,
+    )
+
+
+async def listed_among(tx: AccountReader, task_ids: Sequence[UUID]) -> set[UUID]:
+    """Those of the tasks that a schedule shows."""
+    rows = await tx.fetch(
+        "SELECT task_id FROM schedule_tasks WHERE account_id = $1 AND task_id = ANY($2)",
+        tx.account_id,
+        list(task_ids),
+    )
+    return {row["task_id"] for row in rows}

@@ -131,6 +131,12 @@ class SecondPersonRequiredError(PermissionDeniedError):
         return because
 
 
+class RecentSignInRequiredError(PermissionDeniedError):
+    """The session is too old for this. Sign in again."""
+
+    code_name = "RECENT_SIGN_IN_REQUIRED"
+
+
 class NotFoundError(APIError):
     """The resource does not exist, or belongs to another account."""
 

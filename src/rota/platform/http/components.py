@@ -34,6 +34,8 @@ TAGS = {
     "Audit": "Who did what: a chain of entries that can be verified.",
     "Policies": "Who can decide in the account, and what waits for a decision. They need a session "
     "token.",
+    "Data": "Everything that the account owns: its export and its erasure. They need the session "
+    "token of an owner.",
     "Rules": "Standing rules: calls of a tool that need no review. They need a session token.",
     "Account": "The user and the accounts behind a credential.",
     "API keys": "Credentials for programs. Only a session token can manage them.",

@@ -12,6 +12,7 @@ from rota_sdk._async.resources.account import Events, Health
 from rota_sdk._async.resources.agents import Agents
 from rota_sdk._async.resources.audit import Audit
 from rota_sdk._async.resources.companies import Companies
+from rota_sdk._async.resources.data import Data
 from rota_sdk._async.resources.money import ConnectPass, Credits, Subscriptions
 from rota_sdk._async.resources.policies import Policies, Rules
 from rota_sdk._async.resources.schedules import Schedules
@@ -60,6 +61,7 @@ class AsyncRota(AsyncResource):
         self.audit = Audit(self._transport)
         self.companies = Companies(self._transport)
         self.policies = Policies(self._transport)
+        self.data = Data(self._transport)
         self.rules = Rules(self._transport)
         self.webhooks = Webhooks(self._transport)
         self.keys = Keys(self._transport)

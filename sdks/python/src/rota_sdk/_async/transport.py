@@ -86,10 +86,12 @@ class AsyncTransport:
         return response
 
     @asynccontextmanager
-    async def stream(self, request: Request, after: int | None) -> AsyncIterator[httpx.Response]:
+    async def stream(
+        self, request: Request, after: int | None, content: str = "text/event-stream"
+    ) -> AsyncIterator[httpx.Response]:
         """An open stream, without retries. Errors of the connection are APIConnectionError."""
         resume = {"Last-Event-ID": str(after)} if after is not None else {}
-        stream = {"Accept": "text/event-stream", "Accept-Encoding": "identity"}
+        stream = {"Accept": content, "Accept-Encoding": "identity"}
         limits = self.options.timeouts
         timeout = httpx.Timeout(
             SILENCE_S, connect=limits.connect, write=limits.write, pool=limits.pool
@@ -106,9 +108,9 @@ class AsyncTransport:
                 if not response.is_success:
                     await response.aread()
                     raise error_of(response, self.options)
-                if not response.headers.get("Content-Type", "").startswith("text/event-stream"):
+                if not response.headers.get("Content-Type", "").startswith(content):
                     raise errors.UnreadableResponseError(
-                        "The response is not a stream of events. Check the URL of the service."
+                        f"The response is not {content}. Check the URL of the service."
                     )
                 yield response
         except httpx.RequestError as error:

@@ -13,6 +13,7 @@ __all__ = [
     "Account",
     "AccountApprovals",
     "AccountKind",
+    "AccountRetention",
     "Actor",
     "Agent",
     "AgentDetails",
@@ -71,6 +72,10 @@ __all__ = [
     "DeliveryResponse",
     "Department",
     "DepartmentsResponse",
+    "EraseAccount",
+    "Erasure",
+    "ErasureResponse",
+    "ErasureState",
     "ErrorBody",
     "Event",
     "EventsResponse",
@@ -120,6 +125,7 @@ __all__ = [
     "PoliciesResponse",
     "PutApprovals",
     "PutPolicies",
+    "PutRetention",
     "Quote",
     "QuoteResponse",
     "QuotedAgent",
@@ -258,8 +264,10 @@ CutText: TypeAlias = Annotated[
 ]
 """A text of a task that a list has cut. `actions` is `metadata.actions`."""
 
-DeliveryOutcome: TypeAlias = Annotated[Literal["delivered", "failed"], OpenEnum()]
-"""What became of an attempt."""
+ErasureState: TypeAlias = Annotated[Literal["running", "finished"], OpenEnum()]
+"""`running`: the account has stopped, and workers erase what it had. `finished`: all of it is
+erased.
+"""
 
 Gate: TypeAlias = Annotated[Literal["run", "tool", "output"], OpenEnum()]
 """Where a task waits for a person: before it runs (`run`), before a tool call (`tool`), or before
@@ -421,6 +429,7 @@ TransactionKind: TypeAlias = Annotated[
         "refund_reversal",
         "dispute",
         "dispute_reversal",
+        "grant",
     ],
     OpenEnum(),
 ]
@@ -428,6 +437,7 @@ TransactionKind: TypeAlias = Annotated[
 `charge`: a model call. `release`: the returned rest of a hold. `expiry`: unused allowance of a
 past month. `refund`: a payment that was returned. `refund_reversal`: a refund that failed.
 `dispute`: a payment that the bank took back. `dispute_reversal`: disputed money that came back.
+`grant`: money that the operator gave.
 """
 
 Transport: TypeAlias = Annotated[Literal["streamable-http", "sse"], OpenEnum()]
@@ -488,6 +498,19 @@ class AccountApprovals(Model):
     """Who can approve and reject."""
     max_cost_cents: int | None
     """A run with a higher budget waits for approval. Null: no limit."""
+
+
+class AccountRetention(Model):
+    """Days after which something that is finished is deleted."""
+
+    tasks: int | None
+    """Tasks, after they have ended."""
+    steps: int | None
+    """The steps of tasks that have ended."""
+    events: int | None
+    """Events."""
+    audit: int | None
+    """Audit entries."""
 
 
 class Actor(Model):
@@ -1049,6 +1072,26 @@ class Department(Model):
     """The ranks that its agents have, in order."""
 
 
+class EraseAccount(Body):
+    """Confirms that the account is the right one."""
+
+    name: str
+    """The name of the account, exactly as `GET /api/me` shows it."""
+
+
+class Erasure(Model):
+    """The erasure of an account."""
+
+    account_id: str
+    """The account."""
+    state: ErasureState
+    """Whether everything is erased."""
+    requested_at: datetime
+    """When the account was stopped."""
+    finished_at: datetime | None
+    """When everything was erased. Null until then."""
+
+
 class ErrorBody(Model):
     """Describes an error."""
 
@@ -1416,6 +1459,19 @@ class PutApprovals(Body):
     """Who can approve and reject."""
     max_cost_cents: int | None = None
     """A run with a higher budget waits for approval before it starts. Null: no limit."""
+
+
+class PutRetention(Body):
+    """How many days the account keeps what is finished."""
+
+    tasks: int | None = None
+    """Tasks, after they have ended. Null: the default of the service."""
+    steps: int | None = None
+    """The steps of tasks that have ended. Null: the default of the service."""
+    events: int | None = None
+    """Events. Null: the default of the service."""
+    audit: int | None = None
+    """Audit entries. Null: the default of the service."""
 
 
 class QuotedAgent(Model):
@@ -1840,6 +1896,10 @@ class PoliciesResponse(Model):
 
     approvals: AccountApprovals
     """The policy for approvals."""
+    retention: AccountRetention
+    """What the account has set. Null: the default of the service."""
+    retention_in_effect: AccountRetention
+    """What applies now. Null: nothing is deleted."""
 
 
 class ApiKey(Model):
@@ -2394,6 +2454,13 @@ class DepartmentsResponse(Model):
     """The number of items on all pages, not only this one."""
 
 
+class ErasureResponse(Model):
+    """The erasure that has begun."""
+
+    erasure: Erasure
+    """The erasure."""
+
+
 class EventsResponse(Model):
     """A page of stored events."""
 
@@ -2612,6 +2679,8 @@ class PutPolicies(Body):
 
     approvals: PutApprovals
     """The policy for approvals."""
+    retention: PutRetention | None = None
+    """How long data is kept. Without it, or with null, this stays as it is."""
 
 
 class Quote(Model):

@@ -59,6 +59,8 @@ delete_session = Operation(
 )
 delete_webhook = Operation("DELETE", "/api/webhooks/{id}", models.DeletedResponse, is_keyed=False)
 disconnect_server = Operation("DELETE", "/api/mcp/{id}", models.DeletedResponse, is_keyed=False)
+erase_account = Operation("DELETE", "/api/account", models.ErasureResponse, is_keyed=False)
+export_account = Operation("GET", "/api/export", Model, is_keyed=False)
 fork_options = Operation("GET", "/api/tasks/{id}/fork", models.ForkOptionsResponse, is_keyed=False)
 fork_task = Operation("POST", "/api/tasks/{id}/fork", models.TaskResponse, is_keyed=True)
 get_agent = Operation("GET", "/api/agents/{name}", models.AgentResponse, is_keyed=False)

@@ -15,6 +15,7 @@ from rota_sdk._sync.resources.account import Events, Health
 from rota_sdk._sync.resources.agents import Agents
 from rota_sdk._sync.resources.audit import Audit
 from rota_sdk._sync.resources.companies import Companies
+from rota_sdk._sync.resources.data import Data
 from rota_sdk._sync.resources.money import ConnectPass, Credits, Subscriptions
 from rota_sdk._sync.resources.policies import Policies, Rules
 from rota_sdk._sync.resources.schedules import Schedules
@@ -61,6 +62,7 @@ class Rota(Resource):
         self.audit = Audit(self._transport)
         self.companies = Companies(self._transport)
         self.policies = Policies(self._transport)
+        self.data = Data(self._transport)
         self.rules = Rules(self._transport)
         self.webhooks = Webhooks(self._transport)
         self.keys = Keys(self._transport)

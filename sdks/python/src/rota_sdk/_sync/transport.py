@@ -84,10 +84,12 @@ class Transport:
         return response
 
     @contextmanager
-    def stream(self, request: Request, after: int | None) -> Iterator[httpx.Response]:
+    def stream(
+        self, request: Request, after: int | None, content: str = "text/event-stream"
+    ) -> Iterator[httpx.Response]:
         """An open stream, without retries. Errors of the connection are APIConnectionError."""
         resume = {"Last-Event-ID": str(after)} if after is not None else {}
-        stream = {"Accept": "text/event-stream", "Accept-Encoding": "identity"}
+        stream = {"Accept": content, "Accept-Encoding": "identity"}
         limits = self.options.timeouts
         timeout = httpx.Timeout(
             SILENCE_S, connect=limits.connect, write=limits.write, pool=limits.pool
@@ -104,9 +106,9 @@ class Transport:
                 if not response.is_success:
                     response.read()
                     raise error_of(response, self.options)
-                if not response.headers.get("Content-Type", "").startswith("text/event-stream"):
+                if not response.headers.get("Content-Type", "").startswith(content):
                     raise errors.UnreadableResponseError(
-                        "The response is not a stream of events. Check the URL of the service."
+                        f"The response is not {content}. Check the URL of the service."
                     )
                 yield response
         except httpx.RequestError as error:

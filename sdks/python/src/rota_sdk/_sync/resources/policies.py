@@ -13,6 +13,7 @@ from rota_sdk._sync.resource import Resource
 
 RuleRef: TypeAlias = str | models.Rule
 Approvals: TypeAlias = models.PutApprovals | Mapping[str, Any]
+Retention: TypeAlias = models.PutRetention | Mapping[str, Any]
 Conditions: TypeAlias = Mapping[str, models.Condition | Mapping[str, Any]]
 ReviewedCall: TypeAlias = models.ReviewedCall | Mapping[str, Any]
 
@@ -24,9 +25,12 @@ class Policies(Resource):
         """Who can approve, and what waits for approval."""
         return self._call(operations.get_policies)
 
-    def replace(self, *, approvals: Approvals) -> models.PoliciesResponse:
-        """Replaces the policies. They apply to every decision from then on."""
-        body = creation(models.PutPolicies, approvals=approvals)
+    def replace(
+        self, *, approvals: Approvals, retention: Retention | None = None
+    ) -> models.PoliciesResponse:
+        """Replaces the policies. They apply to every decision from then on. Without `retention`,
+        it stays as it is."""
+        body = creation(models.PutPolicies, approvals=approvals, retention=retention)
         return self._call(operations.put_policies, body=body)
 
 

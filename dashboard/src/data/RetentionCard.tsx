@@ -1,0 +1,100 @@
+import type { PoliciesResponse, Role } from '@rota/sdk';
+import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { api } from '../api/client';
+import { keys } from '../api/keys';
+import { canManage } from '../members/rules';
+import { Button } from '../ui/Button';
+import { Field, Input } from '../ui/Field';
+import { Loading } from '../ui/Loading';
+import { ErrorNotice } from '../ui/Notice';
+import { toast } from '../ui/toast';
+import { type Form, formOf, kinds, retentionOf } from './form';
+import { strings } from './strings';
+
+const policiesQuery = queryOptions({
+  queryKey: keys.policies,
+  queryFn: () => api.policies.get(),
+});
+
+export function RetentionCard({ role }: { role: Role }) {
+  const { data, error } = useQuery(policiesQuery);
+  if (error) return <ErrorNotice error={error} />;
+  return data ? <Stored role={role} stored={data} /> : <Loading />;
+}
+
+function Stored({ role, stored }: { role: Role; stored: PoliciesResponse }) {
+  const cache = useQueryClient();
+  const [typed, setTyped] = useState<Form | null>(null);
+  const [tried, setTried] = useState(false);
+  const form = typed ?? formOf(stored.retention);
+  const retention = retentionOf(form);
+  const manages = canManage(role);
+  const save = useMutation({
+    mutationFn: (body: NonNullable<typeof retention>) =>
+      api.policies.replace({ approvals: stored.approvals, retention: body }),
+    onSuccess: (saved) => {
+      cache.setQueryData(policiesQuery.queryKey, saved);
+      setTyped(null);
+      setTried(false);
+      toast(strings.saved);
+    },
+  });
+  return (
+    <form
+      className="card"
+      aria-labelledby="retention"
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault();
+        setTried(true);
+        if (retention && !save.isPending) save.mutate(retention);
+      }}
+    >
+      <div className="card-head">
+        <h3 id="retention">{strings.retention}</h3>
+      </div>
+      <div className="card-pad stack-4">
+        <p className="soft">
+          {strings.retentionHint} {manages ? strings.empty : strings.onlyManagers}
+        </p>
+        {kinds.map((kind) => (
+          <Field
+            key={kind}
+            label={strings.kinds[kind]}
+            kind={strings.days}
+            hint={strings.inEffect(stored.retentionInEffect[kind])}
+            {...(tried && retentionOf({ ...formOf(stored.retention), [kind]: form[kind] }) === null
+              ? { error: strings.wrong }
+              : {})}
+          >
+            {(control) => (
+              <Input
+                {...control}
+                className="input-amount"
+                inputMode="numeric"
+                autoComplete="off"
+                disabled={!manages}
+                value={form[kind]}
+                onChange={(event) => setTyped({ ...form, [kind]: event.target.value })}
+              />
+            )}
+          </Field>
+        ))}
+        {save.error && <ErrorNotice error={save.error} />}
+        {manages && (
+          <p className="row">
+            <Button
+              look="primary"
+              type="submit"
+              busy={save.isPending}
+              disabled={JSON.stringify(form) === JSON.stringify(formOf(stored.retention))}
+            >
+              {strings.save}
+            </Button>
+          </p>
+        )}
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,48 @@
+export const strings = {
+  name: 'Data',
+  hint: (account: string) => `How long ${account} keeps what is finished, and all of its data.`,
+
+  retention: 'Retention',
+  retentionHint: 'Older data is deleted for good, within a day. Open tasks always stay.',
+  kinds: {
+    tasks: 'Tasks',
+    steps: 'Steps of tasks',
+    events: 'Events',
+    audit: 'Audit trail',
+  },
+  days: 'days',
+  inEffect: (days: number | null) =>
+    days === null
+      ? 'Kept for ever now.'
+      : `Deleted after ${days} ${days === 1 ? 'day' : 'days'} now.`,
+  empty: 'Leave it empty for the default of the service.',
+  wrong: 'Write a whole number of days, from 1 to 36500.',
+  save: 'Save',
+  saved: 'The retention is saved',
+  onlyManagers: 'Owners and admins can change the retention.',
+
+  export: 'Export',
+  exportHint:
+    'A file with everything that the account owns, one line of JSON for each object. It has no secrets.',
+  exportAction: 'Export all data',
+  exported: 'The export is complete',
+  cutOff: 'The export was cut off. Try again.',
+  onlyOwners: 'Only owners can export or erase all data.',
+
+  erase: 'Erase the account',
+  eraseHint:
+    'Everything stops at once: sessions, API keys, running tasks, schedules and plans. Then all texts are erased. This cannot be undone.',
+  eraseAction: 'Erase the account',
+  eraseTitle: 'Erase the account for good?',
+  eraseWarning: 'Money records stay, without texts. Export the data first if you need it.',
+  typeName: (name: string) => `To confirm, write: ${name}`,
+  nameLabel: 'Name of the account',
+  nameWrong: 'This is not the name of the account.',
+  signInAgain: 'For your safety, sign in again, then erase the account within 10 minutes.',
+  toSignIn: 'Sign in again',
+
+  ended: 'The account has stopped',
+  endedHint:
+    'Nobody can use it any more. Its data is being erased now. This takes a few minutes, and for a large account longer.',
+  leave: 'Continue',
+};

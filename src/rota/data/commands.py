@@ -1,0 +1,117 @@
+"""`rota admin accounts` and `rota admin credits`: what operators do with the data of accounts."""
+
+import sys
+from pathlib import Path
+from typing import BinaryIO
+from uuid import UUID
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from rota.accounts import erasure as accounts
+from rota.accounts.erasure import ListedAccount
+from rota.accounts.service import AccountNotFound
+from rota.credits import ledger
+from rota.credits import queries as credits_queries
+from rota.credits.money import MICROS_PER_CENT, usd
+from rota.data.erasure import Erasures
+from rota.data.export import Exports
+from rota.data.queries import Erasure
+from rota.events import journal
+from rota.platform import clock, ids
+from rota.platform.db import Database
+
+PAGE = 500
+
+
+async def list_command(db: Database, limit: int) -> None:
+    """Prints accounts, the oldest first."""
+    table = Table("Account", "Kind", "Name", "Tier", "Created", "State")
+    last, left = UUID(int=0), limit
+    while left:
+        async with db.relay() as connection:
+            found = await accounts.listed(connection, last, min(PAGE, left))
+        for each in found:
+            table.add_row(
+                ids.to_wire("acct", each.id),
+                each.kind,
+                each.name,
+                each.tier,
+                clock.to_wire(each.created_at),
+                _state(each),
+            )
+        if len(found) < min(PAGE, left):
+            break
+        last, left = found[-1].id, left - len(found)
+    Console(width=max(140, Console().width)).print(table)
+
+
+def _state(account: ListedAccount) -> str:
+    return "erased" if account.erased_at else "open"
+
+
+async def show_command(db: Database, erasures: Erasures, account_id: UUID) -> None:
+    async with db.relay() as connection:
+        account = await accounts.find_listed(connection, account_id)
+    if account is None:
+        raise AccountNotFound(account_id)
+    async with db.read(account_id) as tx:
+        balance = await credits_queries.balance(tx)
+    cents = (balance.allowance + balance.topup) // MICROS_PER_CENT
+    fields = {
+        "Account": ids.to_wire("acct", account.id),
+        "Kind": account.kind,
+        "Name": account.name,
+        "Tier": account.tier,
+        "Created": clock.to_wire(account.created_at),
+        "Available": f"${usd(cents)}",
+        "State": _state(account),
+    }
+    erasure = await erasures.find(account_id)
+    if erasure is not None:
+        fields |= _progress(erasure)
+    for name, value in fields.items():
+        typer.echo(f"{name + ':':<15}{value}")
+
+
+def _progress(erasure: Erasure) -> dict[str, str]:
+    shown = {"Requested": clock.to_wire(erasure.requested_at)}
+    if erasure.finished_at:
+        shown["Erased"] = clock.to_wire(erasure.finished_at)
+    else:
+        shown["Stage"] = erasure.stage
+    shown["Rows erased"] = str(erasure.rows_erased)
+    if erasure.error:
+        shown["Last error"] = f"{erasure.error} ({erasure.attempts} attempts)"
+    return shown
+
+
+async def export_command(exports: Exports, account_id: UUID, path: Path | None) -> None:
+    """Writes an export. An operator who reads it leaves an audit entry."""
+    pages = exports.for_operator(account_id)
+    first = await anext(pages)
+    output: BinaryIO = path.open("wb") if path else sys.stdout.buffer
+    try:
+        output.write(first)
+        async for page in pages:
+            output.write(page)
+    finally:
+        if path:
+            output.close()
+
+
+async def grant_command(
+    db: Database, account_id: UUID, amount_cents: int, reason: str, key: str
+) -> bool:
+    """Adds money to an account. False if the key was used before."""
+    async with db.write(account_id) as tx:
+        subject = await accounts.subject(tx)
+        if subject is None or subject.erased_at is not None:
+            raise AccountNotFound(account_id)
+        await journal.lock_account(tx)
+        if not await ledger.grant(tx, amount_cents * MICROS_PER_CENT, key):
+            return False
+        await journal.append(tx, "credits.granted", {"amountCents": amount_cents})
+        tx.record("credits.grant_entered", {"key": key, "reason": reason})
+    return True

@@ -1,0 +1,156 @@
+"""Stops an account at once, for good. Workers then erase what it has (`erasing`)."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from uuid import UUID
+
+from rota.accounts import erasure as accounts
+from rota.accounts import members as member_queries
+from rota.accounts import queries as account_queries
+from rota.accounts.erasure import Subject
+from rota.accounts.service import AccountNotFound
+from rota.auth import erasure as credentials
+from rota.auth.authenticator import Authenticator
+from rota.auth.caller import Caller
+from rota.companies import queries as invitations
+from rota.companies.members import Members
+from rota.data import queries
+from rota.data.errors import RecentSignInRequired, SoleOwner, wrong_name
+from rota.data.queries import Erasure
+from rota.events import journal
+from rota.events import retention as events
+from rota.mcp import erasure as servers
+from rota.platform import clock, membership
+from rota.platform.db import NO_USER, AccountTransaction, Database
+from rota.platform.ids import to_wire
+from rota.schedules import pausing
+from rota.tasks import retention as tasks
+
+LANE = "data"
+MAX_SESSION_AGE = timedelta(minutes=10)
+
+# Ends something of an account, in the transaction that stops it.
+Stop = Callable[[AccountTransaction], Awaitable[object]]
+
+
+@dataclass(slots=True)
+class _Stopped:
+    """What other processes must forget."""
+
+    user_ids: list[UUID] = field(default_factory=list)
+    session_ids: list[UUID] = field(default_factory=list)
+    secret_hashes: list[bytes] = field(default_factory=list)
+
+
+class Erasures:
+    def __init__(
+        self,
+        db: Database,
+        authenticator: Authenticator,
+        members: Members,
+        *,
+        announce: Callable[[UUID, UUID], None],
+        stops: Sequence[Stop] = (),
+    ) -> None:
+        self._db = db
+        self._authenticator = authenticator
+        self._members = members
+        # Tells all processes that a user has lost an account: account and user.
+        self._announce = announce
+        # What other parts of the service end.
+        self._stops = stops
+
+    async def request(self, caller: Caller, name: str) -> Erasure:
+        """Erases the caller's account. Everything of it stops with the commit."""
+        account_id, user_id = caller.account_id, caller.user_id
+        async with self._db.read(user_id, user_id) as tx:
+            assert caller.session_id is not None
+            started = await credentials.signed_in_at(tx, caller.session_id)
+        if started is None or clock.now() - started > MAX_SESSION_AGE:
+            raise RecentSignInRequired
+        async with self._db.read(account_id, user_id) as tx:
+            subject = await accounts.subject(tx)
+        if subject is None or subject.name != name:
+            raise wrong_name()
+        return await self._erase(account_id, subject, caller)
+
+    async def erase(self, account_id: UUID) -> Erasure:
+        """For an operator. Does nothing if the account is being erased, or was."""
+        async with self._db.read(account_id) as tx:
+            subject = await accounts.subject(tx)
+            found = await queries.find_erasure(tx)
+        if subject is None:
+            raise AccountNotFound(account_id)
+        return found or await self._erase(account_id, subject, None)
+
+    async def find(self, account_id: UUID) -> Erasure | None:
+        async with self._db.read(account_id) as tx:
+            return await queries.find_erasure(tx)
+
+    async def _erase(self, account_id: UUID, subject: Subject, caller: Caller | None) -> Erasure:
+        if subject.kind == "personal":
+            await self._leave_companies(account_id)
+        owner_id = account_id if subject.kind == "personal" else NO_USER
+        async with self._db.write(account_id, owner_id) as tx:
+            stopped = await self._stop(tx, subject, caller)
+            found = await queries.find_erasure(tx)
+        self._forget(account_id, stopped)
+        assert found is not None
+        return found
+
+    async def _leave_companies(self, user_id: UUID) -> None:
+        """A person leaves all companies first. Nothing is left without an owner."""
+        async with self._db.read(user_id, user_id) as tx:
+            companies = await accounts.company_ids(tx)
+        for company_id in companies:
+            async with self._db.read(company_id, user_id) as tx:
+                if await accounts.is_sole_owner(tx, user_id):
+                    raise SoleOwner(await account_queries.name(tx))
+        for company_id in companies:
+            await self._members.remove(company_id, user_id, by=None)
+
+    async def _stop(
+        self, tx: AccountTransaction, subject: Subject, caller: Caller | None
+    ) -> _Stopped:
+        stopped = _Stopped()
+        now = clock.now()
+        user_ids = await accounts.member_ids(tx)
+        for user_id in user_ids:
+            # Requests of members end first. Later ones are refused.
+            await member_queries.lock_membership(tx, user_id)
+        await account_queries.lock(tx)
+        if (found := await accounts.subject(tx)) is None or found.erased_at is not None:
+            return stopped  # Another request has done it.
+        if caller is not None and membership.is_needed(tx.account_id, caller.user_id):
+            member = await member_queries.find(tx, caller.user_id)
+            if member is None or member.role != "owner":
+                raise membership.RightEnded
+        stopped.user_ids = [*user_ids, tx.account_id]
+        stopped.secret_hashes = await credentials.delete_keys(tx)
+        if subject.kind == "personal":
+            stopped.session_ids = await credentials.revoke_sessions(tx)
+            await accounts.delete_identity(tx)
+        await invitations.delete_all(tx)
+        await pausing.pause_all(tx)
+        await servers.delete_servers(tx)
+        for stop in self._stops:
+            await stop(tx)
+        await journal.lock_account(tx)
+        await tasks.cancel_all(tx)
+        await events.drop_runs(tx)
+        by = caller.user_id if caller else None
+        await queries.begin_erasure(tx, subject.kind, by, now)
+        await accounts.close(tx, now)
+        tx.record("account.erasure_requested", {"by": to_wire("user", by) if by else None})
+        tx.wakes |= {LANE}
+        return stopped
+
+    def _forget(self, account_id: UUID, stopped: _Stopped) -> None:
+        for session_id in stopped.session_ids:
+            self._authenticator.forget_session(account_id, session_id)
+        for secret_hash in stopped.secret_hashes:
+            self._authenticator.forget_key(secret_hash)
+        for user_id in stopped.user_ids:
+            # Live streams end, here and in all other processes.
+            self._announce(account_id, user_id)

@@ -1,0 +1,78 @@
+"""The parts of the service that retention, export and erasure need, built from the settings."""
+
+from functools import cached_property
+
+from rota.companies.invitations import end_invitations
+from rota.companies.members import Members
+from rota.data import queries
+from rota.data.erasing import Erasing
+from rota.data.erasure import Erasures
+from rota.data.export import Exports
+from rota.data.retention import Retention
+from rota.data.sweep import DataSweep
+from rota.outbound import Outbound
+from rota.payments.port import Processor
+from rota.platform.signatures import Signer
+from rota.policies.retention import RetentionRules
+from rota.policies.service import Policies
+from rota.schedules import pausing
+from rota.tasks import withdrawal
+from rota.webhooks import ending
+
+
+class DataParts(Outbound):
+    @cached_property
+    def members(self) -> Members:
+        return Members(
+            self.db,
+            self.authenticator,
+            # The last one locks the event journal, which others lock after a schedule.
+            end_work=(
+                end_invitations,
+                pausing.pause_of,
+                ending.disable_of,
+                withdrawal.withdraw_approvals_of,
+            ),
+            announce=self.fanout.announce_removal,
+        )
+
+    @cached_property
+    def processor(self) -> Processor:
+        """The composition chooses it."""
+        raise NotImplementedError
+
+    @cached_property
+    def signer(self) -> Signer:
+        return Signer(self.settings.audit_key_bytes, self.settings.audit_keys_old)
+
+    @cached_property
+    def retention_rules(self) -> RetentionRules:
+        settings = self.settings
+        return RetentionRules(
+            settings.retention_days, settings.retention_min_days, settings.retention_max_days
+        )
+
+    @cached_property
+    def policies(self) -> Policies:
+        return Policies(self.db, self.retention_rules, queries.hurry)
+
+    @cached_property
+    def exports(self) -> Exports:
+        return Exports(self.db)
+
+    @cached_property
+    def erasures(self) -> Erasures:
+        return Erasures(
+            self.db, self.authenticator, self.members, announce=self.fanout.announce_removal
+        )
+
+    @cached_property
+    def data_sweep(self) -> DataSweep:
+        settings = self.settings
+        return DataSweep(
+            self.db,
+            Retention(self.db, self.signer, settings.public_url, rules=self.retention_rules),
+            Erasing(self.db, self.temporal, self.redis, self.processor),
+            self.wakes,
+            every_s=settings.retention_check_minutes * 60,
+        )

@@ -1,0 +1,229 @@
+"""Deletes what an account keeps no longer, in small pieces.
+
+A piece is one short transaction. It locks the account only if nobody else has, and pauses as long
+as it took, so requests of the account and of others hardly notice it.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import structlog
+from asyncpg import LockNotAvailableError
+
+from rota.accounts import erasure as accounts
+from rota.accounts import queries as account_queries
+from rota.audit import checkpoints
+from rota.credits import retention as credits_retention
+from rota.data import metrics, queries
+from rota.events import retention as events
+from rota.platform import clock, idempotency
+from rota.platform.db import AccountTransaction, Database
+from rota.platform.ids import first_from
+from rota.platform.signatures import Signer
+from rota.policies.retention import RetentionRules
+from rota.runs import retention as runs
+from rota.schedules import queries as schedules
+from rota.tasks import retention as tasks
+
+log = structlog.get_logger()
+
+# Rows that a transaction looks at: tasks have many rows of other tables.
+TASKS, ROWS = 200, 1_000
+# How often a piece waits for an account that others have locked, before the next account.
+MAX_BUSY = 20
+BUSY_S = 0.25
+# A payer's bank can ask for evidence this long.
+DISPUTE_TIME = timedelta(days=180)
+# A charge can come a moment after the end of its task.
+CHARGE_MARGIN = timedelta(days=1)
+
+# Deletes a piece: the number of rows, and whether there can be more. None: the account is locked.
+Piece = Callable[[AccountTransaction], Awaitable[tuple[int, bool] | None]]
+
+
+class Busy(Exception):
+    """Others have locked the account for too long."""
+
+
+class Retention:
+    def __init__(
+        self,
+        db: Database,
+        signer: Signer,
+        issuer: str,
+        *,
+        rules: RetentionRules,
+        now: Callable[[], datetime] = clock.now,
+    ) -> None:
+        self._db = db
+        self._signer = signer
+        self._issuer = issuer
+        self._rules = rules
+        self._now = now
+
+    async def apply(self, account_id: UUID) -> dict[str, int]:
+        """Deletes everything of an account that is too old. The number of rows of each kind."""
+        now = self._now()
+        async with self._db.read(account_id) as tx:
+            subject = await accounts.subject(tx)
+            if subject is None:
+                return {}
+            policy = await account_queries.policy(tx)
+            disputed = await credits_retention.in_dispute(tx, now - DISPUTE_TIME)
+        before = {
+            kind: now - timedelta(days=days)
+            for kind, days in self._rules.in_effect(policy.retention).items()
+            if days is not None
+        }
+        deleted = {"idempotency_keys": await self._repeat(account_id, _old_keys)}
+        if subject.erased_at is None and not disputed:
+            if "steps" in before:
+                deleted["steps"] = await self._steps(account_id, before["steps"])
+            if "tasks" in before:
+                deleted["tasks"] = await self._tasks(account_id, before["tasks"])
+            if "events" in before:
+                cut = _events(before["events"])
+                deleted["events"] = await self._repeat(account_id, cut)
+        if "audit" in before and not disputed:
+            deleted["audit"] = await self._repeat(account_id, self._audit(before["audit"]))
+        for kind, rows in deleted.items():
+            metrics.DELETED.labels(kind).inc(rows)
+        return {kind: rows for kind, rows in deleted.items() if rows}
+
+    async def _repeat(self, account_id: UUID, piece: Piece) -> int:
+        """Deletes one piece after the other, with pauses."""
+        total, busy = 0, 0
+        while True:
+            started = time.perf_counter()
+            try:
+                async with self._db.removal(account_id) as tx:
+                    done = await piece(tx)
+            except LockNotAvailableError:
+                done = None
+            if done is None:
+                busy += 1
+                if busy >= MAX_BUSY:
+                    raise Busy
+                await asyncio.sleep(BUSY_S)
+                continue
+            busy = 0
+            rows, more = done
+            total += rows
+            if not more:
+                return total
+            await asyncio.sleep(time.perf_counter() - started)
+
+    async def _tasks(self, account_id: UUID, before: datetime) -> int:
+        """Deletes old tasks. A task goes after its subtasks, so this repeats until none goes."""
+        total = 0
+        while rows := await self._repeat(account_id, _OldTasks(before)):
+            total += rows
+        return total
+
+    async def _steps(self, account_id: UUID, before: datetime) -> int:
+        return await self._repeat(account_id, _OldSteps(before))
+
+    def _audit(self, before: datetime) -> Piece:
+        async def cut(tx: AccountTransaction) -> tuple[int, bool]:
+            rows = await checkpoints.cut(tx, self._signer, self._issuer, before, self._now(), ROWS)
+            return rows, rows == ROWS
+
+        return cut
+
+
+async def _old_keys(tx: AccountTransaction) -> tuple[int, bool]:
+    rows = await idempotency.delete_old(tx, ROWS)
+    if rows:
+        tx.record("retention.applied", {"kind": "idempotencyKeys", "rows": rows})
+    return rows, rows == ROWS
+
+
+def _events(before: datetime) -> Piece:
+    async def cut(tx: AccountTransaction) -> tuple[int, bool] | None:
+        if not await events.try_lock(tx):
+            return None
+        found = await events.oldest(tx, before, ROWS)
+        running = await tasks.open_among(tx, list({e.task_id for e in found if e.task_id}))
+        through = 0
+        for event in found:
+            if event.task_id in running:
+                break
+            through = event.sequence
+        if not through:
+            return 0, False
+        rows = await events.cut(tx, through)
+        tx.record("retention.applied", {"kind": "events", "rows": rows, "through": through})
+        return rows, rows == ROWS
+
+    return cut
+
+
+class _OldTasks:
+    """Deletes tasks that are too old, from the oldest on."""
+
+    def __init__(self, before: datetime) -> None:
+        self._before = before
+        self._after = UUID(int=0)
+
+    async def __call__(self, tx: AccountTransaction) -> tuple[int, bool] | None:
+        if not await events.try_lock(tx):
+            return None
+        page = await tasks.page(tx, self._after, self._before, TASKS, created_before=None)
+        free = [each.id for each in page if each.finished and each.unneeded]
+        needed = await credits_retention.held_among(tx, free)
+        needed |= await schedules.listed_among(tx, free)
+        chosen = [task_id for task_id in free if task_id not in needed]
+        rows = 0
+        if chosen:
+            await credits_retention.note_cut(tx, self._before + CHARGE_MARGIN)
+            rows = await runs.delete_steps(tx, chosen) + await tasks.delete(tx, chosen)
+            details = {"kind": "tasks", "tasks": len(chosen), "rows": rows}
+            tx.record("retention.applied", details)
+        if page:
+            self._after = page[-1].id
+        return rows, len(page) == TASKS
+
+
+class _OldSteps:
+    """Deletes the steps of tasks that ended long ago. It remembers up to which task it has, so a
+    task is looked at once."""
+
+    def __init__(self, before: datetime) -> None:
+        self._before = before
+        self._after: UUID | None = None
+        # Whether all tasks so far were old enough.
+        self._settled = True
+
+    async def __call__(self, tx: AccountTransaction) -> tuple[int, bool] | None:
+        if not await events.try_lock(tx):
+            return None
+        if self._after is None:
+            self._after = await queries.steps_before(tx)
+        limit = first_from(self._before)
+        page = await tasks.page(tx, self._after, self._before, TASKS, created_before=limit)
+        finished = [each.id for each in page if each.finished]
+        held = await credits_retention.held_among(tx, finished)
+        chosen = [task_id for task_id in finished if task_id not in held]
+        rows = 0
+        if chosen:
+            rows = await runs.delete_steps(tx, chosen)
+        if rows:
+            await credits_retention.note_cut(tx, self._before + CHARGE_MARGIN)
+            tx.record("retention.applied", {"kind": "steps", "rows": rows})
+        if page:
+            self._after = page[-1].id
+            await self._remember(tx, [each.id for each in page], set(chosen))
+        return rows, len(page) == TASKS
+
+    async def _remember(self, tx: AccountTransaction, page: list[UUID], done: set[UUID]) -> None:
+        last = None
+        for task_id in page:
+            if not self._settled or task_id not in done:
+                self._settled = False
+                break
+            last = task_id
+        if last is not None:
+            await queries.set_steps_before(tx, last)

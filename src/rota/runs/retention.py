@@ -1,0 +1,38 @@
+"""Deletes the steps of finished tasks. Only background work can."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest
+from temporalio.service import RPCError, RPCStatusCode
+
+from rota.platform import ids
+from rota.platform.db import AccountTransaction
+from rota.platform.temporal import Temporal
+from rota.runs.contracts import workflow_id
+
+
+async def delete_steps(tx: AccountTransaction, task_ids: Sequence[UUID]) -> int:
+    done = await tx.execute(
+        "DELETE FROM steps WHERE account_id = $1 AND task_id = ANY($2)",
+        tx.account_id,
+        list(task_ids),
+    )
+    return int(done.rpartition(" ")[2])
+
+
+async def delete_history(temporal: Temporal, task_id: UUID, run: int) -> None:
+    """Ends a run in Temporal and deletes its history. Has no effect if there is none."""
+    client = await temporal.client()
+    request = DeleteWorkflowExecutionRequest(
+        namespace=client.namespace,
+        workflow_execution=WorkflowExecution(
+            workflow_id=workflow_id(ids.to_wire("task", task_id), run)
+        ),
+    )
+    try:
+        await client.workflow_service.delete_workflow_execution(request)
+    except RPCError as error:
+        if error.status is not RPCStatusCode.NOT_FOUND:
+            raise

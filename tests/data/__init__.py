@@ -1,0 +1,1 @@
+"""Retention, export and erasure."""

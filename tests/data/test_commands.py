@@ -1,0 +1,79 @@
+"""The commands of operators: accounts, their data, and money that is given."""
+
+from pathlib import Path
+
+from rota.platform import ids
+from tests.audit.world import rota
+from tests.data.test_export import read
+from tests.data.world import World
+
+
+async def test_an_operator_lists_shows_exports_and_erases(world: World, tmp_path: Path) -> None:
+    service = world.service
+    person = await service.sign_in()
+    account = ids.to_wire("acct", person.user_id)
+    listed = await rota(service, "admin", "accounts", "list", "--limit", "1000")
+    assert account in listed.output
+    shown = await rota(service, "admin", "accounts", "show", account)
+    assert "personal" in shown.output
+    assert "open" in shown.output
+    path = tmp_path / "out"
+    exported = await rota(service, "admin", "accounts", "export", account, "--output", str(path))
+    assert exported.exit_code == 0, exported.output
+    assert read(path.read_bytes())[0]["account"] == account
+    asked = await rota(service, "admin", "accounts", "erase", account)
+    assert asked.exit_code == 1
+    erased = await rota(service, "admin", "accounts", "erase", account, "--yes")
+    assert erased.exit_code == 0, erased.output
+    assert (await person.get("/api/me")).status_code == 401
+    shown = await rota(service, "admin", "accounts", "show", account)
+    assert "Stage:" in shown.output
+    await world.sweep().erase()
+    again = await rota(service, "admin", "accounts", "erase", account, "--yes")
+    assert "is erased" in again.output
+    shown = await rota(service, "admin", "accounts", "show", account)
+    assert "Erased:" in shown.output
+    gone = await rota(service, "admin", "accounts", "export", account)
+    assert gone.exit_code == 1
+    for command in ("show", "export"):
+        unknown = await rota(service, "admin", "accounts", command, f"acct_{'0' * 32}")
+        assert unknown.exit_code == 1
+    unknown = await rota(service, "admin", "accounts", "erase", f"acct_{'0' * 32}", "--yes")
+    assert unknown.exit_code == 1
+
+
+async def test_money_is_given_once_for_each_key(world: World) -> None:
+    service = world.service
+    person = await service.sign_in()
+    account = ids.to_wire("acct", person.user_id)
+    before = (await person.get("/api/credits/balance")).json()
+
+    async def grant(*arguments: str) -> str:
+        command = ("admin", "credits", "grant", account, *arguments)
+        done = await rota(service, *command)
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    first = ("12.50", "--reason", "Outage", "--key", "outage")
+    assert "$12.50" in await grant(*first)
+    assert "used before" in await grant(*first)
+    await grant("1", "--reason", "More")
+    after = (await person.get("/api/credits/balance")).json()
+    assert after != before
+    shown = (await person.get("/api/credits/transactions?kind=grant")).json()
+    assert sorted(each["amountCents"] for each in shown["transactions"]) == [100, 1250]
+    assert {each["description"] for each in shown["transactions"]} == {"Given by the operator"}
+    assert await world.ledger_problems(person.user_id) == []
+    trail = (await person.get("/api/audit?action=credits")).json()["entries"]
+    assert any("Outage" in str(entry) for entry in trail)
+    for amount in ("0", "-1", "1.005", "much", "nan"):
+        wrong = await rota(
+            service, "admin", "credits", "grant", account, "--reason", "x", "--", amount
+        )
+        assert wrong.exit_code == 2, amount
+    empty = await rota(service, "admin", "credits", "grant", account, "1", "--reason", " ")
+    assert empty.exit_code == 2
+    unknown = await rota(
+        service, "admin", "credits", "grant", f"acct_{'0' * 32}", "1", "--reason", "x"
+    )
+    assert unknown.exit_code == 1

@@ -1,0 +1,142 @@
+"""An export has everything of one moment, and shows when it is not complete."""
+
+import asyncio
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rota.data import export
+from rota.data.tables import EXPORTED
+from rota.platform import ids
+from tests.audit.world import rota
+from tests.companies.world import Company
+from tests.data.test_erasure import MARKER, fill
+from tests.data.world import World
+from tests.service import Person
+from tests.tasks.world import create
+
+
+def read(content: bytes) -> tuple[dict[str, Any], list[dict[str, Any]], dict[str, Any]]:
+    """The manifest, the objects and the end of a complete export."""
+    *lines, last = content.splitlines(keepends=True)
+    first, *objects = map(json.loads, lines)
+    end: dict[str, Any] = json.loads(last)["end"]
+    assert end["sha256"] == hashlib.sha256(b"".join(lines)).hexdigest()
+    assert end["lines"] == len(lines)
+    counts: dict[str, int] = {}
+    for each in objects:
+        counts[each["type"]] = counts.get(each["type"], 0) + 1
+    assert end["counts"] == counts
+    return first["manifest"], objects, end
+
+
+@pytest.mark.parametrize("company", [False, True], ids=["personal", "company"])
+async def test_an_export_has_everything_but_secrets(
+    world: World, company: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled = await fill(world, company)
+    # So that pages are read one after the other.
+    monkeypatch.setattr(export, "PAGE", 2)
+    response = await filled.person.get("/api/export", headers=filled.headers)
+    assert response.status_code == 200
+    assert response.headers["content-type"] == "application/x-ndjson"
+    manifest, objects, end = read(response.content)
+    assert manifest["account"] == ids.to_wire("acct", filled.account_id)
+    assert manifest["types"] == [table.exported for table in EXPORTED]
+    names = {each["data"]["id"] for each in objects if each["type"] == "task"}
+    assert names == {task["id"] for task in filled.tasks}
+    own = {"account", "task", "step", "review", "event", "schedule", "rule", "toolServer"}
+    own |= {"key", "ledgerEntry", "hold", "balance", "auditEntry", "auditHead"}
+    own |= {"member", "invitation"} if company else {"user", "session"}
+    assert own <= set(end["counts"])
+    text = response.text
+    assert MARKER in text
+    assert filled.key not in text
+    for hidden in ("secretHash", "sealedHeaders", "tokenHash", "sealedBody"):
+        assert hidden not in text
+    actions = [each["data"]["action"] for each in objects if each["type"] == "auditEntry"]
+    assert "account.exported" in actions
+
+
+async def test_an_export_needs_the_session_of_an_owner(world_a: World) -> None:
+    company = await Company.create(world_a.service)
+    admin = await company.join(role="admin")
+    assert (await admin.get("/api/export", headers=company.selected)).status_code == 403
+    owner = company.owner
+    assert (await owner.get("/api/export", headers=company.selected)).status_code == 200
+    key = (await owner.post("/api/keys", {"name": "k"})).json()["secret"]
+    person = Person(world_a.service, "key", key)
+    assert (await person.get("/api/export")).status_code == 403
+
+
+async def test_an_export_shows_one_moment_while_the_account_changes(
+    world_a: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(export, "PAGE", 1)
+    person = await world_a.service.sign_in()
+    for _ in range(5):
+        await create(person)
+    lines = world_a.parts.exports.for_operator(person.user_id)
+    content = await anext(lines)
+    await create(person)
+    content += b"".join([page async for page in lines])
+    _, objects, end = read(content)
+    assert end["counts"]["task"] == 5
+    sequences = [each["data"]["sequence"] for each in objects if each["type"] == "event"]
+    heads = [each["data"] for each in objects if each["type"] == "auditHead"]
+    entries = [each["data"]["sequence"] for each in objects if each["type"] == "auditEntry"]
+    assert sequences == sorted(sequences)
+    assert heads[0]["sequence"] == entries[-1]
+
+
+async def test_one_export_of_an_account_runs_at_a_time(world_a: World) -> None:
+    person = await world_a.service.sign_in()
+    caller = await world_a.parts.authenticator.authenticate(f"Bearer {person.token}", None)
+    exports = world_a.parts.exports
+
+    async def allowed() -> None:
+        pass
+
+    first = exports.stream(caller, allowed)
+    await anext(first)
+    with pytest.raises(Exception, match="Another export"):
+        await anext(exports.stream(caller, allowed))
+    async for _ in first:
+        pass
+    again = exports.stream(caller, allowed)
+    await anext(again)
+    await again.aclose()
+
+
+async def test_an_export_that_takes_too_long_or_loses_its_right_has_no_end(
+    world_a: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person = await world_a.service.sign_in()
+    monkeypatch.setattr(export, "MAX_SECONDS", -1)
+    lines = world_a.parts.exports.for_operator(person.user_id)
+    assert b"manifest" in await anext(lines)
+    with pytest.raises(export.CutOff):
+        await anext(lines)
+
+
+async def test_the_command_line_exports_and_refuses_what_was_cut_off(
+    world_a: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person = await world_a.service.sign_in()
+    for _ in range(3):
+        await create(person)
+    monkeypatch.setenv("ROTA_URL", str(world_a.service.http.base_url))
+    monkeypatch.setenv("ROTA_API_KEY", person.token)
+    path = tmp_path / "account.ndjson"
+    done = await rota(world_a.service, "account", "export", "--output", str(path))
+    assert done.exit_code == 0, done.output
+    _, objects, _ = read(path.read_bytes())
+    assert f"{len(objects) + 1} lines" in done.output
+    monkeypatch.setattr(export, "MAX_SECONDS", -1)
+    cut = await rota(world_a.service, "account", "export", "--output", str(tmp_path / "b"))
+    assert cut.exit_code != 0
+    assert not (tmp_path / "b").exists()
+    await asyncio.sleep(0)
