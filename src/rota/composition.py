@@ -35,6 +35,8 @@ from rota.mcp.health import Health
 from rota.mcp.service import Servers
 from rota.mcp.session import Timeouts
 from rota.mcp.tool_calls import ToolCalls
+from rota.notifications.parts import NotificationParts
+from rota.notifications.queries import forget as forget_notifications
 from rota.payments.port import Processor
 from rota.payments.processor import processor_of
 from rota.payments.turns import Turns
@@ -43,10 +45,8 @@ from rota.plans.purchases import Purchases
 from rota.plans.reconcile import Reconciliation
 from rota.plans.service import Plans
 from rota.plans.tiers import Tiers
-from rota.platform.egress import Bounds, Egress
 from rota.platform.http.origins import OwnOrigin
 from rota.platform.idempotency import Idempotency
-from rota.platform.resolver import Resolver
 from rota.platform.schema import SchemaChecks
 from rota.platform.settings import Settings
 from rota.platform.signatures import Signer
@@ -169,6 +169,7 @@ class Composition(Foundation):
             # The last one locks the event journal, which others lock after a schedule.
             end_work=(
                 end_invitations,
+                forget_notifications,
                 pausing.pause_of,
                 withdrawal.withdraw_approvals_of,
             ),
@@ -320,26 +321,6 @@ class Composition(Foundation):
         return Forks(self.db, self.idempotency, self.task_creation, models)
 
     @cached_property
-    def resolver(self) -> Resolver:
-        resolver = Resolver()
-        self._closes(resolver.close)
-        return resolver
-
-    @cached_property
-    def egress(self) -> Egress:
-        settings = self.settings
-        return Egress(
-            resolve=self.resolver,
-            allow=settings.egress_allow,
-            https_only=settings.env == "production",
-            bounds=Bounds(
-                connect_s=min(5, settings.mcp_connect_s),
-                read_s=settings.mcp_call_s,
-                total_s=settings.mcp_call_s,
-            ),
-        )
-
-    @cached_property
     def tool_limits(self) -> tool_sessions.Limits:
         settings = self.settings
         limits = tool_sessions.Limits(sessions=settings.mcp_sessions, idle_s=settings.mcp_idle_s)
@@ -397,3 +378,7 @@ class Composition(Foundation):
             allowance=self.variant.servers,
             has_pass=self.plans.has_pass,
         )
+
+    @cached_property
+    def notifications(self) -> NotificationParts:
+        return NotificationParts(self.settings, self.db, self.vault, self.egress)

@@ -103,6 +103,7 @@ async def run_worker(
                 _sweep(lambda: outbox.count_waiting(parts.db, lanes), COUNT_EVERY_S),
                 _sweep(lambda: places.admit_all(parts.db), ADMIT_EVERY_S),
                 slots.wake_queued(),
+                parts.notifications.sender(parts.wakes).run(),
             )
         ]
         stack.push_async_callback(_end, background)
