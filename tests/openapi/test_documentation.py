@@ -31,6 +31,8 @@ ENUMS = {
     *("TransactionKind", "AllowanceStatus", "GroupBy", "ToolApproval"),
     *("StepKind", "StepState", "StepOutcome", "Readiness", "RateLimitCode"),
     *("CutText", "StepCut", "AuditActor", "Approvers", "RuleState"),
+    *("NotificationKind", "NotificationChannel", "MessageContent", "ChatService"),
+    *("MailTransport", "DeliveryState"),
 }
 
 

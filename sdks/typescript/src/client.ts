@@ -9,6 +9,7 @@ import { Agents } from './resources/agents.ts';
 import { Audit } from './resources/audit.ts';
 import { Companies } from './resources/companies.ts';
 import { ConnectPass, Credits, Subscriptions } from './resources/money.ts';
+import { Notifications } from './resources/notifications.ts';
 import { Policies, Rules } from './resources/policies.ts';
 import { Schedules } from './resources/schedules.ts';
 import { Approvals, Tasks } from './resources/tasks.ts';
@@ -28,6 +29,7 @@ export class Rota extends Resource {
   readonly events: Events;
   readonly audit: Audit;
   readonly companies: Companies;
+  readonly notifications: Notifications;
   readonly policies: Policies;
   readonly rules: Rules;
   readonly keys: Keys;
@@ -49,6 +51,7 @@ export class Rota extends Resource {
     this.events = new Events(transport);
     this.audit = new Audit(transport);
     this.companies = new Companies(transport);
+    this.notifications = new Notifications(transport);
     this.policies = new Policies(transport);
     this.rules = new Rules(transport);
     this.keys = new Keys(transport);

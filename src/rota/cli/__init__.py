@@ -9,7 +9,17 @@ from typing import Annotated
 
 import typer
 
-from rota.cli import admin, agents, decisions, keys, login, policies, schedules, tools
+from rota.cli import (
+    admin,
+    agents,
+    decisions,
+    keys,
+    login,
+    notifications,
+    policies,
+    schedules,
+    tools,
+)
 from rota.cli.audit import receipt
 from rota.cli.inbox.command import inbox
 from rota.cli.listen import listen
@@ -30,6 +40,7 @@ for group, name in (
     (agents.commands, "agents"),
     (tools.commands, "tools"),
     (schedules.commands, "schedules"),
+    (notifications.notifications, "notifications"),
     (policies.policies, "policies"),
     (policies.rules, "rules"),
     (receipt, "receipt"),

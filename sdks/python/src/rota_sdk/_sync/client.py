@@ -16,6 +16,7 @@ from rota_sdk._sync.resources.agents import Agents
 from rota_sdk._sync.resources.audit import Audit
 from rota_sdk._sync.resources.companies import Companies
 from rota_sdk._sync.resources.money import ConnectPass, Credits, Subscriptions
+from rota_sdk._sync.resources.notifications import Notifications
 from rota_sdk._sync.resources.policies import Policies, Rules
 from rota_sdk._sync.resources.schedules import Schedules
 from rota_sdk._sync.resources.tasks import Approvals, Tasks
@@ -59,6 +60,7 @@ class Rota(Resource):
         self.events = Events(self._transport)
         self.audit = Audit(self._transport)
         self.companies = Companies(self._transport)
+        self.notifications = Notifications(self._transport)
         self.policies = Policies(self._transport)
         self.rules = Rules(self._transport)
         self.keys = Keys(self._transport)
