@@ -61,7 +61,7 @@ class Mailbox:
         data = arguments[4]
         user, password = data.login.decode(), data.password.decode()
         self.logins.append((user, password))
-        return AuthResult(success=password == "right", handled=True)
+        return AuthResult(success=password == "right", handled=False)
 
     @asynccontextmanager
     async def serve(

@@ -130,7 +130,7 @@ class LogMailer:
 
 class NoMailer:
     transport: Transport = "off"
-    sender = ""
+    sender = "Rota <rota@localhost>"
 
     async def send(self, mail: EmailMessage) -> None:
         raise Refused("Mail is off. The operator has to set ROTA_SMTP_HOST.")
