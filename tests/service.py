@@ -268,7 +268,7 @@ async def _create_database(url: str, name: str) -> int:
 SECRETS = (
     *("database_url", "migration_database_url", "redis_url", "secret_key", "stripe_secret_key"),
     "audit_key",
-    *("temporal_api_key", "temporal_codec_key"),
+    *("temporal_api_key", "temporal_codec_key", "smtp_password"),
 )
 
 

@@ -19,7 +19,7 @@ TABLES: dict[str, set[str]] = {
     "audit": {"audit_checkpoints", "audit_entries", "audit_heads"},
     "payments": {"customers"},
     "companies": {"invitations"},
-    "events": {"account_heads", "events", "outbox"},
+    "events": {"account_heads", "events", "notices", "outbox"},
     "credits": {"balances", "entries", "holds", "usage_days"},
     "mcp": {"mcp_checks", "mcp_servers", "mcp_tools"},
     "plans": {"subscriptions"},
@@ -38,6 +38,7 @@ TABLES: dict[str, set[str]] = {
     "runs": {"steps"},
     "schedules": {"schedule_tasks", "schedules"},
     "webhooks": {"webhook_deliveries", "webhooks"},
+    "notifications": {"notification_items", "notification_queues", "notification_settings"},
 }
 OWNER = {table: package for package, tables in TABLES.items() for table in tables}
 
@@ -110,7 +111,7 @@ EXEMPTIONS = (
     exempt("dev/seed/__init__.py", "tasks", "The seed refuses a database that has tasks."),
     exempt(
         "secret_rotation.py",
-        "idempotency_keys mcp_servers signing_keys webhooks",
+        "idempotency_keys mcp_servers notification_settings signing_keys webhooks",
         "The rotation encrypts every sealed column again, whichever package owns it.",
     ),
 )

@@ -113,6 +113,13 @@ const callback = createRoute({
   component: screen(() => import('./signin/Callback'), 'Callback'),
 });
 
+/** What a mail links to, without a sign-in. */
+const unsubscribe = createRoute({
+  getParentRoute: () => root,
+  path: '/unsubscribe',
+  component: screen(() => import('./unsubscribe/UnsubscribePage'), 'UnsubscribePage'),
+});
+
 const ReviewScreen = screen(() => import('./review/ReviewScreen'), 'ReviewScreen');
 
 /**
@@ -277,6 +284,7 @@ const routeTree = root.addChildren([
   backFromCheckout,
   signin,
   callback,
+  unsubscribe,
   account.addChildren([
     inbox,
     review,

@@ -26,6 +26,7 @@ from rota.data.routes import data_routes
 from rota.events.routes import event_routes
 from rota.limits.guard import AI_PREFIXES, UNLIMITED, RequestGuard
 from rota.mcp.routes import mcp_routes
+from rota.notifications.routes import notification_routes, unsubscribe_routes
 from rota.payments.routes import webhook_routes as payment_routes
 from rota.plans.routes import offer_routes, pass_routes, plan_routes, tier_routes
 from rota.platform.health import health_routes
@@ -82,6 +83,7 @@ def create_app(
     """The application connects only when it starts, so its OpenAPI description needs no servers."""
     parts = Composition(settings)
     variant = parts.variant
+    notifications = parts.notifications.service()
     guard = RequestGuard(
         parts.authenticator,
         parts.cookies,
@@ -152,6 +154,8 @@ def create_app(
         webhook_key_routes(parts.webhook_signer),
         rule_routes(parts.rules),
         data_routes(parts.exports, parts.erasures, parts.authenticator, parts.cookies),
+        notification_routes(notifications),
+        unsubscribe_routes(notifications),
         sign_in_routes(parts.sessions, parts.issuers, parts.cookies, variant.name),
         session_routes(parts.sessions, parts.cookies),
         jwks_routes(parts.key_ring),

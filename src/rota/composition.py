@@ -34,7 +34,7 @@ from rota.mcp.health import Health
 from rota.mcp.service import Servers
 from rota.mcp.session import Timeouts
 from rota.mcp.tool_calls import ToolCalls
-from rota.outbound import Outbound
+from rota.notifications.parts import NotificationParts
 from rota.payments.port import Processor
 from rota.payments.processor import processor_of
 from rota.payments.turns import Turns
@@ -345,3 +345,7 @@ class Composition(DataParts):
             allowance=self.variant.servers,
             has_pass=self.plans.has_pass,
         )
+
+    @cached_property
+    def notifications(self) -> NotificationParts:
+        return NotificationParts(self.settings, self.db, self.vault, self.egress)

@@ -80,6 +80,7 @@ def dashboard_routes() -> APIRouter:
     @router.get("/money", include_in_schema=False)
     @router.get("/signin", include_in_schema=False)
     @router.get("/signin/callback", include_in_schema=False)
+    @router.get("/unsubscribe", include_in_schema=False)
     async def page(request: Request) -> Response:
         found = _files().get("index.html")
         if found is None:

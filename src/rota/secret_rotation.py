@@ -12,6 +12,7 @@ import structlog
 
 from rota.auth import tokens
 from rota.mcp import model as mcp
+from rota.notifications import model as notifications
 from rota.platform import idempotency
 from rota.platform.crypto import SealBroken, Vault
 from rota.platform.db import Database, owner_connection, record
@@ -60,6 +61,22 @@ _TOOL_SERVERS = _SealedColumn(
     key="id",
     first_key=_FIRST_ID,
 )
+_CHAT_URLS = _SealedColumn(
+    name="chat webhooks",
+    select="""
+        SELECT account_id, user_id, sealed_chat_url AS sealed FROM notification_settings
+        WHERE sealed_chat_url IS NOT NULL AND substring(sealed_chat_url FOR 9) <> $1
+          AND (account_id, user_id) > ($2, $3)
+        ORDER BY account_id, user_id LIMIT $4
+    """,
+    update="""
+        UPDATE notification_settings SET sealed_chat_url = $4
+        WHERE account_id = $1 AND user_id = $2 AND sealed_chat_url = $3
+    """,
+    context=lambda row: notifications.seal_context(row["account_id"], row["user_id"]),
+    key="user_id",
+    first_key=_FIRST_ID,
+)
 _STORED_RESPONSES = _SealedColumn(
     name="stored responses",
     select="""
@@ -104,6 +121,7 @@ async def rotate_all(db: Database, owner_url: str, vault: Vault) -> dict[str, Co
         "tool servers": await _rotate(db, vault, _TOOL_SERVERS),
         "webhook secrets": await _rotate(db, vault, _WEBHOOK_SECRETS),
         "old webhook secrets": await _rotate(db, vault, _OLD_WEBHOOK_SECRETS),
+        "chat webhooks": await _rotate(db, vault, _CHAT_URLS),
         "stored responses": await _rotate(db, vault, _STORED_RESPONSES),
         "signing keys": await _rotate_signing_keys(owner_url, vault),
     }

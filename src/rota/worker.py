@@ -108,6 +108,7 @@ async def run_worker(
                 parts.webhook_dispatcher.run(),
                 _sweep(parts.webhook_dispatcher.delete_old, DELETE_EVERY_S),
                 parts.data_sweep.run(),
+                parts.notifications.sender(parts.wakes).run(),
             )
         ]
         stack.push_async_callback(_end, background)

@@ -32,6 +32,8 @@ ENUMS = {
     *("StepKind", "StepState", "StepOutcome", "Readiness", "RateLimitCode"),
     *("CutText", "StepCut", "AuditActor", "Approvers", "RuleState", "ErasureState"),
     *("WebhookState", "WebhookDisabledReason", "DeliveryOutcome"),
+    *("NotificationKind", "NotificationChannel", "MessageContent", "ChatService"),
+    *("MailTransport", "DeliveryState"),
 }
 
 

@@ -6,6 +6,7 @@ import { strings as auditStrings } from '../audit/strings';
 import { strings as dataStrings } from '../data/strings';
 import { Members } from '../members/Members';
 import { strings as memberStrings } from '../members/strings';
+import { strings as notificationStrings } from '../notifications/strings';
 import { Policies } from '../policies/Policies';
 import { strings as policyStrings } from '../policies/strings';
 import { Rules } from '../rules/Rules';
@@ -36,6 +37,12 @@ export const groups: { name: string; sections: Section[] }[] = [
     sections: [
       { name: 'profile', label: strings.profile.name, icon: 'person', page: Profile },
       { name: 'appearance', label: strings.appearance.name, icon: 'later', page: Appearance },
+      {
+        name: 'notifications',
+        label: notificationStrings.name,
+        icon: 'info',
+        page: screen(() => import('../notifications/Notifications'), 'Notifications'),
+      },
       { name: 'sessions', label: strings.sessions.name, icon: 'clock', page: Sessions },
     ],
   },

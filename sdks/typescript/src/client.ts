@@ -10,6 +10,7 @@ import { Audit } from './resources/audit.ts';
 import { Companies } from './resources/companies.ts';
 import { Data } from './resources/data.ts';
 import { ConnectPass, Credits, Subscriptions } from './resources/money.ts';
+import { Notifications } from './resources/notifications.ts';
 import { Policies, Rules } from './resources/policies.ts';
 import { Schedules } from './resources/schedules.ts';
 import { Approvals, Tasks } from './resources/tasks.ts';
@@ -30,6 +31,7 @@ export class Rota extends Resource {
   readonly events: Events;
   readonly audit: Audit;
   readonly companies: Companies;
+  readonly notifications: Notifications;
   readonly policies: Policies;
   readonly data: Data;
   readonly rules: Rules;
@@ -53,6 +55,7 @@ export class Rota extends Resource {
     this.events = new Events(transport);
     this.audit = new Audit(transport);
     this.companies = new Companies(transport);
+    this.notifications = new Notifications(transport);
     this.policies = new Policies(transport);
     this.data = new Data(transport);
     this.rules = new Rules(transport);

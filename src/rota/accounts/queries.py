@@ -310,3 +310,10 @@ async def email(tx: AccountReader, user_id: UUID) -> str | None:
     """The user's email address. Only a transaction of that user can read it."""
     found: str | None = await tx.fetchval("SELECT email FROM users WHERE id = $1", user_id)
     return found
+
+
+async def verified_email(tx: AccountReader, user_id: UUID) -> str | None:
+    """The address that an issuer has verified last for the user. Only a transaction of that user,
+    or of a company that the user is a member of, can read it."""
+    found: str | None = await tx.fetchval("SELECT verified_email FROM users WHERE id = $1", user_id)
+    return found

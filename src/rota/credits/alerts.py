@@ -1,8 +1,8 @@
 """Reports that the available money has fallen below the amount that the account chose."""
 
 from rota.credits.money import available_cents
-from rota.events import journal
-from rota.platform.db import AccountTransaction
+from rota.events import journal, notices
+from rota.platform.db import AccountReader, AccountTransaction
 
 # Whether a changed balance `t` crossed the amount since the last report, in either direction.
 CROSSED = "coalesce((t.allowance + t.topup < t.alert_below) <> t.told_low, false)"
@@ -26,6 +26,20 @@ async def report(tx: AccountTransaction) -> None:
             "alertBelowCents": available_cents(row["alert_below"]),
         }
         await journal.append(tx, "credits.low", data)
+        await notices.put(tx, "balance_low", tx.account_id)
+
+
+async def low_cents(tx: AccountReader) -> int | None:
+    """The available money, if the account was told that it is low and it still is. None: it is not
+    low."""
+    micros: int | None = await tx.fetchval(
+        """
+        SELECT allowance + topup FROM balances
+        WHERE account_id = $1 AND (told_low OR told_depleted)
+        """,
+        tx.account_id,
+    )
+    return None if micros is None else available_cents(micros)
 
 
 async def set_amount(tx: AccountTransaction, below_micros: int | None) -> None:

@@ -10,6 +10,7 @@ from rota.data.erasure import Erasures
 from rota.data.export import Exports
 from rota.data.retention import Retention
 from rota.data.sweep import DataSweep
+from rota.notifications.queries import forget as forget_notifications
 from rota.outbound import Outbound
 from rota.payments.port import Processor
 from rota.platform.signatures import Signer
@@ -29,6 +30,7 @@ class DataParts(Outbound):
             # The last one locks the event journal, which others lock after a schedule.
             end_work=(
                 end_invitations,
+                forget_notifications,
                 pausing.pause_of,
                 ending.disable_of,
                 withdrawal.withdraw_approvals_of,

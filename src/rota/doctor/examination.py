@@ -33,6 +33,7 @@ async def examine(settings: Settings, *, call_models: bool) -> AsyncIterator[Fin
         ("temporal", lambda: queues.check_temporal(parts.temporal, settings)),
         ("issuers", lambda: outside.check_issuers(settings)),
         ("payments", lambda: outside.check_payments(settings)),
+        ("mail", lambda: outside.check_mail(settings)),
         ("tracing", lambda: outside.check_tracing(settings)),
         ("public url", lambda: outside.check_public_url(settings)),
     ):

@@ -36,6 +36,7 @@ def _hosts(settings: Settings) -> Iterator[tuple[str, str]]:
         "ROTA_OTLP_ENDPOINT": settings.otlp_endpoint,
         "ROTA_STRIPE_API_URL": settings.stripe_api_url,
         "ROTA_PUBLIC_URL": settings.public_url,
+        "ROTA_SMTP_HOST": f"smtp://{settings.smtp_host}" if settings.smtp_host else None,
     }
     if settings.migration_database_url:
         urls["ROTA_MIGRATION_DATABASE_URL"] = settings.migration_database_url.get_secret_value()

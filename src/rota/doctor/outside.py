@@ -10,6 +10,8 @@ import httpx
 from rota.auth import discovery
 from rota.auth.discovery import Discovery
 from rota.doctor.finding import Finding, detail, failed, ok, warning
+from rota.notifications.channels import NotDelivered
+from rota.notifications.smtp import SmtpMailer
 from rota.payments.port import PaymentFailed
 from rota.payments.processor import processor_of
 from rota.platform.settings import Settings
@@ -82,6 +84,23 @@ async def check_payments(settings: Settings) -> AsyncIterator[Finding]:
             "Payments are never recorded without webhooks. Create one in Stripe for "
             f"{settings.public_url}/webhooks/stripe and set ROTA_STRIPE_WEBHOOK_SECRETS.",
         )
+
+
+async def check_mail(settings: Settings) -> AsyncIterator[Finding]:
+    if settings.smtp_host is None:
+        yield ok("mail", "off; set ROTA_SMTP_HOST to send notifications by mail")
+        return
+    at = f"{settings.smtp_host}:{settings.smtp_port}"
+    try:
+        await SmtpMailer(settings, limit_s=5).check()
+    except NotDelivered as error:
+        yield failed(
+            "mail",
+            f"{at}: {error} Correct ROTA_SMTP_HOST, ROTA_SMTP_PORT, ROTA_SMTP_TLS, ROTA_SMTP_USER "
+            "or ROTA_SMTP_PASSWORD.",
+        )
+        return
+    yield ok("mail", f"{at} accepts mails from {settings.smtp_from}")
 
 
 async def check_tracing(settings: Settings) -> AsyncIterator[Finding]:

@@ -159,6 +159,19 @@ class Settings(BaseSettings):
     # How often a worker looks for what to delete.
     retention_check_minutes: Annotated[float, Field(ge=0.5)] = 5
 
+    # The mail server. Without a host, mail is off.
+    smtp_host: str | None = None
+    smtp_port: Port = 587
+    smtp_tls: Literal["starttls", "tls", "none"] = "starttls"
+    # The authority that signed the certificate of the mail server, as a PEM file.
+    smtp_ca_file: FilePath | None = None
+    smtp_user: str | None = None
+    smtp_password: SecretStr | None = None
+    # The sender, such as `Rota <rota@example.com>`.
+    smtp_from: str | None = None
+    # After a notification, what happens within this time waits for one message about all of it.
+    digest_minutes: Annotated[int, Field(ge=1, le=1_440)] = 15
+
     # How long a task waits for a person before it is cancelled.
     approval_days: Annotated[int, Field(ge=1)] = 7
 

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterator
+from email.utils import parseaddr
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 _ENCRYPTED = ("require", "verify-ca", "verify-full")
 _OTHERWISE = ", or set ROTA_ALLOW_PLAINTEXT=true if the network is private"
 _REDIS_SCHEMES = ("redis://", "rediss://", "unix://")
+_ADDRESS = re.compile(r"[!-?A-~]+@[0-9A-Za-z.-]+")
 _HOST_AND_PORT = re.compile(r"[^\s/]+:[0-9]{1,5}")
 
 
@@ -66,6 +68,17 @@ def general_problems(settings: "Settings") -> Iterator[str]:
         )
     if (settings.temporal_tls_cert_file is None) != (settings.temporal_tls_key_file is None):
         yield "set both ROTA_TEMPORAL_TLS_CERT_FILE and ROTA_TEMPORAL_TLS_KEY_FILE, or neither"
+    yield from _mail_problems(settings)
+
+
+def _mail_problems(settings: "Settings") -> Iterator[str]:
+    if settings.smtp_host is None:
+        return
+    name, address = parseaddr(settings.smtp_from or "")
+    if not _ADDRESS.fullmatch(address) or not (name + address).isprintable():
+        yield "ROTA_SMTP_FROM must be an address, such as Rota <rota@example.com>"
+    if (settings.smtp_user is None) != (settings.smtp_password is None):
+        yield "set both ROTA_SMTP_USER and ROTA_SMTP_PASSWORD, or neither"
 
 
 def storage_problems(settings: "Settings") -> Iterator[str]:
@@ -104,6 +117,8 @@ def production_problems(settings: "Settings") -> Iterator[str]:
         )
     if not settings.public_url.startswith("https://"):
         yield "ROTA_PUBLIC_URL must start with https:// in production"
+    if settings.smtp_host and settings.smtp_tls == "none" and settings.smtp_password:
+        yield "ROTA_SMTP_TLS must be starttls or tls if ROTA_SMTP_PASSWORD is set"
     if not settings.allow_plaintext:
         yield from _plaintext_problems(settings)
 
@@ -115,6 +130,9 @@ def _plaintext_problems(settings: "Settings") -> Iterator[str]:
     host = settings.temporal_address.rpartition(":")[0]
     if not settings.uses_temporal_tls and not is_loopback(host):
         yield f"ROTA_TEMPORAL_TLS must be true in production{_OTHERWISE}"
+    mail_host = settings.smtp_host if settings.smtp_tls == "none" else None
+    if mail_host and not settings.smtp_password and not is_loopback(mail_host):
+        yield f"ROTA_SMTP_TLS must be starttls or tls in production{_OTHERWISE}"
 
 
 def _is_plaintext_postgres(url: str) -> bool:

@@ -54,8 +54,8 @@ def of_item(item: Mapping[str, Any], arguments: Mapping[str, Any]) -> str:
         except _Absent:
             pass
     title = item.get("toolTitle")
-    named = _plain(title, _SHORT) if isinstance(title, str) else ""
-    return _listed(named or _readable(_plain(item["tool"], _SHORT)), arguments)
+    named = plain(title, _SHORT) if isinstance(title, str) else ""
+    return _listed(named or _readable(plain(item["tool"], _SHORT)), arguments)
 
 
 def of_review(
@@ -75,7 +75,7 @@ def of_review(
     return _cut(f"{len(summaries)} calls: {'; '.join(summaries)}", MAX_SUMMARY)
 
 
-def _plain(text: str, length: int) -> str:
+def plain(text: str, length: int) -> str:
     """The text in one line. Characters that are not visible become marks like ⟨U+202E⟩."""
     folded = " ".join(text.split())
     return _cut("".join(map(_visible, folded[: length + 1])), length)
@@ -200,7 +200,7 @@ def _count(number: int, things: str) -> str:
 
 def _text(text: str, length: int) -> str:
     """The text as a value: in quotation marks unless it is a single word."""
-    shown = _plain(text, length)
+    shown = plain(text, length)
     if _WORD.fullmatch(shown):
         return shown
     return f"“{shown.translate(_QUOTES)}”"

@@ -11,7 +11,7 @@ from pydantic.alias_generators import to_camel
 
 from rota.accounts import queries as accounts
 from rota.credits import holds
-from rota.events import outbox
+from rota.events import notices, outbox
 from rota.events.outbox import Instruction
 from rota.platform import clock, ids, tracing
 from rota.platform.canonical import digest
@@ -72,6 +72,9 @@ async def apply(
         RUNS_ENDED.labels(target).inc()
     after = await places.settle(tx, before, after)
     await queries.update(tx, before, after, (event or EVENT_OF[target], data))
+    if target == "FAILED" and before.parent_task_id is None:
+        # The agent of a parent handles the failures of its subtasks.
+        await notices.put(tx, "task_failed", before.id)
     if before.hosted and target in TERMINAL:
         await holds.release(tx, before.run_id)
         await outbox.drop(tx, before.id, (START, WAKE, CHECK, QUEUED, DEADLINE))
@@ -244,6 +247,7 @@ async def _open_review(
         second_person=policy.second_person or second_person,
     )
     await review_queries.insert(tx, task.id, review)
+    await notices.put(tx, "approval_waiting", task.id)
 
 
 async def close_review(

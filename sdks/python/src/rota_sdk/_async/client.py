@@ -14,6 +14,7 @@ from rota_sdk._async.resources.audit import Audit
 from rota_sdk._async.resources.companies import Companies
 from rota_sdk._async.resources.data import Data
 from rota_sdk._async.resources.money import ConnectPass, Credits, Subscriptions
+from rota_sdk._async.resources.notifications import Notifications
 from rota_sdk._async.resources.policies import Policies, Rules
 from rota_sdk._async.resources.schedules import Schedules
 from rota_sdk._async.resources.tasks import Approvals, Tasks
@@ -60,6 +61,7 @@ class AsyncRota(AsyncResource):
         self.events = Events(self._transport)
         self.audit = Audit(self._transport)
         self.companies = Companies(self._transport)
+        self.notifications = Notifications(self._transport)
         self.policies = Policies(self._transport)
         self.data = Data(self._transport)
         self.rules = Rules(self._transport)

@@ -43,6 +43,8 @@ __all__ = [
     "CatalogResponse",
     "CatalogSection",
     "Changes",
+    "ChatNotifications",
+    "ChatService",
     "ChecksResponse",
     "Company",
     "CompanyResponse",
@@ -64,12 +66,7 @@ __all__ = [
     "DecisionResponse",
     "DefinitionChange",
     "DeletedResponse",
-    "DeliveredResponse",
-    "DeliveriesResponse",
-    "Delivery",
-    "DeliveryOutcome",
-    "DeliveryRequest",
-    "DeliveryResponse",
+    "DeliveryState",
     "Department",
     "DepartmentsResponse",
     "EraseAccount",
@@ -102,10 +99,17 @@ __all__ = [
     "KeysResponse",
     "LiveResponse",
     "LogoutResponse",
+    "MailNotifications",
+    "MailTransport",
     "MeResponse",
     "Member",
     "MemberResponse",
     "MembersResponse",
+    "MessageContent",
+    "NotificationChannel",
+    "NotificationDelivery",
+    "NotificationKind",
+    "NotificationsResponse",
     "Overlap",
     "PassBilling",
     "PassBillingResponse",
@@ -124,6 +128,9 @@ __all__ = [
     "PlansResponse",
     "PoliciesResponse",
     "PutApprovals",
+    "PutChat",
+    "PutMail",
+    "PutNotifications",
     "PutPolicies",
     "PutRetention",
     "Quote",
@@ -166,6 +173,7 @@ __all__ = [
     "ScheduledTask",
     "SchedulesResponse",
     "Scope",
+    "SendTest",
     "ServerResponse",
     "ServerStatus",
     "ServerToolsResponse",
@@ -200,6 +208,7 @@ __all__ = [
     "TaskStatus",
     "TaskUsage",
     "TasksResponse",
+    "TestNotificationResponse",
     "Tier",
     "TimelineResponse",
     "TimelineStep",
@@ -217,6 +226,7 @@ __all__ = [
     "Transport",
     "Trial",
     "TypicalCost",
+    "UnsubscribeResponse",
     "UpdateServer",
     "Usage",
     "UsageBar",
@@ -254,6 +264,9 @@ AuditActor: TypeAlias = Annotated[
 `service` itself.
 """
 
+ChatService: TypeAlias = Annotated[Literal["slack", "mattermost", "teams"], OpenEnum()]
+"""The chat service that a webhook belongs to."""
+
 CredentialKind: TypeAlias = Annotated[Literal["session", "key", "rule"], OpenEnum()]
 """`session`: the user was signed in. `key`: an API key of the user. `rule`: a standing rule that
 the user made.
@@ -264,9 +277,9 @@ CutText: TypeAlias = Annotated[
 ]
 """A text of a task that a list has cut. `actions` is `metadata.actions`."""
 
-ErasureState: TypeAlias = Annotated[Literal["running", "finished"], OpenEnum()]
-"""`running`: the account has stopped, and workers erase what it had. `finished`: all of it is
-erased.
+DeliveryState: TypeAlias = Annotated[Literal["idle", "waiting", "retrying", "failed"], OpenEnum()]
+"""`waiting`: the next message is sent at `nextAt`. `retrying`: the last attempt failed. `failed`:
+the last message was given up. `idle`: nothing waits.
 """
 
 Gate: TypeAlias = Annotated[Literal["run", "tool", "output"], OpenEnum()]
@@ -281,6 +294,27 @@ GroupBy: TypeAlias = Annotated[
 
 ItemDecision: TypeAlias = Annotated[Literal["approved", "rejected"], OpenEnum()]
 """What a person decided about an item."""
+
+MailTransport: TypeAlias = Annotated[Literal["smtp", "log", "off"], OpenEnum()]
+"""How this service sends mail. `log`: it writes mails into its log, in development. `off`: it sends
+no mail.
+"""
+
+MessageContent: TypeAlias = Annotated[Literal["full", "minimal"], OpenEnum()]
+"""What messages contain. `full`: the agent, the task and what it wants to do. `minimal`: only that
+something waits, and a link.
+"""
+
+NotificationChannel: TypeAlias = Annotated[Literal["mail", "chat"], OpenEnum()]
+"""How a message reaches you: by mail or in a chat."""
+
+NotificationKind: TypeAlias = Annotated[
+    Literal["approval_waiting", "task_failed", "balance_low"], OpenEnum()
+]
+"""What a message is about. `approval_waiting`: a task waits for an approval that you can give.
+`task_failed`: a task that you created has failed. `balance_low`: the balance fell below the
+amount of `alertBelowCents` or is used up; for those who can pay.
+"""
 
 Overlap: TypeAlias = Annotated[Literal["skip", "queue"], OpenEnum()]
 """What a schedule does at a time at which an earlier task of it has not ended. `skip`: it creates
@@ -790,6 +824,17 @@ class Changes(Model):
     """Change of the money owed. Negative: more is owed."""
 
 
+class ChatNotifications(Model):
+    """What you are told in a chat."""
+
+    kinds: list[NotificationKind]
+    """What you are told."""
+    url: str | None
+    """The URL of the webhook, shortened. Null if there is none."""
+    service: ChatService | None
+    """The chat service of the webhook. Null if there is none."""
+
+
 class PastCheck(Model):
     """The status of a tool server at one time."""
 
@@ -1294,6 +1339,19 @@ class LogoutResponse(Model):
     """Always true."""
 
 
+class MailNotifications(Model):
+    """What you are told by mail."""
+
+    kinds: list[NotificationKind]
+    """What you are told."""
+    address: str | None
+    """Where mails go: the last address that your identity provider has verified. Null if there is
+    none.
+    """
+    transport: MailTransport
+    """How this service sends mail."""
+
+
 class User(Model):
     """A person who signs in."""
 
@@ -1322,6 +1380,27 @@ class Member(Model):
     """Whether the member can approve."""
     joined_at: datetime
     """When the member joined."""
+
+
+class NotificationDelivery(Model):
+    """What has become of the messages of one kind in one channel."""
+
+    kind: NotificationKind
+    """What the messages are about."""
+    channel: NotificationChannel
+    """How they reach you."""
+    state: DeliveryState
+    """Whether something waits to be sent."""
+    waiting: int
+    """How many things the next message is about."""
+    next_at: datetime | None
+    """When the next message is sent. Null if nothing waits."""
+    last_sent_at: datetime | None
+    """When the last message was sent."""
+    failed_at: datetime | None
+    """When the last message was given up. Null after one was sent."""
+    error: str | None
+    """Why the last attempt failed. Null after a message was sent."""
 
 
 class Trial(Model):
@@ -1461,17 +1540,24 @@ class PutApprovals(Body):
     """A run with a higher budget waits for approval before it starts. Null: no limit."""
 
 
-class PutRetention(Body):
-    """How many days the account keeps what is finished."""
+class PutChat(Body):
+    """What you want to be told in a chat."""
 
-    tasks: int | None = None
-    """Tasks, after they have ended. Null: the default of the service."""
-    steps: int | None = None
-    """The steps of tasks that have ended. Null: the default of the service."""
-    events: int | None = None
-    """Events. Null: the default of the service."""
-    audit: int | None = None
-    """Audit entries. Null: the default of the service."""
+    kinds: list[NotificationKind]
+    """What you want to be told this way."""
+    url: str | None = None
+    """The URL of an incoming webhook. It is a secret and is not shown again. Without this field, or
+    with the shortened URL that you have read, it stays as it is. Null removes it.
+    """
+    service: ChatService | None = None
+    """The chat service of the webhook. Needed with a URL."""
+
+
+class PutMail(Body):
+    """What you want to be told by mail."""
+
+    kinds: list[NotificationKind]
+    """What you want to be told this way."""
 
 
 class QuotedAgent(Model):
@@ -1653,6 +1739,13 @@ class ScheduleError(Model):
     """What happened and what to do next, as readable text."""
 
 
+class SendTest(Body):
+    """Where to send a test message."""
+
+    channel: NotificationChannel
+    """The channel to test."""
+
+
 class Session(Model):
     """A session that has not ended."""
 
@@ -1807,6 +1900,15 @@ class TaskUsage(Model):
     """
 
 
+class TestNotificationResponse(Model):
+    """What became of a test message."""
+
+    delivered: bool
+    """Whether the mail server or the chat service has accepted the message."""
+    error: str | None
+    """Why not. Null if it was delivered."""
+
+
 class TokenResponse(Model):
     """A new session token."""
 
@@ -1832,6 +1934,15 @@ class TopUpResponse(Model):
     """
     amount: int
     """The amount in US cents, as requested."""
+
+
+class UnsubscribeResponse(Model):
+    """The mails that a link turns off."""
+
+    kind: NotificationKind
+    """What the mails are about."""
+    subscribed: bool
+    """Whether such mails are sent."""
 
 
 class Usage(Model):
@@ -2584,6 +2695,19 @@ class MembersResponse(Model):
     """The number of items on all pages, not only this one."""
 
 
+class NotificationsResponse(Model):
+    """What you are told about the selected account, and what has become of it."""
+
+    content: MessageContent
+    """What messages contain."""
+    mail: MailNotifications
+    chat: ChatNotifications
+    digest_minutes: int
+    """After a message, what happens within this many minutes waits for one message about all of it."""
+    deliveries: list[NotificationDelivery]
+    """What has become of your messages."""
+
+
 class PassBillingResponse(Model):
     """The connect pass and the trial of a personal account."""
 
@@ -2681,6 +2805,15 @@ class PutPolicies(Body):
     """The policy for approvals."""
     retention: PutRetention | None = None
     """How long data is kept. Without it, or with null, this stays as it is."""
+
+
+class PutNotifications(Body):
+    """Everything that you want to be told about the selected account."""
+
+    content: MessageContent
+    """What messages contain."""
+    mail: PutMail
+    chat: PutChat
 
 
 class Quote(Model):

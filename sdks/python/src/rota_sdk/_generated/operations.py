@@ -74,6 +74,9 @@ get_forecast = Operation("GET", "/api/credits/forecast", models.ForecastResponse
 get_invitation = Operation(
     "GET", "/api/invitations/{token}", models.ReceivedInvitationResponse, is_keyed=False
 )
+get_notifications = Operation(
+    "GET", "/api/me/notifications", models.NotificationsResponse, is_keyed=False
+)
 get_policies = Operation("GET", "/api/policies", models.PoliciesResponse, is_keyed=False)
 get_rule = Operation("GET", "/api/rules/{id}", models.RuleResponse, is_keyed=False)
 get_schedule = Operation(
@@ -84,6 +87,9 @@ get_subscription = Operation(
     "GET", "/api/subscriptions", models.SubscriptionsResponse, is_keyed=False
 )
 get_task = Operation("GET", "/api/tasks/{id}", models.TaskResponse, is_keyed=False)
+get_unsubscribe = Operation(
+    "GET", "/api/unsubscribe/{token}", models.UnsubscribeResponse, is_keyed=False
+)
 get_usage = Operation("GET", "/api/usage", models.UsageResponse, is_keyed=False)
 get_webhook = Operation("GET", "/api/webhooks/{id}", models.WebhookResponse, is_keyed=False)
 invoke_tool = Operation("POST", "/api/mcp/{id}/invoke", models.InvokedResponse, is_keyed=True)
@@ -135,6 +141,9 @@ patch_schedule = Operation("PATCH", "/api/schedules/{id}", models.ScheduleRespon
 patch_task = Operation("PATCH", "/api/tasks/{id}", models.TaskResponse, is_keyed=False)
 patch_webhook = Operation("PATCH", "/api/webhooks/{id}", models.WebhookResponse, is_keyed=False)
 ping_server = Operation("POST", "/api/mcp/{id}/ping", models.PingResponse, is_keyed=False)
+put_notifications = Operation(
+    "PUT", "/api/me/notifications", models.NotificationsResponse, is_keyed=False
+)
 put_policies = Operation("PUT", "/api/policies", models.PoliciesResponse, is_keyed=False)
 quote_retry = Operation("GET", "/api/tasks/{id}/retry", models.RetryQuoteResponse, is_keyed=False)
 ready = Operation("GET", "/health/ready", models.ReadyResponse, is_keyed=False)
@@ -167,10 +176,13 @@ task_receipt = Operation("GET", "/api/tasks/{id}/receipt", models.ReceiptRespons
 task_timeline = Operation(
     "GET", "/api/tasks/{id}/timeline", models.TimelineResponse, is_keyed=False
 )
-test_webhook = Operation(
-    "POST", "/api/webhooks/{id}/test", models.DeliveredResponse, is_keyed=False
+test_notifications = Operation(
+    "POST", "/api/me/notifications/test", models.TestNotificationResponse, is_keyed=False
 )
 top_up = Operation("POST", "/api/credits/topup", models.TopUpResponse, is_keyed=True)
+unsubscribe = Operation(
+    "POST", "/api/unsubscribe/{token}", models.UnsubscribeResponse, is_keyed=False
+)
 update_server = Operation("PATCH", "/api/mcp/{id}", models.ServerToolsResponse, is_keyed=False)
 webhook_keys = Operation(
     "GET", "/.well-known/webhook-keys.json", models.WebhookKeysResponse, is_keyed=False

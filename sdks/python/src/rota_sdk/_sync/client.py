@@ -17,6 +17,7 @@ from rota_sdk._sync.resources.audit import Audit
 from rota_sdk._sync.resources.companies import Companies
 from rota_sdk._sync.resources.data import Data
 from rota_sdk._sync.resources.money import ConnectPass, Credits, Subscriptions
+from rota_sdk._sync.resources.notifications import Notifications
 from rota_sdk._sync.resources.policies import Policies, Rules
 from rota_sdk._sync.resources.schedules import Schedules
 from rota_sdk._sync.resources.tasks import Approvals, Tasks
@@ -61,6 +62,7 @@ class Rota(Resource):
         self.events = Events(self._transport)
         self.audit = Audit(self._transport)
         self.companies = Companies(self._transport)
+        self.notifications = Notifications(self._transport)
         self.policies = Policies(self._transport)
         self.data = Data(self._transport)
         self.rules = Rules(self._transport)

@@ -1,0 +1,142 @@
+import type { NotificationChannel, NotificationDelivery, NotificationsResponse } from '@rota/sdk';
+import { queryOptions, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { api } from '../api/client';
+import { meQuery } from '../api/queries';
+import { SectionHead } from '../settings/SectionHead';
+import { Button } from '../ui/Button';
+import { Loading } from '../ui/Loading';
+import { ErrorNotice, Notice } from '../ui/Notice';
+import { SafeText } from '../ui/SafeText';
+import { Ago } from '../ui/Time';
+import { toast } from '../ui/toast';
+import { ChatFields, ContentFields, MailFields } from './fields';
+import { bodyOf, type Form, formOf, isChanged, lacksUrl } from './form';
+import { strings } from './strings';
+
+const notificationsQuery = queryOptions({
+  queryKey: ['notifications'],
+  queryFn: () => api.notifications.get(),
+});
+
+/** What the person is told about this account, and how. */
+export function Notifications() {
+  const { data: me, error } = useQuery(meQuery);
+  const found = useQuery(notificationsQuery);
+  const failed = error ?? found.error;
+  if (failed) return <ErrorNotice error={failed} />;
+  if (!me || !found.data) return <Loading />;
+  return <OfPerson account={me.account.name} stored={found.data} />;
+}
+
+function OfPerson({ account, stored }: { account: string; stored: NotificationsResponse }) {
+  const cache = useQueryClient();
+  // Null: as stored.
+  const [typed, setTyped] = useState<Form | null>(null);
+  const [tried, setTried] = useState(false);
+  const form = typed ?? formOf(stored);
+  const incomplete = lacksUrl(form, stored);
+  const save = useMutation({
+    mutationFn: () => api.notifications.replace(bodyOf(form)),
+    onSuccess: (saved) => {
+      cache.setQueryData(notificationsQuery.queryKey, saved);
+      setTyped(null);
+      setTried(false);
+      toast(strings.saved);
+    },
+  });
+  const change = (changes: Partial<Form>) => setTyped({ ...form, ...changes });
+  return (
+    <form
+      className="stack-6"
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault();
+        setTried(true);
+        if (!incomplete && !save.isPending) save.mutate();
+      }}
+    >
+      <SectionHead title={strings.name} hint={<SafeText>{strings.hint(account)}</SafeText>} />
+      <MailFields form={form} stored={stored} onChange={change} test={<Test channel="mail" />} />
+      <ChatFields
+        form={form}
+        stored={stored}
+        error={tried && incomplete ? strings.urlMissing : undefined}
+        onChange={change}
+        test={<Test channel="chat" />}
+      />
+      <ContentFields form={form} onChange={change} />
+      {save.error && <ErrorNotice error={save.error} />}
+      <p className="row">
+        <Button
+          look="primary"
+          type="submit"
+          busy={save.isPending}
+          disabled={!isChanged(form, stored)}
+        >
+          {strings.save}
+        </Button>
+        {typed && <Button onClick={() => setTyped(null)}>{strings.discard}</Button>}
+      </p>
+      <p className="small soft">{strings.digest(stored.digestMinutes)}</p>
+      <Deliveries deliveries={stored.deliveries} />
+    </form>
+  );
+}
+
+/** Sends a test message to what is saved. */
+function Test({ channel }: { channel: NotificationChannel }) {
+  const test = useMutation({
+    mutationFn: () => api.notifications.test(channel),
+    onSuccess: ({ delivered }) => delivered && toast(strings.testSent),
+  });
+  const problem = test.data?.error;
+  return (
+    <>
+      <Button size="s" busy={test.isPending} onClick={() => test.mutate()}>
+        {strings.test}
+        <span className="sr"> ({strings.channels[channel]})</span>
+      </Button>
+      {test.error && <ErrorNotice error={test.error} />}
+      {problem && (
+        <div role="alert">
+          <Notice tone="bad" title={strings.testFailed}>
+            <SafeText>{problem}</SafeText>
+          </Notice>
+        </div>
+      )}
+    </>
+  );
+}
+
+function Deliveries({ deliveries }: { deliveries: NotificationDelivery[] }) {
+  if (deliveries.length === 0) return null;
+  return (
+    <section className="card" aria-label={strings.sent}>
+      <div className="card-head">
+        <h3>{strings.sent}</h3>
+      </div>
+      <ul className="lines">
+        {deliveries.map((each) => (
+          <li key={`${each.kind}/${each.channel}`} className="line-row">
+            <span>
+              <span className="strong">{strings.kinds[each.kind]}</span>
+              <span className="block small soft">
+                {strings.channels[each.channel]} · {strings.states[each.state]}
+                {each.waiting > 0 && ` (${each.waiting})`}
+              </span>
+              {each.error && (
+                <span className="block error">
+                  <SafeText>{each.error}</SafeText>
+                </span>
+              )}
+            </span>
+            <span className="push small soft">
+              {strings.lastSent}: {each.lastSentAt ? <Ago at={each.lastSentAt} /> : strings.never}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

@@ -1,0 +1,155 @@
+import type { NotificationKind, NotificationsResponse } from '@rota/sdk';
+import type { ReactNode } from 'react';
+import { Button } from '../ui/Button';
+import { Check, Field, Input, Select } from '../ui/Field';
+import { Notice } from '../ui/Notice';
+import { SafeText } from '../ui/SafeText';
+import { type Form, KINDS, toggled } from './form';
+import { strings } from './strings';
+
+interface FieldsProps {
+  form: Form;
+  stored: NotificationsResponse;
+  onChange: (changes: Partial<Form>) => void;
+}
+
+const described = (name: string, does: string) => (
+  <>
+    {name}
+    <span className="block small soft">{does}</span>
+  </>
+);
+
+function Kinds({
+  legend,
+  chosen,
+  disabled,
+  onToggle,
+}: {
+  legend: string;
+  chosen: NotificationKind[];
+  disabled?: boolean;
+  onToggle: (kinds: NotificationKind[]) => void;
+}) {
+  return (
+    <fieldset className="stack" disabled={disabled}>
+      <legend className="sr">{legend}</legend>
+      {KINDS.map((kind) => (
+        <Check
+          key={kind}
+          checked={chosen.includes(kind)}
+          onChange={() => onToggle(toggled(chosen, kind))}
+          label={described(strings.kinds[kind], strings.kindsDo[kind])}
+        />
+      ))}
+    </fieldset>
+  );
+}
+
+function Card({ title, test, children }: { title: string; test?: ReactNode; children: ReactNode }) {
+  return (
+    <section className="card" aria-label={title}>
+      <div className="card-head">
+        <h3>{title}</h3>
+        {test && <span className="push">{test}</span>}
+      </div>
+      <div className="card-pad stack-4">{children}</div>
+    </section>
+  );
+}
+
+export function MailFields({ form, stored, onChange, test }: FieldsProps & { test: ReactNode }) {
+  const { address, transport } = stored.mail;
+  const problem = { smtp: null, log: strings.mailLog, off: strings.mailOff }[transport];
+  return (
+    <Card title={strings.mail} test={address && transport !== 'off' && test}>
+      {problem && <Notice>{problem}</Notice>}
+      {address ? (
+        <p className="small soft">
+          <SafeText>{strings.mailTo(address)}</SafeText>
+        </p>
+      ) : (
+        <Notice tone="wait">{strings.noAddress}</Notice>
+      )}
+      <Kinds
+        legend={strings.mail}
+        chosen={form.mail}
+        disabled={!address && form.mail.length === 0}
+        onToggle={(mail) => onChange({ mail })}
+      />
+    </Card>
+  );
+}
+
+export function ChatFields({
+  form,
+  stored,
+  error,
+  onChange,
+  test,
+}: FieldsProps & { error?: string; test: ReactNode }) {
+  const saved = form.removeUrl ? null : stored.chat.url;
+  return (
+    <Card title={strings.chat} test={saved && test}>
+      <p className="small soft">{strings.chatHint}</p>
+      <Kinds legend={strings.chat} chosen={form.chat} onToggle={(chat) => onChange({ chat })} />
+      <Field label={strings.service}>
+        {(control) => (
+          <Select
+            {...control}
+            value={form.service}
+            onChange={(event) => onChange({ service: event.target.value as Form['service'] })}
+          >
+            {Object.entries(strings.services).map(([value, name]) => (
+              <option key={value} value={value}>
+                {name}
+              </option>
+            ))}
+          </Select>
+        )}
+      </Field>
+      <Field
+        label={strings.url}
+        hint={saved ? <SafeText>{strings.urlKept(saved)}</SafeText> : strings.urlHint}
+        error={error}
+      >
+        {(control) => (
+          <Input
+            {...control}
+            type="url"
+            autoComplete="off"
+            value={form.url}
+            onChange={(event) => onChange({ url: event.target.value })}
+          />
+        )}
+      </Field>
+      {saved && (
+        <p>
+          <Button size="s" onClick={() => onChange({ removeUrl: true, chat: [], url: '' })}>
+            {strings.removeUrl}
+          </Button>
+        </p>
+      )}
+    </Card>
+  );
+}
+
+export function ContentFields({ form, onChange }: Omit<FieldsProps, 'stored'>) {
+  return (
+    <Card title={strings.content}>
+      <fieldset className="stack">
+        <legend className="sr">{strings.content}</legend>
+        {(['full', 'minimal'] as const).map((each) => (
+          <Check
+            key={each}
+            type="radio"
+            name="content"
+            checked={form.content === each}
+            onChange={() => onChange({ content: each })}
+            label={described(strings.contents[each], strings.contentsDo[each])}
+          />
+        ))}
+      </fieldset>
+    </Card>
+  );
+}

@@ -1,0 +1,39 @@
+/** What you are told about an account by mail and in a chat. */
+import * as operations from '../generated/operations.gen.ts';
+import type * as types from '../generated/types.gen.ts';
+import type { RequestOptions } from '../options.ts';
+import { Resource } from '../resource.ts';
+
+/** Your notifications. They need a session: pass its token as `apiKey`. */
+export class Notifications extends Resource {
+  /** What you are told, how, and what has become of your messages. */
+  get(options?: RequestOptions): Promise<types.NotificationsResponse> {
+    return this.call(operations.getNotifications, {}, options);
+  }
+
+  /** Replaces what you are told. Without `url`, the webhook of the chat stays as it is. */
+  replace(
+    body: types.PutNotifications,
+    options?: RequestOptions,
+  ): Promise<types.NotificationsResponse> {
+    return this.call(operations.putNotifications, { body }, options);
+  }
+
+  /** Sends a test message to you. The response says whether it was delivered. */
+  test(
+    channel: types.NotificationChannel,
+    options?: RequestOptions,
+  ): Promise<types.TestNotificationResponse> {
+    return this.call(operations.testNotifications, { body: { channel } }, options);
+  }
+
+  /** Which mails the link in a mail turns off. It changes nothing. */
+  getUnsubscribe(token: string, options?: RequestOptions): Promise<types.UnsubscribeResponse> {
+    return this.call(operations.getUnsubscribe, { path: { token } }, options);
+  }
+
+  /** Turns off the mails that the link in a mail is about. */
+  unsubscribe(token: string, options?: RequestOptions): Promise<types.UnsubscribeResponse> {
+    return this.call(operations.unsubscribe, { path: { token } }, options);
+  }
+}

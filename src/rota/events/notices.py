@@ -1,0 +1,67 @@
+"""Notices: something happened that people of the account may want to be told about.
+
+A notice is written in the transaction of its cause, so one never exists without the other, and only
+if somebody in the account wants to know. The package `notifications` turns notices into messages.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+from uuid import UUID
+
+from rota.platform import audit
+from rota.platform.db import AccountTransaction, ReadConnection
+
+# What people can be told about. The names are stored.
+Kind = Literal["approval_waiting", "task_failed", "balance_low"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+# The sender of notifications is woken like a relay.
+LANE = "notification"
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    id: int
+    kind: Kind
+    # The task, or the account.
+    subject: UUID
+    # The user who caused it in a session. What a program does with a key of the user is news.
+    caused_by: UUID | None
+
+
+async def put(tx: AccountTransaction, kind: Kind, subject: UUID) -> None:
+    who = audit.actor()
+    caused_by = who.user_id if who.kind == "user" else None
+    if await tx.fetchval("SELECT add_notice($1, $2, $3)", kind, subject, caused_by):
+        tx.wakes |= {LANE}
+
+
+async def accounts_with_some(
+    connection: ReadConnection, kinds: Sequence[str], limit: int
+) -> list[UUID]:
+    """The accounts with notices of these kinds, those with the oldest first."""
+    rows = await connection.fetch(
+        """
+        SELECT account_id FROM notices WHERE kind = ANY($1)
+        GROUP BY account_id ORDER BY min(id) LIMIT $2
+        """,
+        list(kinds),
+        limit,
+    )
+    return [row["account_id"] for row in rows]
+
+
+async def take(tx: AccountTransaction, kinds: Sequence[str], limit: int) -> list[Notice]:
+    """Removes the account's oldest notices of these kinds. Two workers never take the same."""
+    rows = await tx.fetch(
+        """
+        DELETE FROM notices WHERE account_id = $1 AND id = ANY(ARRAY(
+            SELECT id FROM notices WHERE account_id = $1 AND kind = ANY($2) ORDER BY id LIMIT $3
+            FOR UPDATE SKIP LOCKED
+        )) RETURNING id, kind, subject, caused_by
+        """,
+        tx.account_id,
+        list(kinds),
+        limit,
+    )
+    return [Notice(**row) for row in rows]

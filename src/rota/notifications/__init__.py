@@ -1,0 +1,1 @@
+"""Notifications: mails and chat messages to the people of an account."""

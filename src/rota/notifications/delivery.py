@@ -1,0 +1,199 @@
+"""Sends what waits in one queue, as one message.
+
+A first transaction claims the queue and finds out what is still news for the user. The message is
+sent without a transaction. A second transaction removes what was sent. If the worker dies between
+the two, the lease ends and the message is sent again, with the same Message-ID.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+import structlog
+from prometheus_client import Counter
+
+from rota.accounts import members
+from rota.accounts import queries as accounts
+from rota.notifications import mail, queries
+from rota.notifications.channels import NotDelivered, Refused
+from rota.notifications.chat import ChatSender
+from rota.notifications.messages import Message, compose
+from rota.notifications.model import CHANNELS, Item, Preferences, QueueId, seal_context
+from rota.notifications.news import SUBJECTS, News
+from rota.notifications.queries import Claim
+from rota.notifications.smtp import Mailer
+from rota.notifications.unsubscribing import Subscription, UnsubscribeTokens
+from rota.platform import clock
+from rota.platform.crypto import SealBroken, Vault
+from rota.platform.db import AccountTransaction, Database
+from rota.platform.telemetry import without_secrets
+
+log = structlog.get_logger()
+
+# Longer than a message can take. Doubles with each attempt.
+LEASE = timedelta(seconds=60)
+MAX_DELAY = timedelta(hours=1)
+GIVE_UP_AFTER = timedelta(days=1)
+# About a day of workers that die while they send.
+MAX_ATTEMPTS = 30
+# Of a longer queue, the rest goes into the next message.
+PAGE = 200
+
+SENT = Counter("rota_notifications_sent_total", "Notifications that were sent.", ["channel"])
+FAILED = Counter(
+    "rota_notifications_failed_total",
+    "Notifications that could not be sent, and are tried again (retried) or not (given_up).",
+    ["channel", "outcome"],
+)
+for _channel in CHANNELS:
+    SENT.labels(_channel)
+    for _outcome in ("retried", "given_up"):
+        FAILED.labels(_channel, _outcome)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    message: Message
+    preferences: Preferences
+    # The address of a mail, or the URL of a webhook.
+    to: str
+    items: list[Item]
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """After a message, the next one of the queue waits this long."""
+
+    digest: timedelta
+    lease: timedelta = LEASE
+    max_delay: timedelta = MAX_DELAY
+    give_up_after: timedelta = GIVE_UP_AFTER
+
+
+class Delivery:
+    def __init__(
+        self,
+        db: Database,
+        vault: Vault,
+        mailer: Mailer,
+        chat: ChatSender,
+        tokens: UnsubscribeTokens,
+        timing: Timing,
+        *,
+        public_url: str,
+    ) -> None:
+        self._db = db
+        self._vault = vault
+        self._mailer = mailer
+        self._chat = chat
+        self._tokens = tokens
+        self._timing = timing
+        self._public_url = public_url
+
+    async def deliver(self, queue: QueueId) -> None:
+        timing = self._timing
+        async with self._db.write(queue.account_id) as tx:
+            claim = await queries.claim(tx, queue, timing.lease, timing.max_delay)
+        if claim is None:
+            return  # Another worker was faster.
+        try:
+            if claim.attempts > MAX_ATTEMPTS:
+                raise Refused("The process ended during every attempt.")
+            prepared = await self._prepare(claim)
+            if prepared is None:
+                return
+            await self._send(queue, prepared)
+        except NotDelivered as error:
+            await self._retry(claim, error)
+        except Refused as error:
+            await self._give_up(claim, str(error))
+        else:
+            async with self._db.write(queue.account_id) as tx:
+                await queries.remove_items(tx, queue, prepared.items)
+                await queries.rest(tx, claim, timing.digest, sent=True, error=None)
+            SENT.labels(queue.channel).inc()
+
+    async def _prepare(self, claim: Claim) -> Prepared | None:
+        """The message. None: there is nothing to tell any more."""
+        queue = claim.id
+        async with self._db.write(queue.account_id, queue.user_id, check_member=False) as tx:
+            items = await queries.items(tx, queue, PAGE)
+            preferences = await queries.preferences(tx, queue.user_id) or Preferences()
+            to = await self._receiver(tx, queue, preferences)
+            find = SUBJECTS[queue.kind].find
+            news = await find(tx, queue.user_id, items) if to else News([], [])
+            told = {item.subject for item in news.items}
+            await queries.remove_items(tx, queue, [i for i in items if i.subject not in told])
+            if to is None or not news.items:
+                await queries.rest(tx, claim, timedelta(0), sent=False, error=None)
+                return None
+            account = await accounts.name(tx)
+        message = compose(queue, news, preferences.content, account, self._public_url)
+        return Prepared(message, preferences, to, news.items)
+
+    async def _receiver(
+        self, tx: AccountTransaction, queue: QueueId, preferences: Preferences
+    ) -> str | None:
+        """Where the message goes. None: the user has left, or does not want it any more."""
+        if queue.kind not in preferences.kinds(queue.channel):
+            return None
+        if not await members.is_member(tx, queue.user_id):
+            return None
+        if queue.channel == "mail":
+            return await accounts.verified_email(tx, queue.user_id)
+        if preferences.sealed_chat_url is None:
+            return None
+        context = seal_context(queue.account_id, queue.user_id)
+        try:
+            return self._vault.open(preferences.sealed_chat_url, context).decode()
+        except SealBroken:
+            raise Refused("The stored URL cannot be read. Save it again.") from None
+
+    async def _send(self, queue: QueueId, prepared: Prepared) -> None:
+        message = prepared.message
+        if queue.channel == "chat":
+            service = prepared.preferences.chat_service or "slack"
+            await self._chat.send(queue.account_id, prepared.to, service, message)
+            return
+        token = self._tokens.sign(Subscription(queue.account_id, queue.user_id, queue.kind))
+        url = f"{self._public_url}/api/unsubscribe/{token}"
+        message = replace(message, unsubscribe_url=url)
+        await self._mailer.send(mail.render(message, self._mailer.sender, prepared.to))
+
+    async def _retry(self, claim: Claim, error: NotDelivered) -> None:
+        """Tries again with a growing delay, for a day."""
+        timing, reason = self._timing, _shown(error)
+        since = claim.first_failed_at
+        if since is not None and clock.now() - since >= timing.give_up_after:
+            await self._give_up(claim, reason)
+            return
+        delay = min(timing.lease / 2 * 2 ** min(claim.attempts - 1, 20), timing.max_delay)
+        if error.retry_after_s is not None:
+            delay = max(delay, timedelta(seconds=error.retry_after_s))
+        async with self._db.write(claim.id.account_id) as tx:
+            await queries.retry(tx, claim, delay, reason)
+        FAILED.labels(claim.id.channel, "retried").inc()
+        log.warning("notification_retried", **_fields(claim), error=reason)
+
+    async def _give_up(self, claim: Claim, reason: str) -> None:
+        """Drops what waits. The user sees why in the settings."""
+        reason = _shown(reason)
+        async with self._db.write(claim.id.account_id) as tx:
+            await queries.remove_items(tx, claim.id, await queries.items(tx, claim.id, PAGE))
+            await queries.rest(tx, claim, self._timing.digest, sent=False, error=reason)
+        FAILED.labels(claim.id.channel, "given_up").inc()
+        log.error("notification_given_up", **_fields(claim), error=reason)
+
+
+def _shown(error: object) -> str:
+    return without_secrets(str(error))[:300]
+
+
+def _fields(claim: Claim) -> dict[str, object]:
+    queue = claim.id
+    return {
+        "account_id": str(queue.account_id),
+        "user_id": str(queue.user_id),
+        "kind": queue.kind,
+        "channel": queue.channel,
+        "attempts": claim.attempts,
+    }

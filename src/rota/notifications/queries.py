@@ -1,0 +1,303 @@
+"""The SQL of notifications: the preferences of users, and the queues of messages to them."""
+
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass, fields
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from rota.events.notices import Notice
+from rota.notifications.model import Channel, Item, Kind, Preferences, Queue, QueueId
+from rota.platform.db import AccountReader, AccountTransaction, ReadConnection
+
+_NAMES = tuple(field.name for field in fields(Preferences))
+_COLUMNS = ", ".join(_NAMES)
+
+
+def _preferences(row: Any) -> Preferences:
+    columns = {name: row[name] for name in _NAMES}
+    lists = {name: tuple(columns[name]) for name in ("mail_kinds", "chat_kinds")}
+    return Preferences(**columns | lists)
+
+
+async def preferences(tx: AccountReader, user_id: UUID) -> Preferences | None:
+    row = await tx.fetchrow(
+        f"SELECT {_COLUMNS} FROM notification_settings WHERE account_id = $1 AND user_id = $2",  # noqa: S608
+        tx.account_id,
+        user_id,
+    )
+    return _preferences(row) if row else None
+
+
+async def preferences_for_change(tx: AccountTransaction, user_id: UUID) -> Preferences | None:
+    row = await tx.fetchrow(
+        f"""
+        SELECT {_COLUMNS} FROM notification_settings
+        WHERE account_id = $1 AND user_id = $2 FOR UPDATE
+        """,  # noqa: S608
+        tx.account_id,
+        user_id,
+    )
+    return _preferences(row) if row else None
+
+
+async def save(tx: AccountTransaction, user_id: UUID, preferences: Preferences) -> None:
+    values = ", ".join(f"${number}" for number in range(3, 3 + len(_NAMES)))
+    changes = ", ".join(f"{name} = excluded.{name}" for name in _NAMES)
+    await tx.execute(
+        f"""
+        INSERT INTO notification_settings (account_id, user_id, {_COLUMNS}, updated_at)
+        VALUES ($1, $2, {values}, now())
+        ON CONFLICT (account_id, user_id) DO UPDATE SET {changes}, updated_at = now()
+        """,  # noqa: S608
+        tx.account_id,
+        user_id,
+        *map(_stored, astuple(preferences)),
+    )
+
+
+def _stored(value: object) -> object:
+    return list(value) if isinstance(value, tuple) else value
+
+
+async def note_test(tx: AccountTransaction, user_id: UUID) -> None:
+    await tx.execute(
+        "UPDATE notification_settings SET last_test_at = now() "
+        "WHERE account_id = $1 AND user_id = $2",
+        tx.account_id,
+        user_id,
+    )
+
+
+async def forget(tx: AccountTransaction, user_id: UUID) -> None:
+    """Removes everything of a user who leaves the account."""
+    for table in ("notification_settings", "notification_queues"):
+        await tx.execute(
+            f"DELETE FROM {table} WHERE account_id = $1 AND user_id = $2",  # noqa: S608
+            tx.account_id,
+            user_id,
+        )
+
+
+Subscriber = tuple[UUID, Preferences]
+
+
+async def subscribers(tx: AccountReader) -> list[Subscriber]:
+    """Everyone in the account who wants to be told something."""
+    rows = await tx.fetch(
+        f"SELECT user_id, {_COLUMNS} FROM notification_settings WHERE account_id = $1",  # noqa: S608
+        tx.account_id,
+    )
+    return [(row["user_id"], _preferences(row)) for row in rows]
+
+
+async def add(
+    tx: AccountTransaction,
+    notice: Notice,
+    recipients: Sequence[tuple[UUID, Channel]],
+    digest: timedelta,
+) -> None:
+    """Adds a notice to the queues of these users. A queue that has just sent something waits until
+    its next digest."""
+    if not recipients:
+        return
+    # In the order of the key, so that two transactions cannot wait for each other.
+    ordered = sorted(recipients)
+    users = [user_id for user_id, _ in ordered]
+    channels = [channel for _, channel in ordered]
+    await tx.execute(
+        """
+        INSERT INTO notification_queues AS q (account_id, user_id, kind, channel, due_at)
+        SELECT $1, r.user_id, $2, r.channel, now()
+        FROM unnest($3::uuid[], $4::text[]) AS r (user_id, channel)
+        ON CONFLICT (account_id, user_id, kind, channel) DO UPDATE
+        SET due_at = coalesce(q.due_at, greatest(now(), q.last_sent_at + $5, q.failed_at + $5))
+        """,
+        tx.account_id,
+        notice.kind,
+        users,
+        channels,
+        digest,
+    )
+    await tx.execute(
+        """
+        INSERT INTO notification_items AS i
+            (account_id, user_id, kind, channel, subject, notice_id, created_at)
+        SELECT $1, r.user_id, $2, r.channel, $5, $6, now()
+        FROM unnest($3::uuid[], $4::text[]) AS r (user_id, channel)
+        ON CONFLICT (account_id, user_id, kind, channel, subject)
+            DO UPDATE SET notice_id = greatest(i.notice_id, excluded.notice_id)
+        """,
+        tx.account_id,
+        notice.kind,
+        users,
+        channels,
+        notice.subject,
+        notice.id,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """The queues to handle now, and how long until the next one is due."""
+
+    queues: list[QueueId]
+    next_in_s: float | None
+    oldest_s: float
+
+
+async def due(connection: ReadConnection, limit: int) -> Due:
+    """Accounts take turns."""
+    rows = await connection.fetch(
+        """
+        SELECT account_id, user_id, kind, channel, overdue_s FROM (
+            SELECT *, extract(epoch FROM now() - due_at)::float AS overdue_s,
+                   row_number() OVER (PARTITION BY account_id ORDER BY due_at) AS turn
+            FROM notification_queues WHERE due_at <= now()
+        ) AS found
+        ORDER BY turn, due_at LIMIT $1
+        """,
+        limit,
+    )
+    next_in_s = await connection.fetchval(
+        """
+        SELECT extract(epoch FROM min(due_at) - now())::float FROM notification_queues
+        WHERE due_at > now()
+        """
+    )
+    queues = [
+        QueueId(row["account_id"], row["user_id"], row["kind"], row["channel"]) for row in rows
+    ]
+    return Due(queues, next_in_s, max((row["overdue_s"] for row in rows), default=0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A queue that this worker handles until `until`, which is its due_at in the database."""
+
+    id: QueueId
+    until: datetime
+    attempts: int
+    first_failed_at: datetime | None
+
+
+def _key(queue: QueueId) -> tuple[object, ...]:
+    return queue.account_id, queue.user_id, queue.kind, queue.channel
+
+
+_OF_QUEUE = "account_id = $1 AND user_id = $2 AND kind = $3 AND channel = $4"
+
+
+async def claim(
+    tx: AccountTransaction, queue: QueueId, lease: timedelta, longest: timedelta
+) -> Claim | None:
+    """Takes a due queue, unless another worker was faster. The lease grows with each attempt, so
+    workers that die while they send repeat a message ever more slowly."""
+    row = await tx.fetchrow(
+        f"""
+        UPDATE notification_queues SET attempts = attempts + 1,
+            due_at = now() + least($5::interval * power(2, least(attempts, 20)), $6::interval)
+        WHERE {_OF_QUEUE} AND due_at <= now()
+        RETURNING due_at, attempts, first_failed_at
+        """,  # noqa: S608
+        *_key(queue),
+        lease,
+        longest,
+    )
+    return Claim(queue, row["due_at"], row["attempts"], row["first_failed_at"]) if row else None
+
+
+async def items(tx: AccountReader, queue: QueueId, limit: int) -> list[Item]:
+    rows = await tx.fetch(
+        f"""
+        SELECT subject, notice_id, created_at FROM notification_items WHERE {_OF_QUEUE}
+        ORDER BY created_at, notice_id LIMIT $5
+        """,  # noqa: S608
+        *_key(queue),
+        limit,
+    )
+    return [Item(**row) for row in rows]
+
+
+async def remove_items(tx: AccountTransaction, queue: QueueId, done: Sequence[Item]) -> None:
+    """Removes items, except those about which something new has happened since."""
+    await tx.execute(
+        f"""
+        DELETE FROM notification_items i USING unnest($5::uuid[], $6::bigint[]) AS d (subject, id)
+        WHERE {_OF_QUEUE} AND i.subject = d.subject AND i.notice_id <= d.id
+        """,  # noqa: S608
+        *_key(queue),
+        [item.subject for item in done],
+        [item.notice_id for item in done],
+    )
+
+
+async def rest(
+    tx: AccountTransaction, claim: Claim, next_in: timedelta, *, sent: bool, error: str | None
+) -> None:
+    """Ends a claim: the message was sent, there was nothing to send, or it was given up. What has
+    arrived since waits for `next_in`."""
+    await tx.execute(
+        f"""
+        UPDATE notification_queues SET attempts = 0, first_failed_at = NULL,
+            last_sent_at = CASE WHEN $7 THEN now() ELSE last_sent_at END,
+            failed_at = CASE WHEN $8::text IS NOT NULL THEN now() WHEN $7 THEN NULL
+                             ELSE failed_at END,
+            error = CASE WHEN $8 IS NOT NULL THEN $8 WHEN $7 THEN NULL ELSE error END,
+            due_at = CASE WHEN EXISTS (SELECT FROM notification_items WHERE {_OF_QUEUE})
+                          THEN now() + $6::interval END
+        WHERE {_OF_QUEUE} AND due_at = $5
+        """,  # noqa: S608
+        *_key(claim.id),
+        claim.until,
+        next_in,
+        sent,
+        error,
+    )
+
+
+async def retry(tx: AccountTransaction, claim: Claim, delay: timedelta, error: str) -> None:
+    await tx.execute(
+        f"""
+        UPDATE notification_queues SET due_at = now() + $6::interval, error = $7,
+            first_failed_at = coalesce(first_failed_at, now())
+        WHERE {_OF_QUEUE} AND due_at = $5
+        """,  # noqa: S608
+        *_key(claim.id),
+        claim.until,
+        delay,
+        error,
+    )
+
+
+async def queues(tx: AccountReader, user_id: UUID) -> list[Queue]:
+    """The queues of a user in the account."""
+    rows = await tx.fetch(
+        """
+        SELECT kind, channel, due_at, attempts, first_failed_at, last_sent_at, failed_at, error,
+               (SELECT count(*) FROM notification_items i
+                WHERE i.account_id = q.account_id AND i.user_id = q.user_id AND i.kind = q.kind
+                  AND i.channel = q.channel) AS waiting
+        FROM notification_queues q WHERE account_id = $1 AND user_id = $2
+        ORDER BY channel, kind
+        """,
+        tx.account_id,
+        user_id,
+    )
+    return [Queue(**row) for row in rows]
+
+
+async def drop_queues(
+    tx: AccountTransaction, user_id: UUID, channel: Channel, kinds: Sequence[Kind]
+) -> None:
+    """Removes what waits in a channel, except for these kinds."""
+    await tx.execute(
+        """
+        DELETE FROM notification_queues
+        WHERE account_id = $1 AND user_id = $2 AND channel = $3 AND kind <> ALL($4::text[])
+        """,
+        tx.account_id,
+        user_id,
+        channel,
+        list(kinds),
+    )

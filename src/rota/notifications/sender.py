@@ -1,0 +1,170 @@
+"""Turns notices into messages and sends them. Every worker has one, for all accounts.
+
+A commit with a notice wakes one of them through Redis. Without a message they look rarely, and when
+the next queue is due.
+"""
+
+import asyncio
+import contextlib
+from collections import Counter as Tally
+from datetime import timedelta
+from uuid import UUID
+
+import structlog
+from prometheus_client import Gauge
+
+from rota.events import notices
+from rota.events.notices import LANE, Notice
+from rota.events.wakes import Wakes
+from rota.notifications import queries
+from rota.notifications.delivery import Delivery
+from rota.notifications.model import CHANNELS, KINDS, Channel, QueueId
+from rota.notifications.news import SUBJECTS
+from rota.platform import clock
+from rota.platform.db import AccountTransaction, Database
+
+log = structlog.get_logger()
+
+# How often a sender looks for what no message told it of.
+POLL_EVERY_S = 20.0
+RETRY_AFTER_ERROR_S = 5.0
+PAUSE_S = 0.2
+# Messages at the same time, and of one account.
+ROOM, ROOM_OF_ACCOUNT = 16, 4
+# Accounts, and notices of one account, in one transaction.
+ACCOUNTS, PAGE = 50, 200
+
+OLDEST_SECONDS = Gauge(
+    "rota_notifications_oldest_seconds",
+    "How long the oldest notification that is due has waited for a worker.",
+)
+
+
+class Sender:
+    """Woken like a relay of the outbox."""
+
+    lane = LANE
+
+    def __init__(
+        self,
+        db: Database,
+        delivery: Delivery,
+        wakes: Wakes | None,
+        *,
+        digest: timedelta,
+        has_mail: bool,
+    ) -> None:
+        self._db = db
+        self._delivery = delivery
+        self._wakes = wakes
+        self._digest = digest
+        self._has_mail = has_mail
+        self._woken = asyncio.Event()
+        self._handling: dict[asyncio.Task[None], QueueId] = {}
+
+    @property
+    def has_room(self) -> bool:
+        return True
+
+    async def room(self) -> None:
+        """It always has room: what it cannot send yet stays in the database."""
+
+    def wake(self) -> None:
+        self._woken.set()
+
+    async def run(self) -> None:
+        """Sends what is due until it is cancelled."""
+        listener = asyncio.create_task(self._wakes.listen(self)) if self._wakes else None
+        try:
+            while True:
+                self._woken.clear()
+                wait_s = await self._look()
+                # Many commits at once cost one look.
+                await asyncio.sleep(PAUSE_S)
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(wait_s):
+                        await self._woken.wait()
+        finally:
+            if listener is not None:
+                listener.cancel()
+            for task in self._handling:
+                task.cancel()
+            await asyncio.gather(*self._handling, return_exceptions=True)
+
+    async def step(self) -> None:
+        """Handles everything that is due now."""
+        await self._look()
+        while self._handling:
+            await asyncio.wait(self._handling)
+            await self._look()
+
+    async def _look(self) -> float:
+        """Starts to send what is due. Returns how long to wait before the next look."""
+        try:
+            while await self._take_notices():
+                pass
+            async with self._db.relay() as connection:
+                due = await queries.due(connection, ROOM * 4)
+        except Exception as error:
+            # Usually the database is down. Everything stays in it.
+            log.exception("notifications_failed", error=repr(error))
+            return clock.about(RETRY_AFTER_ERROR_S)
+        OLDEST_SECONDS.set(due.oldest_s)
+        busy = Tally(queue.account_id for queue in self._handling.values())
+        for queue in due.queues:
+            if len(self._handling) >= ROOM:
+                break
+            if queue in self._handling.values() or busy[queue.account_id] >= ROOM_OF_ACCOUNT:
+                continue
+            busy[queue.account_id] += 1
+            task = asyncio.create_task(self._deliver(queue))
+            self._handling[task] = queue
+            task.add_done_callback(self._finished)
+        poll_s = clock.about(POLL_EVERY_S)
+        return poll_s if due.next_in_s is None else min(poll_s, due.next_in_s + 0.01)
+
+    async def _deliver(self, queue: QueueId) -> None:
+        try:
+            await self._delivery.deliver(queue)
+        except Exception as error:
+            # It is due again when its lease ends.
+            log.exception("notification_failed", queue=repr(queue), error=repr(error))
+
+    def _finished(self, task: asyncio.Task[None]) -> None:
+        del self._handling[task]
+        # Others may have waited for room.
+        self._woken.set()
+
+    async def _take_notices(self) -> bool:
+        """Adds notices of some accounts to the queues of their users. Whether there may be more.
+
+        Notices of a kind that this version does not know stay for workers of a later one.
+        """
+        async with self._db.relay() as connection:
+            accounts = await notices.accounts_with_some(connection, KINDS, ACCOUNTS)
+        taken = 0
+        for account_id in accounts:
+            taken = max(taken, await self._take_notices_of(account_id))
+        return len(accounts) == ACCOUNTS or taken == PAGE
+
+    async def _take_notices_of(self, account_id: UUID) -> int:
+        async with self._db.write(account_id) as tx:
+            taken = await notices.take(tx, KINDS, PAGE)
+            if taken:
+                subscribers = await queries.subscribers(tx)
+                for notice in taken:
+                    await self._add(tx, notice, subscribers)
+        return len(taken)
+
+    async def _add(
+        self, tx: AccountTransaction, notice: Notice, subscribers: list[queries.Subscriber]
+    ) -> None:
+        kind = notice.kind
+        recipients: list[tuple[UUID, Channel]] = [
+            (user_id, channel)
+            for user_id, preferences in subscribers
+            if SUBJECTS[kind].tells_causer or user_id != notice.caused_by
+            for channel in CHANNELS
+            if kind in preferences.kinds(channel) and (channel == "chat" or self._has_mail)
+        ]
+        await queries.add(tx, notice, recipients, self._digest)
