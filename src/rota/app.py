@@ -25,6 +25,8 @@ from rota.dashboard import dashboard_routes
 from rota.events.routes import event_routes
 from rota.limits.guard import AI_PREFIXES, UNLIMITED, RequestGuard
 from rota.mcp.routes import mcp_routes
+from rota.mcp_server.assembly import McpAssembly
+from rota.mcp_server.server import PATH as MCP_PATH
 from rota.payments.routes import webhook_routes
 from rota.plans.routes import offer_routes, pass_routes, plan_routes, tier_routes
 from rota.platform.health import health_routes
@@ -80,6 +82,16 @@ def create_app(
     """The application connects only when it starts, so its OpenAPI description needs no servers."""
     parts = Composition(settings)
     variant = parts.variant
+    mcp = McpAssembly(
+        settings,
+        parts.db,
+        parts.authenticator,
+        parts.issuers,
+        parts.tasks,
+        parts.catalog,
+        variant.agent_access,
+        parts.streams,
+    )
     guard = RequestGuard(
         parts.authenticator,
         parts.cookies,
@@ -88,11 +100,12 @@ def create_app(
         lowest_tier=variant.lowest_tier,
         trusted_proxies=settings.trusted_networks,
         ai_prefixes=ai_prefixes,
+        programs={MCP_PATH: mcp.credentials},
     )
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with parts:
+        async with parts, mcp.server.running():
             await parts.check_start()
             # These objects live as long as the process, so the collector can skip them.
             gc.collect()
@@ -161,6 +174,7 @@ def create_app(
             },
             {"redis": parts.ping_redis, "temporal": parts.temporal.ping},
         ),
+        mcp.routes(),
         docs_routes("Rota"),
         dashboard_routes(),
         *([_metrics_routes()] if settings.metrics_port is None else []),

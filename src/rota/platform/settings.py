@@ -176,6 +176,8 @@ class Settings(BaseSettings):
     mcp_idle_s: Annotated[float, Field(gt=0)] = 300
     # How often the workers check each tool server.
     mcp_check_minutes: Annotated[float, Field(gt=0)] = 15
+    # How many agents the service's own MCP server lists as tools.
+    mcp_agent_tools: Annotated[int, Field(ge=0, le=100)] = 20
 
     # A trace collector that accepts OTLP over HTTP, such as http://127.0.0.1:4318.
     otlp_endpoint: str | None = None
