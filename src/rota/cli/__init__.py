@@ -13,6 +13,7 @@ from rota.cli import admin, agents, decisions, keys, login, policies, schedules,
 from rota.cli.audit import receipt
 from rota.cli.inbox.command import inbox
 from rota.cli.listen import listen
+from rota.cli.mcp import mcp
 from rota.cli.session import client_command
 from rota.cli.start import serve, worker
 from rota.cli.usage import usage
@@ -38,6 +39,7 @@ for group, name in (
 client_command(cli, panel=WORK)(inbox)
 client_command(cli, panel=WORK)(usage)
 client_command(cli, panel=WORK)(listen)
+client_command(cli, panel=WORK)(mcp)
 login.add_to(cli)
 cli.add_typer(keys.commands, name="keys", rich_help_panel=login.PANEL)
 cli.command(rich_help_panel=SERVICE)(dev)
