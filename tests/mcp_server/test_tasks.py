@@ -28,14 +28,18 @@ async def test_a_program_creates_a_task_a_person_approves_and_the_task_is_charge
         task = created["task"]
         assert task["status"] in ("PENDING", "RUNNING")
         waits = await client.call_tool(
-            "wait_for_task", {"taskId": task["id"], "waitSeconds": 120}, progress_callback=report
+            "wait_for_task",
+            # From the first event, so that everything that happened is reported.
+            {"taskId": task["id"], "afterSequence": 0, "waitSeconds": 120},
+            progress_callback=report,
         )
         shown: dict[str, Any] = waits.structured_content or {}
         assert shown["task"]["status"] == "WAITING_APPROVAL"
         account = (await person.get("/api/me")).json()["account"]["id"]
         origin = runner.service.settings.public_url
         assert shown["reviewUrl"] == f"{origin}/{account}/reviews/{task['id']}"
-        assert reports
+        assert "task.created" in reports
+        assert "task.waiting_approval" in reports
 
         continued = asyncio.create_task(
             call(

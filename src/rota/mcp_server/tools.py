@@ -108,7 +108,7 @@ TOOL_NAMES = frozenset(tool.name for tool in TOOLS)
 def agent_tools(agents: Iterable[Agent], most: int) -> list[Tool]:
     """A tool for each agent, at most this many."""
     schema = schema_of(AgentWork)
-    found = []
+    found: list[Tool] = []
     for agent in agents:
         name = f"{AGENT_PREFIX}{agent.name}"
         if len(found) == most:
