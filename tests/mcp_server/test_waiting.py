@@ -38,6 +38,10 @@ async def _open_waits(count: int) -> None:
     await until(open_now, lambda seen: seen == count, deadline_s=30)
 
 
+async def _has_open_wait(service: Service) -> bool:
+    return "rota_event_streams 1.0" in (await service.http.get("/metrics")).text
+
+
 async def test_a_client_that_disconnects_ends_its_wait(
     runner: Runner, scripted: Scripted, key: str, generation: Generation
 ) -> None:
@@ -91,14 +95,9 @@ async def test_waits_count_as_streams_of_the_account(
             call(client, "wait_for_task", taskId=task["id"], waitSeconds=300)
         )
 
-        async def refused() -> dict[str, Any]:
-            wanted = {"taskId": task["id"], "waitSeconds": 0}
-            result = await client.call_tool("wait_for_task", wanted)
-            return result.structured_content or {}
-
-        shown = await until(refused, lambda seen: "error" in seen)
-        assert shown["error"]["code"] == "RATE_LIMITED"
-        assert shown["error"]["retryAfterSeconds"] == 5
+        await until(lambda: _has_open_wait(small))
+        error = await refusal(client, "wait_for_task", taskId=task["id"], waitSeconds=0)
+        assert (error["code"], error["retryAfterSeconds"]) == ("RATE_LIMITED", 5)
         await scripted.release(script)
         assert (await first)["task"]["status"] == "COMPLETED"
 
@@ -122,12 +121,7 @@ async def test_a_wait_continues_at_another_process_after_its_own_was_killed(
         waiting = asyncio.create_task(
             doomed.http.post("/mcp", headers=headers, json=body, timeout=300)
         )
-
-        async def open_there() -> bool:
-            metrics = (await doomed.http.get("/metrics")).text
-            return "rota_event_streams 1.0" in metrics
-
-        await until(open_there)
+        await until(lambda: _has_open_wait(doomed))
         assert doomed.running is not None
         doomed.running.kill()
         with pytest.raises(httpx.TransportError):
@@ -151,11 +145,7 @@ async def test_a_service_that_stops_ends_waits_with_an_answer(
         waiting = asyncio.create_task(
             call(client, "wait_for_task", taskId=task["id"], waitSeconds=300)
         )
-
-        async def open_there() -> bool:
-            return "rota_event_streams 1.0" in (await stopping.http.get("/metrics")).text
-
-        await until(open_there)
+        await until(lambda: _has_open_wait(stopping))
         assert stopping.running is not None
         stopping.running.terminate()
         async with asyncio.timeout(60):
