@@ -88,6 +88,7 @@ def create_app(
         parts.authenticator,
         parts.issuers,
         parts.tasks,
+        parts.reviews,
         parts.catalog,
         variant.agent_access,
         parts.streams,

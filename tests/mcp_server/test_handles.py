@@ -107,7 +107,7 @@ async def test_a_task_that_waits_for_a_person_asks_to_open_its_review(
     shown = (await _get(office, key, task_id, capabilities=WITH_PAGES))["result"]
     assert shown["status"] == "input_required"
     [(name, request)] = shown["inputRequests"].items()
-    assert request["method"] == "elicitation/create"
+    assert (name, request["method"]) == ("review-1", "elicitation/create")
     assert request["params"]["mode"] == "url"
     assert request["params"]["url"].endswith(f"/reviews/{task_id}")
     # Without pages, the same address is in the message.

@@ -17,6 +17,7 @@ from rota.mcp_server.waiting import Waiting
 from rota.platform.db import Database
 from rota.platform.http.origins import OwnOrigin
 from rota.platform.settings import Settings
+from rota.tasks.reviews import Reviews
 from rota.tasks.service import Tasks
 
 
@@ -30,6 +31,7 @@ class McpAssembly:
         authenticator: Authenticator,
         issuers: Issuers,
         tasks: Tasks,
+        reviews: Reviews,
         catalog: Catalog,
         agent_access: AgentAccess,
         streams: Streams,
@@ -42,7 +44,7 @@ class McpAssembly:
         calls = Calls(tasks, catalog, agent_access, Waiting(tasks, streams), presenter)
         self.server = McpServer(
             calls,
-            Handles(calls, presenter),
+            Handles(calls, reviews, presenter),
             self.credentials,
             most_agents=settings.mcp_agent_tools,
         )

@@ -22,6 +22,7 @@ from mcp_types import (
     ListToolsResult,
     PaginatedRequestParams,
 )
+from sse_starlette.sse import AppStatus
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
@@ -62,6 +63,9 @@ class McpServer:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """While the service runs. A manager of the SDK can run only once."""
+        # The SDK's responses would be cut off when the service stops. Waits end by themselves then,
+        # with an answer.
+        AppStatus.disable_automatic_graceful_drain()
         self._manager = StreamableHTTPSessionManager(
             self._server(), stateless=True, max_request_body_size=MAX_BODY_BYTES
         )
@@ -133,10 +137,9 @@ class McpServer:
     async def _get_handle(self, context: Context, params: TaskParams) -> dict[str, Any]:
         caller = await self._task_caller(context)
         try:
-            task = await self._calls.get(READER.check(caller), params.task_id)
+            return await self._handles.detailed(context, READER.check(caller), params.task_id)
         except Exception as raised:
             raise _protocol_error(as_api_error(raised)) from None
-        return self._handles.detailed(context, caller, task)
 
     async def _update_handle(self, context: Context, params: UpdateParams) -> dict[str, Any]:
         """What a client answers decides nothing: a person decides in the dashboard."""

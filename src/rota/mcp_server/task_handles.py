@@ -16,6 +16,7 @@ from rota.mcp_server.calls import Calls
 from rota.mcp_server.results import Presenter, wire
 from rota.platform import clock, ids
 from rota.tasks.model import Task
+from rota.tasks.reviews import Reviews
 from rota.tasks.states import TERMINAL
 
 EXTENSION = "io.modelcontextprotocol/tasks"
@@ -45,21 +46,27 @@ def _opens_pages(context: ServerRequestContext[Any, Any]) -> bool:
 
 
 class Handles:
-    def __init__(self, calls: Calls, presenter: Presenter) -> None:
+    def __init__(self, calls: Calls, reviews: Reviews, presenter: Presenter) -> None:
         self._calls = calls
+        self._reviews = reviews
         self._presenter = presenter
 
     def created(self, caller: Caller, task: Task) -> dict[str, Any]:
         return {"resultType": "task", **self._task(caller, task), "status": "working"}
 
-    def detailed(
-        self, context: ServerRequestContext[Any, Any], caller: Caller, task: Task
+    async def detailed(
+        self, context: ServerRequestContext[Any, Any], caller: Caller, task_id: str
     ) -> dict[str, Any]:
-        shown = {"resultType": "complete", **self._task(caller, task)}
+        task, number = await self._calls.get(caller, task_id), 0
         if task.status == "WAITING_APPROVAL" and _opens_pages(context):
+            found = await self._reviews.get(caller, task.id)
+            # Both are read together: a person may have decided meanwhile.
+            task, number = found.task, found.reviews[0].number
+        shown = {"resultType": "complete", **self._task(caller, task)}
+        if task.status == "WAITING_APPROVAL" and number:
             url = self._presenter.review_url(caller.account_id, task.id)
             # Each review of the task has a key of its own.
-            key = f"review-{clock.to_wire(task.updated_at)}"
+            key = f"review-{number}"
             shown["status"] = "input_required"
             shown["inputRequests"] = {
                 key: {
