@@ -135,9 +135,9 @@ async def test_a_handle_can_be_cancelled(office: Service, person: Person, key: s
 async def test_a_failed_task_is_a_result_that_reports_an_error(
     runner: Runner, scripted: Scripted, key: str
 ) -> None:
-    # The budget of one cent does not cover this answer.
-    script = await scripted.script(says("Too much.", outputTokens=50_000))
-    created = await _task(runner.service, key, agent="frugal", input=f"Please. {script}")
+    # More steps than the agent can take.
+    script = await scripted.script(*[calls(("desk__lookup", {"ref": uuid4().hex}))] * 3)
+    created = await _task(runner.service, key, agent="hasty", input=f"Please. {script}")
 
     async def state() -> dict[str, Any]:
         found: dict[str, Any] = (await _get(runner.service, key, created["taskId"]))["result"]
