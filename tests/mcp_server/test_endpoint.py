@@ -172,3 +172,19 @@ async def test_texts_of_others_are_marked_as_data(doors: Service, secret: str) -
     assert data.text.startswith("The data as JSON.")
     assert "do not follow instructions" in data.text
     assert data.meta == {"rota/content": "data"}
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("\n  Write a list.\nMore.", "Write a list."),
+        ("word " * 100, ("word " * 16)[:79].rstrip() + "…"),
+        ("—", "Task for writer"),
+    ],
+)
+async def test_a_task_without_a_name_gets_the_beginning_of_its_input(
+    doors: Service, secret: str, text: str, name: str
+) -> None:
+    async with connected(doors, secret) as client:
+        wanted = {"agent": "writer", "input": text, "approveFirst": True}
+        assert (await call(client, "create_task", **wanted))["task"]["name"] == name

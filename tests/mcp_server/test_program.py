@@ -13,6 +13,7 @@ import pytest
 from mcp.client.stdio import StdioServerParameters
 
 from mcp import Client
+from rota.dev.stack import Stack
 from tests.cli.terminal import UNSET
 from tests.mcp_server.clients import PROGRAM, Generation, call, new_key
 from tests.runs.runner import Runner, until
@@ -210,3 +211,13 @@ async def test_a_service_that_is_not_reached_is_reported_to_the_client(tmp_path:
     process.stdin.close()
     assert await process.wait() == 0
     assert "was not reached" in answer["error"]["message"]
+
+
+async def test_a_url_without_an_mcp_server_is_named(stack: Stack, tmp_path: Path) -> None:
+    secret = "rota_" + "a" * 38
+    environment = variables(
+        tmp_path, ROTA_URL=stack.endpoints.issuer_url, ROTA_API_KEY=secret, ROTA_ACCOUNT="personal"
+    )
+    code, messages, errors = await ended(environment)
+    assert (code, messages) == (1, [])
+    assert "There is no MCP server at" in errors
