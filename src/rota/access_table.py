@@ -51,6 +51,9 @@ the company are refused, with 403, or 404 if the path names the company. Operati
 the user alone, such as creating a company, are open to all users. In a personal account, the user
 is the owner, and the operations of the connect pass work there only.
 
+The tools of the [MCP server](mcp-server.md#tools) need the scopes that its page names. Sessions
+cannot use them.
+
 `make openapi` generates this page from what the routes declare.
 [Companies](companies.md) explains roles and rights.
 

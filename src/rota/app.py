@@ -26,6 +26,8 @@ from rota.data.routes import data_routes
 from rota.events.routes import event_routes
 from rota.limits.guard import AI_PREFIXES, UNLIMITED, RequestGuard
 from rota.mcp.routes import mcp_routes
+from rota.mcp_server.assembly import McpAssembly
+from rota.mcp_server.server import PATH as MCP_PATH
 from rota.notifications.routes import notification_routes, unsubscribe_routes
 from rota.payments.routes import webhook_routes as payment_routes
 from rota.plans.routes import offer_routes, pass_routes, plan_routes, tier_routes
@@ -84,6 +86,17 @@ def create_app(
     parts = Composition(settings)
     variant = parts.variant
     notifications = parts.notifications.service()
+    mcp = McpAssembly(
+        settings,
+        parts.db,
+        parts.authenticator,
+        parts.issuers,
+        parts.tasks,
+        parts.reviews,
+        parts.catalog,
+        variant.agent_access,
+        parts.streams,
+    )
     guard = RequestGuard(
         parts.authenticator,
         parts.cookies,
@@ -92,11 +105,12 @@ def create_app(
         lowest_tier=variant.lowest_tier,
         trusted_proxies=settings.trusted_networks,
         ai_prefixes=ai_prefixes,
+        programs={MCP_PATH: mcp.credentials},
     )
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with parts:
+        async with parts, mcp.server.running():
             await parts.check_start()
             # These objects live as long as the process, so the collector can skip them.
             gc.collect()
@@ -170,6 +184,7 @@ def create_app(
             },
             {"redis": parts.ping_redis, "temporal": parts.temporal.ping},
         ),
+        mcp.routes(),
         docs_routes("Rota"),
         dashboard_routes(),
         *([_metrics_routes()] if settings.metrics_port is None else []),

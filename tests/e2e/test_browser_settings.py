@@ -27,6 +27,12 @@ async def test_a_key_is_shown_once_works_and_stops_when_it_is_revoked(
         await tab.dialog.get_by_label("Create and cancel tasks").uncheck()
         await tab.press("Create key", inside=tab.dialog)
 
+        # What an assistant needs is beside it, without the secret.
+        assistant = tab.page.get_by_role("region", name="Connect an assistant (MCP)")
+        url = f"{shop.service.settings.public_url}/mcp"
+        await expect(assistant).to_contain_text(url)
+        await expect(assistant.get_by_role("figure")).to_contain_text("Bearer YOUR_API_KEY")
+
         fresh = tab.page.get_by_role("region", name="is ready")
         await expect(fresh).to_be_focused()
         secret = await fresh.locator("code").inner_text()

@@ -13,6 +13,7 @@ import { ConfirmDialog } from './ConfirmDialog';
 import { CreateKeyDialog } from './CreateKeyDialog';
 import { FreshKey } from './FreshKey';
 import { KeyTable } from './KeyTable';
+import { McpAccess } from './McpAccess';
 import { SectionHead } from './SectionHead';
 import { strings } from './strings';
 
@@ -47,6 +48,7 @@ export function Keys() {
       {!data && !error && <Loading />}
       {data && <KeyTable apiKeys={data.keys} onRevoke={setRevoking} />}
       {data && <p className="small soft">{words.limit}</p>}
+      <McpAccess />
       {creating && (
         <CreateKeyDialog
           onClose={() => setCreating(false)}

@@ -115,6 +115,16 @@ export const strings = {
     none: 'Create a key for a program that gives tasks, reads results or watches costs.',
     limit: 'All keys and sessions of an account share one rate limit.',
   },
+
+  mcp: {
+    name: 'Connect an assistant (MCP)',
+    hint: 'Assistants and other MCP clients create tasks and wait for them. They cannot approve: use a key without that right.',
+    copyUrl: 'Copy URL',
+    placeholder: 'YOUR_API_KEY',
+    configuration: 'Configuration of an MCP client',
+    copyConfiguration: 'Copy configuration',
+    command: 'Programs that start a command use “rota mcp” instead, after “rota login”.',
+  },
 };
 
 /** What each scope lets a key do. `GET` requests need the first one of a group. */

@@ -42,7 +42,10 @@ class AuditEntry(Wire):
     ]
     via: Annotated[
         str | None,
-        doc("The session, the API key, or the task of the agent.", examples.SESSION_ID),
+        doc(
+            "The session, the API key, the access token, or the task of the agent.",
+            examples.SESSION_ID,
+        ),
     ]
     action: Annotated[
         str,

@@ -18,6 +18,8 @@ def _actor(caller: Caller | ApiError, address: str) -> audit.Actor:
     if caller.key_id is not None:
         via = ids.to_wire("key", caller.key_id)
         return audit.Actor("key", caller.user_id, via, request_id, address)
+    if caller.token is not None:
+        return audit.Actor("user", caller.user_id, caller.token, request_id, address)
     assert caller.session_id is not None
     via = ids.to_wire("sess", caller.session_id)
     return audit.Actor("user", caller.user_id, via, request_id, address)

@@ -63,7 +63,7 @@ class Authenticator:
         token = bearer_token(authorization)
         if token.startswith(secrets.PREFIX):
             caller = await self._by_key(token, address, fresh)
-            if selection is not None and not _selects(
+            if selection is not None and not selects(
                 selection, caller.account_id, caller.account_kind
             ):
                 raise KeyOfAnotherAccount(caller.account_id)
@@ -122,12 +122,12 @@ class Authenticator:
                 self._refused.put((user_id, claims.session_id), True)
                 raise SessionTokenInvalid
             access, record_use = found
-            if selection is not None and not _selects(selection, user_id, "personal"):
-                access = await _selected_company(tx, user_id, selection)
+            if selection is not None and not selects(selection, user_id, "personal"):
+                access = await selected_company(tx, user_id, selection)
         if record_use:
             async with self._db.write(user_id, user_id) as tx:
                 await queries.record_seen(tx, user_id, claims.session_id)
-        return _caller(user_id, access, scopes=None, session_id=claims.session_id)
+        return caller_with(user_id, access, scopes=None, session_id=claims.session_id)
 
     async def _by_key(self, secret: str, address: str | None, fresh: bool) -> Caller:
         if not secrets.is_well_formed(secret):
@@ -170,7 +170,7 @@ class Authenticator:
                 access = next((c for c in companies if c.account_id == owner.account_id), None)
         if scopes is None or access is None:
             return None
-        return _caller(owner.user_id, access, scopes=frozenset(scopes), key_id=owner.key_id)
+        return caller_with(owner.user_id, access, scopes=frozenset(scopes), key_id=owner.key_id)
 
 
 def bearer_token(authorization: str | None) -> str:
@@ -182,15 +182,15 @@ def bearer_token(authorization: str | None) -> str:
     return token
 
 
-def _selects(selection: str, account_id: UUID, kind: str) -> bool:
+def selects(selection: str, account_id: UUID, kind: str) -> bool:
     return selection == kind or selection == ids.to_wire("acct", account_id)
 
 
-async def _selected_company(
+async def selected_company(
     connection: ReadConnection, user_id: UUID, selection: str
 ) -> AccountAccess:
     companies = await queries.company_access(connection, user_id)
-    matching = [c for c in companies if _selects(selection, c.account_id, "company")]
+    matching = [c for c in companies if selects(selection, c.account_id, "company")]
     if len(matching) > 1:
         raise CompanyAmbiguous(len(matching))
     if not matching:
@@ -198,13 +198,14 @@ async def _selected_company(
     return matching[0]
 
 
-def _caller(
+def caller_with(
     user_id: UUID,
     access: AccountAccess,
     *,
     scopes: frozenset[str] | None,
     session_id: UUID | None = None,
     key_id: UUID | None = None,
+    token: str | None = None,
 ) -> Caller:
     return Caller(
         user_id=user_id,
@@ -216,5 +217,6 @@ def _caller(
         scopes=scopes,
         session_id=session_id,
         key_id=key_id,
+        token=token,
         approver=access.approver,
     )

@@ -43,6 +43,8 @@ class Caller:
     # One of these is set: the credential of the request.
     session_id: UUID | None
     key_id: UUID | None = None
+    # An access token of an identity provider: its name in the audit trail.
+    token: str | None = None
     # Whether a member can approve. Owners and admins always can.
     approver: bool = False
     # The right that the route needs. The transactions of the request check it again.

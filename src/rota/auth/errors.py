@@ -71,6 +71,46 @@ class CodeRefused(AuthenticationFailed):
         )
 
 
+class AccessTokenInvalid(AuthenticationFailed):
+    def __init__(self, audience: str) -> None:
+        super().__init__(
+            "The access token is not valid. It must be from an identity provider of this service, "
+            f"issued for the audience {audience}, valid for at most 24 hours, and not expired."
+        )
+
+
+class AccessTokenBound(AuthenticationFailed):
+    def __init__(self) -> None:
+        super().__init__(
+            "The access token is bound to a key of its client (`cnf`). This service does not check "
+            "such proofs, so it refuses the token. Request a plain bearer token."
+        )
+
+
+class AccessTokenUnknownUser(AuthenticationFailed):
+    def __init__(self) -> None:
+        super().__init__(
+            "The user of this access token has not signed in yet. Sign in to the dashboard once."
+        )
+
+
+class SessionNotForPrograms(Forbidden):
+    """The holder of a session can approve, and a program must not."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"Session tokens cannot use {path}, because a session can approve. Use an API key "
+            "without the scope tasks:approve, or an access token of your identity provider."
+        )
+
+
+class KeyCanApprove(Forbidden):
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"API keys with the scope tasks:approve cannot use {path}. Create a key without it."
+        )
+
+
 class UserDeleted(AuthenticationFailed):
     def __init__(self) -> None:
         super().__init__("The user of this token no longer exists.")

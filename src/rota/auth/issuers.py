@@ -1,4 +1,4 @@
-"""Verifies ID tokens with the keys that identity providers publish."""
+"""Verifies ID tokens and access tokens with the keys that identity providers publish."""
 
 import asyncio
 import hashlib
@@ -28,6 +28,11 @@ ALGORITHMS = (
 SYMMETRIC = frozenset({"oct"})
 
 MAX_AGE_S = 600
+# An access token cannot be revoked here, so it must not be valid for longer.
+MAX_ACCESS_S = 24 * 3600
+ID_TOKEN_TYPES = ("JWT",)
+# Many issuers do not use the type of RFC 9068. The audience tells the tokens apart.
+ACCESS_TOKEN_TYPES = ("at+jwt", "application/at+jwt", "JWT")
 # Clocks differ slightly. A token issued further in the future than this is rejected.
 LEEWAY_S = 30
 # Unknown key IDs cause at most one fetch in this time.
@@ -50,6 +55,22 @@ class Identity:
     expires_at: datetime
     # The address, if the issuer says that it is the user's.
     verified_email: str | None
+
+
+class SenderConstrained(BadToken):
+    """The token is bound to a key of its client (RFC 9449 or RFC 8705)."""
+
+
+@dataclass(frozen=True, slots=True)
+class AccessGrant:
+    """Whom a verified access token acts for, and what it allows."""
+
+    issuer: str
+    subject: str
+    scopes: frozenset[str]
+    expires_at: float
+    # Identifies the token in the audit trail.
+    digest: str
 
 
 class KeyCache:
@@ -122,7 +143,7 @@ def _usable(jwk: Any) -> Key | None:
 
 
 class Issuers:
-    """Verifies ID tokens of the configured issuers."""
+    """Verifies tokens of the configured issuers."""
 
     def __init__(self, issuers: Sequence[Issuer], client: httpx.AsyncClient) -> None:
         self._issuers = {issuer.issuer: issuer for issuer in issuers}
@@ -130,6 +151,10 @@ class Issuers:
         self._keys = {
             name: KeyCache(name, known, client) for name, known in self._discovery.items()
         }
+
+    @property
+    def names(self) -> list[str]:
+        return list(self._issuers)
 
     def find(self, name: str) -> tuple[Issuer, Discovery] | None:
         issuer = self._issuers.get(name)
@@ -147,16 +172,60 @@ class Issuers:
 
     async def verify(self, text: str) -> Identity:
         token = compact.parse(text)
+        issuer = self._issuer_of(token, ID_TOKEN_TYPES)
+        # Checks without a key come first, so that invalid tokens cause no fetches.
+        _check_audience(token, issuer)
+        expires_at = _check_times(token)
+        if token.time_claim("iat") < time.time() - MAX_AGE_S:
+            raise BadToken("issued too long ago")
+        await self._check_signature(token, issuer)
+        return Identity(
+            Profile(
+                issuer.issuer,
+                _subject(token),
+                _optional(token, "email"),
+                _optional(token, "name"),
+            ),
+            nonce if isinstance(nonce := token.claims.get("nonce"), str) else None,
+            hashlib.sha256(token.signing_input.encode()).digest(),
+            # The token is stored as used until it is too old to be accepted.
+            datetime.fromtimestamp(min(expires_at, token.time_claim("iat") + MAX_AGE_S), UTC),
+            _verified_email(token, issuer),
+        )
+
+    async def verify_access(self, text: str, audience: str) -> AccessGrant:
+        """The claims of an access token (RFC 9068) that was issued for this audience."""
+        token = compact.parse(text)
+        issuer = self._issuer_of(token, ACCESS_TOKEN_TYPES)
+        if audience not in _audiences(token):
+            raise BadToken("the audience is another service")
+        if "cnf" in token.claims:
+            # Whoever sends it must prove that it holds a key, and that is not checked here.
+            raise SenderConstrained
+        expires_at = _check_times(token)
+        if expires_at - token.time_claim("iat") > MAX_ACCESS_S:
+            raise BadToken("valid for too long")
+        await self._check_signature(token, issuer)
+        scopes = token.claims.get("scope", "")
+        return AccessGrant(
+            issuer.issuer,
+            _subject(token),
+            frozenset(scopes.split()) if isinstance(scopes, str) else frozenset(),
+            expires_at,
+            hashlib.sha256(token.signing_input.encode()).hexdigest(),
+        )
+
+    def _issuer_of(self, token: Compact, types: tuple[str, ...]) -> Issuer:
         issuer = self._issuers.get(token.text_claim("iss"))
         if issuer is None:
             raise BadToken("unknown issuer")
-        if token.header.get("typ", "JWT") != "JWT":
+        if token.header.get("typ", "JWT") not in types:
             raise BadToken("wrong type of token")
-        # Checks without a key come first, so that invalid tokens cause no fetches.
         if token.header.get("alg") not in ALGORITHMS:
             raise BadToken("algorithm not allowed")
-        _check_audience(token, issuer)
-        expires_at = _check_times(token)
+        return issuer
+
+    async def _check_signature(self, token: Compact, issuer: Issuer) -> None:
         kid = token.header.get("kid")
         if kid is not None and not isinstance(kid, str):
             raise BadToken("kid is not a string")
@@ -164,26 +233,22 @@ class Issuers:
         if key.alg is not None and key.alg != token.header["alg"]:
             raise BadToken("the key is for another algorithm")
         compact.verify(token, key, ALGORITHMS)
-        subject = token.text_claim("sub")
-        if len(subject) > MAX_SUBJECT_CHARACTERS:
-            raise BadToken("sub is too long")
-        return Identity(
-            Profile(
-                issuer.issuer,
-                subject,
-                _optional(token, "email"),
-                _optional(token, "name"),
-            ),
-            nonce if isinstance(nonce := token.claims.get("nonce"), str) else None,
-            hashlib.sha256(token.signing_input.encode()).digest(),
-            datetime.fromtimestamp(expires_at, UTC),
-            _verified_email(token, issuer),
-        )
+
+
+def _subject(token: Compact) -> str:
+    subject = token.text_claim("sub")
+    if len(subject) > MAX_SUBJECT_CHARACTERS:
+        raise BadToken("sub is too long")
+    return subject
+
+
+def _audiences(token: Compact) -> list[Any]:
+    audience = token.claims.get("aud")
+    return audience if isinstance(audience, list) else [audience]
 
 
 def _check_audience(token: Compact, issuer: Issuer) -> None:
-    audience = token.claims.get("aud")
-    audiences = audience if isinstance(audience, list) else [audience]
+    audiences = _audiences(token)
     client_id = next((own for own in (issuer.client_id, issuer.cli[0]) if own in audiences), None)
     if client_id is None:
         raise BadToken("the audience is another client")
@@ -199,12 +264,9 @@ def _check_times(token: Compact) -> float:
         raise BadToken("expired")
     if issued > now + LEEWAY_S:
         raise BadToken("issued in the future")
-    if issued < now - MAX_AGE_S:
-        raise BadToken("issued too long ago")
     if "nbf" in token.claims and token.time_claim("nbf") > now + LEEWAY_S:
         raise BadToken("not valid yet")
-    # The token is stored as used until it is too old to be accepted.
-    return min(expires, issued + MAX_AGE_S)
+    return expires
 
 
 def _verified_email(token: Compact, issuer: Issuer) -> str | None:

@@ -30,6 +30,7 @@ from rota.cli.audit import receipt
 from rota.cli.exits import ExitCode, json_errors, print_error
 from rota.cli.inbox.command import inbox
 from rota.cli.listen import listen
+from rota.cli.mcp import mcp
 from rota.cli.session import client_command
 from rota.cli.start import serve, worker
 from rota.cli.usage import usage
@@ -88,6 +89,7 @@ client_command(cli, panel=WORK)(inbox)
 client_command(cli, panel=WORK)(usage)
 client_command(cli, panel=WORK)(listen)
 client_command(cli, panel=WORK)(api)
+client_command(cli, panel=WORK)(mcp)
 login.add_to(cli)
 cli.add_typer(keys.commands, name="keys", rich_help_panel=login.PANEL)
 cli.add_typer(account.commands, name="account", rich_help_panel=login.PANEL)

@@ -5,6 +5,7 @@ import hashlib
 import secrets
 import sys
 import webbrowser
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlencode
@@ -226,6 +227,10 @@ def logout(
             changed[0] = changed[0].remove(name)
         if found.token is not None and not found.token.startswith("rota_"):
             with Rota(base_url=found.url, api_key=found.token) as client:
+                for account, key in found.mcp_keys.items():
+                    # It may be revoked already, or the user may have left the company.
+                    with suppress(RotaError):
+                        client.with_options(account=account).keys.delete(key["id"])
                 try:
                     client.auth.logout()
                 except RotaError as error:

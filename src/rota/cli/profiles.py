@@ -23,6 +23,9 @@ class Profile:
     token: str | None = field(default=None, repr=False)
     # The selected account, as X-Service-Account takes it.
     account: str | None = None
+    # The API keys that `rota mcp` uses, by account: each with its `id` and `secret`. A session
+    # could approve, and `rota mcp` must not.
+    mcp_keys: dict[str, dict[str, str]] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from starlette.types import Receive, Scope, Send
 from rota.auth.authenticator import CACHE_S
 from rota.events import journal, schemas
 from rota.events.access import Sight
-from rota.events.fanout import Fanout
+from rota.events.fanout import Fanout, Woken
 from rota.events.journal import Event
 from rota.events.live_watch import LiveWatch, Topic, Watcher
 from rota.platform.db import AccountReader, Database
@@ -122,12 +122,20 @@ class Streams:
             self._messages(account_id, after, still_allowed, task_id, ends_with, follow, sees),
             headers={"X-Accel-Buffering": "no"},
         )
-        stream.place = self._place(account_id)
+        stream.place = self.place(account_id)
         return stream
 
+    @property
+    def is_closing(self) -> bool:
+        return self._closing
+
+    def listening(self, account_id: UUID) -> contextlib.AbstractAsyncContextManager[Woken]:
+        """Set whenever the account may have new events."""
+        return self._fanout.listening(account_id)
+
     @contextlib.contextmanager
-    def _place(self, account_id: UUID) -> Iterator[None]:
-        """Counts a stream while it is open."""
+    def place(self, account_id: UUID) -> Iterator[None]:
+        """Counts a stream, or a request that waits for events, while it is open."""
         if self._open[account_id] >= self._most_per_account:
             raise RateLimited(
                 f"The account has {self._most_per_account} open event streams, which is the limit. "
@@ -183,7 +191,7 @@ class Streams:
                 events: list[Event] = []
                 if due:
                     read_at = loop.time()
-                    events = await self._read(account_id, after, task_id)
+                    events = await self.read(account_id, after, task_id)
                 # After the read, so that the client sees no event after its own removal.
                 fresh = fresh or any(event.type == journal.MEMBER_REMOVED for event in events)
                 if fresh:
@@ -237,8 +245,9 @@ class Streams:
 
         return await watcher.finish((run, step), read)
 
-    async def _read(self, account_id: UUID, after: int, task_id: UUID | None) -> list[Event]:
-        """Streams that are woken together at the same place share one read."""
+    async def read(self, account_id: UUID, after: int, task_id: UUID | None) -> list[Event]:
+        """The next events, at most `BATCH`. Streams that are woken together at the same place share
+        one read."""
         place = (account_id, after, task_id)
         reading = self._reads.get(place)
         if reading is None:

@@ -40,13 +40,16 @@ class FallbackLimiter:
         now = self._clock_ns()
         logs = self._logs.setdefault(key, (array("q"), array("q")))
         self._logs.move_to_end(key)
-        for log in logs:
+        # How many entries of each log this request replaces: none or one.
+        replaced = [0, 0]
+        for number, log in enumerate(logs):
             expired = bisect_right(log, now - WINDOW_NS)
             del log[:expired]
             self._hits -= expired
             if replaces and replaces in log:
                 log.remove(replaces)
                 self._hits -= 1
+                replaced[number] = 1
 
         limits = (ceilings.all, ceilings.ai) if ai else (ceilings.all,)
         # One pair for each ceiling that applies: the share of this process, and its log.
@@ -57,12 +60,12 @@ class FallbackLimiter:
         # A request that counts as more than the whole share needs an empty window.
         cost = min([cost, *(share for share, _ in windows)])
         allowed = all(len(log) + cost <= share for share, log in windows)
-        # As in Redis, a request that now counts as more than fits still counts as one.
-        counted = cost if allowed else int(replaces > 0)
-        if counted:
-            for _, log in windows:
-                log.extend([now] * counted)
-            self._hits += counted * len(windows)
+        # As in Redis, a request that now counts as more than fits still counts as one where it did.
+        for (_, log), before in zip(windows, replaced, strict=False):
+            counted = cost if allowed else before
+            log.extend([now] * counted)
+            self._hits += counted
+        if allowed or any(replaced):
             self._evict(now)
 
         # As in Redis, the result describes the ceiling with the fewest requests remaining, or the

@@ -6,8 +6,9 @@ credentials never meets the limit of its address.
 """
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from ipaddress import IPv4Network, IPv6Network
+from typing import Protocol
 
 from starlette.responses import Response
 from starlette.types import Scope
@@ -46,6 +47,17 @@ def is_page(path: str) -> bool:
     return path == "/" or path.startswith("/acct_") or is_below(path, PAGES)
 
 
+class FindsCallers(Protocol):
+    async def authenticate(
+        self,
+        authorization: str | None,
+        selection: str | None,
+        address: str | None = None,
+        *,
+        fresh: bool = False,
+    ) -> Caller: ...
+
+
 class RequestGuard:
     def __init__(
         self,
@@ -57,8 +69,11 @@ class RequestGuard:
         lowest_tier: str,
         trusted_proxies: Sequence[IPv4Network | IPv6Network],
         ai_prefixes: tuple[str, ...] = AI_PREFIXES,
+        programs: Mapping[str, FindsCallers] | None = None,
     ) -> None:
         self._authenticator = authenticator
+        # Who finds the callers of paths that accept other credentials.
+        self._programs = programs or {}
         self._cookies = cookies
         self._window = window
         self._ceilings_of = ceilings_of
@@ -94,12 +109,12 @@ class RequestGuard:
             client=key,
         )
 
-        async def charge(cost: int) -> Response | None:
+        async def charge(cost: int, *, as_ai: bool = ai) -> LimitResult:
             recounted = await self._window.admit(
-                key, ceilings, ai=ai, cost=cost, replaces=result.at
+                key, ceilings, ai=as_ai, cost=cost, replaces=result.at
             )
             admission.headers = rate_limit_headers(recounted)
-            return None if recounted.allowed else _too_many_requests(recounted)
+            return recounted
 
         scope[CHARGE] = charge
         return admission
@@ -114,7 +129,8 @@ class RequestGuard:
         try:
             credential = self._cookies.credential(scope, headers)
             scope[AUTHORIZATION] = credential.authorization
-            return await self._authenticator.authenticate(
+            finder = self._programs.get(scope["path"], self._authenticator)
+            return await finder.authenticate(
                 credential.authorization,
                 selection.decode("latin-1") if selection is not None else None,
                 address,
@@ -136,18 +152,29 @@ async def charge(scope: Scope, requests: int) -> Response | None:
     the result is the response."""
     if requests == 1:
         return None
-    refusal: Response | None = await scope[CHARGE](requests)
-    return refusal
+    result: LimitResult = await scope[CHARGE](requests)
+    return None if result.allowed else _too_many_requests(result)
+
+
+async def charge_as_ai(scope: Scope) -> int | None:
+    """Counts an admitted request as one to an AI endpoint, for requests whose path does not say
+    what they do. If it is one too many, the result is how many seconds to wait."""
+    result: LimitResult = await scope[CHARGE](1, as_ai=True)
+    return None if result.allowed else result.reset_s
 
 
 def _count(scope: Scope, header: bytes) -> int:
     return sum(name == header for name, _ in scope["headers"])
 
 
+def too_many(reset_s: int) -> str:
+    return f"Too many requests. Wait {reset_s} s before the next one."
+
+
 def _too_many_requests(result: LimitResult) -> Response:
     body = {
         "error": {
-            "message": f"Too many requests. Wait {result.reset_s} s before the next one.",
+            "message": too_many(result.reset_s),
             "code": "RATE_LIMIT_EXCEEDED",
         }
     }

@@ -65,24 +65,28 @@ end
 
 local admitted = 1
 local sizes = {}
+local replaced = {}
 for i, key in ipairs(KEYS) do
   -- A request that counts as more than the whole window needs an empty one.
   cost = math.max(1, math.min(cost, tonumber(ARGV[i + 1])))
 end
 for i, key in ipairs(KEYS) do
   sizes[i] = trim(key)
+  replaced[i] = 0
   if ARGV[5] ~= '0' then
-    sizes[i] = sizes[i] - redis.call('LREM', key, -1, ARGV[5])
+    replaced[i] = redis.call('LREM', key, -1, ARGV[5])
+    sizes[i] = sizes[i] - replaced[i]
   end
   if sizes[i] + cost > tonumber(ARGV[i + 1]) then
     admitted = 0
   end
 end
 
--- A request that was admitted, and now counts as more than fits, still counts as one: it was read.
-local counted = admitted == 1 and cost or ARGV[5] ~= '0' and 1 or 0
-if counted > 0 then
-  for i, key in ipairs(KEYS) do
+-- A request that was admitted, and now counts as more than fits, still counts as one where it did
+-- before: it was read.
+for i, key in ipairs(KEYS) do
+  local counted = admitted == 1 and cost or replaced[i]
+  if counted > 0 then
     for _ = 1, counted do
       append(key, now)
     end

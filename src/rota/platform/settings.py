@@ -204,6 +204,8 @@ class Settings(BaseSettings):
     mcp_idle_s: Annotated[float, Field(gt=0)] = 300
     # How often the workers check each tool server.
     mcp_check_minutes: Annotated[float, Field(gt=0)] = 15
+    # How many agents the service's own MCP server lists as tools.
+    mcp_agent_tools: Annotated[int, Field(ge=0, le=100)] = 20
 
     # How long an endpoint of a webhook has to respond.
     webhook_timeout_s: Annotated[float, Field(gt=0)] = 15

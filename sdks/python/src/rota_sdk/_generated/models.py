@@ -636,7 +636,7 @@ class AuditEntry(Model):
     user_id: str | None
     """The user, also of an API key. Null if there is none."""
     via: str | None
-    """The session, the API key, or the task of the agent."""
+    """The session, the API key, the access token, or the task of the agent."""
     action: str
     """What was done: the type of an event, such as `task.approved`, or an action without one, such
     as `tool.invoked`. Ignore actions that you do not know.

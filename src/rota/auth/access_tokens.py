@@ -1,0 +1,115 @@
+"""The credentials of programs that speak MCP: API keys, and access tokens of identity providers.
+
+An access token names this service's endpoint as its audience. It acts for the user who signed in
+with the same identity, and never approves: what approves needs a session, or a key whose scopes
+say so. Like those, it is looked up again after half a second.
+"""
+
+import time
+
+from rota.accounts import queries as accounts
+from rota.auth import compact, queries, secrets
+from rota.auth.authenticator import (
+    CACHE_S,
+    Authenticator,
+    bearer_token,
+    caller_with,
+    selected_company,
+    selects,
+)
+from rota.auth.caller import Caller, Scope
+from rota.auth.compact import BadToken
+from rota.auth.errors import (
+    AccessTokenBound,
+    AccessTokenInvalid,
+    AccessTokenUnknownUser,
+    KeyCanApprove,
+    SessionNotForPrograms,
+)
+from rota.auth.issuers import AccessGrant, Issuers, SenderConstrained
+from rota.auth.tokens import TYPE as SESSION_TYPE
+from rota.platform.cache import ExpiringCache
+from rota.platform.db import Database
+
+# What a program can do here at most, with any credential.
+SCOPES: tuple[Scope, ...] = ("tasks:read", "tasks:write", "agents:read")
+
+
+class AccessTokens:
+    """Finds the Caller of a request to an endpoint for programs."""
+
+    def __init__(
+        self, db: Database, authenticator: Authenticator, issuers: Issuers, audience: str
+    ) -> None:
+        self._db = db
+        self._authenticator = authenticator
+        self._issuers = issuers
+        # The URL of the endpoint.
+        self.audience = audience
+        self._callers: ExpiringCache[tuple[str, str | None], tuple[Caller, float]] = ExpiringCache(
+            max_items=10_000, max_age_s=CACHE_S
+        )
+
+    async def authenticate(
+        self,
+        authorization: str | None,
+        selection: str | None,
+        address: str | None = None,
+        *,
+        fresh: bool = False,
+    ) -> Caller:
+        """As the Authenticator does. It also finds callers that `check_program` refuses, so that
+        their requests count toward their account."""
+        text = bearer_token(authorization)
+        if text.startswith(secrets.PREFIX) or _is_session_token(text):
+            return await self._authenticator.authenticate(
+                authorization, selection, address, fresh=fresh
+            )
+        known = None if fresh else self._callers.get((text, selection))
+        if known is not None and known[1] > time.time():
+            return known[0]
+        try:
+            grant = await self._issuers.verify_access(text, self.audience)
+        except SenderConstrained:
+            raise AccessTokenBound from None
+        except BadToken:
+            raise AccessTokenInvalid(self.audience) from None
+        caller = await self._caller(grant, selection)
+        self._callers.put((text, selection), (caller, grant.expires_at))
+        return caller
+
+    async def _caller(self, grant: AccessGrant, selection: str | None) -> Caller:
+        async with self._db.directory() as connection:
+            user_id = await accounts.user_of_identity(connection, grant.issuer, grant.subject)
+        if user_id is None:
+            raise AccessTokenUnknownUser
+        async with self._db.read(user_id, user_id) as tx:
+            access = await queries.personal_access(tx, user_id)
+            if access is None:
+                raise AccessTokenUnknownUser
+            if selection is not None and not selects(selection, user_id, "personal"):
+                access = await selected_company(tx, user_id, selection)
+        # A token that names scopes of this service has only those.
+        named = grant.scopes & frozenset(SCOPES)
+        return caller_with(
+            user_id,
+            access,
+            scopes=named or frozenset(SCOPES),
+            token=f"token_{grant.digest[:32]}",
+        )
+
+
+def check_program(caller: Caller, path: str) -> Caller:
+    """Refuses callers who can approve: a program must not."""
+    if caller.session_id is not None:
+        raise SessionNotForPrograms(path)
+    if caller.key_id is not None and caller.has_scope("tasks:approve"):
+        raise KeyCanApprove(path)
+    return caller
+
+
+def _is_session_token(text: str) -> bool:
+    try:
+        return compact.parse(text).header.get("typ") == SESSION_TYPE
+    except BadToken:
+        return False
