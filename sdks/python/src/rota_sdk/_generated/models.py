@@ -66,6 +66,12 @@ __all__ = [
     "DecisionResponse",
     "DefinitionChange",
     "DeletedResponse",
+    "DeliveredResponse",
+    "DeliveriesResponse",
+    "Delivery",
+    "DeliveryOutcome",
+    "DeliveryRequest",
+    "DeliveryResponse",
     "DeliveryState",
     "Department",
     "DepartmentsResponse",
@@ -277,9 +283,17 @@ CutText: TypeAlias = Annotated[
 ]
 """A text of a task that a list has cut. `actions` is `metadata.actions`."""
 
+DeliveryOutcome: TypeAlias = Annotated[Literal["delivered", "failed"], OpenEnum()]
+"""What became of an attempt."""
+
 DeliveryState: TypeAlias = Annotated[Literal["idle", "waiting", "retrying", "failed"], OpenEnum()]
 """`waiting`: the next message is sent at `nextAt`. `retrying`: the last attempt failed. `failed`:
 the last message was given up. `idle`: nothing waits.
+"""
+
+ErasureState: TypeAlias = Annotated[Literal["running", "finished"], OpenEnum()]
+"""`running`: the account has stopped, and workers erase what it had. `finished`: all of it is
+erased.
 """
 
 Gate: TypeAlias = Annotated[Literal["run", "tool", "output"], OpenEnum()]
@@ -1560,6 +1574,19 @@ class PutMail(Body):
     """What you want to be told this way."""
 
 
+class PutRetention(Body):
+    """How many days the account keeps what is finished."""
+
+    tasks: int | None = None
+    """Tasks, after they have ended. Null: the default of the service."""
+    steps: int | None = None
+    """The steps of tasks that have ended. Null: the default of the service."""
+    events: int | None = None
+    """Events. Null: the default of the service."""
+    audit: int | None = None
+    """Audit entries. Null: the default of the service."""
+
+
 class QuotedAgent(Model):
     """The agent that would run."""
 
@@ -2798,15 +2825,6 @@ class PlansResponse(Model):
     """The connect pass. Null if this deployment does not sell it."""
 
 
-class PutPolicies(Body):
-    """All policies of the account."""
-
-    approvals: PutApprovals
-    """The policy for approvals."""
-    retention: PutRetention | None = None
-    """How long data is kept. Without it, or with null, this stays as it is."""
-
-
 class PutNotifications(Body):
     """Everything that you want to be told about the selected account."""
 
@@ -2814,6 +2832,15 @@ class PutNotifications(Body):
     """What messages contain."""
     mail: PutMail
     chat: PutChat
+
+
+class PutPolicies(Body):
+    """All policies of the account."""
+
+    approvals: PutApprovals
+    """The policy for approvals."""
+    retention: PutRetention | None = None
+    """How long data is kept. Without it, or with null, this stays as it is."""
 
 
 class Quote(Model):

@@ -179,6 +179,9 @@ task_timeline = Operation(
 test_notifications = Operation(
     "POST", "/api/me/notifications/test", models.TestNotificationResponse, is_keyed=False
 )
+test_webhook = Operation(
+    "POST", "/api/webhooks/{id}/test", models.DeliveredResponse, is_keyed=False
+)
 top_up = Operation("POST", "/api/credits/topup", models.TopUpResponse, is_keyed=True)
 unsubscribe = Operation(
     "POST", "/api/unsubscribe/{token}", models.UnsubscribeResponse, is_keyed=False

@@ -46,8 +46,8 @@ class Webhooks(AsyncResource):
         webhook: WebhookRef,
         *,
         url: str | Unset = UNSET,
-        events: Sequence[str] | None | Unset = UNSET,
-        description: str | None | Unset = UNSET,
+        events: Sequence[str] | Unset | None = UNSET,
+        description: str | Unset | None = UNSET,
         enabled: bool | Unset = UNSET,
     ) -> models.Webhook:
         """Changes the fields that are given. A webhook that is enabled again catches up."""
