@@ -156,9 +156,7 @@ class World:
         redis = self.parts.redis
         async for key in redis.scan_iter():
             kind = await redis.type(key)
-            value = await redis.dump(key)
-            if kind == b"string":
-                value = await redis.get(key)
-            if marker.encode() in key + (value or b""):
+            text = await (redis.get(key) if kind == b"string" else redis.dump(key))
+            if marker.encode() in key + bytes(text or b""):  # type: ignore[arg-type]
                 found.append(key.decode())
         return found

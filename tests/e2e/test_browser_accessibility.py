@@ -162,6 +162,7 @@ async def screens_of_the_busy(tab: Tab, server: str) -> AsyncIterator[str]:
         "/settings/keys": "Nightly",
         "/settings/webhooks": "Endpoints",
         "/settings/audit": "Signed head",
+        "/settings/data": "Export all data",
         "/nowhere": "This page does not exist",
     }.items():
         await tab.go(path)

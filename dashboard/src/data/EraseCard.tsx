@@ -2,6 +2,7 @@ import { type Account, errors } from '@rota/sdk';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api } from '../api/client';
+import { forgetDrafts } from '../review/drafts';
 import { ConfirmDialog } from '../settings/ConfirmDialog';
 import { useSignOut } from '../signin/useSignOut';
 import { Button } from '../ui/Button';
@@ -32,9 +33,11 @@ export function EraseCard({ account }: { account: Account }) {
           <p className="row">
             <Button
               look="primary"
-              onClick={() =>
-                account.kind === 'company' ? window.location.assign('/') : void signOut()
-              }
+              onClick={() => {
+                forgetDrafts();
+                // There is no session that could be ended. A new page knows nothing of the account.
+                window.location.assign(account.kind === 'company' ? '/' : '/signin');
+              }}
             >
               {strings.leave}
             </Button>
