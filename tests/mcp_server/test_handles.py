@@ -13,7 +13,7 @@ from tests.runs.scripted import Scripted, calls, says
 from tests.service import Person, Service
 
 EXTENSION = "io.modelcontextprotocol/tasks"
-WITH_TASKS = {"extensions": {EXTENSION: {}}}
+WITH_TASKS: dict[str, Any] = {"extensions": {EXTENSION: {}}}
 WITH_PAGES = {**WITH_TASKS, "elicitation": {"url": {}}}
 
 

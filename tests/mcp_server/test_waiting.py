@@ -33,7 +33,7 @@ async def _held(client: Any, scripted: Scripted) -> tuple[str, Task]:
 
 async def _open_waits(count: int) -> None:
     async def open_now() -> float:
-        return OPEN._value.get()
+        return float(OPEN._value.get())
 
     await until(open_now, lambda seen: seen == count, deadline_s=30)
 

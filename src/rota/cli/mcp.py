@@ -2,7 +2,7 @@
 
 import platform
 from dataclasses import replace
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,9 +10,12 @@ from rota.cli.exits import fail
 from rota.cli.output import print_note
 from rota.cli.session import Session
 
+if TYPE_CHECKING:
+    from rota_sdk.models import Scope
+
 PATH = "/mcp"
 # What the tools need. A program must not approve.
-SCOPES = ("tasks:read", "tasks:write", "agents:read")
+SCOPES: tuple["Scope", ...] = ("tasks:read", "tasks:write", "agents:read")
 
 
 def mcp(

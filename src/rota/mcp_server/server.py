@@ -65,7 +65,7 @@ class McpServer:
         """While the service runs. A manager of the SDK can run only once."""
         # The SDK's responses would be cut off when the service stops. Waits end by themselves then,
         # with an answer.
-        AppStatus.disable_automatic_graceful_drain()
+        AppStatus.enable_automatic_graceful_drain = False
         self._manager = StreamableHTTPSessionManager(
             self._server(), stateless=True, max_request_body_size=MAX_BODY_BYTES
         )
