@@ -1,5 +1,6 @@
 """`make docs` and `make docs-serve` run this."""
 
+import signal
 import subprocess
 import sys
 import time
@@ -10,6 +11,8 @@ from tools.site.pages import ROOT, copy_to
 
 def serve() -> int:
     """Serves the site on this machine, and copies pages when they change."""
+    # As Ctrl-C, so that the server ends too.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     copy_to(source_of(ROOT))
     server = subprocess.Popen((ZENSICAL, "serve"), cwd=ROOT)
     try:
