@@ -7,7 +7,7 @@ NODE := PATH="$(CURDIR)/.venv/node:$$PATH"
 ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dashboard dev lint actionlint test vitest fuzz chaos proofs bench attacks openapi screenshots lighthouse firefox lock audit wheel sdk sbom image image-test chart monitoring
+.PHONY: help setup dashboard dev lint actionlint test vitest fuzz chaos proofs bench attacks openapi reference docs docs-serve screenshots lighthouse firefox lock audit wheel sdk sbom image image-test chart monitoring
 
 help:  ## List the targets
 	@awk 'BEGIN { FS = ":.*## " } \
@@ -49,6 +49,12 @@ src/rota/static/index.html: node_modules/.ready openapi/variant-a.json openapi/v
 
 dev: setup  ## Run everything on this machine
 	$(BIN)/rota dev
+
+docs: .venv/.ready  ## Build the documentation site into dist/docs, and fail on broken links
+	$(BIN)/python -m tools.site build
+
+docs-serve: .venv/.ready  ## Serve the documentation site while you write
+	$(BIN)/python -m tools.site serve
 
 ##@ Check
 
@@ -119,11 +125,15 @@ attacks: setup  ## Attack the service as one account, and measure another one
 
 ##@ Update
 
-openapi: .venv/.ready  ## Update the descriptions in openapi/, docs/access.md and the Python SDK
+openapi: .venv/.ready  ## Update openapi/, docs/access.md, docs/reference and the Python SDK
 	$(BIN)/rota admin openapi --variant a --output openapi/variant-a.json
 	$(BIN)/rota admin openapi --variant b --output openapi/variant-b.json
 	$(BIN)/python -m rota.access_table >docs/access.md
 	cd sdks/python && ../../$(BIN)/python -m generator
+	$(BIN)/python -m tools.reference >/dev/null
+
+reference: .venv/.ready  ## Update docs/reference: settings, commands, API, events, metrics
+	$(BIN)/python -m tools.reference
 
 screenshots: setup  ## Take the pictures in docs/images again; needs Chromium
 	$(BIN)/python -m tools.screenshots $(SCREENS)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+BIN = Path(sys.executable).parent
 # On a machine that imports the service in about three seconds. A slower or busier machine may take
 # as much longer as its imports do.
 FIRST_START_S, FIRST_START_IMPORTS = 30, 7
@@ -52,6 +53,20 @@ async def import_time_s() -> float:
     return time.monotonic() - started
 
 
+def blocks(language: str) -> list[str]:
+    """The blocks of the README in this language."""
+    text = (ROOT / "README.md").read_text()
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+
+
+def with_typescript_sdk(folder: Path) -> Path:
+    """A folder in which programs of Node find the SDK, as `make setup` builds it."""
+    scope = folder / "node_modules" / "@rota"
+    scope.mkdir(parents=True)
+    (scope / "sdk").symlink_to(ROOT / "sdks" / "typescript")
+    return folder
+
+
 def base_port() -> int:
     """A port that is free with those after it, below the ports that the system hands out."""
     starts = list(range(20_000, 32_000, PORTS))
@@ -68,9 +83,8 @@ def is_free(port: int) -> bool:
 async def test_a_new_user_starts_within_half_a_minute_and_completes_a_first_task(
     tmp_path: Path,
 ) -> None:
-    [_, example, money, python] = re.findall(
-        r"^```sh\n(.*?)^```", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE
-    )
+    [_, example, money, python] = blocks("sh")
+    [[first_python], [first_typescript]] = blocks("py"), blocks("ts")
     port, import_s = base_port(), await import_time_s()
     where = ("--data", str(tmp_path / "data"), "--port", str(port))
     first_s = await rota_dev("--detach", *where)
@@ -81,10 +95,17 @@ async def test_a_new_user_starts_within_half_a_minute_and_completes_a_first_task
             "pipefail",
             "-c",
             # The tests run in the environment already, and it can have another name.
-            example + money + python.removeprefix("source .venv/bin/activate\n"),
+            example
+            + money
+            + python.removeprefix("source .venv/bin/activate\n")
+            + f"python <<'PYTHON'\n{first_python}PYTHON\n"
+            + f"cd {with_typescript_sdk(tmp_path)}\n"
+            + f"node --input-type=module <<'NODE'\n{first_typescript}NODE\n",
             BASE=f"http://127.0.0.1:{port}",
             ISSUER=f"http://127.0.0.1:{port + 6}",
-            PATH=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            PATH=os.pathsep.join(
+                (str(BIN), str(BIN.parent / "node"), os.environ["PATH"]),
+            ),
         )
         assert '"displayName"' in printed
         assert "event: task.started" in printed
@@ -96,6 +117,8 @@ async def test_a_new_user_starts_within_half_a_minute_and_completes_a_first_task
         # Through the SDK, after the checkout.
         followed = printed.partition("/pay/cs_")[2]
         assert re.search(r"\[step.finished\] \n\[task.completed\] It cost 0\.\d+ dollars", followed)
+        # The first lines in Python and in TypeScript print the output of the same task.
+        assert followed.partition(" dollars.")[2].count("## Complaints") == 2
         await rota_dev("--stop", *where)
         second_s = await rota_dev("--detach", *where)
     finally:

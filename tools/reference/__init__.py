@@ -1,0 +1,4 @@
+"""Writes the reference pages in `docs/reference` from the code.
+
+python -m tools.reference
+"""
