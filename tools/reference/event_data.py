@@ -37,6 +37,7 @@ SERVER = {
     "serverId": "The ID of the tool server, `mcp_…`.",
     "name": "The name of the tool server.",
 }
+WEBHOOK = {"webhookId": "The ID of the webhook, `wh_…`.", "by": BY}
 KEY = {"keyId": "The ID of the API key, `key_…`.", "by": BY}
 SESSION = {"sessionId": "The ID of the session, `sess_…`.", "by": BY}
 INVITATION = {"invitationId": "The ID of the invitation, `inv_…`.", "by": BY}
@@ -72,6 +73,9 @@ DATA = {
             "amountCents": "The amount. Negative for a refund or a dispute.",
             "reference": "The ID of the payment at the payment processor.",
         },
+    ),
+    "credits.granted": Data(
+        "The operator gave the account money.", {"amountCents": "How much, in cents."}
     ),
     "credits.depleted": Data("All money is used. Sent once, until money comes in.", {}),
     "credits.low": Data(
@@ -134,7 +138,11 @@ DATA = {
     "invitation.deleted": Data("An invitation was deleted.", INVITATION),
     "policy.updated": Data(
         "The policies of the account were changed.",
-        {"approvals": "The policies after it.", "by": BY},
+        {
+            "approvals": "The policy for approvals after it.",
+            "retention": "How many days data is kept, after it.",
+            "by": BY,
+        },
     ),
     "rule.created": Data("A standing rule was created.", RULE),
     "rule.used": Data(
@@ -146,6 +154,31 @@ DATA = {
         },
     ),
     "rule.revoked": Data("A standing rule was deleted.", RULE),
+    "webhook.created": Data("A webhook was created.", WEBHOOK),
+    "webhook.updated": Data("The settings of a webhook were changed.", WEBHOOK),
+    "webhook.enabled": Data("A webhook was enabled.", WEBHOOK),
+    "webhook.disabled": Data(
+        "A webhook was disabled.",
+        WEBHOOK
+        | {
+            "reason": "`paused`, `failing`, `gone` or `member_removed`.",
+            "error": "What the last attempt failed with. Null if none failed.",
+        },
+    ),
+    "webhook.deleted": Data("A webhook was deleted.", WEBHOOK),
+    "webhook.replayed": Data(
+        "A webhook continues with another event.",
+        WEBHOOK | {"fromSequence": "The number of the event that it continues with."},
+    ),
+    "webhook.secret_rotated": Data("A webhook has a new secret.", WEBHOOK),
+    "webhook.skipped": Data(
+        "Events were deleted before a webhook could deliver them.",
+        WEBHOOK
+        | {
+            "fromSequence": "The number of the first event that is missing.",
+            "toSequence": "The number of the last event that is missing.",
+        },
+    ),
     "session.created": Data("The user signed in.", SESSION),
     "session.revoked": Data("The user signed out, or ended a session.", SESSION),
 }
