@@ -81,10 +81,20 @@ async def test_the_audience_can_be_one_of_several(realm: Realm) -> None:
     assert (await post(realm.service, token)).status_code == 200
 
 
-async def test_a_token_with_scopes_of_this_service_has_only_those(
-    realm: Realm, generation: Generation
+@pytest.mark.parametrize(
+    "claims",
+    [
+        {"scope": "openid tasks:read"},
+        {"scope": ["tasks:read"]},
+        {"scp": "tasks:read email"},
+        {"scp": ["tasks:read", "billing:read"]},
+    ],
+    ids=str,
+)
+async def test_a_token_with_scopes_has_only_those(
+    realm: Realm, generation: Generation, claims: dict[str, object]
 ) -> None:
-    token = realm.mint(scope="openid tasks:read").token()
+    token = realm.mint(**claims).token()
     async with connected(realm.service, token, generation) as client:
         assert (await call(client, "list_tasks"))["total"] >= 0
         error = await refusal(client, "create_task", agent="writer", input="Hello")
@@ -92,6 +102,21 @@ async def test_a_token_with_scopes_of_this_service_has_only_those(
         assert (await refusal(client, "find_agents"))["status"] == 403
         names = [tool.name for tool in (await client.list_tools()).tools]
         assert not [name for name in names if name.startswith("agent_")]
+
+
+@pytest.mark.parametrize("scope", ["billing:read", "read-only"])
+async def test_a_token_with_other_scopes_only_can_do_nothing(
+    realm: Realm, generation: Generation, scope: str
+) -> None:
+    token = realm.mint(scope=scope).token()
+    async with connected(realm.service, token, generation) as client:
+        assert (await refusal(client, "list_tasks"))["status"] == 403
+        error = await refusal(client, "create_task", agent="writer", input="Hello")
+        assert error["status"] == 403
+
+
+async def test_scopes_of_another_form_are_refused(realm: Realm) -> None:
+    assert (await post(realm.service, realm.mint(scope={"all": True}).token())).status_code == 401
 
 
 def _hmac_free(mint: Mint) -> str:

@@ -89,12 +89,12 @@ class AccessTokens:
                 raise AccessTokenUnknownUser
             if selection is not None and not selects(selection, user_id, "personal"):
                 access = await selected_company(tx, user_id, selection)
-        # A token that names scopes of this service has only those.
-        named = grant.scopes & frozenset(SCOPES)
+        # A token that names scopes has only those of this service, perhaps none.
+        allowed = frozenset(SCOPES)
         return caller_with(
             user_id,
             access,
-            scopes=named or frozenset(SCOPES),
+            scopes=allowed if grant.scopes is None else allowed & grant.scopes,
             token=f"token_{grant.digest[:32]}",
         )
 

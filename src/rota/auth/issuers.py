@@ -57,6 +57,10 @@ class Identity:
     verified_email: str | None
 
 
+# They say what the client learns about the user, not what it can do here.
+OPENID_SCOPES = frozenset({"openid", "profile", "email", "address", "phone", "offline_access"})
+
+
 class SenderConstrained(BadToken):
     """The token is bound to a key of its client (RFC 9449 or RFC 8705)."""
 
@@ -67,7 +71,8 @@ class AccessGrant:
 
     issuer: str
     subject: str
-    scopes: frozenset[str]
+    # None: the token names none, apart from those of OpenID Connect.
+    scopes: frozenset[str] | None
     expires_at: float
     # Identifies the token in the audit trail.
     digest: str
@@ -206,11 +211,10 @@ class Issuers:
         if expires_at - token.time_claim("iat") > MAX_ACCESS_S:
             raise BadToken("valid for too long")
         await self._check_signature(token, issuer)
-        scopes = token.claims.get("scope", "")
         return AccessGrant(
             issuer.issuer,
             _subject(token),
-            frozenset(scopes.split()) if isinstance(scopes, str) else frozenset(),
+            _scopes(token),
             expires_at,
             hashlib.sha256(token.signing_input.encode()).hexdigest(),
         )
@@ -279,3 +283,19 @@ def _verified_email(token: Compact, issuer: Issuer) -> str | None:
 def _optional(token: Compact, name: str) -> str | None:
     value = token.claims.get(name)
     return value[:320] if isinstance(value, str) and value else None
+
+
+def _scopes(token: Compact) -> frozenset[str] | None:
+    """What the token allows. Some providers call the claim `scp`, or send a list."""
+    named: set[str] = set()
+    for claim in ("scope", "scp"):
+        match token.claims.get(claim):
+            case None:
+                pass
+            case str(text):
+                named.update(text.split())
+            case list(names):
+                named.update(str(name) for name in names)
+            case _:
+                raise BadToken(f"the claim {claim} is neither text nor a list")
+    return frozenset(named - OPENID_SCOPES) or None

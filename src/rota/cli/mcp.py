@@ -58,7 +58,11 @@ def _key_of_profile(session: Session, new_key: bool) -> str:
     from rota.cli.connection import stored_profiles
 
     target = session.target
-    account, name = target.account or "personal", target.profile or ""
+    if target.profile is None:
+        fail(
+            "ROTA_API_KEY must be an API key, because a session can approve. See: rota keys create"
+        )
+    account, name = target.account or "personal", target.profile
     found = stored_profiles().named[name].mcp_keys.get(account)
     if found is not None and not new_key:
         return found["secret"]

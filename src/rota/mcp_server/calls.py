@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
+import structlog
 from mcp_types import CallToolResult
 from prometheus_client import Counter
 from starlette.types import Scope
@@ -39,6 +40,8 @@ from rota.tasks.list_queries import Filter
 from rota.tasks.model import Task
 from rota.tasks.quote_schemas import Quote
 from rota.tasks.service import Tasks
+
+log = structlog.get_logger()
 
 CALLS = Counter(
     "rota_mcp_server_calls_total",
@@ -180,8 +183,13 @@ class Calls:
         body = task_body(agent, arguments or {})
         created = await self._tasks.create(caller, body, work.idempotency_key)
         # A repeated call returns the stored answer. The task itself may have moved on since.
-        task_id = ids.from_wire("task", orjson.loads(created.body)["task"]["id"])
-        task = await self._tasks.get(caller, task_id)
+        stored = orjson.loads(created.body)
+        try:
+            task = await self._tasks.get(caller, ids.from_wire("task", stored["task"]["id"]))
+        except Exception as error:
+            # The task exists. A client that is told to try again would create another one.
+            log.warning("created_task_unread", error=repr(error))
+            return result(f"Created {stored['task']['id']}.", stored)
         return Created(task, self._shown(caller, task))
 
     async def _wait(self, call: Call, arguments: Arguments) -> Outcome:

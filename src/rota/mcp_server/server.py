@@ -39,7 +39,7 @@ from rota.mcp_server.task_handles import (
     understands_handles,
 )
 from rota.mcp_server.tools import INSTRUCTIONS, TOOLS, agent_tools
-from rota.platform.errors import ApiError
+from rota.platform.errors import ApiError, RateLimited
 from rota.platform.http.bodies import MAX_BODY_BYTES
 from rota.platform.http.edge import as_api_error
 
@@ -179,7 +179,10 @@ class McpServer:
                     fresh=fresh,
                 )
                 READER.check(check_program(caller, PATH))
-            except ApiError:
+            except ApiError as error:
+                # A busy or failing service says nothing about the credential.
+                if error.status >= 500 or isinstance(error, RateLimited):
+                    raise
                 return False
             return caller.account_id == before.account_id
 

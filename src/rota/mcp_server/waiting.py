@@ -62,14 +62,19 @@ class Waiting:
             return Waited(task, seen, timed_out=False)
         loop = asyncio.get_running_loop()
         ends_at, reported_at, reports = loop.time() + seconds, loop.time(), 0
+        # The credential was checked when the request began.
+        checked_at = loop.time()
         async with contextlib.AsyncExitStack() as stack:
             stack.enter_context(self._streams.place(account_id))
             woken = await stack.enter_async_context(self._streams.listening(account_id))
             while True:
+                removed = woken.by_removal
                 woken.clear()
                 events = await self._streams.read(account_id, seen, task.id)
-                if not await still_allowed(True):
-                    raise NoLongerAllowed
+                if removed or loop.time() - checked_at >= POLL_EVERY_S:
+                    checked_at = loop.time()
+                    if not await still_allowed(True):
+                        raise NoLongerAllowed
                 for event in events:
                     seen = event.sequence
                     news = news or event.data.get("status") == "WAITING_APPROVAL"
