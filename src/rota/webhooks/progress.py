@@ -202,8 +202,11 @@ async def save_failure(
     return bool(saved)
 
 
-async def give_back(connection: WriteConnection, claim: Claim, delay_s: float = 0) -> None:
-    """Lets any worker take the webhook after a delay."""
+async def give_back(
+    connection: WriteConnection, claim: Claim, deliveries: Sequence[Delivery], delay_s: float = 0
+) -> None:
+    """Lets any worker take the webhook after a delay. The position stays as it is."""
+    await _add(connection, claim, deliveries)
     await connection.execute(
         """
         UPDATE webhooks SET due_at = CASE WHEN enabled THEN now() + make_interval(secs => $4) END,

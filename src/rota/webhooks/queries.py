@@ -53,6 +53,14 @@ async def find(tx: AccountReader, webhook_id: UUID, *, for_change: bool = False)
     return Webhook(**row) if row else None
 
 
+async def revisions(tx: AccountReader) -> dict[UUID, int]:
+    """The revision of each enabled webhook."""
+    rows = await tx.fetch(
+        "SELECT id, revision FROM webhooks WHERE account_id = $1 AND enabled", tx.account_id
+    )
+    return {row["id"]: row["revision"] for row in rows}
+
+
 async def insert(tx: AccountTransaction, webhook: Webhook) -> None:
     await tx.execute(_INSERT, tx.account_id, *_values(webhook))
 

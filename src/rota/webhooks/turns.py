@@ -7,7 +7,7 @@ often follow each other: the next one then needs neither another claim nor anoth
 
 import asyncio
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from uuid import UUID
 
@@ -93,26 +93,33 @@ class Turns:
             raise
 
 
+@dataclass(frozen=True, slots=True)
+class _Page:
+    events: list[journal.Event]
+    # The number of the first event that is stored, or of the next one to come.
+    first: int
+    # The revisions of the account's enabled webhooks.
+    revisions: dict[UUID, int]
+
+
 class _Journal:
     """Reads events. Webhooks of an account that are equally far share a read."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
-        self._reads: SharedCalls[tuple[UUID, int], tuple[list[journal.Event], int]] = SharedCalls()
+        self._reads: SharedCalls[tuple[UUID, int], _Page] = SharedCalls()
 
-    async def after(self, account_id: UUID, sequence: int) -> tuple[list[journal.Event], int]:
-        """The next events, and the number of the first one, or of the next one to come."""
-        return await self._reads.run(
-            (account_id, sequence), lambda: self._read(account_id, sequence)
-        )
+    async def after(self, account_id: UUID, sequence: int) -> _Page:
+        key = (account_id, sequence)
+        return await self._reads.run(key, lambda: self._read(account_id, sequence))
 
-    async def _read(self, account_id: UUID, sequence: int) -> tuple[list[journal.Event], int]:
+    async def _read(self, account_id: UUID, sequence: int) -> _Page:
         async with self._db.snapshot(account_id) as tx:
             if not await accounts.is_open(tx):
                 raise _Gone
             events = await journal.after(tx, sequence, limit=PAGE)
             first = events[0].sequence if events else await journal.last_sequence(tx) + 1
-        return events, first
+            return _Page(events, first, await queries.revisions(tx))
 
 
 class _Turn:
@@ -157,7 +164,7 @@ class _Turn:
 
     async def give_back(self, delay_s: float = 0) -> None:
         async with self._db.relay() as connection:
-            await progress.give_back(connection, self._claim, delay_s)
+            await progress.give_back(connection, self._claim, self._unsaved, delay_s)
 
     async def stop(self) -> None:
         try:
@@ -167,11 +174,13 @@ class _Turn:
 
     async def _read(self) -> list[journal.Event]:
         """The next events. Skips those that are no longer stored."""
-        confirmed = self._position.confirmed
-        events, first = await self._journal.after(self._claim.account_id, confirmed)
-        if first > confirmed + 1:
-            await self._skip(confirmed + 1, first - 1)
-        return events
+        confirmed, webhook = self._position.confirmed, self._claim.webhook
+        page = await self._journal.after(self._claim.account_id, confirmed)
+        if page.revisions.get(webhook.id) != webhook.revision:
+            raise _Lost  # It was changed, disabled or deleted before these events.
+        if page.first > confirmed + 1:
+            await self._skip(confirmed + 1, page.first - 1)
+        return page.events
 
     async def _send(self, client: httpx2.AsyncClient, event: journal.Event) -> Attempt:
         if time.monotonic() > self._lease_ends:
