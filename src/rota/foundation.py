@@ -1,5 +1,5 @@
-"""The parts on which all others are built: connections, keys, the authenticator and the egress, and
-the checks at the start of a process that it can use them."""
+"""The parts on which all others are built: connections, keys and the authenticator, and the checks
+at the start of a process that it can use them."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -22,8 +22,6 @@ from rota.platform import redis as redis_clients
 from rota.platform.crypto import SealBroken, Vault
 from rota.platform.database_errors import explain
 from rota.platform.db import Database, DatabaseTimeouts
-from rota.platform.egress import Bounds, Egress
-from rota.platform.resolver import Resolver
 from rota.platform.settings import Settings
 from rota.platform.start_checks import StartRefused
 from rota.platform.temporal import Temporal, temporal_of
@@ -160,24 +158,4 @@ class Foundation:
     def authenticator(self) -> Authenticator:
         return Authenticator(
             self.db, self.session_tokens, idle_days=self.settings.session_idle_days
-        )
-
-    @cached_property
-    def resolver(self) -> Resolver:
-        resolver = Resolver()
-        self._closes(resolver.close)
-        return resolver
-
-    @cached_property
-    def egress(self) -> Egress:
-        settings = self.settings
-        return Egress(
-            resolve=self.resolver,
-            allow=settings.egress_allow,
-            https_only=settings.env == "production",
-            bounds=Bounds(
-                connect_s=min(5, settings.mcp_connect_s),
-                read_s=settings.mcp_call_s,
-                total_s=settings.mcp_call_s,
-            ),
         )

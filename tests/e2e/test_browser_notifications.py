@@ -3,6 +3,7 @@
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from playwright.async_api import Browser, expect
@@ -127,7 +128,7 @@ async def test_the_screens_are_accessible_and_fit_a_phone(browser: Browser, desk
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 async def test_mails_show_hostile_texts_as_text_and_load_nothing(
-    browser: Browser, desk: Desk, scheme: str
+    browser: Browser, desk: Desk, scheme: Literal["light", "dark"]
 ) -> None:
     person = await desk.person()
     bot = await program(person)

@@ -28,6 +28,8 @@ RULES = {
     # Rota connects to the URL to check it.
     ("POST", "/api/mcp"): {"url", "headers", "auth", "auth.token"},
     ("PATCH", "/api/mcp/{id}"): {"url", "headers", "auth", "auth.token"},
+    # Rota checks the URL of a webhook, and needs one for messages in a chat.
+    ("PUT", "/api/me/notifications"): {"chat.url", "chat.service"},
     ("GET", "/api/usage"): {"from", "to"},
     ("GET", "/api/credits/transactions"): {"from", "to"},
     # A field that is null changes nothing.

@@ -114,7 +114,7 @@ def _html_line(message: Message, line: Line) -> str:
 
 def _origin(line: Line) -> str:
     """The agent and the task, or the account."""
-    if line.about == line.text:
+    if line.about in line.text:
         return f"Agent: {line.agent}" if line.agent else ""
     if line.task_id is None:
         return f"Account: {line.about}"

@@ -103,8 +103,8 @@ class PutNotifications(Body):
     """Everything that you want to be told about the selected account."""
 
     content: Annotated[MessageContent, doc("What messages contain.")]
-    mail: Annotated[PutMail, doc("What you want to be told by mail.")]
-    chat: Annotated[PutChat, doc("What you want to be told in a chat.")]
+    mail: Annotated[PutMail, doc("Your mails.")]
+    chat: Annotated[PutChat, doc("Your chat messages.")]
 
 
 @resource_of(PutMail)
@@ -186,8 +186,8 @@ class NotificationsResponse(Wire):
     """What you are told about the selected account, and what has become of it."""
 
     content: Annotated[MessageContent, doc("What messages contain.")]
-    mail: Annotated[MailNotifications, doc("What you are told by mail.")]
-    chat: Annotated[ChatNotifications, doc("What you are told in a chat.")]
+    mail: Annotated[MailNotifications, doc("Your mails.")]
+    chat: Annotated[ChatNotifications, doc("Your chat messages.")]
     digest_minutes: Annotated[
         int,
         doc(

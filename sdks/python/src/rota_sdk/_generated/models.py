@@ -2728,7 +2728,9 @@ class NotificationsResponse(Model):
     content: MessageContent
     """What messages contain."""
     mail: MailNotifications
+    """Your mails."""
     chat: ChatNotifications
+    """Your chat messages."""
     digest_minutes: int
     """After a message, what happens within this many minutes waits for one message about all of it."""
     deliveries: list[NotificationDelivery]
@@ -2831,7 +2833,9 @@ class PutNotifications(Body):
     content: MessageContent
     """What messages contain."""
     mail: PutMail
+    """Your mails."""
     chat: PutChat
+    """Your chat messages."""
 
 
 class PutPolicies(Body):
