@@ -20,7 +20,7 @@ NotificationKind = TypeAliasType(
             "What a message is about. `approval_waiting`: a task waits for an approval that you "
             "can give. `task_failed`: a task that you created has failed. `balance_low`: the "
             "balance fell below the amount of `alertBelowCents` or is used up; for those who can "
-            "pay.",
+            "pay. `webhook_disabled`: a webhook was disabled; for those who can manage webhooks.",
             "approval_waiting",
         ),
     ],

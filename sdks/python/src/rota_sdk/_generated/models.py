@@ -323,11 +323,12 @@ NotificationChannel: TypeAlias = Annotated[Literal["mail", "chat"], OpenEnum()]
 """How a message reaches you: by mail or in a chat."""
 
 NotificationKind: TypeAlias = Annotated[
-    Literal["approval_waiting", "task_failed", "balance_low"], OpenEnum()
+    Literal["approval_waiting", "task_failed", "balance_low", "webhook_disabled"], OpenEnum()
 ]
 """What a message is about. `approval_waiting`: a task waits for an approval that you can give.
 `task_failed`: a task that you created has failed. `balance_low`: the balance fell below the
-amount of `alertBelowCents` or is used up; for those who can pay.
+amount of `alertBelowCents` or is used up; for those who can pay. `webhook_disabled`: a webhook
+was disabled; for those who can manage webhooks.
 """
 
 Overlap: TypeAlias = Annotated[Literal["skip", "queue"], OpenEnum()]
