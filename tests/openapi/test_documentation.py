@@ -180,6 +180,7 @@ def test_every_secured_operation_names_the_scope_it_needs(description: Json) -> 
     by_session |= {"get_invitation", "get_policies", "put_policies"}
     by_session |= {"create_rule", "list_rules", "get_rule", "delete_rule"}
     by_session |= {"export_account", "erase_account"}
+    by_session |= {"get_notifications", "put_notifications", "test_notifications"}
     any_credential = {"me", "refresh_session", "list_plans"}
     for _, _, operation in operations(description):
         if "security" in operation:

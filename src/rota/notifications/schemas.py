@@ -103,8 +103,8 @@ class PutNotifications(Body):
     """Everything that you want to be told about the selected account."""
 
     content: Annotated[MessageContent, doc("What messages contain.")]
-    mail: Annotated[PutMail, doc("What you want to be told by mail.")]
-    chat: Annotated[PutChat, doc("What you want to be told in a chat.")]
+    mail: Annotated[PutMail, doc("Messages by email.")]
+    chat: Annotated[PutChat, doc("Messages in a chat.")]
 
 
 @resource_of(PutMail)
@@ -158,7 +158,7 @@ class NotificationDelivery(Wire):
         doc(
             "Why the last attempt failed. Null after a message was sent.",
             None,
-            "The webhook answers with status 404.",
+            "The webhook returned status 404.",
         ),
     ]
 
@@ -186,8 +186,8 @@ class NotificationsResponse(Wire):
     """What you are told about the selected account, and what has become of it."""
 
     content: Annotated[MessageContent, doc("What messages contain.")]
-    mail: Annotated[MailNotifications, doc("What you are told by mail.")]
-    chat: Annotated[ChatNotifications, doc("What you are told in a chat.")]
+    mail: Annotated[MailNotifications, doc("Messages by email.")]
+    chat: Annotated[ChatNotifications, doc("Messages in a chat.")]
     digest_minutes: Annotated[
         int,
         doc(

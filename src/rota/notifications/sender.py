@@ -34,7 +34,7 @@ GRACE_S = 4.0
 # Messages at the same time through one channel, and of one account through it. A mail server that
 # does not respond does not delay chat messages.
 ROOM, ROOM_OF_ACCOUNT = 8, 4
-# For adding the notices of one account. Others must not wait for an account that is blocked.
+# For a connection and the lock of one account. Others must not wait for an account that is blocked.
 ACCOUNT_LIMIT_S = 5.0
 # Accounts, and notices of one account, in one transaction.
 ACCOUNTS, PAGE = 50, 200
@@ -167,16 +167,17 @@ class Sender:
         taken = 0
         for account_id in accounts:
             try:
-                async with asyncio.timeout(ACCOUNT_LIMIT_S):
-                    taken = max(taken, await self._take_notices_of(account_id))
+                taken = max(taken, await self._take_notices_of(account_id))
             except Exception as error:
                 blocked.add(account_id)
                 log.exception("notices_failed", account_id=str(account_id), error=repr(error))
         return len(accounts) == ACCOUNTS or taken == PAGE
 
     async def _take_notices_of(self, account_id: UUID) -> int:
-        async with self._db.write(account_id) as tx:
+        async with asyncio.timeout(ACCOUNT_LIMIT_S) as limit, self._db.write(account_id) as tx:
             await queries.lock_adding(tx)
+            # Many notices to many users take longer, and are not blocked.
+            limit.reschedule(None)
             taken = await notices.take(tx, KINDS, PAGE)
             if taken:
                 subscribers = await queries.subscribers(tx)

@@ -2729,7 +2729,9 @@ class NotificationsResponse(Model):
     content: MessageContent
     """What messages contain."""
     mail: MailNotifications
+    """Messages by email."""
     chat: ChatNotifications
+    """Messages in a chat."""
     digest_minutes: int
     """After a message, what happens within this many minutes waits for one message about all of it."""
     deliveries: list[NotificationDelivery]
@@ -2832,7 +2834,9 @@ class PutNotifications(Body):
     content: MessageContent
     """What messages contain."""
     mail: PutMail
+    """Messages by email."""
     chat: PutChat
+    """Messages in a chat."""
 
 
 class PutPolicies(Body):
