@@ -22,10 +22,12 @@ CREATE TABLE notices (
     account_id uuid NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
     id         bigint GENERATED ALWAYS AS IDENTITY,
     kind       text NOT NULL,
-    -- The task, or the account.
+    -- The task, the webhook or the account.
     subject    uuid NOT NULL,
     -- The user who caused it in a session.
     caused_by  uuid,
+    -- The only user to tell. NULL: all who want to be told.
+    only_for   uuid,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (account_id, id)
 );
@@ -86,13 +88,15 @@ CREATE POLICY relay ON notices FOR SELECT TO rota_relay USING (true);
 CREATE POLICY relay ON notification_queues FOR SELECT TO rota_relay USING (true);
 CREATE POLICY relay ON notification_settings TO rota_relay USING (true);
 
--- Stores that something happened, if a user of the account wants to be told. NULL: nobody does.
-CREATE FUNCTION add_notice(about text, subject uuid, caused_by uuid) RETURNS boolean LANGUAGE sql AS $$
-    INSERT INTO notices (account_id, kind, subject, caused_by)
-    SELECT current_account_id(), about, subject, caused_by
+-- Stores that something happened, if a user to tell wants to know. NULL: nobody does.
+CREATE FUNCTION add_notice(about text, subject uuid, caused_by uuid, only_for uuid) RETURNS boolean
+LANGUAGE sql AS $$
+    INSERT INTO notices (account_id, kind, subject, caused_by, only_for)
+    SELECT current_account_id(), about, subject, caused_by, only_for
     WHERE EXISTS (
         SELECT FROM notification_settings s
         WHERE s.account_id = current_account_id()
+          AND (only_for IS NULL OR s.user_id = only_for)
           AND (about = ANY (s.mail_kinds) OR about = ANY (s.chat_kinds))
     )
     RETURNING true

@@ -61,14 +61,14 @@ async def test_a_person_chooses_what_to_be_told_and_turns_it_off_again(
     async with Channel().serve() as channel, Tab.open(browser, desk.service) as tab:
         await tab.enter(person.subject)
         await tab.go("/settings/notifications")
-        mail = tab.page.get_by_role("region", name="By mail")
+        mail = tab.page.get_by_role("region", name="By email")
         chat = tab.page.get_by_role("region", name="In a chat")
         await expect(mail).to_contain_text(f"{person.subject}@example.test")
         await expect(tab.button("Save")).to_be_disabled()
         await mail.get_by_label("Approvals that wait for you").check()
         await chat.get_by_label("Failed tasks").check()
         await tab.press("Save")
-        await tab.sees("Write the URL of the webhook")
+        await tab.sees("Enter the URL of the webhook")
         await chat.get_by_label("Chat service").select_option("mattermost")
         await chat.get_by_label("URL of the webhook").fill(channel.url)
         await tab.press("Save")
@@ -78,7 +78,7 @@ async def test_a_person_chooses_what_to_be_told_and_turns_it_off_again(
         await expect(chat.get_by_label("URL of the webhook")).to_have_value("")
         assert "a-long-and-secret-part" not in await tab.page.content()
         await tab.press("Send a test (Chat)")
-        await tab.says("The test message is sent")
+        await tab.says("Test message sent")
         assert "This is a test" in channel.messages[0]["text"]
 
         bot = await program(person)
@@ -87,7 +87,7 @@ async def test_a_person_chooses_what_to_be_told_and_turns_it_off_again(
         await failed(bot)
         await desk.send()
         await tab.page.reload()
-        await tab.sees("Given up")
+        await tab.sees("Chat · Failed")
         await tab.sees("status 404")
         await picture(tab, f"notifications-{desk.service.variant}-1280")
 
@@ -95,11 +95,11 @@ async def test_a_person_chooses_what_to_be_told_and_turns_it_off_again(
     # The link of the mail, in a browser that nobody is signed in with.
     async with Tab.open(browser, desk.service, **PHONE) as tab:
         await tab.page.goto(unsubscribe_path(sent))
-        await tab.sees("Turn off these mails?")
+        await tab.sees("Unsubscribe from these emails?")
         await picture(tab, f"unsubscribe-{desk.service.variant}")
         assert (await shown(person))["mail"]["kinds"] == ["approval_waiting"]
-        await tab.press("Turn off")
-        await tab.sees("These mails are off")
+        await tab.press("Unsubscribe")
+        await tab.sees("You are unsubscribed")
         assert (await shown(person))["mail"]["kinds"] == []
 
 
@@ -115,7 +115,7 @@ async def test_the_screens_are_accessible_and_fit_a_phone(browser: Browser, desk
         await tab.sees("Approvals that wait for you")
         found = await violations(tab, "notifications")
         await tab.page.goto(link)
-        await tab.sees("Turn off these mails?")
+        await tab.sees("Unsubscribe from these emails?")
         found += await violations(tab, "unsubscribe")
         assert found == []
     for scheme in ("light", "dark"):
@@ -142,7 +142,7 @@ async def test_mails_show_hostile_texts_as_text_and_load_nothing(
     asked: list[str] = []
     for number, mail in enumerate(desk.mails(person)):
         for size in (DESKTOP, PHONE):
-            context = await browser.new_context(**size, color_scheme=scheme)
+            context = await browser.new_context(**size | {"color_scheme": scheme})
             page = await context.new_page()
             page.on("request", lambda request: asked.append(request.url))
             page.on("dialog", lambda dialog: asked.append(dialog.message))

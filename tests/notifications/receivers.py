@@ -21,6 +21,8 @@ class Mailbox:
     """An SMTP server that keeps what it accepts. Tests tell it what to answer."""
 
     mails: list[EmailMessage] = field(default_factory=list)
+    # As they arrived.
+    raw: list[bytes] = field(default_factory=list)
     recipients: list[str] = field(default_factory=list)
     # What the next mails get as an answer, by address.
     refusals: dict[str, str] = field(default_factory=dict)
@@ -49,6 +51,7 @@ class Mailbox:
         mail = BytesParser(policy=default).parsebytes(content)
         assert isinstance(mail, EmailMessage)
         self.mails.append(mail)
+        self.raw.append(content)
         self.recipients += envelope.rcpt_tos
         self.encrypted.append(session.ssl is not None)
         await self.answers.wait()

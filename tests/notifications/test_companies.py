@@ -1,7 +1,16 @@
 """In a company, only those are told who can act on it, as of the moment of sending."""
 
 from tests.companies.world import Company, busy_company
-from tests.notifications.world import Desk, program, put, subscribe, waiting
+from tests.notifications.world import (
+    Desk,
+    failed,
+    program,
+    put,
+    shown,
+    subscribe,
+    text_of,
+    waiting,
+)
 from tests.policies.world import Office, Seat
 from tests.service import Person
 
@@ -62,7 +71,7 @@ async def test_removed_members_get_nothing(desk: Desk) -> None:
     await waiting(office.owner)
     sender = desk.sender()
     # The notice is in the queue of the member, who then leaves.
-    await sender._take_notices()
+    await sender._take_notices(set())
     assert (await office.company.remove(leaver)).status_code == 200
     assert await told(desk, leaver) == [False]
     # Who comes back starts without notifications.
@@ -138,7 +147,7 @@ async def test_a_deleted_account_sends_nothing(desk: Desk) -> None:
     approver = await office.join(approver=True)
     await subscribe(approver)
     await waiting(office.owner)
-    await desk.sender()._take_notices()
+    await desk.sender()._take_notices(set())
     async with desk.service.owner() as connection:
         for table in ("notification_settings", "notification_queues", "notices"):
             count = f"SELECT count(*) FROM {table} WHERE account_id = $1"
@@ -148,3 +157,47 @@ async def test_a_deleted_account_sends_nothing(desk: Desk) -> None:
                 await connection.execute("DELETE FROM accounts WHERE id = $1", office.account_id)
             assert await connection.fetchval(count, office.account_id) == 0
     assert await told(desk, approver) == [False]
+
+
+async def test_a_disabled_webhook_is_told_to_those_who_can_manage_webhooks(desk: Desk) -> None:
+    office = await office_of(desk)
+    admin, member = await office.join(role="admin"), await office.join(approver=True)
+    for person in (office.owner, admin, member):
+        await subscribe(person)
+    made = await office.owner.post(
+        "/api/webhooks", {"url": "https://127.0.0.1/hook", "description": "Orders"}
+    )
+    assert made.status_code == 201, made.text
+    path = f"/api/webhooks/{made.json()['webhook']['id']}"
+    paused = await office.owner.request("PATCH", path, json={"enabled": False})
+    assert paused.status_code == 200, paused.text
+    # The owner did it in a session.
+    assert await told(desk, office.owner, admin, member) == [False, True, False]
+    [mail] = desk.mails(admin)
+    assert mail["Subject"] == "Webhook disabled: Orders"
+    assert "A user disabled it." in text_of(mail)
+
+
+async def test_a_webhook_that_was_enabled_again_is_no_news(desk: Desk) -> None:
+    office = await office_of(desk)
+    admin = await office.join(role="admin")
+    await subscribe(admin)
+    made = await office.owner.post("/api/webhooks", {"url": "https://127.0.0.1/hook"})
+    path = f"/api/webhooks/{made.json()['webhook']['id']}"
+    for enabled in (False, True):
+        changed = await office.owner.request("PATCH", path, json={"enabled": enabled})
+        assert changed.status_code == 200, changed.text
+    assert await told(desk, admin) == [False]
+
+
+async def test_only_the_creator_of_a_failed_task_gets_something_to_do(desk: Desk) -> None:
+    office = await office_of(desk)
+    other = await office.join(approver=True)
+    for person in (office.owner, other):
+        await subscribe(person)
+    await failed(await program(office.owner))
+    await desk.sender()._take_notices(set())
+    kinds = [
+        [each["kind"] for each in (await shown(p))["deliveries"]] for p in (office.owner, other)
+    ]
+    assert kinds == [["task_failed"], []]

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sys
+from dataclasses import replace
 from datetime import timedelta
 from email.message import EmailMessage
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 from pydantic import SecretStr, ValidationError
 
 from rota.notifications.channels import NotDelivered, Refused
+from rota.notifications.mail import render
+from rota.notifications.messages import test_message as message_of
 from rota.notifications.smtp import LogMailer, NoMailer, SmtpMailer, mailer_of
 from rota.platform.settings import Settings
 from tests.e2e.production_parts import Authority
@@ -59,8 +62,9 @@ async def test_a_mail_is_encrypted_and_the_login_is_sent_only_then(
         assert box.logins == [("rota", "right")] * 2
         assert [each["Subject"] for each in box.mails] == ["Hello"]
         wrong = settings.model_copy(update={"smtp_password": SecretStr("wrong")})
-        with pytest.raises(NotDelivered, match="535"):
+        with pytest.raises(NotDelivered, match="cannot be used") as raised:
             await SmtpMailer(wrong).check()
+        assert "535" in str(raised.value.detail)
         # A certificate of an unknown authority.
         unknown = settings.model_copy(update={"smtp_ca_file": None})
         with pytest.raises(NotDelivered, match="cannot be used"):
@@ -80,8 +84,12 @@ async def test_a_server_without_starttls_gets_neither_the_password_nor_the_mail(
 
 
 async def test_a_server_that_refuses_connections_is_tried_again() -> None:
-    with pytest.raises(NotDelivered, match="cannot be used"):
-        await SmtpMailer(settings_of(Mailbox(port=free_port()))).send(mail())
+    port = free_port()
+    with pytest.raises(NotDelivered, match="cannot be used") as raised:
+        await SmtpMailer(settings_of(Mailbox(port=port))).send(mail())
+    # Users do not read where the mail server is. Operators do.
+    assert str(port) not in str(raised.value)
+    assert str(port) in str(raised.value.detail)
 
 
 async def test_a_server_that_does_not_respond_costs_the_time_limit() -> None:
@@ -95,6 +103,29 @@ async def test_a_server_that_does_not_respond_costs_the_time_limit() -> None:
     with pytest.raises(NotDelivered, match="did not respond within"):
         await mailer.send(mail())
     server.close()
+
+
+async def test_headers_that_programs_read_are_not_encoded() -> None:
+    message = message_of("/acct_1", "https://rota.example.com", "1" * 32)
+    url = f"https://rota.example.com/api/unsubscribe/{'x' * 90}"
+    host = f"{'long-' * 11}name.example.com"
+    message = replace(
+        message, unsubscribe_url=url, base_url=f"https://{host}", thread="task_" + "2" * 32
+    )
+    box = Mailbox()
+    async with box.serve():
+        await SmtpMailer(settings_of(box)).send(render(message, SENDER, "ada@example.test"))
+    lines = box.raw[0].splitlines()
+    assert f"List-Unsubscribe: <{url}>".encode() in lines
+    assert f"In-Reply-To: <task_{'2' * 32}@{host}>".encode() in lines
+
+
+@pytest.mark.parametrize(
+    "address", ["jörg@example.com", "a..b@example.com", "a@b@c", "", "a@exämple.com"]
+)
+def test_an_address_that_cannot_get_mail_is_refused(address: str) -> None:
+    with pytest.raises(Refused, match="this address"):
+        render(message_of("/acct_1", "https://rota.example.com", "1"), SENDER, address)
 
 
 async def test_answers_about_the_mail_decide_whether_it_is_tried_again() -> None:
@@ -155,7 +186,7 @@ async def test_an_address_that_is_refused_is_given_up_at_once(desk: Desk) -> Non
 async def test_a_queue_whose_workers_die_is_given_up_at_last(desk: Desk) -> None:
     person = await desk.person()
     await waiting(await program(person))
-    await desk.sender()._take_notices()
+    await desk.sender()._take_notices(set())
     async with desk.service.owner() as connection:
         tire = "UPDATE notification_queues SET attempts = 30 WHERE user_id = $1"
         await connection.execute(tire, person.user_id)

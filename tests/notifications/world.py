@@ -13,7 +13,7 @@ from rota.notifications.sender import Sender
 from tests.notifications.receivers import Mailbox
 from tests.service import Person, Service
 
-ALL = ["approval_waiting", "task_failed", "balance_low"]
+ALL = ["approval_waiting", "task_failed", "balance_low", "webhook_disabled"]
 DIGEST = timedelta(minutes=15)
 
 

@@ -6,7 +6,12 @@ import type {
   PutNotifications,
 } from '@rota/sdk';
 
-export const KINDS: NotificationKind[] = ['approval_waiting', 'task_failed', 'balance_low'];
+export const KINDS: NotificationKind[] = [
+  'approval_waiting',
+  'task_failed',
+  'balance_low',
+  'webhook_disabled',
+];
 
 export interface Form {
   content: MessageContent;

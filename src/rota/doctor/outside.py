@@ -96,8 +96,8 @@ async def check_mail(settings: Settings) -> AsyncIterator[Finding]:
     except NotDelivered as error:
         yield failed(
             "mail",
-            f"{at}: {error} Correct ROTA_SMTP_HOST, ROTA_SMTP_PORT, ROTA_SMTP_TLS, ROTA_SMTP_USER "
-            "or ROTA_SMTP_PASSWORD.",
+            f"{at}: {error.detail or error} Correct ROTA_SMTP_HOST, ROTA_SMTP_PORT, "
+            "ROTA_SMTP_TLS, ROTA_SMTP_USER or ROTA_SMTP_PASSWORD.",
         )
         return
     yield ok("mail", f"{at} accepts mails from {settings.smtp_from}")

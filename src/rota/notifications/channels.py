@@ -1,11 +1,26 @@
 """What can become of a message that is sent."""
 
+from rota.platform.telemetry import without_secrets
+
+UNUSUAL_ADDRESS = "Emails cannot be sent to this address."
+
+
+def shown(error: object) -> str:
+    """The text of an error, for users and logs."""
+    return without_secrets(str(error))[:300]
+
 
 class NotDelivered(Exception):
-    """The receiver cannot be reached, or asks to try later. The message is tried again."""
+    """The receiver cannot be reached, or asks to try later. The message is tried again.
 
-    def __init__(self, reason: str, *, retry_after_s: float | None = None) -> None:
+    Users read the reason. `detail` is for the operator: it can name hosts and logins.
+    """
+
+    def __init__(
+        self, reason: str, *, detail: str | None = None, retry_after_s: float | None = None
+    ) -> None:
         super().__init__(reason)
+        self.detail = detail
         self.retry_after_s = retry_after_s
 
 

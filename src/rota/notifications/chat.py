@@ -56,11 +56,11 @@ class ChatSender:
             return
         if status in _FINAL or 300 <= status < 400:
             raise Refused(
-                f"The webhook answers with status {status}. Create a new webhook in the chat "
+                f"The webhook returned status {status}. Create a new webhook in the chat "
                 "service and save its URL."
             )
         raise NotDelivered(
-            f"The webhook answers with status {status}.",
+            f"The webhook returned status {status}.",
             retry_after_s=_seconds(response.headers.get("retry-after")),
         )
 

@@ -14,7 +14,7 @@ from prometheus_client import Counter
 from rota.accounts import members
 from rota.accounts import queries as accounts
 from rota.notifications import mail, queries
-from rota.notifications.channels import NotDelivered, Refused
+from rota.notifications.channels import NotDelivered, Refused, shown
 from rota.notifications.chat import ChatSender
 from rota.notifications.messages import Message, compose
 from rota.notifications.model import CHANNELS, Item, Preferences, QueueId, seal_context
@@ -25,7 +25,6 @@ from rota.notifications.unsubscribing import Subscription, UnsubscribeTokens
 from rota.platform import clock
 from rota.platform.crypto import SealBroken, Vault
 from rota.platform.db import AccountTransaction, Database
-from rota.platform.telemetry import without_secrets
 
 log = structlog.get_logger()
 
@@ -108,6 +107,7 @@ class Delivery:
             await self._give_up(claim, str(error))
         else:
             async with self._db.write(queue.account_id) as tx:
+                await queries.lock(tx, queue)
                 await queries.remove_items(tx, queue, prepared.items)
                 await queries.rest(tx, claim, timing.digest, sent=True, error=None)
             SENT.labels(queue.channel).inc()
@@ -116,6 +116,7 @@ class Delivery:
         """The message. None: there is nothing to tell any more."""
         queue = claim.id
         async with self._db.write(queue.account_id, queue.user_id, check_member=False) as tx:
+            await queries.lock(tx, queue)
             items = await queries.items(tx, queue, PAGE)
             preferences = await queries.preferences(tx, queue.user_id) or Preferences()
             to = await self._receiver(tx, queue, preferences)
@@ -161,7 +162,7 @@ class Delivery:
 
     async def _retry(self, claim: Claim, error: NotDelivered) -> None:
         """Tries again with a growing delay, for a day."""
-        timing, reason = self._timing, _shown(error)
+        timing, reason = self._timing, shown(error)
         since = claim.first_failed_at
         if since is not None and clock.now() - since >= timing.give_up_after:
             await self._give_up(claim, reason)
@@ -172,20 +173,17 @@ class Delivery:
         async with self._db.write(claim.id.account_id) as tx:
             await queries.retry(tx, claim, delay, reason)
         FAILED.labels(claim.id.channel, "retried").inc()
-        log.warning("notification_retried", **_fields(claim), error=reason)
+        log.warning("notification_retried", **_fields(claim), error=shown(error.detail or reason))
 
     async def _give_up(self, claim: Claim, reason: str) -> None:
         """Drops what waits. The user sees why in the settings."""
-        reason = _shown(reason)
+        reason = shown(reason)
         async with self._db.write(claim.id.account_id) as tx:
-            await queries.remove_items(tx, claim.id, await queries.items(tx, claim.id, PAGE))
+            await queries.lock(tx, claim.id)
+            await queries.remove_all_items(tx, claim.id)
             await queries.rest(tx, claim, self._timing.digest, sent=False, error=reason)
         FAILED.labels(claim.id.channel, "given_up").inc()
         log.error("notification_given_up", **_fields(claim), error=reason)
-
-
-def _shown(error: object) -> str:
-    return without_secrets(str(error))[:300]
 
 
 def _fields(claim: Claim) -> dict[str, object]:

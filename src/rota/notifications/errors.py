@@ -6,7 +6,7 @@ from rota.platform.errors import Conflict, FieldError, NotFound, RateLimited, Va
 class NoVerifiedAddress(Conflict):
     def __init__(self) -> None:
         super().__init__(
-            "Your identity provider has not verified an email address of yours, so no mail can be "
+            "Your identity provider has not verified an email address of yours, so no email can be "
             "sent. Verify it there and sign in again, or use chat."
         )
 
@@ -35,6 +35,6 @@ class TestedTooSoon(RateLimited):
 class LinkNotValid(NotFound):
     def __init__(self) -> None:
         super().__init__(
-            "This link is not valid. Open the link of the mail again, or change what you are told "
-            "in the settings of the dashboard."
+            "This link is not valid. Open the link in the email again, or change what you are "
+            "notified about in the settings of the dashboard."
         )

@@ -4,6 +4,7 @@ Texts of others are escaped. Headers cannot contain line breaks: the texts are o
 the email package refuses all others.
 """
 
+from email.errors import MessageError
 from email.headerregistry import Address
 from email.message import EmailMessage
 from email.policy import SMTP
@@ -11,6 +12,7 @@ from email.utils import format_datetime, parseaddr
 from html import escape
 from urllib.parse import urlsplit
 
+from rota.notifications.channels import UNUSUAL_ADDRESS, Refused
 from rota.notifications.messages import Message
 from rota.notifications.news import Line
 from rota.platform import clock
@@ -31,7 +33,9 @@ border-radius:6px;text-decoration:none;font-weight:600}
 .card{background:#1a1e24;border-color:#2c333c}.line{border-left-color:#3b444f}
 .note,.foot,.foot a{color:#9aa5b1}.button{background:#3f6be8}}
 """
-_NOTHING_DECIDED = "Opening a link decides nothing. You decide after you have signed in."
+_NOTHING_DECIDED = (
+    "Opening a link does not approve or reject anything. You decide after you have signed in."
+)
 
 
 def render(message: Message, sender: str, to: str) -> EmailMessage:
@@ -40,7 +44,11 @@ def render(message: Message, sender: str, to: str) -> EmailMessage:
     host = urlsplit(message.base_url).hostname or "localhost"
     name, address = parseaddr(sender)
     mail["From"] = Address(name or "Rota", addr_spec=address)
-    mail["To"] = Address(addr_spec=to)
+    try:
+        to.encode("ascii")
+        mail["To"] = Address(addr_spec=to)
+    except (MessageError, ValueError, IndexError):
+        raise Refused(UNUSUAL_ADDRESS) from None
     mail["Subject"] = message.subject
     mail["Date"] = format_datetime(clock.now())
     mail["Message-ID"] = f"<{message.id}@{host}>"
@@ -67,9 +75,9 @@ def _text(message: Message) -> str:
     if not message.lines or message.more:
         parts.append(f"{message.action}: {message.url}")
     parts.append(_NOTHING_DECIDED)
-    parts.append(f"Change what you are told: {message.settings_url}")
+    parts.append(f"Change what you are notified about: {message.settings_url}")
     if message.unsubscribe_url is not None:
-        parts.append(f"Turn off these mails: {message.unsubscribe_url}")
+        parts.append(f"Unsubscribe from these emails: {message.unsubscribe_url}")
     return "\n\n".join(parts) + "\n"
 
 
@@ -78,7 +86,9 @@ def _html(message: Message) -> str:
     more = f'<p class="note">And {message.more} more.</p>' if message.more else ""
     turn_off = ""
     if message.unsubscribe_url is not None:
-        turn_off = f' · <a href="{escape(message.unsubscribe_url)}">Turn off these mails</a>'
+        turn_off = (
+            f' · <a href="{escape(message.unsubscribe_url)}">Unsubscribe from these emails</a>'
+        )
     return f"""\
 <!doctype html>
 <html lang="en">
@@ -97,7 +107,7 @@ def _html(message: Message) -> str:
 <p style="margin:24px 0 0"><a class="button" href="{escape(message.url)}">{message.action}</a></p>
 </div>
 <p class="foot">{_NOTHING_DECIDED}<br>
-<a href="{escape(message.settings_url)}">Change what you are told</a>{turn_off}</p>
+<a href="{escape(message.settings_url)}">Change what you are notified about</a>{turn_off}</p>
 </body>
 </html>
 """

@@ -64,7 +64,7 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """Something that the next message of a queue is about: a task, or the account."""
+    """Something that the next message of a queue is about: a task, a webhook or the account."""
 
     subject: UUID
     notice_id: int

@@ -6,6 +6,7 @@ meantime is no news, and neither is one that the user cannot decide.
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 from uuid import UUID
 
 from rota.accounts import members
@@ -16,16 +17,25 @@ from rota.credits.money import usd
 from rota.notifications.model import Item, Kind
 from rota.platform.db import AccountReader
 from rota.platform.ids import to_wire
+from rota.platform.telemetry import without_secrets
 from rota.tasks import queries as tasks
 from rota.tasks import review_queries, shaping, summaries
 from rota.tasks.model import Review
 from rota.tasks.review_reading import TaskReviews, definitions_of
 from rota.tasks.review_schemas import Review as ReviewShape
+from rota.webhooks import queries as webhooks
+from rota.webhooks.model import DisabledReason
 
 # Of a longer list, a message shows the beginning and counts the rest.
 SHOWN = 10
 _MAX_NAME = 80
 _MAX_TEXT = 200
+_WHY_DISABLED: Mapping[DisabledReason, str] = {
+    "paused": "A user disabled it.",
+    "failing": "Deliveries failed for three days. Correct the endpoint and enable the webhook.",
+    "gone": "The endpoint returned status 410. Enable the webhook if this was a mistake.",
+    "member_removed": "The user who saved it last has left. Enable it if it is still needed.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +107,9 @@ async def _approvals(tx: AccountReader, user_id: UUID, items: Sequence[Item]) ->
         until = shape.expires_at.strftime("%-d %B %Y, %H:%M UTC") if shape.expires_at else None
         lines.append(
             Line(
-                text=summaries.plain(shape.summary or task.name, _MAX_TEXT),
+                text=_plain(shape.summary or task.name, _MAX_TEXT),
                 agent=_name(task.agent),
-                about=summaries.plain(task.name, _MAX_NAME),
+                about=_plain(task.name, _MAX_NAME),
                 detail=f"Without a decision, it is cancelled on {until}." if until else None,
                 path=f"{_account(tx)}/reviews/{wire_id}",
                 task_id=wire_id,
@@ -122,10 +132,10 @@ async def _failures(tx: AccountReader, user_id: UUID, items: Sequence[Item]) -> 
         wire_id = to_wire("task", task.id)
         lines.append(
             Line(
-                text=summaries.plain(task.name, _MAX_NAME),
+                text=_plain(task.name, _MAX_NAME),
                 agent=_name(task.agent),
-                about=summaries.plain(task.name, _MAX_NAME),
-                detail=summaries.plain(str(error.get("message") or ""), _MAX_TEXT) or None,
+                about=_plain(task.name, _MAX_NAME),
+                detail=_plain(str(error.get("message") or ""), _MAX_TEXT) or None,
                 path=f"{_account(tx)}/tasks/{wire_id}",
                 task_id=wire_id,
             )
@@ -143,11 +153,34 @@ async def _balance(tx: AccountReader, user_id: UUID, items: Sequence[Item]) -> N
     line = Line(
         text=f"${usd(cents)} is available",
         agent=None,
-        about=summaries.plain(await accounts.name(tx), _MAX_NAME),
+        about=_plain(await accounts.name(tx), _MAX_NAME),
         detail="Tasks that need more than that do not start. Add money to continue.",
         path=f"{_account(tx)}/money",
     )
     return News(list(items), [line])
+
+
+async def _webhooks(tx: AccountReader, user_id: UUID, items: Sequence[Item]) -> News:
+    """Webhooks that are still disabled, for those who can manage them."""
+    found: list[Item] = []
+    lines: list[Line] = []
+    if not await _has_right(tx, user_id, "webhooks"):
+        return News(found, lines)
+    for item in items:
+        webhook = await webhooks.find(tx, item.subject)
+        if webhook is None or webhook.disabled_reason is None:
+            continue
+        found.append(item)
+        lines.append(
+            Line(
+                text=_plain(webhook.description or urlsplit(webhook.url).hostname or "", _MAX_NAME),
+                agent=None,
+                about=_plain(await accounts.name(tx), _MAX_NAME),
+                detail=_WHY_DISABLED[webhook.disabled_reason],
+                path=f"{_account(tx)}/settings/webhooks",
+            )
+        )
+    return News(found, lines[:SHOWN])
 
 
 async def _has_right(tx: AccountReader, user_id: UUID, right: Right) -> bool:
@@ -158,7 +191,11 @@ async def _has_right(tx: AccountReader, user_id: UUID, right: Right) -> bool:
 
 
 def _name(agent: str | None) -> str | None:
-    return summaries.plain(agent, _MAX_NAME) if agent else None
+    return _plain(agent, _MAX_NAME) if agent else None
+
+
+def _plain(text: str, limit: int) -> str:
+    return summaries.plain(without_secrets(text), limit)
 
 
 def _account(tx: AccountReader) -> str:
@@ -189,5 +226,13 @@ SUBJECTS: Mapping[Kind, Subject] = {
         tells_causer=True,
         path="/money",
         find=_balance,
+    ),
+    "webhook_disabled": Subject(
+        one="Webhook disabled",
+        many="webhooks disabled",
+        title="Disabled webhooks",
+        tells_causer=False,
+        path="/settings/webhooks",
+        find=_webhooks,
     ),
 }

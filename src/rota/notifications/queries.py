@@ -60,23 +60,43 @@ def _stored(value: object) -> object:
     return list(value) if isinstance(value, tuple) else value
 
 
-async def note_test(tx: AccountTransaction, user_id: UUID) -> None:
+async def note_test(tx: AccountTransaction, user_id: UUID, at: datetime) -> None:
+    """Changes nothing else: without a row, another transaction may just be saving the first one."""
     await tx.execute(
-        "UPDATE notification_settings SET last_test_at = now() "
-        "WHERE account_id = $1 AND user_id = $2",
+        """
+        INSERT INTO notification_settings
+            (account_id, user_id, content, mail_kinds, chat_kinds, last_test_at, updated_at)
+        VALUES ($1, $2, $4, '{}', '{}', $3, now())
+        ON CONFLICT (account_id, user_id) DO UPDATE SET last_test_at = excluded.last_test_at
+        """,
         tx.account_id,
         user_id,
+        at,
+        Preferences().content,
     )
 
 
 async def forget(tx: AccountTransaction, user_id: UUID) -> None:
     """Removes everything of a user who leaves the account."""
+    await _lock_all(tx, user_id)
     for table in ("notification_settings", "notification_queues"):
         await tx.execute(
             f"DELETE FROM {table} WHERE account_id = $1 AND user_id = $2",  # noqa: S608
             tx.account_id,
             user_id,
         )
+
+
+async def _lock_all(tx: AccountTransaction, user_id: UUID) -> None:
+    """Locks the queues of a user in the order in which notices are added to them."""
+    await tx.execute(
+        """
+        SELECT FROM notification_queues WHERE account_id = $1 AND user_id = $2
+        ORDER BY kind, channel FOR UPDATE
+        """,
+        tx.account_id,
+        user_id,
+    )
 
 
 Subscriber = tuple[UUID, Preferences]
@@ -91,6 +111,14 @@ async def subscribers(tx: AccountReader) -> list[Subscriber]:
     return [(row["user_id"], _preferences(row)) for row in rows]
 
 
+async def lock_adding(tx: AccountTransaction) -> None:
+    """Only one worker at a time adds notices of an account: two that add different notices would
+    lock the same queues in different orders."""
+    await tx.execute(
+        "SELECT pg_advisory_xact_lock(hashtext('notices'), hashtext($1::text))", str(tx.account_id)
+    )
+
+
 async def add(
     tx: AccountTransaction,
     notice: Notice,
@@ -101,7 +129,7 @@ async def add(
     its next digest."""
     if not recipients:
         return
-    # In the order of the key, so that two transactions cannot wait for each other.
+    # In the order of `_lock_all`, so that two transactions cannot wait for each other.
     ordered = sorted(recipients)
     users = [user_id for user_id, _ in ordered]
     channels = [channel for _, channel in ordered]
@@ -144,31 +172,39 @@ class Due:
     queues: list[QueueId]
     next_in_s: float | None
     oldest_s: float
+    # For how long the queue that fails longest has failed.
+    failing_s: float
 
 
 async def due(connection: ReadConnection, limit: int) -> Due:
-    """Accounts take turns."""
+    """At most `limit` of each channel. Accounts take turns."""
     rows = await connection.fetch(
         """
         SELECT account_id, user_id, kind, channel, overdue_s FROM (
-            SELECT *, extract(epoch FROM now() - due_at)::float AS overdue_s,
-                   row_number() OVER (PARTITION BY account_id ORDER BY due_at) AS turn
-            FROM notification_queues WHERE due_at <= now()
-        ) AS found
-        ORDER BY turn, due_at LIMIT $1
+            SELECT *, row_number() OVER (PARTITION BY channel ORDER BY turn, due_at) AS place
+            FROM (
+                SELECT *, extract(epoch FROM now() - due_at)::float AS overdue_s,
+                       row_number() OVER (PARTITION BY channel, account_id ORDER BY due_at) AS turn
+                FROM notification_queues WHERE due_at <= now()
+            ) AS found
+        ) AS ordered
+        WHERE place <= $1 ORDER BY place
         """,
         limit,
     )
-    next_in_s = await connection.fetchval(
+    waiting = await connection.fetchrow(
         """
-        SELECT extract(epoch FROM min(due_at) - now())::float FROM notification_queues
-        WHERE due_at > now()
+        SELECT extract(epoch FROM min(due_at) FILTER (WHERE due_at > now()) - now())::float AS next,
+               extract(epoch FROM now() - min(first_failed_at))::float AS failing
+        FROM notification_queues WHERE due_at IS NOT NULL
         """
     )
+    assert waiting is not None
     queues = [
         QueueId(row["account_id"], row["user_id"], row["kind"], row["channel"]) for row in rows
     ]
-    return Due(queues, next_in_s, max((row["overdue_s"] for row in rows), default=0.0))
+    oldest_s = max((row["overdue_s"] for row in rows), default=0.0)
+    return Due(queues, waiting["next"], oldest_s, max(0.0, waiting["failing"] or 0.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +243,15 @@ async def claim(
     return Claim(queue, row["due_at"], row["attempts"], row["first_failed_at"]) if row else None
 
 
+async def lock(tx: AccountTransaction, queue: QueueId) -> None:
+    """Before `rest`, which would not see an item that is added while it waits for the queue. And
+    before `remove_items`: notices, too, lock the queue first."""
+    await tx.execute(
+        f"SELECT FROM notification_queues WHERE {_OF_QUEUE} FOR UPDATE",
+        *_key(queue),
+    )
+
+
 async def items(tx: AccountReader, queue: QueueId, limit: int) -> list[Item]:
     rows = await tx.fetch(
         f"""
@@ -232,11 +277,18 @@ async def remove_items(tx: AccountTransaction, queue: QueueId, done: Sequence[It
     )
 
 
+async def remove_all_items(tx: AccountTransaction, queue: QueueId) -> None:
+    await tx.execute(
+        f"DELETE FROM notification_items WHERE {_OF_QUEUE}",  # noqa: S608
+        *_key(queue),
+    )
+
+
 async def rest(
     tx: AccountTransaction, claim: Claim, next_in: timedelta, *, sent: bool, error: str | None
 ) -> None:
     """Ends a claim: the message was sent, there was nothing to send, or it was given up. What has
-    arrived since waits for `next_in`."""
+    arrived since waits for `next_in`. The queue must be locked."""
     await tx.execute(
         f"""
         UPDATE notification_queues SET attempts = 0, first_failed_at = NULL,
@@ -291,6 +343,7 @@ async def drop_queues(
     tx: AccountTransaction, user_id: UUID, channel: Channel, kinds: Sequence[Kind]
 ) -> None:
     """Removes what waits in a channel, except for these kinds."""
+    await _lock_all(tx, user_id)
     await tx.execute(
         """
         DELETE FROM notification_queues

@@ -20,7 +20,7 @@ NotificationKind = TypeAliasType(
             "What a message is about. `approval_waiting`: a task waits for an approval that you "
             "can give. `task_failed`: a task that you created has failed. `balance_low`: the "
             "balance fell below the amount of `alertBelowCents` or is used up; for those who can "
-            "pay.",
+            "pay. `webhook_disabled`: a webhook was disabled; for those who can manage webhooks.",
             "approval_waiting",
         ),
     ],
@@ -103,8 +103,8 @@ class PutNotifications(Body):
     """Everything that you want to be told about the selected account."""
 
     content: Annotated[MessageContent, doc("What messages contain.")]
-    mail: Annotated[PutMail, doc("Your mails.")]
-    chat: Annotated[PutChat, doc("Your chat messages.")]
+    mail: Annotated[PutMail, doc("Messages by email.")]
+    chat: Annotated[PutChat, doc("Messages in a chat.")]
 
 
 @resource_of(PutMail)
@@ -158,7 +158,7 @@ class NotificationDelivery(Wire):
         doc(
             "Why the last attempt failed. Null after a message was sent.",
             None,
-            "The webhook answers with status 404.",
+            "The webhook returned status 404.",
         ),
     ]
 
@@ -186,8 +186,8 @@ class NotificationsResponse(Wire):
     """What you are told about the selected account, and what has become of it."""
 
     content: Annotated[MessageContent, doc("What messages contain.")]
-    mail: Annotated[MailNotifications, doc("Your mails.")]
-    chat: Annotated[ChatNotifications, doc("Your chat messages.")]
+    mail: Annotated[MailNotifications, doc("Messages by email.")]
+    chat: Annotated[ChatNotifications, doc("Messages in a chat.")]
     digest_minutes: Annotated[
         int,
         doc(

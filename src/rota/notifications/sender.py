@@ -29,14 +29,23 @@ log = structlog.get_logger()
 POLL_EVERY_S = 20.0
 RETRY_AFTER_ERROR_S = 5.0
 PAUSE_S = 0.2
-# Messages at the same time, and of one account.
-ROOM, ROOM_OF_ACCOUNT = 16, 4
+# How long messages that are being sent can take when the worker stops.
+GRACE_S = 4.0
+# Messages at the same time through one channel, and of one account through it. A mail server that
+# does not respond does not delay chat messages.
+ROOM, ROOM_OF_ACCOUNT = 8, 4
+# For a connection and the lock of one account. Others must not wait for an account that is blocked.
+ACCOUNT_LIMIT_S = 5.0
 # Accounts, and notices of one account, in one transaction.
 ACCOUNTS, PAGE = 50, 200
 
 OLDEST_SECONDS = Gauge(
     "rota_notifications_oldest_seconds",
     "How long the oldest notification that is due has waited for a worker.",
+)
+FAILING_SECONDS = Gauge(
+    "rota_notifications_failing_seconds",
+    "For how long the notification that fails longest has been tried again.",
 )
 
 
@@ -87,6 +96,14 @@ class Sender:
         finally:
             if listener is not None:
                 listener.cancel()
+            await self._end()
+
+    async def _end(self) -> None:
+        """Lets messages that are being sent end, so that they are not sent again."""
+        try:
+            if self._handling:
+                await asyncio.wait(self._handling, timeout=GRACE_S)
+        finally:
             for task in self._handling:
                 task.cancel()
             await asyncio.gather(*self._handling, return_exceptions=True)
@@ -100,8 +117,9 @@ class Sender:
 
     async def _look(self) -> float:
         """Starts to send what is due. Returns how long to wait before the next look."""
+        blocked: set[UUID] = set()
         try:
-            while await self._take_notices():
+            while await self._take_notices(blocked):
                 pass
             async with self._db.relay() as connection:
                 due = await queries.due(connection, ROOM * 4)
@@ -110,17 +128,20 @@ class Sender:
             log.exception("notifications_failed", error=repr(error))
             return clock.about(RETRY_AFTER_ERROR_S)
         OLDEST_SECONDS.set(due.oldest_s)
-        busy = Tally(queue.account_id for queue in self._handling.values())
+        FAILING_SECONDS.set(due.failing_s)
+        handled = self._handling.values()
+        used = Tally(queue.channel for queue in handled)
+        busy = Tally((queue.channel, queue.account_id) for queue in handled)
         for queue in due.queues:
-            if len(self._handling) >= ROOM:
-                break
-            if queue in self._handling.values() or busy[queue.account_id] >= ROOM_OF_ACCOUNT:
+            share = (queue.channel, queue.account_id)
+            if used[queue.channel] >= ROOM or busy[share] >= ROOM_OF_ACCOUNT or queue in handled:
                 continue
-            busy[queue.account_id] += 1
+            used[queue.channel] += 1
+            busy[share] += 1
             task = asyncio.create_task(self._deliver(queue))
             self._handling[task] = queue
             task.add_done_callback(self._finished)
-        poll_s = clock.about(POLL_EVERY_S)
+        poll_s = clock.about(RETRY_AFTER_ERROR_S if blocked else POLL_EVERY_S)
         return poll_s if due.next_in_s is None else min(poll_s, due.next_in_s + 0.01)
 
     async def _deliver(self, queue: QueueId) -> None:
@@ -135,24 +156,33 @@ class Sender:
         # Others may have waited for room.
         self._woken.set()
 
-    async def _take_notices(self) -> bool:
+    async def _take_notices(self, blocked: set[UUID]) -> bool:
         """Adds notices of some accounts to the queues of their users. Whether there may be more.
 
-        Notices of a kind that this version does not know stay for workers of a later one.
+        Leaves out the blocked accounts, and adds those whose notices cannot be added now. Notices
+        of a kind that this version does not know stay for workers of a later one.
         """
         async with self._db.relay() as connection:
-            accounts = await notices.accounts_with_some(connection, KINDS, ACCOUNTS)
+            accounts = await notices.accounts_with_some(connection, KINDS, ACCOUNTS, blocked)
         taken = 0
         for account_id in accounts:
-            taken = max(taken, await self._take_notices_of(account_id))
+            try:
+                taken = max(taken, await self._take_notices_of(account_id))
+            except Exception as error:
+                blocked.add(account_id)
+                log.exception("notices_failed", account_id=str(account_id), error=repr(error))
         return len(accounts) == ACCOUNTS or taken == PAGE
 
     async def _take_notices_of(self, account_id: UUID) -> int:
-        async with self._db.write(account_id) as tx:
+        async with asyncio.timeout(ACCOUNT_LIMIT_S) as limit, self._db.write(account_id) as tx:
+            await queries.lock_adding(tx)
+            # Many notices to many users take longer, and are not blocked.
+            limit.reschedule(None)
             taken = await notices.take(tx, KINDS, PAGE)
             if taken:
                 subscribers = await queries.subscribers(tx)
-                for notice in taken:
+                # Each user's queues in the order of their kinds, as all others lock them.
+                for notice in sorted(taken, key=lambda notice: (notice.kind, notice.id)):
                     await self._add(tx, notice, subscribers)
         return len(taken)
 
@@ -163,6 +193,7 @@ class Sender:
         recipients: list[tuple[UUID, Channel]] = [
             (user_id, channel)
             for user_id, preferences in subscribers
+            if notice.only_for in (None, user_id)
             if SUBJECTS[kind].tells_causer or user_id != notice.caused_by
             for channel in CHANNELS
             if kind in preferences.kinds(channel) and (channel == "chat" or self._has_mail)

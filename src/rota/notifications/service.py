@@ -4,10 +4,12 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from uuid import uuid4
 
+import structlog
+
 from rota.accounts import queries as accounts
 from rota.auth.caller import Caller
 from rota.notifications import mail, queries
-from rota.notifications.channels import NotDelivered, Refused
+from rota.notifications.channels import NotDelivered, Refused, shown
 from rota.notifications.chat import ChatSender, shortened
 from rota.notifications.errors import (
     InvalidChat,
@@ -32,6 +34,8 @@ from rota.platform.crypto import Vault
 from rota.platform.db import AccountTransaction, Database
 from rota.platform.egress import EgressRefused
 from rota.platform.ids import to_wire
+
+log = structlog.get_logger()
 
 # Between two test messages of a user.
 TEST_EVERY = timedelta(seconds=10)
@@ -134,7 +138,7 @@ class Notifications:
             if found.last_test_at is not None and now - found.last_test_at < TEST_EVERY:
                 left = TEST_EVERY - (now - found.last_test_at)
                 raise TestedTooSoon(int(left.total_seconds()) + 1)
-            await queries.save(tx, caller.user_id, replace(found, last_test_at=now))
+            await queries.note_test(tx, caller.user_id, now)
             tx.record("notifications.tested", {"channel": channel}, _resource(tx))
         home = f"/{to_wire('acct', caller.account_id)}"
         message = test_message(home, self._public_url, uuid4().hex)
@@ -145,7 +149,9 @@ class Notifications:
             else:
                 await self._send_chat(caller, found, message)
         except (NotDelivered, Refused) as error:
-            return str(error)
+            if detail := getattr(error, "detail", None):
+                log.warning("notification_test_failed", channel=channel, error=shown(detail))
+            return shown(error)
         return None
 
     async def _send_chat(self, caller: Caller, found: Preferences, message: Message) -> None:

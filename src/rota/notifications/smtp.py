@@ -8,6 +8,8 @@ import asyncio
 import ssl
 from collections.abc import Awaitable
 from email.message import EmailMessage
+from email.policy import SMTP as MAIL_POLICY
+from functools import cached_property
 from typing import Literal, Protocol
 
 import aiosmtplib
@@ -19,13 +21,18 @@ from aiosmtplib.errors import (
     SMTPResponseException,
 )
 
-from rota.notifications.channels import NotDelivered, Refused
+from rota.notifications.channels import UNUSUAL_ADDRESS, NotDelivered, Refused
 from rota.platform.settings import Settings
 
 log = structlog.get_logger()
 
 # For a whole mail, from the connection to the answer.
 TIME_LIMIT_S = 30.0
+
+# The longest line that RFC 5322 allows. With a shorter one, Python encodes long words, and mail
+# programs do not decode List-Unsubscribe.
+_WIRE = MAIL_POLICY.clone(max_line_length=998)
+_UNUSABLE = "The mail server cannot be used at the moment."
 
 # How mails leave: over SMTP, into the log (in development), or not at all.
 Transport = Literal["smtp", "log", "off"]
@@ -48,13 +55,17 @@ class SmtpMailer:
         self._settings = settings
         self._limit_s = limit_s
 
+    @cached_property
+    def _tls(self) -> ssl.SSLContext | None:
+        """Kept, because it reads all certificates of the system."""
+        if self._settings.smtp_tls == "none":
+            return None
+        ca_file = self._settings.smtp_ca_file
+        return ssl.create_default_context(cafile=str(ca_file) if ca_file else None)
+
     def _client(self) -> aiosmtplib.SMTP:
         settings = self._settings
         password = settings.smtp_password
-        context = None
-        if settings.smtp_tls != "none":
-            ca_file = settings.smtp_ca_file
-            context = ssl.create_default_context(cafile=str(ca_file) if ca_file else None)
         return aiosmtplib.SMTP(
             hostname=settings.smtp_host,
             port=settings.smtp_port,
@@ -64,7 +75,7 @@ class SmtpMailer:
             use_tls=settings.smtp_tls == "tls",
             # Never only if the server offers it: an attacker could remove the offer.
             start_tls=settings.smtp_tls == "starttls",
-            tls_context=context,
+            tls_context=self._tls,
         )
 
     async def check(self) -> None:
@@ -82,7 +93,8 @@ class SmtpMailer:
         client = self._client()
         try:
             await client.connect()
-            await client.send_message(mail)
+            sender, to = (mail[name].addresses[0].addr_spec for name in ("From", "To"))
+            await client.sendmail(sender, [to], mail.as_bytes(policy=_WIRE))
         finally:
             # The answer to QUIT changes nothing, and a server can keep it back.
             client.close()
@@ -95,20 +107,20 @@ class SmtpMailer:
             raise NotDelivered(
                 f"The mail server did not respond within {self._limit_s:g} s."
             ) from None
+        except UnicodeEncodeError:
+            raise Refused(UNUSUAL_ADDRESS) from None
         except (SMTPRecipientsRefused, SMTPDataError) as error:
             code, text = _answer(error)
             if 500 <= code < 600:
-                raise Refused(f"The mail server refuses the mail: {code} {text}") from None
-            raise NotDelivered(f"The mail server asks to try later: {code} {text}") from None
+                raise Refused(f"The mail server refused the email: {code} {text}") from None
+            raise NotDelivered(f"The mail server asked to try later: {code} {text}") from None
         except SMTPResponseException as error:
             # About the login or the sender. The operator can correct both.
-            raise NotDelivered(
-                f"The mail server answers {error.code} {_line(error.message)}"
-            ) from None
+            detail = f"The mail server answers {error.code} {_line(error.message)}"
+            raise NotDelivered(_UNUSABLE, detail=detail) from None
         except (SMTPException, OSError) as error:
-            raise NotDelivered(
-                f"The mail server cannot be used: {_line(str(error)) or type(error).__name__}"
-            ) from None
+            detail = f"The mail server cannot be used: {_line(str(error)) or type(error).__name__}"
+            raise NotDelivered(_UNUSABLE, detail=detail) from None
 
 
 class LogMailer:
@@ -133,7 +145,7 @@ class NoMailer:
     sender = "Rota <rota@localhost>"
 
     async def send(self, mail: EmailMessage) -> None:
-        raise Refused("Mail is off. The operator has to set ROTA_SMTP_HOST.")
+        raise Refused("Email is off. The operator has to set ROTA_SMTP_HOST.")
 
 
 def mailer_of(settings: Settings) -> Mailer:

@@ -74,7 +74,8 @@ async def apply(
     await queries.update(tx, before, after, (event or EVENT_OF[target], data))
     if target == "FAILED" and before.parent_task_id is None:
         # The agent of a parent handles the failures of its subtasks.
-        await notices.put(tx, "task_failed", before.id)
+        creator = await queries.created_by(tx, before.id)
+        await notices.put(tx, "task_failed", before.id, only_for=creator)
     if before.hosted and target in TERMINAL:
         await holds.release(tx, before.run_id)
         await outbox.drop(tx, before.id, (START, WAKE, CHECK, QUEUED, DEADLINE))

@@ -16,7 +16,7 @@ import structlog
 from prometheus_client import Counter, Histogram
 
 from rota.accounts import queries as accounts
-from rota.events import journal
+from rota.events import journal, notices
 from rota.events.fanout import Fanout
 from rota.platform import clock, ids
 from rota.platform.cache import SharedCalls
@@ -288,6 +288,9 @@ async def _follows(woken: asyncio.Event) -> bool:
 async def record(
     tx: AccountTransaction, kind: str, webhook_id: UUID, **data: str | int | None
 ) -> None:
-    """Appends an event about a webhook. `by` is the user who caused it."""
+    """Appends an event about a webhook, and tells those who want to know that it is disabled. `by`
+    is the user who caused it."""
     by = {"by": ids.to_wire("user", tx.user_id) if tx.user_id.int else None}
     await journal.append(tx, kind, {"webhookId": ids.to_wire("wh", webhook_id), **data, **by})
+    if kind == "webhook.disabled":
+        await notices.put(tx, "webhook_disabled", webhook_id)

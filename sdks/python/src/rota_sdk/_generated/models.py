@@ -323,11 +323,12 @@ NotificationChannel: TypeAlias = Annotated[Literal["mail", "chat"], OpenEnum()]
 """How a message reaches you: by mail or in a chat."""
 
 NotificationKind: TypeAlias = Annotated[
-    Literal["approval_waiting", "task_failed", "balance_low"], OpenEnum()
+    Literal["approval_waiting", "task_failed", "balance_low", "webhook_disabled"], OpenEnum()
 ]
 """What a message is about. `approval_waiting`: a task waits for an approval that you can give.
 `task_failed`: a task that you created has failed. `balance_low`: the balance fell below the
-amount of `alertBelowCents` or is used up; for those who can pay.
+amount of `alertBelowCents` or is used up; for those who can pay. `webhook_disabled`: a webhook
+was disabled; for those who can manage webhooks.
 """
 
 Overlap: TypeAlias = Annotated[Literal["skip", "queue"], OpenEnum()]
@@ -2728,9 +2729,9 @@ class NotificationsResponse(Model):
     content: MessageContent
     """What messages contain."""
     mail: MailNotifications
-    """Your mails."""
+    """Messages by email."""
     chat: ChatNotifications
-    """Your chat messages."""
+    """Messages in a chat."""
     digest_minutes: int
     """After a message, what happens within this many minutes waits for one message about all of it."""
     deliveries: list[NotificationDelivery]
@@ -2833,9 +2834,9 @@ class PutNotifications(Body):
     content: MessageContent
     """What messages contain."""
     mail: PutMail
-    """Your mails."""
+    """Messages by email."""
     chat: PutChat
-    """Your chat messages."""
+    """Messages in a chat."""
 
 
 class PutPolicies(Body):

@@ -1,0 +1,132 @@
+"""Several things at once: workers, notices, accounts and channels do not disturb each other."""
+
+import asyncio
+from datetime import timedelta
+from uuid import uuid4
+
+from rota.notifications import sender as senders
+from rota.notifications.model import QueueId
+from tests.notifications.receivers import Channel
+from tests.notifications.world import Desk, delivery, failed, program, waiting
+from tests.runs.runner import until
+from tests.service import Person
+
+
+def queue_of(person: Person) -> QueueId:
+    return QueueId(person.user_id, person.user_id, "approval_waiting", "mail")
+
+
+async def test_what_arrives_while_a_message_is_recorded_is_sent_later(desk: Desk) -> None:
+    person = await desk.person()
+    await waiting(await program(person))
+    await desk.sender()._take_notices(set())
+    desk.mailbox.answers.clear()
+    delivering = asyncio.create_task(desk.parts.notifications.delivery().deliver(queue_of(person)))
+
+    async def is_sent() -> bool:
+        return bool(desk.mails(person))
+
+    async with desk.service.owner() as connection, desk.service.owner() as watching:
+
+        async def waits() -> bool:
+            found: bool = await watching.fetchval(
+                "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' "
+                "AND datname = current_database() AND query LIKE '%notification_%')"
+            )
+            return found
+
+        await until(is_sent)
+        # As a worker that adds a notice: the queue first, then the item.
+        async with connection.transaction():
+            mine = "user_id = $1 AND kind = 'approval_waiting'"
+            touch = f"UPDATE notification_queues SET due_at = due_at WHERE {mine}"
+            await connection.execute(touch, person.user_id)
+            desk.mailbox.answers.set()
+            await until(waits)
+            await connection.execute(
+                "INSERT INTO notification_items "
+                "VALUES ($1, $2, 'approval_waiting', 'mail', $3, 999999999, now())",
+                person.user_id,
+                person.user_id,
+                uuid4(),
+            )
+        await delivering
+    found = await delivery(person, "approval_waiting")
+    assert (found["state"], found["waiting"]) == ("waiting", 1)
+    assert found["lastSentAt"] is not None
+
+
+async def test_an_account_that_is_blocked_does_not_stop_the_others(desk: Desk) -> None:
+    blocked, other = await desk.person(), await desk.person()
+    await waiting(await program(blocked))
+    await waiting(await program(other))
+    async with desk.service.owner() as connection, connection.transaction():
+        # Its notices cannot be added: another transaction has the lock.
+        await connection.execute(
+            "SELECT pg_advisory_xact_lock(hashtext('notices'), hashtext($1::text))",
+            str(blocked.user_id),
+        )
+        await desk.send()
+        assert len(desk.mails(other)) == 1
+        assert desk.mails(blocked) == []
+    await desk.send()
+    assert len(desk.mails(blocked)) == 1
+
+
+async def test_a_mail_server_that_hangs_does_not_delay_chat(desk: Desk, channel: Channel) -> None:
+    chat = {"kinds": ["approval_waiting"], "url": channel.url, "service": "slack"}
+    mails = [await desk.person() for _ in range(senders.ROOM + 1)]
+    for person in mails:
+        await waiting(await program(person))
+    chatter = await desk.person(mail={"kinds": []}, chat=chat)
+    await waiting(await program(chatter))
+    desk.mailbox.answers.clear()
+    sending = asyncio.create_task(desk.send())
+
+    async def is_told() -> bool:
+        return bool(channel.messages)
+
+    try:
+        await until(is_told)
+    finally:
+        desk.mailbox.answers.set()
+        await sending
+    assert [len(desk.mails(person)) for person in mails] == [1] * len(mails)
+
+
+async def test_a_worker_that_stops_lets_its_messages_end(desk: Desk) -> None:
+    person = await desk.person()
+    await waiting(await program(person))
+    desk.mailbox.answers.clear()
+    sender = desk.sender()
+    running = asyncio.create_task(sender.run())
+
+    async def is_sent() -> bool:
+        return bool(desk.mails(person))
+
+    await until(is_sent)
+    running.cancel()
+    asyncio.get_running_loop().call_later(0.2, desk.mailbox.answers.set)
+    await asyncio.wait([running])
+    await desk.later(person, timedelta(hours=1))
+    await desk.send()
+    assert len(desk.mails(person)) == 1
+
+
+async def test_what_is_given_up_is_given_up_as_a_whole(desk: Desk) -> None:
+    person = await desk.person()
+    bot = await program(person)
+    await failed(bot)
+    await desk.sender()._take_notices(set())
+    async with desk.service.owner() as connection:
+        await connection.execute(
+            "INSERT INTO notification_items SELECT $1, $2, 'task_failed', 'mail', "
+            "gen_random_uuid(), 0, now() FROM generate_series(1, 250)",
+            person.user_id,
+            person.user_id,
+        )
+        tire = "UPDATE notification_queues SET attempts = 30 WHERE user_id = $1"
+        await connection.execute(tire, person.user_id)
+    await desk.send()
+    found = await delivery(person, "task_failed")
+    assert (found["state"], found["waiting"]) == ("failed", 0)
