@@ -88,4 +88,4 @@ class Outbound(Foundation):
 
     @cached_property
     def webhook_dispatcher(self) -> Dispatcher:
-        return Dispatcher(self.db, self.fanout, Turns(self.db, self.webhook_sender))
+        return Dispatcher(self.db, self.fanout, Turns(self.db, self.fanout, self.webhook_sender))

@@ -93,7 +93,7 @@ async def test_a_worker_that_was_paused_does_not_send_for_a_webhook_that_another
                 )
                 if each.webhook.id == uuid_of(webhook)
             ]
-        paused = turns.Turns(parts.db, parts.webhook_sender)
+        paused = turns.Turns(parts.db, parts.fanout, parts.webhook_sender)
         paused.lease_s = -1.0
         await paused.take(claim)
         assert receiver.received == []

@@ -1,7 +1,8 @@
 """Sends the events of a webhook that this worker has taken, one after the other.
 
 Confirmed deliveries are saved together, at least once a second. If the worker dies before that,
-another one sends them again.
+another one sends them again. A webhook that has everything is kept for a moment, because events
+often follow each other: the next one then needs neither another claim nor another connection.
 """
 
 import asyncio
@@ -16,7 +17,9 @@ from prometheus_client import Counter, Histogram
 
 from rota.accounts import queries as accounts
 from rota.events import journal
+from rota.events.fanout import Fanout
 from rota.platform import clock, ids
+from rota.platform.cache import SharedCalls
 from rota.platform.db import AccountTransaction, Database
 from rota.webhooks import progress, queries
 from rota.webhooks.model import Delivery, DisabledReason
@@ -43,6 +46,8 @@ PAGE = 100
 # Confirmed deliveries are saved when there are this many, or after this long.
 SAVE_AFTER, SAVE_AFTER_S = 20, 1.0
 LEASE_MARGIN_S = 5.0
+# For how long a webhook without further events is kept.
+KEEP_S = 1.0
 # After this long, another webhook can have the place.
 TURN_S = 30.0
 # The pauses after each failed attempt. Later ones are as long as the last.
@@ -64,17 +69,20 @@ class _Gone(Exception):
 
 
 class Turns:
-    def __init__(self, db: Database, sender: Sender) -> None:
+    def __init__(self, db: Database, fanout: Fanout, sender: Sender) -> None:
+        self._journal = _Journal(db)
         self._db = db
+        self._fanout = fanout
         self._sender = sender
         # Longer than an attempt takes, so that a worker that lives keeps its webhooks.
         self.lease_s = 2 * sender.timeout_s + LEASE_MARGIN_S
 
     async def take(self, claim: Claim) -> None:
         """Sends until nothing is left, a delivery fails, or the turn is over."""
-        turn = _Turn(self._db, self._sender, claim, self.lease_s)
+        turn = _Turn(self._db, self._journal, self._sender, claim, self.lease_s)
         try:
-            await turn.run()
+            async with self._fanout.listening(claim.account_id) as woken:
+                await turn.run(woken)
         except _Lost:
             await turn.give_back()
         except _Gone:
@@ -85,9 +93,34 @@ class Turns:
             raise
 
 
-class _Turn:
-    def __init__(self, db: Database, sender: Sender, claim: Claim, lease_s: float) -> None:
+class _Journal:
+    """Reads events. Webhooks of an account that are equally far share a read."""
+
+    def __init__(self, db: Database) -> None:
         self._db = db
+        self._reads: SharedCalls[tuple[UUID, int], tuple[list[journal.Event], int]] = SharedCalls()
+
+    async def after(self, account_id: UUID, sequence: int) -> tuple[list[journal.Event], int]:
+        """The next events, and the number of the first one, or of the next one to come."""
+        return await self._reads.run(
+            (account_id, sequence), lambda: self._read(account_id, sequence)
+        )
+
+    async def _read(self, account_id: UUID, sequence: int) -> tuple[list[journal.Event], int]:
+        async with self._db.snapshot(account_id) as tx:
+            if not await accounts.is_open(tx):
+                raise _Gone
+            events = await journal.after(tx, sequence, limit=PAGE)
+            first = events[0].sequence if events else await journal.last_sequence(tx) + 1
+        return events, first
+
+
+class _Turn:
+    def __init__(
+        self, db: Database, events: _Journal, sender: Sender, claim: Claim, lease_s: float
+    ) -> None:
+        self._db = db
+        self._journal = events
         self._sender = sender
         self._claim = claim
         self._lease_s = lease_s
@@ -99,10 +132,12 @@ class _Turn:
         self._unsaved: list[Delivery] = []
         self._unsaved_since = 0.0
 
-    async def run(self) -> None:
+    async def run(self, woken: asyncio.Event) -> None:
+        """`woken` is set when the account may have more events."""
         ends = time.monotonic() + TURN_S
         async with self._sender.client(self._claim.account_id) as client:
             while True:
+                woken.clear()
                 events = await self._read()
                 for event in events:
                     if not self._claim.webhook.wants(event.type):
@@ -114,9 +149,11 @@ class _Turn:
                     await self._confirmed(event)
                     if time.monotonic() > ends:
                         return await self._save(None, again=True)
-                if len(events) < PAGE:
+                if not events and not await _follows(woken):
                     return await self._save(None)
-                await self._save(self._lease_s)
+                if self._lease_ends - time.monotonic() < self._lease_s / 2:
+                    # Many events that it does not want.
+                    await self._save(self._lease_s)
 
     async def give_back(self, delay_s: float = 0) -> None:
         async with self._db.relay() as connection:
@@ -130,13 +167,8 @@ class _Turn:
 
     async def _read(self) -> list[journal.Event]:
         """The next events. Skips those that are no longer stored."""
-        account_id = self._claim.account_id
-        async with self._db.snapshot(account_id) as tx:
-            if not await accounts.is_open(tx):
-                raise _Gone
-            confirmed = self._position.confirmed
-            events = await journal.after(tx, confirmed, limit=PAGE)
-            first = events[0].sequence if events else await journal.last_sequence(tx) + 1
+        confirmed = self._position.confirmed
+        events, first = await self._journal.after(self._claim.account_id, confirmed)
         if first > confirmed + 1:
             await self._skip(confirmed + 1, first - 1)
         return events
@@ -232,6 +264,16 @@ class _Turn:
             await record(tx, "webhook.skipped", claim.webhook.id, **data)
         SKIPPED.inc(last - first + 1)
         log.warning("webhook_skipped", webhook_id=str(claim.webhook.id), first=first, last=last)
+
+
+async def _follows(woken: asyncio.Event) -> bool:
+    """Waits a moment for another event. False: none came."""
+    try:
+        async with asyncio.timeout(KEEP_S):
+            await woken.wait()
+    except TimeoutError:
+        return False
+    return True
 
 
 async def record(
