@@ -119,6 +119,25 @@ async def test_a_key_needs_the_scopes_and_sends_no_more_than_it_can_read(
     assert [each.event["type"] for each in receiver.received] == ["task.updated"]
 
 
+async def test_a_key_gets_deliveries_only_of_events_that_it_can_read(
+    worker: Composition, person: Person, receiver: Receiver
+) -> None:
+    webhook, _ = await create(person, receiver.url + "/")
+    reader = await key_of(person, "webhooks:read")
+    billing = await key_of(person, "webhooks:read", "billing:read")
+    for kind in ("session.created", "task.updated", "credits.depleted"):
+        await happen(worker, person, 1, kind)
+    await until(person, webhook, confirmedSequence=webhook["confirmedSequence"] + 6)
+    await person.post(f"/api/webhooks/{webhook['id']}/test")
+    path = f"/api/webhooks/{webhook['id']}/deliveries"
+    for caller, families in ((reader, {"webhook"}), (billing, {"webhook", "credits"})):
+        found = (await caller.get(path)).json()
+        assert {each["type"].partition(".")[0] for each in found["deliveries"]} == families
+        assert found["total"] == len(found["deliveries"])
+        assert "webhook.test" in {each["type"] for each in found["deliveries"]}
+    assert (await person.get(path)).json()["total"] == 7
+
+
 async def test_members_of_a_company_cannot_manage_its_webhooks_and_leave_none_behind(
     office: Service,
 ) -> None:

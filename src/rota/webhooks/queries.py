@@ -6,8 +6,9 @@ from datetime import datetime
 from operator import attrgetter
 from uuid import UUID
 
+from rota.events.access import Sight
 from rota.platform.db import AccountReader, AccountTransaction
-from rota.webhooks.model import Delivery, DisabledReason, Webhook
+from rota.webhooks.model import TEST_TYPE, Delivery, DisabledReason, Webhook
 
 _NAMES = tuple(field.name for field in fields(Webhook))
 COLUMNS = ", ".join(_NAMES)
@@ -183,16 +184,24 @@ async def delete(tx: AccountTransaction, webhook_id: UUID) -> bool:
 
 
 async def deliveries(
-    tx: AccountReader, webhook_id: UUID, delivered: bool | None, limit: int, offset: int
+    tx: AccountReader,
+    webhook_id: UUID,
+    sight: Sight,
+    delivered: bool | None,
+    limit: int,
+    offset: int,
 ) -> tuple[list[Delivery], int]:
-    """Newest first, and how many there are."""
-    arguments = (tx.account_id, webhook_id, delivered)
+    """Those of events that the caller sees, newest first, and how many there are."""
+    families = None if sight.families is None else [*sight.families, TEST_TYPE.partition(".")[0]]
+    arguments = (tx.account_id, webhook_id, delivered, families, list(sight.hidden))
     matching = """
         FROM webhook_deliveries
         WHERE account_id = $1 AND webhook_id = $2 AND ($3::boolean IS NULL OR delivered = $3)
+          AND ($4::text[] IS NULL OR split_part(type, '.', 1) = ANY($4))
+          AND split_part(type, '.', 1) <> ALL($5::text[])
     """
     rows = await tx.fetch(
-        f"SELECT {_DELIVERY_COLUMNS} {matching} ORDER BY id DESC LIMIT $4 OFFSET $5",
+        f"SELECT {_DELIVERY_COLUMNS} {matching} ORDER BY id DESC LIMIT $6 OFFSET $7",
         *arguments,
         limit,
         offset,

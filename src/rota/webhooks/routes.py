@@ -146,7 +146,7 @@ def webhook_routes(webhooks: Webhooks) -> APIRouter:
         offset: Offset = 0,
     ) -> DeliveriesResponse:
         """Returns every attempt, newest first, with its request and response. The last 1,000 of
-        the last seven days are kept."""
+        the last seven days are kept. An API key gets those of events that it can read."""
         found, total = await webhooks.deliveries(
             caller, ids.from_wire("wh", id), outcome, limit, offset
         )

@@ -172,7 +172,8 @@ class Webhooks:
         delivered = None if outcome is None else outcome == "delivered"
         async with self._db.snapshot(caller.account_id, caller.user_id) as tx:
             webhook = await _get(tx, webhook_id)
-            return await queries.deliveries(tx, webhook.id, delivered, limit, offset)
+            sight = sight_of(caller)
+            return await queries.deliveries(tx, webhook.id, sight, delivered, limit, offset)
 
     def _changing(self, caller: Caller) -> AbstractAsyncContextManager[AccountTransaction]:
         return self._db.write(caller.account_id, caller.user_id, right=caller.right)
