@@ -73,7 +73,8 @@ def webhook_routes(webhooks: Webhooks) -> APIRouter:
         body: PatchWebhook,
     ) -> WebhookResponse:
         """Changes the fields that are present. With `enabled`, a disabled webhook continues after
-        the last confirmed event and catches up."""
+        the last confirmed event and catches up, and a failing one tries again at once. An API key
+        cannot change a webhook that sends events that it cannot read (403)."""
         webhook = await webhooks.patch(caller, ids.from_wire("wh", id), body)
         return WebhookResponse(webhook=schemas.Webhook.of(webhook))
 

@@ -42,7 +42,7 @@ USER_AGENT = "Rota-Webhooks/1"
 @dataclass(frozen=True, slots=True)
 class Attempt:
     delivery: Delivery
-    # The endpoint does not want events any more.
+    # The endpoint no longer accepts events.
     gone: bool = False
     retry_after_s: float = 0
 
@@ -162,7 +162,7 @@ def _refusal(status: int) -> str:
     if 300 <= status < 400:
         return f"The endpoint redirects ({status}). Redirects are not followed: correct the URL."
     if status == 410:
-        return "The endpoint responded with 410: it does not want events any more."
+        return "The endpoint responded with 410: it no longer accepts events."
     return f"The endpoint responded with {status}. It must respond with 2xx."
 
 
