@@ -61,10 +61,14 @@ async def insert(tx: AccountTransaction, webhook: Webhook) -> None:
 
 
 async def change(tx: AccountTransaction, webhook: Webhook) -> Webhook:
-    """Saves what a client can change."""
+    """Saves what a client can change. Failures of another URL do not count for the new one."""
     row = await tx.fetchrow(
         f"""
         UPDATE webhooks SET url = $3, description = $4, events = $5, families = $6, saved_by = $7,
+            attempts = CASE WHEN url = $3 THEN attempts ELSE 0 END,
+            failing_since = CASE WHEN url = $3 THEN failing_since END,
+            behind_since = CASE WHEN url = $3 THEN behind_since END,
+            last_error = CASE WHEN url = $3 THEN last_error END,
             {_CHANGED}
         WHERE account_id = $1 AND id = $2 RETURNING {COLUMNS}
         """,  # noqa: S608
